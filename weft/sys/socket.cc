@@ -199,6 +199,19 @@ Result<Connecting> open_tcp_connection(const SocketAddress& to, const SocketAddr
   return make_error(result.os_errno, "connect");
 }
 
+Result<std::uint64_t> acknowledged_bytes(int fd) noexcept {
+  // The kernel's tcp_info as far as Linux 4.1 has it. That of glibc ends before.
+  struct {
+    ::tcp_info known;
+    std::uint64_t pacing_rate, max_pacing_rate, bytes_acked;
+  } info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || size < sizeof info) {
+    return Error(Errc::not_supported, "no TCP connection");
+  }
+  return info.bytes_acked;
+}
+
 bool is_unix_stream_bound(const SocketAddress& at) noexcept {
   // The kernel resolves the path before it compares the types: EPROTOTYPE (connect(2)) means that a stream
   // socket is bound.

@@ -68,6 +68,8 @@ struct Connecting {
 // `source` is the local address to connect from, or null.
 [[nodiscard]] Result<Connecting> open_tcp_connection(const SocketAddress& to, const SocketAddress* source,
                                                      const SocketOptions& options) noexcept;
+// The bytes of a TCP connection that the peer's system has acknowledged. not_supported: no TCP.
+[[nodiscard]] Result<std::uint64_t> acknowledged_bytes(int fd) noexcept;
 // Whether a stream socket is bound to the path. Does not connect, and no listener notices.
 [[nodiscard]] bool is_unix_stream_bound(const SocketAddress& at) noexcept;
 // would_block: the listener's backlog is full; try again later.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include "weft/sys/fd.h"
@@ -19,5 +21,13 @@ struct SocketPair {
   Fd near;
   Fd far;
 };
+
+// The milliseconds after which the kernel gives up bytes that the peer of a TCP socket does not acknowledge.
+inline int user_timeout(int fd) {
+  int timeout = -1;
+  socklen_t size = sizeof timeout;
+  EXPECT_EQ(::getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, &size), 0);
+  return timeout;
+}
 
 }  // namespace weft::sys::test

@@ -433,6 +433,16 @@ constinit const CounterTable kCoreTable = {
     "`admin->add(name, *runtime)`.",
     kCoreRows};
 
+namespace {
+constexpr CounterRow kTurnRows[] = {{"milliseconds", "milliseconds", CounterKind::gauge, "", "", "milliseconds",
+                                     "How long the core's present turn has lasted; 0 below 100.",
+                                     "rt/core/runtime.cc"}};
+static_assert(std::size(kTurnRows) == sync::count_of_rows<CoreTurn>());
+}  // namespace
+constinit const CounterTable kCoreTurnTable = {
+    "core_turn", "The turn of a core that lasts: the labels `service` and `handler` say what has not returned.",
+    kTurnRows};
+
 CoreCounts Core::counts() const noexcept {
   CoreCounts counts;
   sync::add_counters(static_cast<CoreNumbers<std::uint64_t>&>(counts), counters_);
@@ -440,6 +450,7 @@ CoreCounts Core::counts() const noexcept {
     sync::add_counters(static_cast<ForeignLaneNumbers<std::uint64_t>&>(counts), foreign_[slot].counters);
   }
   counts.cancels_ignored = loop_->tasks().cancels_ignored();
+  counts.stalls = loop_->activity()->stalls();
   return counts;
 }
 

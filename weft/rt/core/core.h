@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -57,7 +58,9 @@ class CallState;
 // The counters of a core's coroutines, kept by its TaskRunner.
 #define WEFT_CORE_TASK_COUNTERS(ROW)                                                                            \
   ROW(cancels_ignored, counter, "cancels_ignored_total", "", "", "awaits",                                      \
-      "Awaits of a cancelled coroutine that followed an await that had said so.", "rt/loop/task_runner.cc")
+      "Awaits of a cancelled coroutine that followed an await that had said so.", "rt/loop/task_runner.cc")    \
+  ROW(stalls, counter, "stalls_total", "", "", "turns",                                                         \
+      "Turns that a server saw last for stall_after or longer.", "rt/loop/activity.cc")
 // clang-format on
 
 template <typename Number>
@@ -84,6 +87,18 @@ struct CoreCounts : CoreNumbers<std::uint64_t>, ForeignLaneNumbers<std::uint64_t
   }
 };
 extern const CounterTable kCoreTable;
+
+// The present turn of a core, with what runs in it as labels.
+struct CoreTurn {
+  static constexpr Duration kShown = std::chrono::milliseconds(100);  // a shorter one is shown as 0
+  std::uint64_t milliseconds = 0;
+
+  template <typename Visitor, typename... Blocks>
+  static constexpr void visit(Visitor&& visitor, Blocks&... blocks) {
+    visitor(blocks.milliseconds...);
+  }
+};
+extern const CounterTable kCoreTurnTable;
 
 // CoreResident: an object of another room that lives on a core. A message that knows the object's number finds it there
 // without a reference: none, once the object is gone.

@@ -208,6 +208,23 @@ Result<void> Runtime::stop_once(Instant deadline) {
   return drained ? Result<void>() : Error(Errc::timed_out, "messages were left");
 }
 
+namespace {
+CounterReading read_turn(Core& core, std::vector<CounterLabel> labels) {
+  const Instant now = sys::now();
+  const auto busy = core.loop().activity()->busy_since(now - CoreTurn::kShown);
+  CoreTurn turn;
+  std::string handler;
+  if (busy) {
+    turn.milliseconds = static_cast<std::uint64_t>((now - busy->since) / std::chrono::milliseconds(1));
+    handler = busy->name != nullptr ? std::string(busy->name->call) : busy->text();
+    handler += busy->detail ? " (frame " + std::to_string(*busy->detail) + ")" : "";
+  }
+  labels.push_back({"handler", std::move(handler)});
+  labels.push_back({"service", busy && busy->name != nullptr ? std::string(busy->name->owner) : std::string()});
+  return {&kCoreTurnTable, std::move(labels), sync::read_counters(turn)};
+}
+}  // namespace
+
 CounterSource Runtime::counter_source() {
   return [this](std::string_view name, CounterReadings& into) {
     for (unsigned index = 0; index < size(); ++index) {
@@ -215,7 +232,8 @@ CounterSource Runtime::counter_source() {
       if (!name.empty()) {
         labels.push_back({"runtime", std::string(name)});
       }
-      into.push_back({&kCoreTable, std::move(labels), sync::read_counters(core(index).counts())});
+      into.push_back({&kCoreTable, labels, sync::read_counters(core(index).counts())});
+      into.push_back(read_turn(core(index), std::move(labels)));
     }
   };
 }

@@ -266,6 +266,9 @@ std::size_t Loop::poll(Duration timeout) { return poller_->wait(events_, timeout
 
 void Loop::wait(Instant wanted) {
   const Duration timeout = time_left(wanted, now_);
+  if (timeout != Duration::zero()) {
+    activity()->end_turn();
+  }
   std::size_t count = 0;
   const bool found = timeout != Duration::zero() && spin_for_work(timeout, count);
   if (!found && timeout != Duration::zero()) {
@@ -279,6 +282,7 @@ void Loop::wait(Instant wanted) {
   }
   now_ = sys::now();
   polled_at_ = now_;
+  activity()->begin_turn(now_);
   for (std::size_t i = 0; i < count; ++i) {
     dispatch(events_[i]);
   }
@@ -287,6 +291,7 @@ void Loop::wait(Instant wanted) {
 void Loop::turn() {
   constexpr std::size_t kTimersPerTurn = 256;
   now_ = sys::now();
+  activity()->begin_turn(now_);
   const bool ran_jobs = run_jobs();
   timers_.advance(now_, kTimersPerTurn);  // timers beyond the limit are due in the next turn
   tasks_.turn();
@@ -313,6 +318,7 @@ void Loop::run_turns() {
     turn();
   }
   release_descriptors();
+  activity()->end_turn();
   this_threads_loop = nullptr;
 }
 

@@ -94,6 +94,8 @@ class Loop {
   void unwatch(WatchId id) noexcept;  // before the descriptor is closed
   [[nodiscard]] TimerWheel& timers() noexcept { return timers_; }
   [[nodiscard]] TaskRunner& tasks() noexcept { return tasks_; }
+  // The present work of the loop's thread; any thread. The holder may outlive the loop.
+  [[nodiscard]] const std::shared_ptr<Activity>& activity() const noexcept { return tasks_.activity(); }
   [[nodiscard]] Instant now() const noexcept { return now_; }                                // of this turn
   [[nodiscard]] const sys::PollerChoice& poller() const noexcept { return poller_choice_; }  // any thread
 

@@ -9,6 +9,7 @@ void CancelScope::open(CancelScope& parent) noexcept {
   runner_ = parent.runner_;
   parent_ = &parent;
   cancelled_ = parent.cancelled_;
+  doing_ = parent.doing_;
   parent.children_.push_back(*this);
 }
 
@@ -82,6 +83,7 @@ void Wait::defer(CancelScope& scope, std::coroutine_handle<> coroutine) {
 
 void Wait::run_deferred() noexcept {
   scope_->runner().cancelled_row_ = std::exchange(row_, 0);
+  scope_->runner().activity_->set(scope_->doing_);
   detail::resume(coroutine_);
 }
 
@@ -106,6 +108,7 @@ void TaskRunner::turn() noexcept {
     item->run();
   }
   cancelled_row_ = 0;
+  activity_->set({});
 }
 
 void TaskRunner::post(detail::Ready& item) noexcept {

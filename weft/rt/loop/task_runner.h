@@ -7,12 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <utility>
 
 #include "weft/base/error.h"
 #include "weft/base/list.h"
 #include "weft/base/time.h"
+#include "weft/rt/loop/activity.h"
 #include "weft/rt/loop/timer_wheel.h"
 #include "weft/sync/counter.h"
 
@@ -169,6 +171,8 @@ class CancelScope : private ListHook {
   void open(CancelScope& parent) noexcept;
   void close() noexcept;  // idempotent; requires that no coroutine is in it
   void cancel() noexcept;
+  // Names the coroutines of this scope, and of those that are opened in it from now on, for Activity.
+  void describe(const ActivityName* name, std::uint64_t subject) noexcept { doing_ = {name, subject}; }
   [[nodiscard]] bool cancelled() const noexcept { return cancelled_; }
   [[nodiscard]] TaskRunner& runner() const noexcept { return *runner_; }
 
@@ -183,6 +187,7 @@ class CancelScope : private ListHook {
   CancelScope* next_cancelled_ = nullptr;  // in the runner's list
   List<Wait> waits_;
   List<CancelScope> children_;
+  Activity::Doing doing_{};
   bool cancelled_ = false;
 };
 
@@ -200,7 +205,7 @@ class TaskRunner {
   static constexpr std::size_t kTurnMax = 256;
 
   // The timers, `now` and the loop must outlive the runner. Without a loop no item comes from other threads.
-  TaskRunner(TimerWheel& timers, const Instant& now, Loop* loop) noexcept
+  TaskRunner(TimerWheel& timers, const Instant& now, Loop* loop)
       : timers_(timers), now_(now), loop_(loop), root_(*this) {}
   TaskRunner(const TaskRunner&) = delete;
   TaskRunner& operator=(const TaskRunner&) = delete;
@@ -210,6 +215,7 @@ class TaskRunner {
   [[nodiscard]] Instant now() const noexcept { return now_; }  // when this turn began
   [[nodiscard]] Loop* loop() const noexcept { return loop_; }
   [[nodiscard]] CancelScope& root() noexcept { return root_; }
+  [[nodiscard]] const std::shared_ptr<Activity>& activity() const noexcept { return activity_; }
 
   void turn() noexcept;
   [[nodiscard]] bool has_ready() const noexcept { return !ready_.empty(); }
@@ -236,6 +242,7 @@ class TaskRunner {
   List<detail::Ready> ready_;
   std::size_t tasks_ = 0;
   CancelScope root_;
+  const std::shared_ptr<Activity> activity_ = std::make_shared<Activity>();
   bool cancelling_ = false;                 // inside a cancel()
   CancelScope* first_cancelled_ = nullptr;  // scopes that the outermost cancel() still has to cancel
   std::uint32_t cancelled_row_ = 0;         // awaits in a row that were cancelled, of the coroutine that runs
@@ -250,6 +257,7 @@ inline void Wait::run_wait(Ready& self) noexcept {
   if (wait.row_ != 0) [[unlikely]] {
     return wait.run_deferred();
   }
+  wait.scope_->runner().activity_->set(wait.scope_->doing_);
   detail::resume(wait.coroutine_);
 }
 

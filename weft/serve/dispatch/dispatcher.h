@@ -221,6 +221,9 @@ class Dispatcher {
 
   void run(Entry entry, Caller& caller, const Frame& frame) {  // by value: the handler may add other handlers
     Error error;
+    if constexpr (requires { caller.note_handler(frame.header.id); }) {
+      caller.note_handler(frame.header.id);
+    }
     try {
       error = entry.call(entry.handler, caller, frame);
     } catch (...) {

@@ -24,7 +24,8 @@ namespace weft::serve {
   ROW(handshake_timeout, "handshake timeout", "no whole frame came in time after the connection was accepted")       \
   ROW(frame_timeout, "frame timeout", "a frame that began was not whole in time")                                    \
   ROW(reply_timeout, "reply timeout", "a reply was owed for too long, and nothing came or could be sent")            \
-  ROW(idle_timeout, "idle timeout", "nothing came, and nothing could be sent")                                       \
+  ROW(idle_timeout, "idle timeout", "nothing came, and the peer acknowledged nothing")                               \
+  ROW(silence_timeout, "silence timeout", "no byte came from the peer, whatever it acknowledged")                    \
   ROW(slow_consumer, "slow consumer", "the peer does not read what is sent to it, and the policy is to disconnect")  \
   ROW(close_timeout, "close timeout", "what was queued at close() could not be delivered in time")                   \
   ROW(out_of_memory, "out of memory", "the byte budget or the memory is spent")                                      \

@@ -243,6 +243,7 @@ Result<std::unique_ptr<Admin>> Admin::make(rt::Runtime& runtime, AdminOptions op
     }
   }
   ServerOptions server_options;
+  server_options.stall_after = Duration::zero();                   // its one core serves this port alone
   server_options.sessions_max = 2 * options.connections_max + 16;  // with those that end
   server_options.memory_max = server_options.core_memory_max = 64u * 1024 * 1024;
   rt::RuntimeOptions own;
@@ -259,7 +260,8 @@ Result<std::unique_ptr<Admin>> Admin::make(rt::Runtime& runtime, AdminOptions op
   listener.spare_descriptors = options.spare_descriptors;
   listener.limits.handshake_timeout = options.request_timeout;
   listener.limits.idle_timeout = options.idle_timeout;
-  listener.limits.message_rate = {100, 32};  // pipelined requests do not occupy a core
+  listener.limits.peer_left = PeerLeft::answer;  // a scraper may end its stream behind its request
+  listener.limits.message_rate = {100, 32};      // pipelined requests do not occupy a core
   const HttpCodec codec(options.head_max, 8 * 1024);
   const std::string endpoint = options.endpoint;
   const auto sources = std::make_shared<MetricSources>();

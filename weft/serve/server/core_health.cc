@@ -2,10 +2,23 @@
 #include "weft/serve/server/core_health.h"
 
 #include <algorithm>
+#include <chrono>
 #include <span>
 #include <utility>
 
 namespace weft::serve {
+
+namespace {
+constexpr Duration kYoung = std::chrono::milliseconds(10);
+
+// ": game::Room on_frame (frame 7) has not returned for 530 ms"; empty: its turn is young.
+std::string busy_text(rt::Core& core, Instant now) {
+  const auto busy = core.loop().activity()->busy_since(now - kYoung);
+  return !busy ? std::string()
+               : ": " + busy->text() + " has not returned for " +
+                     std::to_string((now - busy->since) / std::chrono::milliseconds(1)) + " ms";
+}
+}  // namespace
 
 CoreHealth::Question::Question() noexcept
     : CoreJob([](rt::CoreJob& job) noexcept { static_cast<Question&>(job).answer(); }) {}
@@ -46,7 +59,7 @@ std::string CoreHealth::complaints(Instant now) const {
     const std::string name = "core " + std::to_string(question.core->index());
     if (question.pending.load(std::memory_order_acquire)) {
       text += name + " has not answered for " + std::to_string((now - question.asked) / std::chrono::milliseconds(1)) +
-              " ms\n";
+              " ms" + busy_text(*question.core, now) + "\n";
     } else if (question.core_ended.load(std::memory_order_relaxed)) {
       text += name + " has ended\n";
     }

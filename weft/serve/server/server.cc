@@ -2,6 +2,7 @@
 #include "weft/serve/server/server.h"
 
 #include "weft/serve/server/server_run.h"
+#include "weft/serve/server/stall_watch.h"
 
 namespace weft::serve {
 
@@ -32,6 +33,9 @@ Result<std::unique_ptr<Server>> Server::make(rt::Runtime& runtime, const ServerO
     return Error(Errc::invalid_argument, "a server has at most 256 cores");
   }
   std::unique_ptr<Server> server(new Server(runtime, options));
+  if (options.stall_after > Duration::zero()) {
+    server->stall_watch_ = WEFT_TRY(StallWatch::make(runtime, options.stall_after, options.log));
+  }
   server->start();
   return server;
 }
@@ -72,6 +76,15 @@ Result<std::string> Server::listen_with(std::string_view endpoint, const Listene
 Session* Server::find(SessionId id) noexcept {
   Shard* const shard = Shard::here(id.epoch());
   return shard == nullptr ? nullptr : shard->find_or_count(id);
+}
+
+Session* Server::find(SessionId id, const void* codec_tag) noexcept {
+  Session* const session = find(id);
+  if (session != nullptr && session->codec_tag() != codec_tag) {
+    session->shard().counters().stale_ids.add();
+    return nullptr;
+  }
+  return session;
 }
 
 Result<void> Server::route(SessionId id) const noexcept {

@@ -28,6 +28,7 @@ namespace weft::serve {
 class GroupPresence;
 class ServerRun;
 class Shard;
+class StallWatch;
 
 // Server: listeners, and the sessions that came through them, on the cores of a runtime.
 // Owner: the program. The destructor is stop() with a deadline in the past, and then waits for handlers and coroutines
@@ -66,6 +67,10 @@ class Server {
   // resource_exhausted: the lane to that core is full; unreachable: an id of another start; closed.
   template <typename Function>
     requires std::invocable<Function&, Session&>
+  Result<void> post_to(SessionId id, Function&& function);
+  // The same with function(SessionOf<Codec>&), which has send(). A session of another codec counts as a miss.
+  template <FrameCodec Codec, typename Function>
+    requires std::invocable<Function&, SessionOf<Codec>&>
   Result<void> post_to(SessionId id, Function&& function);
   // Sends the frame to one session. Errors as post_to(), and those of Session::send_shared() when the
   // session is on this core.
@@ -113,6 +118,7 @@ class Server {
   [[nodiscard]] std::shared_ptr<ServerRun> run() const noexcept;
   // On the session's core; null, and counted: the session has ended.
   [[nodiscard]] static Session* find(SessionId id) noexcept;
+  [[nodiscard]] static Session* find(SessionId id, const void* codec_tag) noexcept;
   // Runs function(Shard&) on that core.
   template <typename Function>
   Result<void> on_shard(unsigned core, std::uint16_t epoch, const Function& function);
@@ -130,6 +136,7 @@ class Server {
   std::atomic<std::uint16_t> epoch_{0};  // of run_. Relaxed: messages find their shard by it, or none
   mutable std::mutex mutex_;
   std::shared_ptr<ServerRun> run_;  // guarded by mutex_
+  std::unique_ptr<StallWatch> stall_watch_;
 };
 
 template <typename Function>
@@ -139,6 +146,17 @@ Result<void> Server::post_to(SessionId id, Function&& function) {
   return runtime_.post(id.core(), [id, target = std::forward<Function>(function)]() mutable {
     if (Session* const session = find(id)) {
       target(*session);
+    }
+  });
+}
+
+template <FrameCodec Codec, typename Function>
+  requires std::invocable<Function&, SessionOf<Codec>&>
+Result<void> Server::post_to(SessionId id, Function&& function) {
+  WEFT_TRY(route(id));
+  return runtime_.post(id.core(), [id, target = std::forward<Function>(function)]() mutable {
+    if (Session* const session = find(id, codec_tag<Codec>())) {
+      target(static_cast<SessionOf<Codec>&>(*session));
     }
   });
 }

@@ -61,6 +61,9 @@ struct ServerOptions {
   // Of a stop: for so long, and at most half of the time to its deadline, sessions stay open to get the frames to which
   // running handlers of other sessions still lead. A negative duration: no such bound.
   Duration settle_timeout = std::chrono::seconds(5);
+  // A turn of a core that lasts so long is logged and counted, with the service and the handler that has not returned.
+  // Zero or negative: nobody looks.
+  Duration stall_after = std::chrono::milliseconds(500);
   // Gets one record of each connection's end, see log.h and log_writer.h. Empty: no log.
   LogSink log{};
   // Gets each exception of a service (on_open ... on_close), of its coroutines, and of the handlers of a Dispatcher.

@@ -18,6 +18,38 @@ namespace weft::serve {
 namespace {
 constexpr Error kStops(Errc::terminated, "the server stops");
 constexpr Error kNoMemoryForConnection(Errc::resource_exhausted, "no memory for the connection");
+
+// WhyNot: the first exception of a program's function that makes a service. Affinity: any thread.
+class WhyNot {
+ public:
+  // False: the function threw.
+  template <typename Function>
+  bool keep_what(const Function& function) {
+    try {
+      function();
+      return true;
+    } catch (const std::exception& thrown) {
+      keep(thrown.what());
+    } catch (...) {
+      keep("an exception that is no std::exception");
+    }
+    return false;
+  }
+  [[nodiscard]] Error error() {
+    constexpr const char* kText = "the service could not be made";
+    const std::lock_guard lock(mutex_);
+    return what_.empty() ? Error(Errc::system, kText)
+                         : Error(Errc::system, sync::keep_text({kText, ": ", what_}, kText));
+  }
+
+ private:
+  void keep(const char* what) {
+    const std::lock_guard lock(mutex_);
+    what_ = what_.empty() ? what : what_;
+  }
+  std::mutex mutex_;
+  std::string what_;  // guarded by mutex_
+};
 }  // namespace
 
 ServerRun::ServerRun(rt::Runtime& runtime, const ServerOptions& options, std::shared_ptr<CoreCounters[]> counters,
@@ -156,6 +188,12 @@ Result<ServerRun::Listeners> ServerRun::open_listeners(const net::Endpoint& endp
   }
   const bool shared = several && options.accept != AcceptMode::hand_off;
   sys::SocketOptions socket = options.socket;
+  if (socket.user_timeout == 0 && options.limits.idle_timeout > Duration::zero()) {
+    // Accepted sockets inherit it. A peer that is gone, or takes nothing, ends although replies are owed.
+    constexpr Duration kMost = std::chrono::hours(24);
+    socket.user_timeout = static_cast<int>(
+        std::max<std::int64_t>(1, std::min(options.limits.idle_timeout, kMost) / std::chrono::milliseconds(1)));
+  }
   if (shared && !options.share_port && !endpoint.any_port) {
     // SO_REUSEPORT would join any listener of the same user. A socket without it finds out whether there is one.
     (void)WEFT_TRY(net::Listener::open(endpoint, socket));
@@ -223,9 +261,9 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
   const bool everywhere = std::count(listeners.begin(), listeners.end(), nullptr) == 0;
   const std::size_t port = ports_;
   std::atomic<bool> stops{false};
+  WhyNot why_not;
   const bool made = on_each_core([&](unsigned core) {
-    if (!add_port(core, shared_options, kind)) {
-      stops = true;
+    if (!why_not.keep_what([&] { stops = !add_port(core, shared_options, kind) || stops; }) || stops) {
       return false;
     }
     if (listeners[core] != nullptr) {
@@ -239,7 +277,7 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
       ports.resize(std::min(ports.size(), port));
       return true;
     });
-    return stops ? Error(Errc::closed, "the server stops") : Error(Errc::system, "the service could not be made");
+    return stops ? Error(Errc::closed, "the server stops") : why_not.error();
   }
   ++ports_;
   // Acceptors start last: they may pass a connection to any core.
@@ -356,166 +394,6 @@ void ServerRun::reject(unsigned core, Rejection why, const Error& error, std::st
     return shard->reject(why, peer, error);
   }
   counters_[core].rejected[static_cast<std::size_t>(why)].add();  // the shard that would log it is destroyed
-}
-
-// --- the end ---
-
-void ServerRun::begin_stop(Instant deadline) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (begun_ && deadline >= stop_deadline_) {
-      return;
-    }
-    begun_ = true;
-    stop_deadline_ = deadline;
-  }
-  for (unsigned core = 0; core < parts_.size(); ++core) {
-    call(core);
-  }
-}
-
-// A stop has phases. The core accepts no more. Its sessions handle what has come; see Shard::drain(). When those of all
-// cores have, or at `settled_by`, they close. At the deadline they end.
-void ServerRun::stop_by(unsigned core, Instant deadline) noexcept {
-  Part& part = *parts_[core];
-  rt::Core& here = runtime_.core(core);
-  if (deadline < part.deadline || !part.stopping) {
-    const Instant now = here.loop().now();
-    part.deadline = deadline;
-    const Instant half = deadline == kNever ? kNever : now + time_left(deadline, now) / 2;
-    part.settled_by = std::min({part.settled_by, half, deadline_after(now, settle_timeout_)});
-    arm(part);
-  }
-  if (!part.stopping) {
-    part.stopping = true;
-    for (const auto& port : part.ports) {
-      if (port->acceptor != nullptr) {
-        port->acceptor->close();
-      }
-    }
-    tell_services(part);
-    part.shard->drain([this, core] { drain_.note_drained(core, shared_from_this()); });
-  }
-}
-
-void ServerRun::tell_services(Part& part) noexcept {
-  for (const auto& port : part.ports) {
-    if (port->ops.stopping != nullptr) {
-      try {
-        port->ops.stopping(port->service.get());
-      } catch (...) {
-        part.shard->note_exception(std::current_exception());
-      }
-    }
-  }
-}
-
-void ServerRun::arm(Part& part) noexcept {
-  rt::TimerWheel& timers = part.shard->loop().timers();
-  (void)timers.cancel(part.timer);
-  const auto late = [](void* at) {
-    auto& late_part = *static_cast<Part*>(at);
-    late_part.run.handle_time(late_part);
-  };
-  const Instant due = part.closing ? part.deadline : std::min(part.settled_by, part.deadline);
-  part.timer = due == kNever ? rt::TimerId() : timers.schedule(due, {late, &part});
-  if (!part.timer && due != kNever) {  // no memory for it
-    close_sessions(part);
-    end_sessions(part);
-  }
-}
-
-void ServerRun::handle_time(Part& part) noexcept {
-  part.timer = {};
-  const bool at_deadline = part.closing || part.shard->loop().now() >= part.deadline;
-  close_sessions(part);
-  if (at_deadline) {
-    return end_sessions(part);
-  }
-  arm(part);
-}
-
-void ServerRun::close_sessions(Part& part) noexcept {
-  if (!part.closing) {
-    part.closing = true;
-    // Destroys the shard later: its last session may be on the stack.
-    part.shard->close_drained([&part] { part.shard->core().at_turn_end(part.drained); });
-  }
-}
-
-void ServerRun::end_sessions(Part& part) noexcept {
-  const bool lost = part.shard->size() != 0 && part.shard->end_all() != 0;
-  const std::lock_guard lock(mutex_);
-  part.met_deadline = true;
-  aborted_ = aborted_ || lost;
-}
-
-void ServerRun::tear_down(unsigned core) noexcept {
-  Part& part = *parts_[core];
-  const auto self = std::move(part.keep);
-  part.stopping = true;
-  (void)runtime_.core(core).loop().timers().cancel(part.timer);
-  part.drained.unhook();
-  part.core_ended.unhook();
-  part.shard->abandon();
-  part.shard.reset();
-  part.ports.clear();
-  bool last = false;
-  {
-    const std::lock_guard lock(mutex_);
-    begun_ = true;  // also when the core's end came before any stop
-    part.down = true;
-    ++down_;
-    last = down_ == parts_.size();
-    changed_.notify_all();
-  }
-  if (self != nullptr && !last) {
-    drain_.note_drained(core, self);
-  }
-}
-
-Result<void> ServerRun::stop(Instant deadline) {
-  begin_stop(deadline);
-  if (rt::Core::current() != nullptr) {
-    return {};
-  }
-  if (!wait_down(deadline)) {
-    return left_behind();
-  }
-  const std::lock_guard lock(mutex_);
-  return aborted_ ? Error(Errc::timed_out, "sessions were left at the deadline") : Result<void>();
-}
-
-// Waits until every part is down, at most until kStopGrace after the deadline: until then the cores end what the
-// deadline finds. False: a part is left.
-bool ServerRun::wait_down(Instant deadline) {
-  const Instant until = deadline_after(std::max(deadline, sys::now()), kStopGrace);
-  std::unique_lock lock(mutex_);
-  while (down_ != parts_.size()) {
-    if (!sync::sleep_until(changed_, lock, until)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// Names the cores that are not down. A core that has met the deadline waits for coroutines; another one does not turn.
-Error ServerRun::left_behind() {
-  std::string waiting;
-  std::string stuck;
-  const std::lock_guard lock(mutex_);
-  for (unsigned core = 0; core < parts_.size(); ++core) {
-    const Part& part = *parts_[core];
-    if (!part.down) {
-      std::string& list = part.met_deadline ? waiting : stuck;
-      list += (list.empty() ? "" : ", ") + std::to_string(core);
-    }
-  }
-  const bool both = !waiting.empty() && !stuck.empty();
-  return {Errc::timed_out,
-          sync::keep_text({stuck.empty() ? "" : "a handler has not returned on core ", stuck, both ? "; " : "",
-                           waiting.empty() ? "" : "coroutines of sessions have not ended on core ", waiting},
-                          "handlers or coroutines were left behind")};
 }
 
 }  // namespace weft::serve

@@ -110,6 +110,7 @@ std::string_view describe(LogEvent event) noexcept {
     case LogEvent::session_closed: return "session_closed";
     case LogEvent::connection_rejected: return "connection_rejected";
     case LogEvent::handler_threw: return "handler_threw";
+    case LogEvent::core_stalled: return "core_stalled";
   }
   return "unknown";
 }
@@ -164,7 +165,7 @@ void append_line(const LogRecord& record, std::string& out) {
     char text[kLogTextMax];
     append_field(out, "error", record.error.write_message(text));
   }
-  if (record.event == LogEvent::handler_threw) {
+  if (record.event == LogEvent::handler_threw || record.event == LogEvent::core_stalled) {
     append_field(out, "what", record.what);
   }
   if (record.event == LogEvent::session_closed) {

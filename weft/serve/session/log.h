@@ -24,6 +24,7 @@ enum class LogEvent : std::uint8_t {
   session_closed,       // one for each session
   connection_rejected,  // one for each connection that became no session
   handler_threw,        // one for each exception of a service, or of a handler of a dispatcher
+  core_stalled,         // one for each turn of a core that lasts for stall_after
 };
 [[nodiscard]] std::string_view describe(LogLevel level) noexcept;  // "info"
 [[nodiscard]] std::string_view describe(LogEvent event) noexcept;  // "session_closed"
@@ -40,14 +41,14 @@ struct LogRecord {
   LogLevel level = LogLevel::info;
   LogEvent event = LogEvent::session_closed;
   unsigned core = 0;
-  SessionId session{};        // for session_closed
+  SessionId session{};        // for all but connection_rejected, if it is about a session
   std::string_view peer{};    // its address, or the name that a unix peer gives itself: any bytes
   std::string_view reason{};  // describe() of the CloseReason or Rejection that counts it
   Error error{};              // the cause, if there is one
   Duration age{};             // time since accept
   SessionCounts counts{};
   std::uint64_t undelivered = 0;  // frames that were queued and not written
-  std::string_view what{};        // for handler_threw: what() of the exception
+  std::string_view what{};        // for handler_threw: what() of the exception; for core_stalled: what runs
 };
 
 // HandlerException: an exception of a service, or of a handler of a dispatcher. Valid during the call of its function.

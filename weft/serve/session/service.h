@@ -7,6 +7,8 @@
 #include <new>
 #include <span>
 
+#include "weft/rt/loop/activity.h"
+#include "weft/rt/loop/type_name.h"
 #include "weft/serve/session/service_checks.h"
 #include "weft/serve/session/session.h"
 
@@ -21,6 +23,7 @@ struct SessionOps {
   DecodeResult (*frames)(Session& session, Bytes input);  // decodes until the session wants no more frames
   void (*ended)(Session& session);                        // null: the service has no on_end()
   void (*closed)(Session& session, const Error& why);
+  const rt::ActivityName* coroutine;   // the name of the service's coroutines
   void (*draining)(Session& session);  // null: the service has no on_drain(session)
   void (*stopping)(void* service);     // null: the service has no on_drain()
 };
@@ -34,7 +37,7 @@ struct ServiceSlot {
   bool layered = false;  // the streams are more than sockets: they have a state()
 };
 
-inline constexpr std::size_t kSessionSize = 512;  // bytes; bound of a session with its codec
+inline constexpr std::size_t kSessionSize = 528;  // bytes; bound of a session with its codec
 
 // SessionOf: a session whose frames have a codec. Services receive this type.
 template <FrameCodec Codec>
@@ -74,6 +77,12 @@ class SessionOf final : public Session {
   Codec codec_;
 };
 
+// The session with its send(); null: its codec is another one.
+template <FrameCodec Codec>
+[[nodiscard]] SessionOf<Codec>* session_of(Session& session) noexcept {
+  return session.codec_tag() == codec_tag<Codec>() ? static_cast<SessionOf<Codec>*>(&session) : nullptr;
+}
+
 // A service is a type with any of these functions. A function that it lacks does nothing:
 //   void on_open(SessionOf<Codec>&)                         before the first frame; with TLS after the handshake
 //   void on_frame(SessionOf<Codec>&, const Codec::Frame&)   the frame is valid until on_frame() returns
@@ -97,6 +106,13 @@ struct ServiceCalls {
   static constexpr bool kHasSessionDrain = requires(Service service, Typed& session) { service.on_drain(session); };
   static constexpr bool kHasDrain = requires(Service service) { service.on_drain(); };
 
+  static constexpr rt::ActivityName kOpen{rt::type_name<Service>(), "on_open"};
+  static constexpr rt::ActivityName kFrame{rt::type_name<Service>(), "on_frame"};
+  static constexpr rt::ActivityName kEnd{rt::type_name<Service>(), "on_end"};
+  static constexpr rt::ActivityName kClose{rt::type_name<Service>(), "on_close"};
+  static constexpr rt::ActivityName kDrain{rt::type_name<Service>(), "on_drain"};
+  static constexpr rt::ActivityName kCoroutine{rt::type_name<Service>(), "coroutine"};
+
   static Session* make(void* place, Shard& shard, const ServiceSlot& slot) {
     static_assert(sizeof(Typed) <= kSessionSize && alignof(Typed) <= alignof(std::max_align_t));
     return ::new (place) Typed(shard, slot);
@@ -105,11 +121,13 @@ struct ServiceCalls {
 
   static void opened(Session& session) {
     if constexpr (requires(Service service, Typed& typed_session) { service.on_open(typed_session); }) {
+      const auto named = name(session, kOpen);
       service(session).on_open(typed(session));
     }
   }
   static DecodeResult frames(Session& session, Bytes input) {
     Typed& own = typed(session);
+    const auto named = name(session, kFrame);
     return decode_all(own.codec_, input, [&own](const Frame& frame) {
       own.note_frame();
       if constexpr (requires(Service target, Typed& typed_session) { target.on_frame(typed_session, frame); }) {
@@ -124,17 +142,20 @@ struct ServiceCalls {
   }
   static void ended(Session& session) {
     if constexpr (kHasEnd) {
+      const auto named = name(session, kEnd);
       service(session).on_end(typed(session));
     }
   }
   static void closed(Session& session, const Error& why) {
     if constexpr (requires(Service target, Typed& typed_session) { target.on_close(typed_session, why); }) {
+      const auto named = name(session, kClose);
       service(session).on_close(typed(session), why);
     }
   }
 
   static void draining(Session& session) {
     if constexpr (kHasSessionDrain) {
+      const auto named = name(session, kDrain);
       service(session).on_drain(typed(session));
     }
   }
@@ -152,6 +173,7 @@ struct ServiceCalls {
             &frames,
             kHasEnd ? &ended : nullptr,
             &closed,
+            &kCoroutine,
             kHasSessionDrain ? &draining : nullptr,
             kHasDrain ? &stopping : nullptr};
   }
@@ -170,6 +192,9 @@ struct ServiceCalls {
     if (const auto started = start_with_frame(session, frame, handle, EndsSession{&session}); !started) {
       session.abort(CloseReason::out_of_memory, started.error());
     }
+  }
+  static rt::InActivity name(Session& session, const rt::ActivityName& call) noexcept {
+    return {session.activity(), call, session.id().value};
   }
   static Typed& typed(Session& session) noexcept { return static_cast<Typed&>(session); }
   static Service& service(Session& session) noexcept { return *static_cast<Service*>(session.slot_.service); }

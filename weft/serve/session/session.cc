@@ -6,6 +6,7 @@
 
 #include "weft/serve/session/shard.h"
 #include "weft/sys/call.h"
+#include "weft/sys/socket.h"
 
 namespace weft::serve {
 
@@ -18,6 +19,7 @@ Session::Session(Shard& shard, const ServiceSlot& slot) noexcept
     : rt::TurnJob([](rt::TurnJob& job) noexcept { static_cast<Session&>(job).handle_turn(); }),
       queue_limits_(queue_limits(slot.limits)),
       core_(&shard.core()),
+      activity_(*shard.loop().activity()),
       rated_(slot.limits.message_rate.limits()),
       shard_(shard),
       slot_(slot),
@@ -28,10 +30,22 @@ Result<void> Session::start(std::unique_ptr<net::Stream> stream, SessionId id, n
   stream_ = std::move(stream);
   id_ = id;
   clock_.start(shard_.loop().now());
-  watch_ =
-      WEFT_TRY(shard_.loop().watch(stream_->fd(), sys::Interest::readable | sys::Interest::peer_closed, true, this));
+  const bool established = stream_->state().established;
+  if (!established) {
+    if (!shard_.budget().take(kHandshakeBytes)) {
+      return Error(Errc::resource_exhausted, "the memory of the server is spent");
+    }
+    in_handshake_ = true;
+  }
+  const auto watched =
+      shard_.loop().watch(stream_->fd(), sys::Interest::readable | sys::Interest::peer_closed, true, this);
+  if (!watched) {
+    end_handshake();
+    return watched.error();
+  }
+  watch_ = *watched;
   shard_.counters().opened.add();
-  if (stream_->state().established) {
+  if (established) {
     begin();
   } else {
     queue_limits_.take = 0;
@@ -40,7 +54,14 @@ Result<void> Session::start(std::unique_ptr<net::Stream> stream, SessionId id, n
   return {};
 }
 
+void Session::end_handshake() noexcept {
+  if (std::exchange(in_handshake_, false)) {
+    shard_.budget().give_back(kHandshakeBytes);
+  }
+}
+
 void Session::begin() noexcept {
+  end_handshake();
   clock_.note_begun();
   queue_limits_.take = std::max<std::size_t>(slot_.limits.write_budget, 1);
   try {
@@ -49,6 +70,8 @@ void Session::begin() noexcept {
     end_after_throw();
   }
 }
+
+const void* Session::codec_tag() const noexcept { return slot_.ops->codec_tag; }
 
 void Session::list() noexcept { shard_.core().at_turn_end(*this); }
 
@@ -70,6 +93,10 @@ void Session::settle() noexcept {
   if (reading_.peer_end == PeerEnd::broken && is_open() && !wants_frames()) {
     end(CloseReason::peer_failed, record_.why);
   }
+  if (replies_ != 0 && is_open() && reading_.peer_end >= PeerEnd::announced &&
+      slot_.limits.peer_left == PeerLeft::cancel) {
+    handle_leaving();
+  }
   if ((is_open() && !settle_open()) || state_ != State::closing) {
     return;
   }
@@ -87,6 +114,26 @@ void Session::settle() noexcept {
   discard_input();
   if (reading_.peer_end >= PeerEnd::read && !writing_.unsent) {
     end(record_.reason, record_.why);
+  }
+}
+
+// The peer has ended its stream, and waits for replies no more.
+void Session::handle_leaving() noexcept {
+  if (slot_.ops->ended == nullptr) {
+    return close_for(CloseReason::peer_closed, Error(Errc::connection_closed, "the peer closed"));
+  }
+  if (std::exchange(reading_.left, true)) {
+    return;
+  }
+  cancel_tasks();
+  if (reading_.peer_end == PeerEnd::handled) {
+    return;
+  }
+  ++pauses_;  // for good
+  try {
+    slot_.ops->ended(*this);
+  } catch (...) {
+    end_after_throw();
   }
 }
 
@@ -141,6 +188,7 @@ void Session::close_for(CloseReason reason, Error why) noexcept {
   if (!is_open()) {
     return;
   }
+  note_owed(reason);
   state_ = State::closing;
   queue_limits_.take = 0;
   record_.set_cause(reason, why);
@@ -293,6 +341,7 @@ void Session::leave(GroupId group) noexcept { shard_.groups().leave(*this, group
 
 void Session::clean_up() noexcept {
   unhook();  // on_close() may have listed the session
+  end_handshake();
   shard_.groups().leave_all(*this);
   clock_.cancel(shard_.loop().timers());
   rate_.cancel(shard_.loop().timers());
@@ -314,6 +363,21 @@ void Session::arm_timer() noexcept {
   }
 }
 
+// Asks the system, once in each idle_timeout at most, whether the peer's has acknowledged bytes since.
+void Session::note_acknowledged() noexcept {
+  if (!clock_.wrote_since_active()) {
+    return;
+  }
+  const auto acknowledged = sys::acknowledged_bytes(stream_->fd());
+  if (!acknowledged) {
+    return clock_.note_acknowledged();  // no tcp: a write is all that there is to know
+  }
+  const auto low = static_cast<std::uint32_t>(*acknowledged);
+  if (std::exchange(acknowledged_, low) != low) {
+    clock_.note_acknowledged();
+  }
+}
+
 void Session::check_time() noexcept {
   clock_.note_fired();
   if (state_ == State::ended) {
@@ -321,7 +385,9 @@ void Session::check_time() noexcept {
   }
   if (is_open() && !wants_frames()) {
     clock_.finish_by(kNever);  // read_again() gives the half-received frame its time
+    clock_.note_unread(shard_.loop().now());
   }
+  note_acknowledged();
   if (const auto cause = clock_.passed(slot_.limits, state_, replies_ != 0, shard_.loop().now())) {
     return end(cause->reason, cause->why);
   }

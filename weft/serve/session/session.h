@@ -74,9 +74,10 @@ struct ServiceSlot;
 // nevertheless.
 class Session : private rt::Watcher, private rt::TurnJob {
  public:
-  static constexpr std::size_t kReadMax = 64 * 1024;       // bytes for each read event
-  static constexpr std::size_t kDiscardMax = 1024 * 1024;  // bytes that the session discards after close()
-  static constexpr std::size_t kThroughMin = 16 * 1024;    // a body of this size is written uncopied
+  static constexpr std::size_t kReadMax = 64 * 1024;         // bytes for each read event
+  static constexpr std::size_t kDiscardMax = 1024 * 1024;    // bytes that the session discards after close()
+  static constexpr std::size_t kThroughMin = 16 * 1024;      // a body of this size is written uncopied
+  static constexpr std::size_t kHandshakeBytes = 48 * 1024;  // what a handshake of TLS takes, counted as memory
 
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -90,6 +91,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
     return record_.counts;
   }  // up to the last read and write
   [[nodiscard]] Shard& shard() const noexcept { return shard_; }
+  [[nodiscard]] const void* codec_tag() const noexcept;
   // The reason that the end will be counted under; it is final in on_close().
   [[nodiscard]] CloseReason reason() const noexcept { return record_.reason; }
   // A pointer of the service's choice. The service frees its target in on_close().
@@ -136,6 +138,8 @@ class Session : private rt::Watcher, private rt::TurnJob {
   [[nodiscard]] bool has_tasks() const noexcept;
   // For dispatchers: logs the exception of a handler, and gives it to on_exception (ServerOptions).
   void note_exception(const std::exception_ptr& thrown) const noexcept;
+  // For dispatchers: the id of the frame that is handled from now on, see StallWatch.
+  void note_handler(std::uint32_t id) noexcept { activity().set_detail(id); }
 
   // resource_exhausted: the session is in groups_max groups, or no memory; closed. Idempotent. A session that
   // ends leaves every group.
@@ -163,6 +167,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
     }
   }
 
+  [[nodiscard]] rt::Activity& activity() noexcept { return activity_; }
   // Whether this is the session's thread. Costs a load of the thread's and a comparison.
   [[nodiscard]] bool is_here() const noexcept { return rt::Core::current() == core_; }
 
@@ -198,6 +203,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   void close_drained() noexcept;
   void clean_up() noexcept;  // after on_close()
   void begin() noexcept;     // on_open()
+  void end_handshake() noexcept;
 
   // --- reading (session_read.cc) ---
   void handle_event(const sys::PollEvent& event) override;
@@ -256,12 +262,14 @@ class Session : private rt::Watcher, private rt::TurnJob {
   void fail(const sys::IoResult& result) noexcept;
   void settle() noexcept;  // closes or ends the session if no reply, frame or byte is outstanding
   [[nodiscard]] bool settle_open() noexcept;
+  void handle_leaving() noexcept;
   void leave_drain() noexcept;
   void note_owed(CloseReason reason) noexcept;
   void finish_writing() noexcept;
   void list() noexcept;  // the shard then calls handle_turn() at the end of the turn
   void arm_timer() noexcept;
   void check_time() noexcept;
+  void note_acknowledged() noexcept;
 
   static constexpr Duration kLinger = std::chrono::seconds(1);  // for the peer's end, after all is written
   static constexpr std::size_t kUnlimited = ~std::size_t{0};
@@ -270,17 +278,20 @@ class Session : private rt::Watcher, private rt::TurnJob {
   WriteQueue writes_;
   QueueLimits queue_limits_;
   const rt::Core* const core_;
+  rt::Activity& activity_;  // of the core
   std::uint32_t pauses_ = 0;
   FrameCounts uncounted_;
   State state_ = State::open;
   bool rated_;                   // message_rate limits the session
   bool handlers_pause_ = false;  // reading is paused because handlers_max handlers run
   bool holds_drain_ = false;     // the shard waits for what the session owes
+  bool in_handshake_ = false;    // kHandshakeBytes are charged
   WriteState writing_;
 
   // Members that every event touches.
   ReadState reading_;
   std::uint32_t replies_ = 0;
+  std::uint32_t acknowledged_ = 0;  // bytes that the peer's system had acknowledged when a timer asked; the low bits
   Shard& shard_;
   const ServiceSlot& slot_;
   std::unique_ptr<net::Stream> stream_;

@@ -10,7 +10,8 @@ Instant SessionClock::next_deadline(const SessionLimits& limits, SessionState st
     return deadline_;
   }
   const Duration quiet = owes_reply ? limits.reply_timeout : limits.idle_timeout;
-  return std::min({deadline_, handshake_deadline(limits), deadline_after(last_active_, quiet)});
+  return std::min({deadline_, handshake_deadline(limits), deadline_after(last_active_, quiet),
+                   deadline_after(last_heard_, limits.silence_timeout)});
 }
 
 Instant SessionClock::handshake_deadline(const SessionLimits& limits) const noexcept {
@@ -37,6 +38,9 @@ std::optional<CloseCause> SessionClock::passed(const SessionLimits& limits, Sess
   }
   if (deadline_ <= now) {
     return CloseCause{CloseReason::frame_timeout, Error(Errc::timed_out, "a frame that began was not whole in time")};
+  }
+  if (deadline_after(last_heard_, limits.silence_timeout) <= now) {
+    return CloseCause{CloseReason::silence_timeout, Error(Errc::timed_out, "no byte came from the peer in time")};
   }
   if (owes_reply) {
     return CloseCause{CloseReason::reply_timeout, Error(Errc::timed_out, "a reply was owed for too long")};

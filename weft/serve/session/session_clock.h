@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -19,10 +20,16 @@ class SessionClock {
  public:
   static constexpr Duration kTlsHandshake = std::chrono::seconds(10);  // where the limits bound no handshake
 
-  void start(Instant now) noexcept { accepted_ = last_active_ = now; }
-  void note_begun() noexcept { stage_ = Stage::begun; }           // on_open() is called now
-  void note_frame() noexcept { stage_ = Stage::heard; }           // a whole frame came
-  void note_active(Instant now) noexcept { last_active_ = now; }  // bytes were read or written, or a reply ended
+  void start(Instant now) noexcept { accepted_ = last_active_ = last_heard_ = last_written_ = now; }
+  void note_begun() noexcept { stage_ = Stage::begun; }                        // on_open() is called now
+  void note_frame() noexcept { stage_ = Stage::heard; }                        // a whole frame came
+  void note_heard(Instant now) noexcept { last_active_ = last_heard_ = now; }  // bytes were read
+  void note_active(Instant now) noexcept { last_active_ = now; }               // a reply ended
+  void note_unread(Instant now) noexcept { last_heard_ = now; }  // the session does not read, so it cannot hear
+  // Bytes were written. They count as a sign of life once note_acknowledged() says so.
+  void note_written(Instant now) noexcept { last_written_ = now; }
+  void note_acknowledged() noexcept { last_active_ = std::max(last_active_, last_written_); }
+  [[nodiscard]] bool wrote_since_active() const noexcept { return last_written_ > last_active_; }
   // The deadline of what is under way: of a half-received frame, and from close() on of the close. kNever: of nothing.
   void finish_by(Instant deadline) noexcept { deadline_ = deadline; }
   [[nodiscard]] Instant deadline() const noexcept { return deadline_; }
@@ -55,6 +62,8 @@ class SessionClock {
   Instant accepted_{};
   Stage stage_ = Stage::connected;
   Instant last_active_{};
+  Instant last_heard_{};
+  Instant last_written_{};
 };
 
 }  // namespace weft::serve

@@ -18,6 +18,13 @@ enum class SlowConsumer : std::uint8_t {
   conflate,     // the session drops every queued frame and keeps the newest one
 };
 
+// PeerLeft: the fate of handlers that run when their peer ends its stream. An end does not say whether the peer still
+// reads: close() and shutdown(SHUT_WR) look the same.
+enum class PeerLeft : std::uint8_t {
+  cancel,  // they are cancelled, and the session ends; it drops the frames behind theirs
+  answer,  // they answer first: for peers that end their stream and read on
+};
+
 // Bounds of a session. A negative duration: none.
 struct SessionLimits {
   std::size_t write_budget = 1024 * 1024;  // bytes; a frame of any size is taken while fewer are queued
@@ -26,12 +33,17 @@ struct SessionLimits {
   Duration handshake_timeout = std::chrono::seconds(10);
   // From a frame's first byte to its last. The time in which the session does not read does not count.
   Duration frame_timeout = std::chrono::minutes(1);
-  std::size_t input_max = std::size_t{64} << 20;     // bytes of a half-received frame, if the codec allows more
-  Duration idle_timeout = std::chrono::minutes(5);   // without a byte received or written, and no reply owed
+  std::size_t input_max = std::size_t{64} << 20;  // bytes of a half-received frame, if the codec allows more
+  // Without a byte that the peer sent, or whose receipt its system acknowledged, and no reply owed.
+  Duration idle_timeout = std::chrono::minutes(5);
   Duration reply_timeout = std::chrono::hours(1);    // the same, while a reply is owed
   Duration close_timeout = std::chrono::seconds(5);  // from close() until all that is queued is written
-  net::RateLimit message_rate{};                     // frames of one session; the session reads frames above it later
-  std::size_t groups_max = 64;                       // groups that the session is in at a time
+  // Without a byte from the peer while the session reads, whatever is written: for peers that give signs of life. None
+  // by default, because a peer may only listen.
+  Duration silence_timeout{-1};
+  PeerLeft peer_left = PeerLeft::cancel;
+  net::RateLimit message_rate{};   // frames of one session; the session reads frames above it later
+  std::size_t groups_max = 64;     // groups that the session is in at a time
   std::uint32_t handlers_max = 1;  // coroutines that handle its frames at a time; above 1 answers overtake
   std::size_t tasks_max = 8;       // other coroutines, from spawn(); the session refuses more
 };

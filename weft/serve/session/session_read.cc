@@ -72,7 +72,7 @@ void Session::read_some() {
     case sys::IoResult::Status::end_of_stream: reading_.note_end(PeerEnd::read); return handle_end();
     case sys::IoResult::Status::failed: return fail(result);
   }
-  clock_.note_active(shard_.loop().now());
+  clock_.note_heard(shard_.loop().now());
   shard_.counters().reads.add();
   shard_.counters().bytes_in.add(result.bytes);
   record_.counts.bytes_in += result.bytes;

@@ -118,7 +118,9 @@ TEST_F(SessionReset, EndsASessionThatReadsNoMoreBecauseTooMuchIsQueued) {
 
 TEST_F(SessionReset, EndsASessionWhosePeerHadEndedItsStreamBefore) {
   handle_by_coroutine();
-  Client client(listen());
+  ListenerOptions options;
+  options.limits.peer_left = PeerLeft::answer;
+  Client client(listen(options));
   meet(client);
   client.send(1, "question");
   client.end_writing();
@@ -128,12 +130,14 @@ TEST_F(SessionReset, EndsASessionWhosePeerHadEndedItsStreamBefore) {
 }
 
 // The peer's end alone is no failure: replies can be read.
-TEST_F(SessionReset, AnEndOfThePeersStreamDoesNotEndASessionWhoseHandlerRuns) {
+TEST_F(SessionReset, AnEndOfThePeersStreamDoesNotEndASessionWhoseHandlerMayAnswer) {
   handle_by_coroutine();
+  ListenerOptions options;
+  options.limits.peer_left = PeerLeft::answer;
   for (const char* const endpoint : {"tcp://127.0.0.1:0", "ipc://*"}) {
     SCOPED_TRACE(endpoint);
     rt::test::on_core(*runtime_, 0, [this] { proceed_.reset(); });
-    Client client(listen({}, endpoint));
+    Client client(listen(options, endpoint));
     meet(client);
     client.send(1, "question");
     ASSERT_TRUE(begun_.take());

@@ -40,6 +40,7 @@ Result<void> Session::make_tasks() noexcept {
       static_cast<Session*>(self)->note_exception(thrown);
     };
     tasks_ = ::new (block) TaskSet(shard_.loop().tasks(), report, this, threw);
+    tasks_->describe(slot_.ops->coroutine, id_.value);
   }
   return {};
 }

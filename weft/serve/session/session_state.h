@@ -40,6 +40,7 @@ struct ReadState {
   bool readable = false;    // unread bytes may be there, and the kernel will report no event for them
   bool throttled = false;   // decoding stopped because too many bytes are queued
   bool resume_due = false;  // reading continues at the end of the turn
+  bool left = false;        // the service was told of the end while it owed replies: no more frames
 
   void note_end(PeerEnd seen) noexcept {
     if (peer_end < seen) {

@@ -157,6 +157,8 @@ class TaskSet {
   // Runs the task until it first waits.
   void start(SessionTask::Ptr task, SessionTask::Kind kind) noexcept;
   void cancel() noexcept { scope_.cancel(); }
+  // Names the tasks that start from now on, for rt::Activity.
+  void describe(const rt::ActivityName* name, std::uint64_t subject) noexcept { scope_.describe(name, subject); }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t handlers() const noexcept { return handlers_; }  // of size(), those of Kind::handler
 

@@ -113,7 +113,9 @@ TEST_F(SessionTasks, HandlersOfOneSessionDoNotInterleaveByDefault) {
     EXPECT_EQ(shared_.running, 0) << "a plain handler waits for its turn, too";
     (void)session.send(frame.header, frame.body);
   }));
-  Client client(listen_with_dispatcher());
+  ListenerOptions options;
+  options.limits.peer_left = PeerLeft::answer;
+  Client client(listen_with_dispatcher(options));
   std::string frames;
   for (int i = 0; i < 100; ++i) {
     frames += frame_of(static_cast<std::uint32_t>(1 + i % 4 / 3), std::to_string(i));
@@ -337,7 +339,9 @@ TEST_F(SessionTasks, APeerThatDisappearsCancelsItsHandler) {
     EXPECT_FALSE(session.is_open());
     shared_.ended.give();
   }));
-  auto client = std::make_unique<Client>(listen_with_dispatcher());
+  ListenerOptions options;
+  options.limits.peer_left = PeerLeft::answer;  // so that a write finds out
+  auto client = std::make_unique<Client>(listen_with_dispatcher(options));
   client->send(1, "");
   EXPECT_TRUE(client->receive());
   client.reset();

@@ -200,7 +200,9 @@ TEST_F(SessionTest, AReplyThatComesAfterTheEndOfThePeersStreamIsDelivered) {
     id = session.id();
     asked.give();
   };
-  Client client(listen());
+  ListenerOptions options;
+  options.limits.peer_left = PeerLeft::answer;
+  Client client(listen(options));
   client.send(1, "question");
   client.end_writing();
   ASSERT_TRUE(asked.take());

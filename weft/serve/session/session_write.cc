@@ -174,7 +174,7 @@ void Session::watch_writable(bool on) noexcept {
 bool Session::note_written(const sys::IoResult& result, std::size_t asked) noexcept {
   switch (result.status) {
     case sys::IoResult::Status::done:
-      clock_.note_active(shard_.loop().now());
+      clock_.note_written(shard_.loop().now());
       shard_.counters().writes.add();
       shard_.counters().bytes_out.add(result.bytes);
       record_.counts.bytes_out += result.bytes;

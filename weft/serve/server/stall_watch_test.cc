@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// A callback that does not return is named: in the log, on /healthz and on /metrics.
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "weft/rt/task/task_time.h"
+#include "weft/serve/dispatch/dispatcher.h"
+#include "weft/serve/server/core_health.h"
+#include "weft/serve/server/test_client.h"
+#include <gtest/gtest.h>
+
+namespace weft::serve {
+namespace {
+
+using std::chrono::milliseconds;
+using test::Client;
+using test::HeaderSession;
+using test::kLong;
+using test::ServerTest;
+using test::Signal;
+using Frame = HeaderCodec::Frame;
+
+class StallWatchTest : public ServerTest {
+ public:
+  void SetUp() override {
+    start_runtime(1);
+    ServerOptions options;
+    options.stall_after = milliseconds(5);
+    options.log = [this](const LogRecord& record) {
+      if (record.event == LogEvent::core_stalled) {
+        const std::lock_guard lock(mutex_);
+        session_ = record.session;
+        std::string line;
+        append_line(record, line);
+        lines_ += line;
+        logged_.give();
+      }
+    };
+    make_server(options);
+  }
+  // The function of the service that blocks.
+  void block(HeaderSession& session) {
+    blocked_ = session.id();
+    EXPECT_TRUE(leave_.take());
+    (void)session.send({1, 0}, as_bytes("done"));
+  }
+  // Sends a frame that blocks the core until leave().
+  void enter(Client& client, std::uint32_t id) {
+    client.send(id, "");
+    ASSERT_TRUE(logged_.take());
+    const std::lock_guard lock(mutex_);
+    EXPECT_EQ(session_.value, blocked_.value);
+  }
+  void leave(Client& client) {
+    leave_.give();
+    EXPECT_EQ(client.receive(), "done");
+  }
+  bool logged(std::string_view text) {
+    const std::lock_guard lock(mutex_);
+    return lines_.find(text) != std::string::npos;
+  }
+  // What /metrics shows of the turn of core 0, once that is no more 0.
+  CounterReading long_turn() {
+    const CounterSource source = runtime_->counter_source();
+    for (const Instant limit = sys::now() + kLong; sys::now() < limit; std::this_thread::yield()) {
+      CounterReadings readings;
+      source("", readings);
+      for (CounterReading& reading : readings) {
+        if (reading.table == &rt::kCoreTurnTable && reading.values.at(0) != 0) {
+          return std::move(reading);
+        }
+      }
+    }
+    ADD_FAILURE() << "no turn lasts";
+    return {};
+  }
+
+  Signal leave_;
+  Signal logged_;
+  SessionId blocked_;
+  std::mutex mutex_;
+  SessionId session_;  // guarded by mutex_, as is lines_
+  std::string lines_;
+};
+
+TEST_F(StallWatchTest, AHandlerThatDoesNotReturnIsNamedInTheLogTheMetricsAndTheHealthOfItsCore) {
+  script_.on_frame = [this](HeaderSession& session, const Frame&) { block(session); };
+  Client client(listen());
+  enter(client, 1);
+  EXPECT_TRUE(logged("level=error event=core_stalled core=0 session=0x")) << lines_;
+  EXPECT_TRUE(logged("serve::test::ScriptService on_frame has not returned for ")) << lines_;
+  const CounterReading turn = long_turn();
+  ASSERT_EQ(turn.labels.size(), 3u);
+  EXPECT_EQ(turn.labels[0], (CounterLabel{"core", "0"}));
+  EXPECT_EQ(turn.labels[1], (CounterLabel{"handler", "on_frame"}));
+  EXPECT_EQ(turn.labels[2].name, "service");
+  EXPECT_TRUE(turn.labels[2].value.ends_with("serve::test::ScriptService")) << turn.labels[2].value;
+  const auto health = std::make_shared<CoreHealth>(*runtime_);
+  health->ask(sys::now());
+  EXPECT_NE(health->complaints(sys::now()).find("core 0 has not answered for "), std::string::npos);
+  EXPECT_NE(health->complaints(sys::now()).find("serve::test::ScriptService on_frame has not returned for "),
+            std::string::npos);
+  leave(client);
+  EXPECT_EQ(runtime_->core(0).counts().stalls, 1u);
+}
+
+TEST_F(StallWatchTest, TheHandlerOfADispatcherIsNamedByItsFrame) {
+  Dispatcher<HeaderSession> dispatcher;
+  ASSERT_TRUE(dispatcher.on(4711, [this](HeaderSession& session, const Frame&) { block(session); }));
+  script_.on_frame = [&](HeaderSession& session, const Frame& frame) { dispatcher.dispatch(session, frame); };
+  Client client(listen());
+  enter(client, 4711);
+  EXPECT_TRUE(logged("ScriptService on_frame (frame 4711) has not returned for ")) << lines_;
+  leave(client);
+  (void)stop_now();  // before the dispatcher's end
+}
+
+TEST_F(StallWatchTest, ACoroutineThatBlocksIsNamedByItsService) {
+  const auto wait_and_block = [](StallWatchTest* self, HeaderSession* session) -> rt::Task<> {
+    (void)co_await rt::sleep(milliseconds(1));
+    self->block(*session);
+  };
+  script_.on_frame = [&](HeaderSession& session, const Frame&) {
+    EXPECT_TRUE(session.spawn(wait_and_block(this, &session)));
+  };
+  Client client(listen());
+  enter(client, 1);
+  EXPECT_TRUE(logged("ScriptService coroutine has not returned for ")) << lines_;
+  leave(client);
+}
+
+TEST_F(StallWatchTest, AServerThatOutlivesItsRuntimeWatchesNothing) {
+  (void)listen();
+  runtime_.reset();
+  server_.reset();
+}
+
+}  // namespace
+}  // namespace weft::serve
