@@ -16,7 +16,7 @@
 namespace weft::rt {
 
 Core::Core(Runtime& runtime, unsigned index, std::unique_ptr<Loop> loop) noexcept
-    : runtime_(runtime), index_(index), loop_(std::move(loop)) {}
+    : runtime_(runtime), index_(index), loop_(std::move(loop)), aftermath_(loop_->tasks()) {}
 
 Core::~Core() {
   while (!calls_.empty()) {
@@ -58,7 +58,10 @@ Instant Core::handle_turn(Instant now) {
   run_messages();
   run_turn_jobs();
   ring_all();
-  runtime_.note_turn();
+  if (runtime_.draining()) [[unlikely]] {
+    aftermath_.settle();
+    runtime_.note_turn();
+  }
   return ready_ != 0 || !turn_jobs_.empty() ? now : kNever;
 }
 
@@ -78,6 +81,9 @@ void Core::run_messages() {
   std::uint64_t ready = std::exchange(ready_, 0) | doorbell_.take();
   if (hot_ != nullptr && !hot_->empty()) {
     ready |= hot_bit_;
+  }
+  if (ready != 0 && runtime_.draining()) [[unlikely]] {
+    aftermath_.begin();
   }
   if ((ready & ~kLanes) != 0) [[unlikely]] {
     if ((ready & kRoom) != 0) {
@@ -242,6 +248,7 @@ void Core::run_given() noexcept {
 
 Error Core::refuse() noexcept {
   if (ended_) {
+    count(counters_.after_stop);
     return Error(Errc::closed, "the runtime was stopped");
   }
   count(counters_.refused);
@@ -342,6 +349,7 @@ void Core::serve(Outgoing& out) noexcept {
 Core::Message* Core::claim_foreign(unsigned slot) noexcept {
   auto& lane = lanes_[cores_ + slot];
   if (foreign_[slot].closed) {
+    count(foreign_[slot].counters.foreign_after_stop);
     return nullptr;
   }
   Message* const cell =

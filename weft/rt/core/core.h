@@ -16,6 +16,7 @@
 
 #include "weft/base/counter_table.h"
 #include "weft/base/result.h"
+#include "weft/rt/core/aftermath.h"
 #include "weft/rt/core/backlog.h"
 #include "weft/rt/core/core_job.h"
 #include "weft/rt/core/doorbell.h"
@@ -41,19 +42,26 @@ class CallState;
       "Messages that the core sent, to any core.", "rt/core/core.cc")                                           \
   ROW(refused, counter, "messages_refused_total", "", "", "messages",                                           \
       "Messages that the core could not send because the lane was full.", "rt/core/core.cc")                    \
+  ROW(after_stop, counter, "messages_after_stop_total", "", "", "messages",                                     \
+      "Messages that the core could not send because the runtime was stopped.", "rt/core/core.cc")              \
   ROW(executed, counter, "messages_executed_total", "", "", "messages",                                         \
       "Messages that ran on the core, also those that threw.", "rt/core/core.cc")                               \
   ROW(threw, counter, "messages_threw_total", "", "", "messages",                                               \
       "Messages that ended in an exception.", "rt/core/core.cc")                                                \
   ROW(wakes, counter, "wakes_total", "", "", "wake-ups",                                                        \
-      "How often the core had to wake another one.", "rt/core/core.cc")
+      "How often the core had to wake another one.", "rt/core/core.cc")                                         \
+  ROW(residents_missed, counter, "residents_missed_total", "", "", "messages",                                  \
+      "Messages for an object of the core that was gone: for a session of a server that had stopped there.",    \
+      "rt/core/core.h")
 
 // The counters of threads that are no cores of the runtime, under the mutex of their lane to the core.
 #define WEFT_FOREIGN_LANE_COUNTERS(ROW)                                                                         \
   ROW(foreign_posted, counter, "foreign_messages_posted_total", "", "", "messages",                             \
       "Messages of other threads to the core.", "rt/core/core.h")                                               \
   ROW(foreign_refused, counter, "foreign_messages_refused_total", "", "", "messages",                           \
-      "Messages of other threads that found no room.", "rt/core/core.cc")
+      "Messages of other threads that found no room.", "rt/core/core.cc")                                       \
+  ROW(foreign_after_stop, counter, "foreign_messages_after_stop_total", "", "", "messages",                     \
+      "Messages of other threads that came after the runtime was stopped.", "rt/core/core.cc")
 
 // The counters of a core's coroutines, kept by its TaskRunner.
 #define WEFT_CORE_TASK_COUNTERS(ROW)                                                                            \
@@ -153,6 +161,7 @@ class Core final : private TurnHook {
   // The same, and after all messages to the core that any thread posted and showed (flush()) before.
   void give_behind_all(CoreJob& job) noexcept { give(job, true); }
   [[nodiscard]] List<CoreResident>& residents() noexcept { return residents_; }
+  void note_resident_missed() noexcept { count(counters_.residents_missed); }  // a message found it no more
   [[nodiscard]] CoreCounts counts() const noexcept;
 
   // Shows the receivers all messages posted until now, and rings their bells; for a job that runs for long.
@@ -288,6 +297,7 @@ class Core final : private TurnHook {
   // This thread writes these, any thread reads them.
   CoreNumbers<std::atomic<std::uint64_t>> counters_;
   std::atomic<std::uint64_t> dropped_{0};  // messages that waited for room and were taken back
+  Aftermath aftermath_;
 
   // The thread that runs given jobs: the core's; once that has ended, any giver that finds no other.
   enum class JobRunner : std::uint8_t { core, none, giver };

@@ -130,25 +130,24 @@ unsigned Runtime::foreign_ordinal() noexcept {
 }
 
 void Runtime::note_turn() noexcept {
-  if (phase_.load(std::memory_order_relaxed) == Phase::draining) [[unlikely]] {
-    const std::lock_guard lock(mutex_);
-    changed_.notify_all();
-  }
+  const std::lock_guard lock(mutex_);
+  changed_.notify_all();
 }
 
-// Whether no message is in a lane or runs. Mattern's double count: first sum the messages executed, then the messages
-// sent. The counts only grow, so if the sums are equal, they were equal in between. The sender counts before it sends,
-// and the receiver after it ran the message, both with release: a thread that sees a count sees the counts before it.
+// Whether no message is in a lane or runs, nor may follow from one (Aftermath). Mattern's double count: first sum the
+// messages executed, then those sent. The counts only grow, so if the sums are equal, they were equal in between.
+// The sender counts before it sends, and the receiver after it ran the message, both with release: a thread that sees a
+// count sees the counts before it.
 bool Runtime::quiescent() const noexcept {
   std::uint64_t executed = 0;
   for (const auto& core : cores_) {
-    executed +=
-        core->dropped_.load(std::memory_order_acquire) + core->counters_.executed.load(std::memory_order_acquire);
+    executed += core->dropped_.load(std::memory_order_acquire) +
+                core->counters_.executed.load(std::memory_order_acquire) + core->aftermath_.ended();
   }
   std::uint64_t sent = 0;
   for (const auto& core : cores_) {
     const CoreCounts counts = core->counts();
-    sent += counts.posted + counts.foreign_posted;
+    sent += counts.posted + counts.foreign_posted + core->aftermath_.begun();
   }
   return executed == sent;
 }

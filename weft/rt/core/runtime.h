@@ -164,7 +164,10 @@ class Runtime {
   }
   // Selects the foreign lane of the calling thread: always the same one, so that its messages keep their order.
   [[nodiscard]] static unsigned foreign_ordinal() noexcept;
-  void note_turn() noexcept;
+  [[nodiscard]] bool draining() const noexcept {
+    return phase_.load(std::memory_order_relaxed) == Phase::draining;  // a core that sees it late has not settled yet
+  }
+  void note_turn() noexcept;  // in a drain
   [[nodiscard]] bool quiescent() const noexcept;
   template <typename Condition>
   [[nodiscard]] bool wait_until(Instant deadline, Condition condition);

@@ -341,6 +341,22 @@ TEST(Runtime, MessagesPostedBeforeStopRunWithAllThatTheyLeadTo) {
   EXPECT_EQ(runtime->post(0, [] {}).error(), Errc::closed);
 }
 
+TEST(Runtime, MessagesThatComeAfterTheStopAreRefusedAndCounted) {
+  struct PostsAtEnd final : TurnJob {
+    PostsAtEnd() noexcept
+        : TurnJob([](TurnJob&) noexcept { EXPECT_EQ(Core::current()->post(0, [] {}).error(), Errc::closed); }) {}
+  };
+  PostsAtEnd posts;
+  const auto runtime = start_runtime(1);
+  on_core(*runtime, 0, [&] { Core::current()->at_end(posts); });
+  ASSERT_TRUE(runtime->stop(in_a_minute()));
+  EXPECT_EQ(runtime->post(0, [] {}).error(), Errc::closed);
+  const CoreCounts counts = runtime->core(0).counts();
+  EXPECT_EQ(counts.after_stop, 1u);
+  EXPECT_EQ(counts.foreign_after_stop, 1u);
+  EXPECT_EQ(counts.refused + counts.foreign_refused, 0u);
+}
+
 TEST(Runtime, StopGivesUpAtItsDeadlineOnMessagesThatNeverEnd) {
   const auto runtime = start_runtime(2);
   std::atomic<int> ran{0};

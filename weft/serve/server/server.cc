@@ -74,8 +74,11 @@ Result<std::string> Server::listen_with(std::string_view endpoint, const Listene
 }
 
 Session* Server::find(SessionId id) noexcept {
-  Shard* const shard = Shard::here(id.epoch());
-  return shard == nullptr ? nullptr : shard->find_or_count(id);
+  if (Shard* const shard = Shard::here(id.epoch())) {
+    return shard->find_or_count(id);
+  }
+  rt::Core::current()->note_resident_missed();
+  return nullptr;
 }
 
 Session* Server::find(SessionId id, const void* codec_tag) noexcept {

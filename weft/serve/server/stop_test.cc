@@ -11,6 +11,7 @@
 #include "weft/rt/exec/thread_pool.h"
 #include "weft/rt/task/task_work.h"
 #include "weft/serve/server/test_client.h"
+#include "weft/serve/session/shard.h"
 #include "weft/sys/socket.h"
 #include <gtest/gtest.h>
 
@@ -53,6 +54,25 @@ TEST_F(StopTest, AStopThatHasBegunEndsWithTheRuntime) {
   EXPECT_EQ(reason_, CloseReason::server_stopped);
   EXPECT_EQ(server_->sessions(), 0u);
   server_.reset();
+}
+
+TEST_F(StopTest, AMessageThatComesAfterTheServersEndOnItsCoreIsCounted) {
+  SessionId id;
+  Signal opened;
+  script_.on_open = [&](HeaderSession& session) {
+    id = session.id();
+    opened.give();
+  };
+  Client client(listen());
+  ASSERT_TRUE(opened.take());
+  client.close();
+  server_->begin_stop(sys::now() + kLong);
+  for (bool there = true; there;) {
+    rt::test::on_core(*runtime_, id.core(), [&] { there = Shard::here(id.epoch()) != nullptr; });
+  }
+  ASSERT_TRUE(server_->post_to(id, [](Session&) { ADD_FAILURE(); })) << "nobody has waited for the stop";
+  rt::test::on_core(*runtime_, id.core(), [] {});
+  EXPECT_EQ(runtime_->core(id.core()).counts().residents_missed, 1u);
 }
 
 TEST_F(StopTest, OfTwoStopsTheEarlierDeadlineCounts) {
