@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/rt/core/test_runtime.h"
 #include "weft/serve/client/test_serve_client.h"
 #include "weft/serve/dispatch/dispatcher.h"
 #include "weft/serve/frame/length_codec.h"
@@ -113,6 +114,88 @@ TEST_F(OwnAnswer, WhatAPeerSendsUnaskedIsNoAnswerThoughItHasTheIdOfTheRequest) {
                                  [](Session& session) { (void)session.send({1, 0}, as_bytes("welcome")); }}),
       2));
 }
+// A service that answers frame 1 when the test says so, and all others at once.
+class LaterAnswer : public OwnAnswer {
+ protected:
+  template <typename Codec>
+  std::string listen_later(const ListenerOptions& options = {}) {
+    Script<Codec> script;
+    script.frame = [this](SessionOf<Codec>& session, const typename Codec::Frame& frame) {
+      if (as_text(frame.body) == "first") {
+        session.begin_reply();
+        header_ = frame.header;
+        id_ = session.id();
+      } else {
+        (void)session.send(frame.header, frame.body);
+      }
+      handled_.give();
+    };
+    return listen_for<Codec>(script, options);
+  }
+  template <typename Codec>
+  void answer_first() {
+    EXPECT_TRUE(server_->post_to<Codec>(id_, [this](SessionOf<Codec>& session) {
+      EXPECT_TRUE(session.send(header_, as_bytes("first")));
+      session.end_reply();
+    }));
+  }
+
+  test::Signal handled_;
+  FrameHeader header_;
+  SessionId id_;
+};
+
+TEST_F(LaterAnswer, IsNotOvertakenWhereAnswersHaveNoNumber) {
+  test::Client client(listen_later<HeaderCodec>());
+  client.write(test::frame_of(1, "first") + test::frame_of(2, "second"));
+  client.send(3, "third");
+  ASSERT_TRUE(handled_.take());
+  for (int turn = 0; turn < 5; ++turn) {
+    rt::test::on_core(*runtime_, id_.core(), [] {});
+  }
+  answer_first<HeaderCodec>();
+  for (const char* const expected : {"first", "second", "third"}) {
+    EXPECT_EQ(client.receive(), expected);
+  }
+}
+
+TEST_F(LaterAnswer, IsOvertakenWhereTheListenerSaysSo) {
+  ListenerOptions options;
+  options.limits.reply_order = ReplyOrder::any;
+  test::Client client(listen_later<HeaderCodec>(options));
+  client.write(test::frame_of(1, "first") + test::frame_of(2, "second"));
+  EXPECT_EQ(client.receive(), "second");
+  answer_first<HeaderCodec>();
+  EXPECT_EQ(client.receive(), "first");
+}
+
+rt::Task<void> ask_first_and_second(std::string endpoint, rt::AsyncEvent* answered, rt::TaskScope* scope,
+                                    Result<std::string>* first) {
+  const auto client = open_client<serve::Client<>>(endpoint);
+  EXPECT_TRUE(co_await client->connected());
+  EXPECT_TRUE(scope->spawn(ask_into(client.get(), {1, 0}, "first", first)));
+  const auto second = co_await ask(client.get(), {1, 0}, "second");
+  EXPECT_EQ(second, "second");
+  answered->set();
+  EXPECT_TRUE(co_await scope->join());
+}
+TEST_F(LaterAnswer, IsOvertakenWhereAnswersHaveNumbers) {
+  const std::string endpoint = listen_later<NumberedCodec>();
+  Result<std::string> first = Error(Errc::closed, "");
+  const auto ask_both = [&]() -> rt::Task<void> {
+    rt::AsyncEvent answered;
+    rt::TaskScope scope(*rt::Loop::current());
+    rt::TaskScope own(*rt::Loop::current());
+    EXPECT_TRUE(own.spawn(ask_first_and_second(endpoint, &answered, &scope, &first)));
+    const auto come = co_await answered.wait();
+    EXPECT_TRUE(come);
+    answer_first<NumberedCodec>();
+    EXPECT_TRUE(co_await own.join());
+  };
+  run(ask_both());
+  EXPECT_EQ(first, "first");
+}
+
 TEST_F(OwnAnswer, AFrameThatIsMarkedAsAPushIsNoAnswerThoughItHasTheIdOfTheRequest) {
   script_.on_frame = [](HeaderSession& session, const HeaderCodec::Frame& frame) {
     (void)session.send({1, kFlagPush}, as_bytes("news"));

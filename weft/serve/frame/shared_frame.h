@@ -11,6 +11,7 @@
 #include "weft/base/result.h"
 #include "weft/mem/buffer.h"
 #include "weft/serve/frame/frame_codec.h"
+#include "weft/serve/frame/frame_kind.h"
 #include "weft/serve/frame/request_number.h"
 
 namespace weft::serve {
@@ -33,8 +34,8 @@ class SharedFrame {
   // The errors of encode_header(); resource_exhausted: no memory; invalid_argument: the header has the number of a
   // request, whose answer other sessions would take for their own.
   template <FrameCodec Codec>
-  [[nodiscard]] static Result<SharedFrame> encode(const Codec& codec, const typename Codec::Header& header,
-                                                  Bytes body) {
+  [[nodiscard]] static Result<SharedFrame> encode(const Codec& codec, const typename Codec::Header& header, Bytes body,
+                                                  FrameKind kind = FrameKind::event) {
     if constexpr (kNumbersRequests<Codec>) {
       if (Codec::Correlation::is_response(header)) {
         return Error(Errc::invalid_argument, "a frame for many sessions answers no request: its number must be 0");
@@ -53,20 +54,25 @@ class SharedFrame {
     }
     copy_bytes(buffer->data() + front_size, body);
     copy_bytes(buffer->data() + front_size + body.size(), back);
-    return SharedFrame(buffer, size, codec_tag<Codec>());
+    return SharedFrame(buffer, size, codec_tag<Codec>(), kind);
   }
 
-  SharedFrame(const SharedFrame& other) noexcept : buffer_(other.buffer_), size_(other.size_), tag_(other.tag_) {
+  SharedFrame(const SharedFrame& other) noexcept
+      : buffer_(other.buffer_), size_(other.size_), tag_(other.tag_), kind_(other.kind_) {
     if (buffer_ != nullptr) {
       buffer_->add_reference();
     }
   }
   SharedFrame(SharedFrame&& other) noexcept
-      : buffer_(std::exchange(other.buffer_, nullptr)), size_(std::exchange(other.size_, 0)), tag_(other.tag_) {}
+      : buffer_(std::exchange(other.buffer_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        tag_(other.tag_),
+        kind_(other.kind_) {}
   SharedFrame& operator=(SharedFrame other) noexcept {
     std::swap(buffer_, other.buffer_);
     std::swap(size_, other.size_);
     std::swap(tag_, other.tag_);
+    std::swap(kind_, other.kind_);
     return *this;
   }
   ~SharedFrame() {
@@ -78,14 +84,16 @@ class SharedFrame {
   [[nodiscard]] Bytes bytes() const noexcept { return buffer_ == nullptr ? Bytes() : Bytes(buffer_->data(), size_); }
   [[nodiscard]] mem::Buffer* buffer() const noexcept { return buffer_; }
   [[nodiscard]] const void* tag() const noexcept { return tag_; }
+  [[nodiscard]] FrameKind kind() const noexcept { return kind_; }
 
  private:
-  SharedFrame(mem::Buffer* buffer, std::size_t size, const void* tag) noexcept
-      : buffer_(buffer), size_(size), tag_(tag) {}
+  SharedFrame(mem::Buffer* buffer, std::size_t size, const void* tag, FrameKind kind) noexcept
+      : buffer_(buffer), size_(size), tag_(tag), kind_(kind) {}
 
   mem::Buffer* buffer_;
   std::size_t size_;
   const void* tag_;
+  FrameKind kind_;
 };
 
 }  // namespace weft::serve

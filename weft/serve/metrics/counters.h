@@ -67,11 +67,12 @@ namespace weft::serve {
   ROW(writes, counter, "system_calls_total", "direction", "out", "system calls",                                     \
       "System calls that moved bytes: writes.", "serve/session/session_write.cc")                                    \
   ROW(dropped_newest, counter, "frames_dropped_total", "reason", "newest", "frames",                                 \
-      "Frames that were not delivered: not taken, by the policy drop_newest.", "serve/session/session_write.cc")     \
+      "Frames that were not delivered: not taken, by the policy drop_newest, or of state by conflate_state.",        \
+      "serve/session/session_write.cc")                                                                              \
   ROW(dropped_oldest, counter, "frames_dropped_total", "reason", "oldest", "frames",                                 \
       "Frames that were not delivered: taken back, by the policy drop_oldest.", "serve/session/session_write.cc")    \
   ROW(conflated, counter, "frames_dropped_total", "reason", "conflated", "frames",                                   \
-      "Frames that were not delivered: replaced by a newer one, by the policy conflate.",                            \
+      "Frames that were not delivered: replaced by a newer one, by the policy conflate or conflate_state.",          \
       "serve/session/session_write.cc")                                                                              \
   ROW(refused_memory, counter, "frames_dropped_total", "reason", "no memory", "frames",                              \
       "Frames that were not delivered: not taken, because the byte budget or the memory was spent.",                 \

@@ -204,6 +204,87 @@ TEST_F(SlowConsumers, DisconnectEndsTheSessionAndCountsWhatItLost) {
   EXPECT_NE(server_->counters().undelivered, 0u);
 }
 
+// Of events and state, mixed, to a peer that reads when all are sent.
+class SlowConsumersOfState : public LimitsTest {
+ protected:
+  static constexpr std::uint32_t kState = 1;
+  static constexpr std::uint32_t kEvent = 2;
+
+  // Lets the session send by `send`, and gives what the client got: the ids of the frames, in order.
+  std::string run(const std::function<void(HeaderSession&)>& send) {
+    ListenerOptions options;
+    options.limits.slow_consumer = SlowConsumer::conflate_state;
+    options.limits.write_budget = 256 * 1024;
+    Signal sent;
+    script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame&) {
+      send(session);
+      session.close();
+      sent.give();
+    };
+    Client client(listen(options));
+    client.send(1, "");
+    EXPECT_TRUE(sent.take());
+    const std::string bytes = client.read_to_end();
+    client.close();
+    EXPECT_TRUE(closed_.take());
+    return bytes;
+  }
+  static std::string body(std::uint32_t number, std::size_t size) {
+    std::string text = "<" + std::to_string(number) + ">";
+    text.resize(size, '.');
+    return text;
+  }
+  static std::size_t count(const std::string& bytes, std::string_view what) {
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = bytes.find(what, at)) != std::string::npos; ++at) {
+      ++found;
+    }
+    return found;
+  }
+};
+
+TEST_F(SlowConsumersOfState, GetEveryEventAndTheNewestState) {
+  constexpr std::uint32_t kStates = 4000;  // 32 MB: more than the kernel and the budget take
+  std::uint32_t events = 0;
+  const std::string bytes = run([&](HeaderSession& session) {
+    for (std::uint32_t i = 0; i < kStates; ++i) {
+      const auto large = SharedFrame::encode(HeaderCodec(), {kState, 0}, as_bytes(body(i, 8000)), FrameKind::state);
+      const auto small = SharedFrame::encode(HeaderCodec(), {kState, 0}, as_bytes("(state)"), FrameKind::state);
+      EXPECT_TRUE(i % 2 == 0 ? session.send_state({kState, 0}, as_bytes(body(i, 8000))) : session.send_shared(*large));
+      EXPECT_TRUE(session.send_shared(*small));
+      if (i % 10 == 0) {
+        EXPECT_TRUE(session.send({kEvent, 0}, as_bytes("event " + std::to_string(++events) + ";")));
+      }
+    }
+  });
+  for (std::uint32_t event = 1; event <= events; ++event) {
+    ASSERT_NE(bytes.find("event " + std::to_string(event) + ";"), std::string::npos) << event;
+  }
+  EXPECT_NE(bytes.find("<" + std::to_string(kStates - 1) + ">"), std::string::npos) << "the newest state";
+  const std::size_t states = count(bytes, "<") + count(bytes, "(state)");
+  EXPECT_LT(states, 2 * kStates);
+  EXPECT_EQ(server_->counters().conflated, 2 * kStates - states);
+  EXPECT_EQ(reason_, CloseReason::service);
+}
+
+TEST_F(SlowConsumersOfState, LoseNoEventUnnoticed) {
+  Error of_state;
+  Error of_event;
+  (void)run([&](HeaderSession& session) {
+    const std::string large(60'000, 'e');
+    while (session.queued() < 256 * 1024) {
+      ASSERT_TRUE(session.send({kEvent, 0}, as_bytes(large)));
+    }
+    of_state = session.send_state({kState, 0}, as_bytes("state")).error();
+    EXPECT_TRUE(session.is_open());
+    of_event = session.send({kEvent, 0}, as_bytes("event")).error();
+  });
+  EXPECT_EQ(of_state, Errc::resource_exhausted);
+  EXPECT_EQ(of_event, Errc::closed);
+  EXPECT_EQ(server_->counters().dropped_newest, 1u);
+  EXPECT_EQ(reason_, CloseReason::slow_consumer);
+}
+
 // --- bounds on number and rate ---
 
 TEST_F(LimitsTest, MoreSessionsThanThereMayBeAreClosedAndCounted) {

@@ -24,6 +24,7 @@ struct SessionOps {
   void (*ended)(Session& session);                        // null: the service has no on_end()
   void (*closed)(Session& session, const Error& why);
   const rt::ActivityName* coroutine;   // the name of the service's coroutines
+  bool numbers_requests;               // of the codec, see request_number.h
   void (*draining)(Session& session);  // null: the service has no on_drain(session)
   void (*stopping)(void* service);     // null: the service has no on_drain()
 };
@@ -57,6 +58,12 @@ class SessionOf final : public Session {
     copy_bytes(place + front + body.size(), back);
     commit(front + body.size() + back.size());
     return {};
+  }
+  // The same for a frame of state, which a newer one may replace in the queue, see SlowConsumer::conflate_state.
+  Result<void> send_state(const typename Codec::Header& header, Bytes body) {
+    std::array<std::uint8_t, Codec::kHeaderMax> front;
+    const std::size_t size = WEFT_TRY(codec_.encode_header(header, body, std::span(front)));
+    return send_parts({Bytes(front).first(size), body, codec_.trailer()}, FrameKind::state);
   }
   [[nodiscard]] const Codec& codec() const noexcept { return codec_; }
 
@@ -174,6 +181,7 @@ struct ServiceCalls {
             kHasEnd ? &ended : nullptr,
             &closed,
             &kCoroutine,
+            kNumbersRequests<Codec>,
             kHasSessionDrain ? &draining : nullptr,
             kHasDrain ? &stopping : nullptr};
   }

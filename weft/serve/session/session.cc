@@ -12,7 +12,9 @@ namespace weft::serve {
 
 Session::QueueLimits Session::queue_limits(const SessionLimits& limits) noexcept {
   const std::size_t take = std::max<std::size_t>(limits.write_budget, 1);
-  return {take, limits.slow_consumer == SlowConsumer::disconnect ? take - take / 2 : kUnlimited};
+  const bool may_end =
+      limits.slow_consumer == SlowConsumer::disconnect || limits.slow_consumer == SlowConsumer::conflate_state;
+  return {take, may_end ? take - take / 2 : kUnlimited};
 }
 
 Session::Session(Shard& shard, const ServiceSlot& slot) noexcept
@@ -35,7 +37,7 @@ Result<void> Session::start(std::unique_ptr<net::Stream> stream, SessionId id, n
     if (!shard_.budget().take(kHandshakeBytes)) {
       return Error(Errc::resource_exhausted, "the memory of the server is spent");
     }
-    in_handshake_ = true;
+    reading_.in_handshake = true;
   }
   const auto watched =
       shard_.loop().watch(stream_->fd(), sys::Interest::readable | sys::Interest::peer_closed, true, this);
@@ -55,7 +57,7 @@ Result<void> Session::start(std::unique_ptr<net::Stream> stream, SessionId id, n
 }
 
 void Session::end_handshake() noexcept {
-  if (std::exchange(in_handshake_, false)) {
+  if (std::exchange(reading_.in_handshake, false)) {
     shard_.budget().give_back(kHandshakeBytes);
   }
 }
@@ -261,59 +263,6 @@ void Session::spend_token() noexcept {
   }
 }
 
-void Session::end_reply() noexcept {
-  if (replies_ == 0 || --replies_ != 0) {
-    return;
-  }
-  clock_.note_active(shard_.loop().now());
-  arm_timer();  // the idle time is shorter than the reply's
-  if (state_ == State::draining || state_ == State::drained || reading_.peer_end == PeerEnd::handled) {
-    list();
-  }
-}
-
-// --- the drain of the server ---
-
-void Session::drain() noexcept {
-  if (state_ != State::open) {
-    return;
-  }
-  if (slot_.ops->draining != nullptr && clock_.begun()) {
-    try {
-      slot_.ops->draining(*this);
-    } catch (...) {
-      end_after_throw();
-    }
-  }
-  if (state_ == State::open) {
-    state_ = State::draining;
-    holds_drain_ = true;
-    shard_.hold_drain();
-    reading_.resume_due = true;
-    reading_.readable = true;  // drain() answers requests that have arrived already
-    list();
-  }
-}
-
-void Session::drain_again() noexcept {
-  if (state_ == State::drained && replies_ != 0 && !holds_drain_) {
-    holds_drain_ = true;
-    shard_.hold_drain();
-  }
-}
-
-void Session::close_drained() noexcept {
-  if (state_ == State::drained) {
-    list();
-  }
-}
-
-void Session::leave_drain() noexcept {
-  if (std::exchange(holds_drain_, false)) {
-    shard_.release_drain();
-  }
-}
-
 // Counts the replies that the end of the session leaves owed. A service that closes the session has made up its mind.
 void Session::note_owed(CloseReason reason) noexcept {
   if (replies_ != 0 && reason != CloseReason::service) {
@@ -373,7 +322,7 @@ void Session::note_acknowledged() noexcept {
     return clock_.note_acknowledged();  // no tcp: a write is all that there is to know
   }
   const auto low = static_cast<std::uint32_t>(*acknowledged);
-  if (std::exchange(acknowledged_, low) != low) {
+  if (std::exchange(writing_.acknowledged, low) != low) {
     clock_.note_acknowledged();
   }
 }

@@ -20,6 +20,7 @@
 #include "weft/rt/loop/loop.h"
 #include "weft/rt/loop/turn_job.h"
 #include "weft/serve/frame/frame_codec.h"
+#include "weft/serve/frame/frame_kind.h"
 #include "weft/serve/frame/shared_frame.h"
 #include "weft/serve/metrics/counters.h"
 #include "weft/serve/session/groups.h"
@@ -122,9 +123,10 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // one resume; the session reads again after the last one.
   void pause_reading() noexcept { ++pauses_; }
   void resume_reading() noexcept;
-  // Announces a reply that comes later. When the peer ends its stream, or the server drains, the session
-  // closes only when no reply is owed. Each begin has one end.
-  void begin_reply() noexcept { ++replies_; }
+  // Announces a reply that comes later. When the server drains, the session closes only when no reply is owed. With a
+  // codec without request numbers the session handles no further frame until then, see ReplyOrder. Each begin has one
+  // end.
+  void begin_reply() noexcept;
   void end_reply() noexcept;
 
   // Runs the coroutine until it first waits; from then on the session owns it. The coroutine may refer to the
@@ -152,7 +154,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   Session(Shard& shard, const ServiceSlot& slot) noexcept;
   virtual ~Session() = default;  // requires clean_up()
 
-  [[nodiscard]] Result<void> send_parts(const Parts& parts);
+  [[nodiscard]] Result<void> send_parts(const Parts& parts, FrameKind kind = FrameKind::event);
   // Where to write a frame of up to `size` bytes, for SessionOf::send(). Null: the caller must use
   // send_parts().
   [[nodiscard]] std::uint8_t* place_for(std::size_t size) noexcept {
@@ -234,8 +236,8 @@ class Session : private rt::Watcher, private rt::TurnJob {
 
   // --- writing (session_write.cc) ---
   [[nodiscard]] Error used_elsewhere() const noexcept;
-  [[nodiscard]] Result<void> make_room(std::size_t size);
-  [[nodiscard]] Result<void> write_through(const Parts& parts, std::size_t size);
+  [[nodiscard]] Result<void> make_room(std::size_t size, FrameKind kind);
+  [[nodiscard]] Result<void> write_through(const Parts& parts, std::size_t size, FrameKind kind);
   void flush_soon() noexcept;
   void flush() noexcept;
   [[nodiscard]] bool gather_and_write() noexcept;
@@ -282,16 +284,13 @@ class Session : private rt::Watcher, private rt::TurnJob {
   std::uint32_t pauses_ = 0;
   FrameCounts uncounted_;
   State state_ = State::open;
-  bool rated_;                   // message_rate limits the session
-  bool handlers_pause_ = false;  // reading is paused because handlers_max handlers run
-  bool holds_drain_ = false;     // the shard waits for what the session owes
-  bool in_handshake_ = false;    // kHandshakeBytes are charged
+  bool rated_;                // message_rate limits the session
+  bool holds_drain_ = false;  // the shard waits for what the session owes
   WriteState writing_;
 
   // Members that every event touches.
   ReadState reading_;
   std::uint32_t replies_ = 0;
-  std::uint32_t acknowledged_ = 0;  // bytes that the peer's system had acknowledged when a timer asked; the low bits
   Shard& shard_;
   const ServiceSlot& slot_;
   std::unique_ptr<net::Stream> stream_;

@@ -16,6 +16,9 @@ enum class SlowConsumer : std::uint8_t {
   drop_newest,  // send() refuses the frame: resource_exhausted
   drop_oldest,  // the session drops its oldest frames to make room
   conflate,     // the session drops every queued frame and keeps the newest one
+  // The session drops the queued frames that were sent as state (frame_kind.h). If the queue is full of others all the
+  // same, a frame of state is refused, and any other one ends the session: no event is lost unnoticed.
+  conflate_state,
 };
 
 // PeerLeft: the fate of handlers that run when their peer ends its stream. An end does not say whether the peer still
@@ -23,6 +26,12 @@ enum class SlowConsumer : std::uint8_t {
 enum class PeerLeft : std::uint8_t {
   cancel,  // they are cancelled, and the session ends; it drops the frames behind theirs
   answer,  // they answer first: for peers that end their stream and read on
+};
+
+// ReplyOrder: whether a session handles frames while a reply is owed to an earlier one (begin_reply()).
+enum class ReplyOrder : std::uint8_t {
+  of_frames,  // not with a codec without request numbers: its peers take the next reply for that of the oldest request
+  any,        // the session does: for frames that are no requests, and replies that say what they answer
 };
 
 // Bounds of a session. A negative duration: none.
@@ -42,6 +51,7 @@ struct SessionLimits {
   // by default, because a peer may only listen.
   Duration silence_timeout{-1};
   PeerLeft peer_left = PeerLeft::cancel;
+  ReplyOrder reply_order = ReplyOrder::of_frames;
   net::RateLimit message_rate{};   // frames of one session; the session reads frames above it later
   std::size_t groups_max = 64;     // groups that the session is in at a time
   std::uint32_t handlers_max = 1;  // coroutines that handle its frames at a time; above 1 answers overtake

@@ -76,10 +76,10 @@ Result<void> Session::start_handler(SessionTask::Ptr task) {
   if (!shard_.budget().take(task->room_size())) {
     return kNoMemoryForTask;
   }
-  begin_reply();
+  ++replies_;
   tasks_->start(std::move(task), SessionTask::Kind::handler);
-  if (tasks_->handlers() >= most && !handlers_pause_) {
-    handlers_pause_ = true;
+  if (tasks_->handlers() >= most && !reading_.handlers_pause) {
+    reading_.handlers_pause = true;
     pause_reading();
     shard_.counters().handler_pauses.add();
   }
@@ -89,8 +89,8 @@ Result<void> Session::start_handler(SessionTask::Ptr task) {
 void Session::handle_task_end(SessionTask::Kind kind, std::size_t room_size) noexcept {
   shard_.budget().give_back(room_size);
   if (kind == SessionTask::Kind::handler) {
-    if (handlers_pause_) {
-      handlers_pause_ = false;
+    if (reading_.handlers_pause) {
+      reading_.handlers_pause = false;
       resume_reading();
     }
     end_reply();

@@ -37,10 +37,13 @@ enum class WriteEnd : std::uint8_t {
 struct ReadState {
   std::uint32_t discarded = 0;  // bytes that came after close()
   PeerEnd peer_end = PeerEnd::none;
-  bool readable = false;    // unread bytes may be there, and the kernel will report no event for them
-  bool throttled = false;   // decoding stopped because too many bytes are queued
-  bool resume_due = false;  // reading continues at the end of the turn
-  bool left = false;        // the service was told of the end while it owed replies: no more frames
+  bool readable = false;        // unread bytes may be there, and the kernel will report no event for them
+  bool throttled = false;       // decoding stopped because too many bytes are queued
+  bool resume_due = false;      // reading continues at the end of the turn
+  bool in_handshake = false;    // the stream is not established; Session::kHandshakeBytes are charged
+  bool left = false;            // the service was told of the end while it owed replies: no more frames
+  bool handlers_pause = false;  // reading is paused because handlers_max handlers run
+  bool reply_pause = false;     // reading is paused because a reply is owed that no later one may overtake
 
   void note_end(PeerEnd seen) noexcept {
     if (peer_end < seen) {
@@ -56,6 +59,7 @@ struct WriteState {
   bool blocked = false;  // the kernel took fewer bytes than it was given
   bool unsent = false;   // the stream itself still holds bytes that it took
   bool watches_writable = false;
+  std::uint32_t acknowledged = 0;  // bytes that the peer's system had acknowledged when a timer asked; the low bits
 };
 
 // The reason for which a session ends: the one that it is counted under, and the error that on_close() gets.

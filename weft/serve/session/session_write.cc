@@ -12,9 +12,10 @@ constexpr std::size_t kPartsMax = std::size_t{1} << 30;  // bytes of one frame, 
 constexpr int kWritesMax = 16;                           // system calls for each flush
 constexpr Error kClosedToWrites(Errc::closed, "the session is closed");
 constexpr Error kNoMemoryForFrame(Errc::resource_exhausted, "no memory for a queued frame");
+constexpr Error kUnread(Errc::resource_exhausted, "the peer does not read what is sent to it");
 }  // namespace
 
-Result<void> Session::send_parts(const Parts& parts) {
+Result<void> Session::send_parts(const Parts& parts, FrameKind kind) {
   const std::size_t size = parts[0].size() + parts[1].size() + parts[2].size();
   if (!is_here()) [[unlikely]] {
     return used_elsewhere();
@@ -26,10 +27,10 @@ Result<void> Session::send_parts(const Parts& parts) {
     return Error(Errc::message_too_large, "a frame of more than 1 GiB");
   }
   if (writes_.size() >= queue_limits_.take) {
-    WEFT_TRY(make_room(size));
+    WEFT_TRY(make_room(size, kind));
   }
   if (size >= kThroughMin && !writing_.blocked) {
-    return write_through(parts, size);
+    return write_through(parts, size, kind);
   }
   std::uint8_t* place = writes_.room(size);
   if (place == nullptr) {
@@ -43,6 +44,7 @@ Result<void> Session::send_parts(const Parts& parts) {
     place += part.size();
   }
   commit(size);
+  writes_.mark_last(kind);
   return {};
 }
 
@@ -52,17 +54,18 @@ Result<void> Session::send_shared(const SharedFrame& frame) {
   }
   const Bytes bytes = frame.bytes();
   if (bytes.size() < kSharedMin) {
-    return send_bytes(bytes);
+    return send_parts({bytes, Bytes(), Bytes()}, frame.kind());
   }
   if (!is_here()) [[unlikely]] {
     return used_elsewhere();
   }
   if (writes_.size() >= queue_limits_.take) {
-    WEFT_TRY(make_room(bytes.size()));
+    WEFT_TRY(make_room(bytes.size(), frame.kind()));
   }
   if (!writes_.append_shared(shard_.held_frames(), frame.buffer(), bytes, shard_.budget())) {
     return refuse_for_memory();
   }
+  writes_.mark_last(frame.kind());
   ++uncounted_.out;
   if (!writing_.flush_due) {
     flush_soon();
@@ -73,7 +76,7 @@ Result<void> Session::send_shared(const SharedFrame& frame) {
 Error Session::used_elsewhere() const noexcept { return rt::used_elsewhere("session", core_); }
 
 // The write budget is spent: first offers the kernel the queued bytes, then applies the slow-consumer policy.
-Result<void> Session::make_room(std::size_t size) {
+Result<void> Session::make_room(std::size_t size, FrameKind kind) {
   if (queue_limits_.take == 0) {
     return refuse_closed();
   }
@@ -85,13 +88,18 @@ Result<void> Session::make_room(std::size_t size) {
     return {};
   }
   CoreCounters& counters = shard_.counters();
-  switch (slot_.limits.slow_consumer) {
+  SlowConsumer policy = slot_.limits.slow_consumer;
+  if (policy == SlowConsumer::conflate_state) {
+    counters.conflated.add(writes_.drop_state(shard_.budget()));
+    if (writes_.size() < queue_limits_.take) {
+      return {};
+    }
+    policy = kind == FrameKind::state ? SlowConsumer::drop_newest : SlowConsumer::disconnect;
+  }
+  switch (policy) {
     case SlowConsumer::disconnect:
-      end(CloseReason::slow_consumer, Error(Errc::resource_exhausted, "the peer does not read what is sent to it"));
-      return refuse_closed();
-    case SlowConsumer::drop_newest:
-      counters.dropped_newest.add();
-      return Error(Errc::resource_exhausted, "the peer does not read what is sent to it");
+    case SlowConsumer::conflate_state: end(CloseReason::slow_consumer, kUnread); return refuse_closed();
+    case SlowConsumer::drop_newest: counters.dropped_newest.add(); return kUnread;
     case SlowConsumer::drop_oldest:
       counters.dropped_oldest.add(
           writes_.drop_oldest(std::max(size, writes_.size() - queue_limits_.take + 1), shard_.budget()).frames);
@@ -103,7 +111,7 @@ Result<void> Session::make_room(std::size_t size) {
 
 // Writes a large frame from where it lies, behind the queued bytes. Copies the part that the kernel does not
 // take.
-Result<void> Session::write_through(const Parts& parts, std::size_t size) {
+Result<void> Session::write_through(const Parts& parts, std::size_t size, FrameKind kind) {
   while (!writes_.empty() && !writing_.blocked && is_open()) {
     Bytes queue[WriteQueue::kGatherMax];
     if (writes_.gather(queue) <= WriteQueue::kGatherMax - parts.size()) {
@@ -131,11 +139,14 @@ Result<void> Session::write_through(const Parts& parts, std::size_t size) {
     writes_.advance(std::min(result.bytes, queued), shard_.budget());
     through = result.bytes - std::min(result.bytes, queued);
   }
-  if (through != size && !writes_.append_rest(parts, through, shard_.budget())) {
-    if (through != 0) {  // the peer has half a frame: the stream cannot be used any more
-      end(CloseReason::out_of_memory, kNoMemoryForFrame);
+  if (through != size) {
+    if (!writes_.append_rest(parts, through, shard_.budget())) {
+      if (through != 0) {  // the peer has half a frame: the stream cannot be used any more
+        end(CloseReason::out_of_memory, kNoMemoryForFrame);
+      }
+      return refuse_for_memory();
     }
-    return refuse_for_memory();
+    writes_.mark_last(kind);
   }
   ++uncounted_.out;
   return {};

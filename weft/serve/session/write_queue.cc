@@ -160,12 +160,43 @@ bool WriteQueue::drop_from(Segment& segment, std::size_t wanted, Dropped& droppe
   return false;
 }
 
-WriteQueue::Dropped WriteQueue::drop_oldest(std::size_t wanted, ByteBudget::Share& budget) noexcept {
+// Moves the frames that stay together, and gives the room of the others back.
+bool WriteQueue::drop_state_from(Segment& segment, Dropped& dropped) noexcept {
+  std::uint32_t frame = segment.first + (segment.begun ? 1 : 0);
+  std::uint32_t from = segment.begun ? end_of(segment, segment.first) : segment.begin;
+  std::uint32_t to = from;
+  std::uint32_t kept = frame;
+  for (; frame < segment.frames; ++frame) {
+    const std::uint32_t end = end_of(segment, frame);
+    const std::uint32_t size = end - from;
+    if (is_state(segment, frame)) {
+      ++dropped.frames;
+      dropped.bytes += size;
+    } else {
+      if (to != from) {
+        std::memmove(segment.bytes + to, segment.bytes + from, size);
+        segment.ends[-static_cast<std::ptrdiff_t>(kept) - 1] = to + size;
+      }
+      to += size;
+      ++kept;
+    }
+    from = end;
+  }
+  if (segment.ends != nullptr) {
+    segment.limit += static_cast<std::uint32_t>((segment.frames - kept) * kEndSize);
+    segment.frames = kept;
+    segment.end = to;
+  }
+  return !segment.begun && to == segment.begin;
+}
+
+template <typename Drop>
+WriteQueue::Dropped WriteQueue::drop_with(std::size_t wanted, ByteBudget::Share& budget, const Drop& drop) noexcept {
   Dropped dropped;
   Segment* before = nullptr;
   for (Segment* segment = head_; segment != nullptr && dropped.bytes < wanted;) {
     Segment* const next = segment->next;
-    if (drop_from(*segment, wanted, dropped)) {
+    if (drop(*segment, dropped)) {
       (before == nullptr ? head_ : before->next) = next;
       if (tail_ == segment) {
         tail_ = before;
@@ -178,6 +209,15 @@ WriteQueue::Dropped WriteQueue::drop_oldest(std::size_t wanted, ByteBudget::Shar
   }
   size_ -= dropped.bytes;
   return dropped;
+}
+
+WriteQueue::Dropped WriteQueue::drop_oldest(std::size_t wanted, ByteBudget::Share& budget) noexcept {
+  return drop_with(wanted, budget,
+                   [wanted](Segment& segment, Dropped& dropped) { return drop_from(segment, wanted, dropped); });
+}
+
+std::size_t WriteQueue::drop_state(ByteBudget::Share& budget) noexcept {
+  return drop_with(~std::size_t{0}, budget, &drop_state_from).frames;
 }
 
 std::size_t WriteQueue::clear(ByteBudget::Share& budget) noexcept {

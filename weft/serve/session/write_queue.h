@@ -8,6 +8,7 @@
 #include "weft/base/bytes.h"
 #include "weft/mem/buffer.h"
 #include "weft/serve/admission/byte_budget.h"
+#include "weft/serve/frame/frame_kind.h"
 #include "weft/serve/session/held_frames.h"
 
 namespace weft::serve {
@@ -68,12 +69,21 @@ class WriteQueue {
   std::size_t gather(std::span<Bytes> into) const noexcept;
   void advance(std::size_t bytes, ByteBudget::Share& budget) noexcept;  // removes bytes that were written
 
+  // Says the kind of the frame that was appended last. The queue is not empty.
+  void mark_last(FrameKind kind) noexcept {
+    if (kind == FrameKind::state) [[unlikely]] {
+      mark_state(*tail_);
+    }
+  }
+
   struct Dropped {
     std::size_t frames = 0;
     std::size_t bytes = 0;
   };
   // Drops the oldest frames of which no byte was written yet, until `wanted` bytes are dropped.
   Dropped drop_oldest(std::size_t wanted, ByteBudget::Share& budget) noexcept;
+  // Drops the frames of state of which no byte was written yet. Returns their number.
+  std::size_t drop_state(ByteBudget::Share& budget) noexcept;
   std::size_t clear(ByteBudget::Share& budget) noexcept;  // drops all; returns the number of frames
 
  private:
@@ -82,23 +92,41 @@ class WriteQueue {
     Segment* next;
     HeldFrames::Held* shared;  // holds the bytes; null: they lie behind this segment
     std::uint8_t* bytes;
-    std::uint32_t* ends;   // the end of each frame, from the back of the block downward; null for a shared segment
+    // The end of each frame, from the back of the block downward, and kState; null for a shared segment.
+    std::uint32_t* ends;
     std::uint32_t begin;   // of the bytes to write
     std::uint32_t end;     // of the last frame
     std::uint32_t limit;   // of the room for frames, before `ends`; 0 for a shared segment
     std::uint32_t frames;  // frames appended so far
     std::uint32_t first;   // index of the frame at `begin`
     bool begun;            // the first bytes of frame `first` were written
+    bool state;            // of a shared segment: its frame is of state
   };
+  static constexpr std::uint32_t kState = std::uint32_t{1} << 31;  // no segment is as long as that
 
   static std::uint32_t end_of(const Segment& segment, std::uint32_t frame) noexcept {
-    return segment.ends == nullptr ? segment.end : segment.ends[-static_cast<std::ptrdiff_t>(frame) - 1];
+    return segment.ends == nullptr ? segment.end : segment.ends[-static_cast<std::ptrdiff_t>(frame) - 1] & ~kState;
+  }
+  static bool is_state(const Segment& segment, std::uint32_t frame) noexcept {
+    return segment.ends == nullptr ? segment.state
+                                   : (segment.ends[-static_cast<std::ptrdiff_t>(frame) - 1] & kState) != 0;
+  }
+  static void mark_state(Segment& segment) noexcept {
+    if (segment.ends == nullptr) {
+      segment.state = true;
+    } else {
+      segment.ends[-static_cast<std::ptrdiff_t>(segment.frames)] |= kState;
+    }
   }
   [[nodiscard]] Segment* add_segment(std::size_t size, ByteBudget::Share& budget) noexcept;
   static void release(Segment* segment, ByteBudget::Share& budget) noexcept;
   void pop(ByteBudget::Share& budget) noexcept;
   // Drops frames of one segment. True: the segment is empty now.
   static bool drop_from(Segment& segment, std::size_t wanted, Dropped& dropped) noexcept;
+  static bool drop_state_from(Segment& segment, Dropped& dropped) noexcept;
+  // Calls drop(segment) for each, until it has dropped `wanted` bytes, and removes those for which it returns true.
+  template <typename Drop>
+  Dropped drop_with(std::size_t wanted, ByteBudget::Share& budget, const Drop& drop) noexcept;
 
   Segment* head_ = nullptr;
   Segment* tail_ = nullptr;

@@ -108,6 +108,35 @@ TEST_F(WriteQueueTest, TheRestOfAFrameThatWasWrittenInPartIsNeverDropped) {
   EXPECT_EQ(content(), "dy");
 }
 
+TEST_F(WriteQueueTest, DroppingStateKeepsEventsAndTheFrameThatWasBegun) {
+  for (const char* frame : {"STATE1", "event1", "STATE2", "event2"}) {
+    append(frame);
+    queue_.mark_last(frame[0] == 'S' ? FrameKind::state : FrameKind::event);
+  }
+  append_shared("STATE3");
+  queue_.mark_last(FrameKind::state);
+  append_shared("event3");
+  queue_.advance(2, share_);
+  EXPECT_EQ(queue_.drop_state(share_), 2u);
+  EXPECT_EQ(content(), "ATE1event1event2event3");
+  append("after");  // in the room that was given back, or a new block
+  queue_.advance(10, share_);
+  EXPECT_EQ(content(), "event2event3after");
+  EXPECT_EQ(queue_.drop_oldest(6, share_).frames, 1u);
+  EXPECT_EQ(queue_.drop_state(share_), 0u);
+}
+
+TEST_F(WriteQueueTest, AQueueOfStateAloneIsEmptyWhenItIsDropped) {
+  append("one");
+  queue_.mark_last(FrameKind::state);
+  append_shared("two");
+  queue_.mark_last(FrameKind::state);
+  EXPECT_EQ(queue_.drop_state(share_), 2u);
+  EXPECT_TRUE(queue_.empty());
+  append("three");
+  EXPECT_EQ(content(), "three");
+}
+
 // Blocks beyond the pool's largest have exactly the requested size: the ends of frames must not overlap the
 // frames.
 TEST_F(WriteQueueTest, FramesOfAnySizeStayAsTheyAre) {
@@ -173,7 +202,11 @@ TEST_F(WriteQueueTest, ASharedFrameThatTheBudgetDoesNotTakeIsRefused) {
 // Random steps beside a list of frames: bytes leave in order, and only whole frames are missing.
 TEST_F(WriteQueueTest, BehavesAsAListOfFrames) {
   Random random(11);
-  std::deque<std::string> model;
+  struct Item {
+    std::string bytes;
+    FrameKind kind;
+  };
+  std::deque<Item> model;
   bool begun = false;
   for (int step = 0; step < 5'000; ++step) {
     const std::uint64_t kind = random.below(10);
@@ -187,8 +220,9 @@ TEST_F(WriteQueueTest, BehavesAsAListOfFrames) {
       } else {
         ASSERT_TRUE(append(frame));
       }
-      model.push_back(frame);
-    } else if (kind < 9) {
+      model.push_back({frame, random.below(3) == 0 ? FrameKind::state : FrameKind::event});
+      queue_.mark_last(model.back().kind);
+    } else if (kind < 8) {
       Bytes parts[WriteQueue::kGatherMax];
       const std::size_t count = queue_.gather(parts);
       std::size_t there = 0;
@@ -198,21 +232,33 @@ TEST_F(WriteQueueTest, BehavesAsAListOfFrames) {
       std::size_t bytes = random.below(4) == 0 ? there : random.below(there + 1);
       queue_.advance(bytes, share_);
       while (bytes != 0) {
-        const std::size_t taken = std::min(bytes, model.front().size());
+        std::string& front = model.front().bytes;
+        const std::size_t taken = std::min(bytes, front.size());
         bytes -= taken;
-        begun = taken < model.front().size();
-        model.front().erase(0, taken);
-        if (model.front().empty()) {
+        begun = taken < front.size();
+        front.erase(0, taken);
+        if (front.empty()) {
           model.pop_front();
         }
       }
+    } else if (kind < 9) {
+      std::size_t frames = 0;
+      for (std::size_t i = begun ? 1 : 0; i < model.size();) {
+        if (model[i].kind == FrameKind::state) {
+          model.erase(model.begin() + static_cast<std::ptrdiff_t>(i));
+          ++frames;
+        } else {
+          ++i;
+        }
+      }
+      ASSERT_EQ(queue_.drop_state(share_), frames);
     } else {
       const std::size_t wanted = random.below(2000);
       const auto dropped = queue_.drop_oldest(wanted, share_);
       std::size_t gone = 0;
       std::size_t frames = 0;
       while (gone < wanted && model.size() > (begun ? 1u : 0u)) {
-        gone += model[begun ? 1 : 0].size();
+        gone += model[begun ? 1 : 0].bytes.size();
         model.erase(model.begin() + (begun ? 1 : 0));
         ++frames;
       }
@@ -224,8 +270,8 @@ TEST_F(WriteQueueTest, BehavesAsAListOfFrames) {
       ASSERT_TRUE(queue_.empty());
     }
     std::string expected;
-    for (const std::string& frame : model) {
-      expected += frame;
+    for (const Item& item : model) {
+      expected += item.bytes;
     }
     ASSERT_EQ(queue_.size(), expected.size());
     const std::string there = content();  // of the first segments

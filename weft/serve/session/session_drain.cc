@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Replies that are owed, and the drain of the server, which waits for them.
+#include <utility>
+
+#include "weft/serve/session/session.h"
+#include "weft/serve/session/shard.h"
+
+namespace weft::serve {
+
+// A reply that is announced before the first frame answers none.
+void Session::begin_reply() noexcept {
+  ++replies_;
+  const bool asked = uncounted_.in != 0 || record_.counts.frames_in != 0;
+  if (asked && !reading_.reply_pause && !slot_.ops->numbers_requests &&
+      slot_.limits.reply_order == ReplyOrder::of_frames) {
+    reading_.reply_pause = true;
+    pause_reading();
+  }
+}
+
+void Session::end_reply() noexcept {
+  if (replies_ == 0 || --replies_ != 0) {
+    return;
+  }
+  if (std::exchange(reading_.reply_pause, false)) {
+    resume_reading();
+  }
+  clock_.note_active(shard_.loop().now());
+  arm_timer();  // the idle time is shorter than the reply's
+  if (state_ == State::draining || state_ == State::drained || reading_.peer_end == PeerEnd::handled) {
+    list();
+  }
+}
+
+void Session::drain() noexcept {
+  if (state_ != State::open) {
+    return;
+  }
+  if (slot_.ops->draining != nullptr && clock_.begun()) {
+    try {
+      slot_.ops->draining(*this);
+    } catch (...) {
+      end_after_throw();
+    }
+  }
+  if (state_ == State::open) {
+    state_ = State::draining;
+    holds_drain_ = true;
+    shard_.hold_drain();
+    reading_.resume_due = true;
+    reading_.readable = true;  // drain() answers requests that have arrived already
+    list();
+  }
+}
+
+void Session::drain_again() noexcept {
+  if (state_ == State::drained && replies_ != 0 && !holds_drain_) {
+    holds_drain_ = true;
+    shard_.hold_drain();
+  }
+}
+
+void Session::close_drained() noexcept {
+  if (state_ == State::drained) {
+    list();
+  }
+}
+
+void Session::leave_drain() noexcept {
+  if (std::exchange(holds_drain_, false)) {
+    shard_.release_drain();
+  }
+}
+
+}  // namespace weft::serve
