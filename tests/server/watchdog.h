@@ -12,14 +12,14 @@
 
 namespace weft::test {
 
-// Watchdog: ends the program, with the name of the present case, when the case lasts longer than kPatience. A case
+// Watchdog: ends the program, with the name of the present case, when the case lasts longer than its patience. A case
 // that hangs holds threads that no test can end.
 // Owner: the test. Affinity: one thread.
 class Watchdog {
  public:
   static constexpr std::chrono::seconds kPatience{5};
 
-  Watchdog() : thread_([this] { watch(); }) {}
+  explicit Watchdog(std::chrono::seconds patience = kPatience) : patience_(patience), thread_([this] { watch(); }) {}
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog() {
@@ -42,7 +42,7 @@ class Watchdog {
   void watch() {
     std::unique_lock lock(mutex_);
     while (!ended_) {
-      if (Clock::now() - begun_ > kPatience) {
+      if (Clock::now() - begun_ > patience_) {
         std::fprintf(stderr, "HANGS: %s\n", name_.c_str());
         std::_Exit(1);
       }
@@ -50,6 +50,7 @@ class Watchdog {
     }
   }
 
+  const std::chrono::seconds patience_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::string name_;  // guarded by mutex_, as all that follow
