@@ -119,20 +119,17 @@ class AdminService {
   }
 
   rt::Task<> health(HttpSession& session, HttpResponse response, bool head) {
-    const Instant began = sys::now();
     for (const auto& cores : shared_->health) {
-      cores->ask(began);
+      cores->ask(sys::now());
     }
-    const auto all_answered = [this] {
-      return std::all_of(shared_->health.begin(), shared_->health.end(),
-                         [](const auto& cores) { return cores->all_answered(); });
-    };
-    for (Duration step = kHealthStep; !all_answered() && sys::now() - began < shared_->options.health_timeout;
-         step = std::min(2 * step, kHealthStepMax)) {
+    // The first step also lets a core answer that was late when it was asked before.
+    Duration timeout = Duration::max();
+    for (Duration step = kHealthStep; waits(timeout); step = std::min(2 * step, kHealthStepMax)) {
       const auto slept = co_await rt::sleep(step);
       if (!slept) {
         co_return;
       }
+      timeout = shared_->options.health_timeout;
     }
     body_.clear();
     for (const auto& cores : shared_->health) {
@@ -144,6 +141,12 @@ class AdminService {
     send(session, response, head);
     session.resume_reading();
     session.end_reply();
+  }
+
+  [[nodiscard]] bool waits(Duration timeout) const noexcept {
+    const Instant now = sys::now();
+    return std::any_of(shared_->health.begin(), shared_->health.end(),
+                       [=](const auto& cores) { return cores->waits(now, timeout); });
   }
 
   void send(HttpSession& session, HttpResponse response, bool head) {

@@ -47,10 +47,11 @@ void CoreHealth::ask(Instant now) {
   }
 }
 
-bool CoreHealth::all_answered() const noexcept {
+bool CoreHealth::waits(Instant now, Duration timeout) const noexcept {
   const std::span all(questions_.get(), count_);
-  return std::none_of(all.begin(), all.end(),
-                      [](const Question& question) { return question.pending.load(std::memory_order_acquire); });
+  return std::any_of(all.begin(), all.end(), [now, timeout](const Question& question) {
+    return question.pending.load(std::memory_order_acquire) && now - question.asked < timeout;
+  });
 }
 
 std::string CoreHealth::complaints(Instant now) const {

@@ -24,7 +24,8 @@ class CoreHealth : public std::enable_shared_from_this<CoreHealth> {
   CoreHealth& operator=(const CoreHealth&) = delete;
 
   void ask(Instant now);
-  [[nodiscard]] bool all_answered() const noexcept;
+  // Whether an answer is due that was asked for less than `timeout` ago: nobody waits again for a core that is late.
+  [[nodiscard]] bool waits(Instant now, Duration timeout) const noexcept;
   // A line for each core that has not answered, or has ended.
   [[nodiscard]] std::string complaints(Instant now) const;
 
