@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdlib>
+#include <utility>
 
 namespace weft::mem {
 
@@ -12,6 +13,12 @@ void Arena::List::push(Block* block) noexcept {
   last = last == nullptr ? block : last;
 }
 
+void Arena::List::push_back(Block* block) noexcept {
+  block->next = nullptr;
+  (last == nullptr ? first : last->next) = block;
+  last = block;
+}
+
 Arena::Block* Arena::List::pop() noexcept {
   Block* const block = first;
   if (block != nullptr) {
@@ -19,6 +26,16 @@ Arena::Block* Arena::List::pop() noexcept {
     last = first == nullptr ? nullptr : last;
   }
   return block;
+}
+
+void Arena::List::take_behind(Block* before) noexcept {
+  if (before == nullptr) {
+    (void)pop();
+    return;
+  }
+  Block* const block = before->next;
+  before->next = block->next;
+  last = last == block ? before : last;
 }
 
 void Arena::List::splice(List& other) noexcept {
@@ -80,30 +97,40 @@ void* Arena::allocate_large(std::size_t size, std::size_t alignment) noexcept {
   if (bytes < size) {
     return nullptr;
   }
-  Block* block = nullptr;
-  Block* before = nullptr;
-  for (Block* spare = spare_large_.first; spare != nullptr; before = spare, spare = spare->next) {
-    // Skips a spare that is more than twice as large: a larger request may need it.
-    if (spare->size >= bytes && spare->size / 2 <= bytes) {
-      block = spare;
-      break;
-    }
-  }
+  Block* block = take_spare(bytes);
   if (block == nullptr) {
     block = make_block(bytes);
     if (block == nullptr) {
       return nullptr;
     }
-  } else if (before == nullptr) {
-    (void)spare_large_.pop();
-  } else {
-    before->next = block->next;
-    spare_large_.last = spare_large_.last == block ? before : spare_large_.last;
   }
-  used_large_.push(block);
+  used_large_.push_back(block);
   used_before_ += block->size - sizeof(Block);
   std::byte* next = block->bytes();
   return detail::carve(next, next + (block->size - sizeof(Block)), size, alignment);
+}
+
+// Tries the spares in the order of their last use, so that a round like the one before finds each at once; but only so
+// many, which then stand behind the others.
+Arena::Block* Arena::take_spare(std::size_t bytes) noexcept {
+  constexpr int kTriedMost = 16;
+  Block* before = nullptr;
+  Block* spare = spare_large_.first;
+  for (int tried = 0; spare != nullptr && tried < kTriedMost; ++tried) {
+    // Skips a spare that is more than twice as large: a larger request may need it.
+    if (spare->size >= bytes && spare->size / 2 <= bytes) {
+      spare_large_.take_behind(before);
+      return spare;
+    }
+    before = std::exchange(spare, spare->next);
+  }
+  if (spare != nullptr) {
+    spare_large_.last->next = spare_large_.first;
+    spare_large_.first = spare;
+    spare_large_.last = before;
+    before->next = nullptr;
+  }
+  return nullptr;
 }
 
 Arena::Block* Arena::make_block(std::size_t bytes) noexcept {

@@ -23,7 +23,8 @@ struct ArenaOptions {
 // next round.
 // Owner: its user. Affinity: owning thread.
 // Cost: an addition and a comparison. A new block is one malloc, and none once the rounds have found their
-// size. A request that does not fit into a block gets a block of its own.
+// size. A request that does not fit into a block gets a block of its own: one of a few spare ones of that size, or a
+// new one. So a request is O(1), however many blocks there are.
 // A moved-from arena is empty, keeps its bounds and can be used. The first request makes the first
 // allocation.
 // Invariants:
@@ -90,13 +91,16 @@ class Arena {
     Block* first = nullptr;  // in used_: the current one
     Block* last = nullptr;
     void push(Block* block) noexcept;
+    void push_back(Block* block) noexcept;
     Block* pop() noexcept;
+    void take_behind(Block* before) noexcept;  // null: the first block
     void splice(List& other) noexcept;
   };
 
   void swap(Arena& other) noexcept;
   [[nodiscard]] void* allocate_elsewhere(std::size_t size, std::size_t alignment) noexcept;
   [[nodiscard]] void* allocate_large(std::size_t size, std::size_t alignment) noexcept;
+  [[nodiscard]] Block* take_spare(std::size_t bytes) noexcept;
   [[nodiscard]] Block* make_block(std::size_t bytes) noexcept;
   void drop(Block* block) noexcept;
   void drop_spares(std::size_t held) noexcept;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/mem/arena.h"
 
+#include <chrono>
 #include <coroutine>
 #include <cstring>
 #include <exception>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/thread_time.h"
 #include <gtest/gtest.h>
 
 namespace weft::mem {
@@ -92,6 +94,38 @@ TEST(Arena, ALargeRequestLeavesTheCurrentBlockItsRoom) {
   auto* const first = static_cast<std::byte*>(arena.allocate(16));
   (void)arena.allocate(5000);
   EXPECT_EQ(arena.allocate(16), first + 16);
+}
+
+// Each large piece of a round like the one before gets the block of that one.
+TEST(Arena, ARoundOfLargePiecesLikeTheOneBeforeTakesTheSameBlocks) {
+  constexpr std::size_t kPieces = 300;
+  const auto size_of = [](std::size_t piece) { return std::size_t{600} << (piece % 5); };
+  Arena arena({.block_size = 512, .bytes_max = std::size_t{1} << 24, .kept_max = std::size_t{1} << 24});
+  std::vector<void*> before;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<void*> pieces;
+    for (std::size_t piece = 0; piece < kPieces; ++piece) {
+      pieces.push_back(arena.allocate(size_of(piece)));
+    }
+    EXPECT_TRUE(round == 0 || pieces == before);
+    before = pieces;
+    arena.reset();
+  }
+}
+
+// The processor time of a request does not depend on the number of spare blocks that do not fit.
+TEST(Arena, ARequestDoesNotSearchAllSparesThatDoNotFit) {
+  constexpr std::size_t kPieces = 30'000;
+  Arena arena({.block_size = 512, .bytes_max = std::size_t{1} << 32, .kept_max = std::size_t{1} << 32});
+  for (std::size_t piece = 0; piece < kPieces; ++piece) {
+    ASSERT_NE(arena.allocate(600), nullptr);
+  }
+  arena.reset();
+  const Duration start = thread_time();
+  for (std::size_t piece = 0; piece < kPieces; ++piece) {
+    ASSERT_NE(arena.allocate(1300), nullptr);  // 9 * 10^8 blocks, if each request looked at all
+  }
+  EXPECT_LT(thread_time() - start, std::chrono::milliseconds(700));
 }
 
 TEST(Arena, HoldsNoMoreThanItsBound) {
