@@ -106,7 +106,6 @@ Result<IdSql> IdSql::prepare(Database& database) {
       {&sql.insert, "INSERT INTO id(stream, last, bytes) VALUES(?,?,?)"},
       {&sql.list, "SELECT last, bytes FROM id WHERE stream=? ORDER BY last"},
       {&sql.drop_before, "DELETE FROM id WHERE stream=? AND last<?"},
-      {&sql.drop_all, "DELETE FROM id WHERE stream=?"},
   };
   WEFT_TRY(database.prepare_all(all));
   return sql;

@@ -15,7 +15,7 @@ class IdSql {
  public:
   [[nodiscard]] static Result<IdSql> prepare(Database& database);
 
-  Statement insert, list, drop_before, drop_all;
+  Statement insert, list, drop_before;
 };
 
 // The ids of the messages that a turn stored, as rows of their own: they outlive the messages, which retention, a newer

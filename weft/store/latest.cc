@@ -20,8 +20,7 @@ Result<LatestSql> LatestSql::prepare(Database& database) {
        "SELECT revision, erased, length(bytes) FROM kv WHERE stream=? AND topic=? ORDER BY revision DESC LIMIT 1"},
       {&sql.find_revision, "SELECT revision, topic, bytes FROM kv WHERE stream=? AND revision=?"},
       {&sql.list_topics,
-       "SELECT topic FROM kv AS a WHERE stream=?1 AND topic>?2 AND erased=0 AND revision="
-       "(SELECT max(revision) FROM kv WHERE stream=?1 AND topic=a.topic) ORDER BY topic LIMIT ?3"},
+       "SELECT topic, revision, erased FROM kv WHERE stream=? AND topic>? ORDER BY topic, revision LIMIT ?"},
       {&sql.read_sizes, "SELECT sum(length(bytes)), max(revision), max(time) FROM kv WHERE stream=?"},
       {&sql.read_first, "SELECT revision, time FROM kv WHERE stream=? ORDER BY revision LIMIT 1"},
       {&sql.find_oldest,
@@ -29,7 +28,6 @@ Result<LatestSql> LatestSql::prepare(Database& database) {
        " FROM kv AS a WHERE stream=?1 ORDER BY revision LIMIT 1"},
       {&sql.drop_revision, "DELETE FROM kv WHERE stream=? AND revision=? RETURNING length(bytes)"},
       {&sql.drop_topic, "DELETE FROM kv WHERE stream=? AND topic=? RETURNING length(bytes)"},
-      {&sql.drop_all, "DELETE FROM kv WHERE stream=?"},
       {&sql.set_next, "UPDATE stream SET next=max(next, ?) WHERE id=?"},
       {&sql.find_time, "SELECT revision FROM kv WHERE stream=? AND time>=? ORDER BY revision LIMIT 1"},
   };
@@ -37,7 +35,7 @@ Result<LatestSql> LatestSql::prepare(Database& database) {
   return sql;
 }
 
-Result<void> Latest::open(std::uint64_t next) {
+Result<void> Latest::open(std::uint64_t next, std::uint64_t purged) {
   Statement& sizes = sql_->read_sizes.set(0, stream_);
   const Rows rows(sizes);
   if (!WEFT_TRY(sizes.step())) {
@@ -46,16 +44,23 @@ Result<void> Latest::open(std::uint64_t next) {
   bytes_ = sizes.sequence(0);
   newest_ = wall_time(sizes.number(2));
   next_ = next_staged_ = std::max(next, sizes.sequence(1) + 1);
+  purged_ = std::min(purged, next_);
   return refresh_first();
 }
 
 Result<void> Latest::refresh_first() {
   Statement& oldest = sql_->read_first.set(0, stream_);
   const Rows rows(oldest);
-  const bool found = WEFT_TRY(oldest.step());
-  first_ = found ? oldest.sequence(0) : next_;
-  oldest_ = found ? wall_time(oldest.number(1)) : newest_;
+  has_rows_ = WEFT_TRY(oldest.step());
+  oldest_revision_ = has_rows_ ? oldest.sequence(0) : next_;
+  oldest_ = has_rows_ ? wall_time(oldest.number(1)) : newest_;
+  first_ = std::max(oldest_revision_, purged_);
   return {};
+}
+
+void Latest::set_purged(std::uint64_t before) noexcept {
+  purged_ = std::max(purged_, std::min(before, next_));
+  first_ = std::max(first_, purged_);
 }
 
 std::uint64_t Latest::stage(const NewMessage& message, WallTime time) {
@@ -128,7 +133,7 @@ Result<TopicLast> Latest::last_of(std::string_view topic) {
   }
   Statement& find = sql_->find_last.set(0, stream_).set(1, topic);
   const Rows rows(find);
-  if (!WEFT_TRY(find.step())) {
+  if (!WEFT_TRY(find.step()) || find.sequence(0) < purged_) {
     return TopicLast();
   }
   return TopicLast{find.sequence(0), find.number(1) != 0, static_cast<std::size_t>(find.number(2))};
@@ -155,11 +160,13 @@ Result<std::optional<ReadMessage>> Latest::value_at(std::uint64_t revision) {
 
 Result<std::optional<ReadMessage>> Latest::read(Cursor& cursor, const TopicPredicate& wants) {
   cursor.block.reset();
+  cursor.next = std::max(cursor.next, purged_);
   if (cursor.next >= next_) {
     return std::optional<ReadMessage>();
   }
   Statement& read = sql_->read_from.set(0, stream_).set(1, cursor.next);
   const Rows rows(read);
+  std::size_t left = std::max<std::size_t>(cursor.scan_max, 1);
   while (WEFT_TRY(read.step())) {
     const std::uint64_t revision = read.sequence(0);
     if (revision >= next_) {
@@ -167,6 +174,9 @@ Result<std::optional<ReadMessage>> Latest::read(Cursor& cursor, const TopicPredi
     }
     if (wants && !wants(read.text(1))) {
       cursor.next = revision + 1;
+      if (--left == 0) {
+        return std::optional<ReadMessage>();
+      }
       continue;
     }
     auto found = WEFT_TRY(row(read, revision));
@@ -189,14 +199,34 @@ Result<std::uint64_t> Latest::skip_block(std::uint64_t revision) {
   return WEFT_TRY(read.step()) ? read.sequence(0) + 1 : next_;
 }
 
-Result<std::vector<std::string>> Latest::topics_after(std::string_view after, std::size_t count) {
-  Statement& list = sql_->list_topics.set(0, stream_).set(1, after).set(2, count);
-  const Rows rows(list);
-  std::vector<std::string> topics;
-  while (WEFT_TRY(list.step())) {
-    topics.emplace_back(list.text(0));
+Result<TopicPage> Latest::topics_after(std::string_view after, std::size_t rows) {
+  // All values of one topic, and the next topic: else a page could end where it began.
+  rows = std::max<std::size_t>(rows, StreamSettings::kHistoryMax + 1);
+  Statement& list = sql_->list_topics.set(0, stream_).set(1, after).set(2, rows);
+  const Rows reset(list);
+  TopicPage page;
+  page.after = after;
+  std::string topic;
+  std::uint64_t last = 0;  // 0: no row yet, or the topic has no value
+  const auto close_topic = [&] {
+    if (last >= purged_) {
+      page.topics.push_back({topic, last});
+    }
+    page.after = topic;
+  };
+  std::size_t count = 0;
+  for (; WEFT_TRY(list.step()); ++count) {
+    if (count != 0 && list.text(0) != topic) {
+      close_topic();
+    }
+    topic = list.text(0);
+    last = list.number(2) != 0 ? 0 : list.sequence(1);
   }
-  return topics;
+  page.more = count == rows;
+  if (count != 0 && !page.more) {  // else the topic may have later values
+    close_topic();
+  }
+  return page;
 }
 
 Result<std::optional<Log::Dropped>> Latest::drop_oldest(std::uint64_t before, WallTime age) {
@@ -245,7 +275,7 @@ Result<std::optional<Log::Dropped>> Latest::evict_oldest(std::uint64_t before, W
     newest = oldest.number(2) != 0;
   }
   Log::Dropped dropped = WEFT_TRY(drop_revision(revision));
-  if (newest) {
+  if (newest && revision >= purged_) {
     dropped.newest = 1;
     NewMessage erasure;
     erasure.topic = topic;
@@ -274,7 +304,5 @@ void Latest::keep_dropped(const Log::Dropped& dropped) {
   bytes_ -= std::min(bytes_, dropped.bytes);
   (void)refresh_first();
 }
-
-Result<void> Latest::remove_all() { return sql_->drop_all.set(0, stream_).run(); }
 
 }  // namespace weft::store

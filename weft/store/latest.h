@@ -23,7 +23,7 @@ class LatestSql {
   [[nodiscard]] static Result<LatestSql> prepare(Database& database);
 
   Statement insert, trim, read_from, find_last, find_revision, list_topics, read_sizes, read_first, find_oldest,
-      drop_revision, drop_topic, drop_all, set_next, find_time;
+      drop_revision, drop_topic, set_next, find_time;
 };
 
 // Latest: the newest values of each topic of one stream, in the order of their revisions. A revision is a sequence.
@@ -33,7 +33,7 @@ class Latest {
  public:
   Latest(LatestSql& sql, std::uint32_t stream, std::uint32_t history) noexcept
       : sql_(&sql), stream_(stream), history_(history) {}
-  [[nodiscard]] Result<void> open(std::uint64_t next);
+  [[nodiscard]] Result<void> open(std::uint64_t next, std::uint64_t purged);
   void set_history(std::uint32_t history) noexcept { history_ = history; }
 
   std::uint64_t stage(const NewMessage& message, WallTime time);
@@ -53,7 +53,7 @@ class Latest {
   [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants);
   [[nodiscard]] Result<std::uint64_t> first_at(WallTime time);
   [[nodiscard]] Result<std::uint64_t> skip_block(std::uint64_t revision);  // behind the next value, damaged or not
-  [[nodiscard]] Result<std::vector<std::string>> topics_after(std::string_view after, std::size_t count);  // live ones
+  [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows);  // as of Log
 
   // Inside a transaction.
   [[nodiscard]] Result<std::optional<Log::Dropped>> drop_oldest(std::uint64_t before, WallTime age);
@@ -63,13 +63,15 @@ class Latest {
   static constexpr std::size_t kErasuresMax = 65'536;  // that are remembered so
   [[nodiscard]] Result<Log::Dropped> drop_topic(std::string_view topic);
   void keep_dropped(const Log::Dropped& dropped);
-  [[nodiscard]] Result<void> remove_all();
+  void set_purged(std::uint64_t before) noexcept;  // as of Log
+  [[nodiscard]] std::uint64_t purged() const noexcept { return purged_; }
 
   [[nodiscard]] std::uint64_t first() const noexcept { return first_; }
   [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
   [[nodiscard]] std::uint64_t next_staged() const noexcept { return next_staged_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
-  [[nodiscard]] bool may_drop(std::uint64_t before) const noexcept { return first_ < next_ && first_ < before; }
+  [[nodiscard]] bool may_drop(std::uint64_t before) const noexcept { return has_rows_ && oldest_revision_ < before; }
+  [[nodiscard]] bool has_rows() const noexcept { return has_rows_; }
   [[nodiscard]] WallTime oldest() const noexcept { return oldest_; }
   [[nodiscard]] WallTime newest() const noexcept { return newest_; }
   [[nodiscard]] bool empty() const noexcept { return first_ == next_; }
@@ -90,6 +92,9 @@ class Latest {
   std::uint32_t stream_;
   std::uint32_t history_;
   std::uint64_t first_ = 1;
+  std::uint64_t purged_ = 1;
+  bool has_rows_ = false;
+  std::uint64_t oldest_revision_ = 0;  // of all rows
   std::uint64_t next_ = 1;
   std::uint64_t bytes_ = 0;
   WallTime oldest_{};

@@ -37,17 +37,15 @@ Result<LogSql> LogSql::prepare(Database& database) {
       {&sql.read_first, "SELECT first, time, last FROM block WHERE stream=? ORDER BY last LIMIT 1"},
       {&sql.read_sizes, "SELECT sum(length(bytes)), max(last), max(time) FROM block WHERE stream=?"},
       {&sql.drop_block, "DELETE FROM block WHERE stream=? AND last=?"},
-      {&sql.drop_topics, "DELETE FROM topic WHERE stream=?"},
-      {&sql.drop_blocks, "DELETE FROM block WHERE stream=?"},
       {&sql.set_next, "UPDATE stream SET next=max(next, ?) WHERE id=?"},
       {&sql.find_time, "SELECT first, bytes FROM block WHERE stream=? AND time>=? ORDER BY last LIMIT 1"},
-      {&sql.list_topics, "SELECT topic FROM topic WHERE stream=? AND topic>? ORDER BY topic LIMIT ?"},
+      {&sql.list_topics, "SELECT topic, last FROM topic WHERE stream=? AND topic>? ORDER BY topic LIMIT ?"},
   };
   WEFT_TRY(database.prepare_all(all));
   return sql;
 }
 
-Result<void> Log::open(std::uint64_t next) {
+Result<void> Log::open(std::uint64_t next, std::uint64_t purged) {
   Statement& sizes = sql_->read_sizes.set(0, stream_);
   const Rows rows(sizes);
   if (!WEFT_TRY(sizes.step())) {
@@ -57,24 +55,32 @@ Result<void> Log::open(std::uint64_t next) {
   newest_ = wall_time(sizes.number(2));
   next_ = std::max(next, sizes.sequence(1) + 1);
   next_staged_ = builder_first_ = next_;
+  purged_ = std::min(purged, next_);
   return refresh_first();
 }
 
 Result<void> Log::refresh_first() {
   Statement& oldest = sql_->read_first.set(0, stream_);
   const Rows rows(oldest);
-  if (!WEFT_TRY(oldest.step())) {
+  has_rows_ = WEFT_TRY(oldest.step());
+  if (!has_rows_) {
     first_ = next_;
     oldest_ = newest_;
     return {};
   }
   first_ = oldest.sequence(0);
   oldest_ = wall_time(oldest.number(1));
-  first_last_ = oldest.sequence(2);
+  oldest_last_ = oldest.sequence(2);
   if (first_ == 0 || first_ >= next_) {
     return Error(Errc::corrupt, "a stream whose first block is behind its last");
   }
+  first_ = std::max(first_, purged_);
   return {};
+}
+
+void Log::set_purged(std::uint64_t before) noexcept {
+  purged_ = std::max(purged_, std::min(before, next_));
+  first_ = std::max(first_, purged_);
 }
 
 void Log::set_bytes_max(std::uint64_t bytes_max) noexcept {
@@ -137,9 +143,12 @@ Result<void> Log::write_staged() {
 
 void Log::keep_staged() {
   if (!staged_.empty() && empty()) {
-    oldest_ = staged_.front().time;
     first_ = staged_.front().first;
-    first_last_ = staged_.front().last;
+  }
+  if (!staged_.empty() && !has_rows_) {
+    has_rows_ = true;
+    oldest_ = staged_.front().time;
+    oldest_last_ = staged_.front().last;
   }
   for (StagedBlock& staged : staged_) {
     bytes_ += staged.bytes.size();
@@ -176,7 +185,8 @@ Result<TopicLast> Log::last_of(std::string_view topic) {
   }
   Statement& find = sql_->find_topic.set(0, stream_).set(1, topic);
   const Rows rows(find);
-  return WEFT_TRY(find.step()) ? TopicLast{find.sequence(0)} : TopicLast();
+  const bool found = WEFT_TRY(find.step()) && find.sequence(0) >= purged_;
+  return found ? TopicLast{find.sequence(0)} : TopicLast();
 }
 
 std::shared_ptr<const Block> Log::cached(std::uint64_t sequence) const noexcept {
@@ -189,11 +199,16 @@ std::shared_ptr<const Block> Log::cached(std::uint64_t sequence) const noexcept 
   return sequence <= found->last() ? found : nullptr;
 }
 
-Result<std::shared_ptr<const Block>> Log::load(std::uint64_t sequence, const TopicPredicate& wants) {
-  Statement& read = sql_->read_from.set(0, stream_).set(1, sequence);
+Result<std::shared_ptr<const Block>> Log::load(Cursor& cursor, const TopicPredicate& wants, std::size_t& left) {
+  Statement& read = sql_->read_from.set(0, stream_).set(1, cursor.next);
   const Rows rows(read);
   while (WEFT_TRY(read.step())) {
     if (wants && !read.is_null(2) && !may_hold(read.text(2), wants)) {
+      cursor.next = read.sequence(1) + 1;
+      left -= std::min(left, Cursor::kBlockCost);
+      if (left == 0) {
+        break;
+      }
       continue;
     }
     const Bytes bytes = read.bytes(3);
@@ -209,11 +224,15 @@ Result<std::shared_ptr<const Block>> Log::load(std::uint64_t sequence, const Top
 
 Result<std::optional<ReadMessage>> Log::read(Cursor& cursor, const TopicPredicate& wants) {
   cursor.next = std::max(cursor.next, first_);
+  std::size_t left = std::max<std::size_t>(cursor.scan_max, 1);
   while (cursor.next < next_) {
     if (cursor.block == nullptr || cursor.next < cursor.block->first() || cursor.next > cursor.block->last()) {
       cursor.block = cached(cursor.next);
       if (cursor.block == nullptr) {
-        cursor.block = WEFT_TRY(load(cursor.next, wants));
+        cursor.block = WEFT_TRY(load(cursor, wants, left));
+      }
+      if (cursor.block == nullptr && left == 0) {
+        return std::optional<ReadMessage>();
       }
       if (cursor.block == nullptr) {
         cursor.next = next_;
@@ -226,6 +245,10 @@ Result<std::optional<ReadMessage>> Log::read(Cursor& cursor, const TopicPredicat
       const StoredMessage message = cursor.block->message(cursor.next++);
       if (!wants || wants(message.topic)) {
         return std::optional(ReadMessage{cursor.block, message});
+      }
+      left -= std::min<std::size_t>(left, 1);
+      if (left == 0) {
+        return std::optional<ReadMessage>();  // the block stays for the next call
       }
     }
   }
@@ -258,14 +281,18 @@ Result<std::uint64_t> Log::skip_block(std::uint64_t sequence) {
   return WEFT_TRY(read.step()) ? read.sequence(1) + 1 : next_;
 }
 
-Result<std::vector<std::string>> Log::topics_after(std::string_view after, std::size_t count) {
-  Statement& list = sql_->list_topics.set(0, stream_).set(1, after).set(2, count);
-  const Rows rows(list);
-  std::vector<std::string> topics;
-  while (WEFT_TRY(list.step())) {
-    topics.emplace_back(list.text(0));
+Result<TopicPage> Log::topics_after(std::string_view after, std::size_t rows) {
+  Statement& list = sql_->list_topics.set(0, stream_).set(1, after).set(2, rows);
+  const Rows reset(list);
+  TopicPage page;
+  for (page.after = after; WEFT_TRY(list.step()); --rows) {
+    page.after = list.text(0);
+    if (list.sequence(1) >= purged_) {
+      page.topics.push_back({page.after, list.sequence(1)});
+    }
   }
-  return topics;
+  page.more = rows == 0;
+  return page;
 }
 
 Result<std::optional<Log::Dropped>> Log::drop_oldest(std::uint64_t before, WallTime age) {
@@ -293,12 +320,12 @@ Result<std::optional<Log::Dropped>> Log::drop_oldest(std::uint64_t before, WallT
   return dropped;
 }
 
-Result<std::optional<Log::Dropped>> Log::trim_oldest(std::uint64_t before) {
+Result<std::optional<Log::Dropped>> Log::trim(std::uint64_t before) {
   std::shared_ptr<const Block> old;
   {
-    Statement& read = sql_->read_from.set(0, stream_).set(1, 0);
+    Statement& read = sql_->read_from.set(0, stream_).set(1, before);
     const Rows rows(read);
-    if (!WEFT_TRY(read.step()) || read.sequence(0) >= before || read.sequence(1) < before) {
+    if (!WEFT_TRY(read.step()) || read.sequence(0) >= before) {
       return std::optional<Dropped>();
     }
     const Bytes bytes = read.bytes(3);
@@ -337,13 +364,8 @@ void Log::keep_dropped(const Dropped& dropped) {
   }
   const Result<void> found = refresh_first();
   if (!found) {  // the next read tells the error
-    first_ = first_last_ = dropped.last + 1;
+    first_ = oldest_last_ = std::max(dropped.last + 1, purged_);
   }
-}
-
-Result<void> Log::remove_all() {
-  WEFT_TRY(sql_->drop_topics.set(0, stream_).run());
-  return sql_->drop_blocks.set(0, stream_).run();
 }
 
 }  // namespace weft::store

@@ -32,7 +32,22 @@ struct TopicLast {
 // Cursor: where a reader is. The block stays in memory until the reader leaves it.
 struct Cursor {
   std::uint64_t next = 1;
-  std::shared_ptr<const Block> block;
+  std::shared_ptr<const Block> block{};
+  // About how many messages that nobody wants one read passes. Then the read finds none, and the cursor stands before
+  // the newest message. A block whose list of topics says so costs kBlockCost of them.
+  std::size_t scan_max = ~std::size_t{0};
+  static constexpr std::size_t kBlockCost = 16;
+};
+
+// Topics behind another one, in byte order, and where the next page begins.
+struct TopicPage {
+  struct Entry {
+    std::string topic;
+    std::uint64_t last;  // sequence of the newest message
+  };
+  std::vector<Entry> topics;  // those that have a message, and of Latest a value
+  std::string after;          // the last topic that was passed
+  bool more = false;
 };
 
 // A message and the block that its views point into.
@@ -47,7 +62,7 @@ class LogSql {
   [[nodiscard]] static Result<LogSql> prepare(Database& database);
 
   Statement insert_block, insert_topic, find_topic, remove_topic, read_from, read_first, read_sizes, drop_block,
-      drop_topics, drop_blocks, set_next, find_time, list_topics;
+      set_next, find_time, list_topics;
 };
 
 // Log: the messages of one stream that keeps all of them, in blocks.
@@ -65,8 +80,8 @@ class Log {
   // A block is at most an eighth of what the stream keeps: a stream that is full loses the oldest of its messages, and
   // no more than that.
   void set_bytes_max(std::uint64_t bytes_max) noexcept;
-  // `next`: the stream row's. corrupt: the rows contradict each other.
-  [[nodiscard]] Result<void> open(std::uint64_t next);
+  // `next` and `purged`: the stream row's. corrupt: the rows contradict each other.
+  [[nodiscard]] Result<void> open(std::uint64_t next, std::uint64_t purged);
 
   // Requires BlockBuilder::check(). Times never decrease. Returns the message's sequence.
   std::uint64_t stage(const NewMessage& message, WallTime time);
@@ -79,13 +94,14 @@ class Log {
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);  // staged messages count
 
   // The first message from cursor.next on whose topic the predicate passes; the cursor then stands behind it. None: the
-  // cursor stands behind the newest message. corrupt: the block at the cursor is damaged; the cursor stays.
+  // cursor stands behind the newest message, or has passed scan_max others. corrupt: the block at the cursor is
+  // damaged, and the cursor stands before it.
   [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants);
   [[nodiscard]] Result<std::uint64_t> first_at(WallTime time);  // the sequence to read from to get all from `time` on
   // The sequence behind the block that holds `sequence`, or behind the next one; also when that block is damaged.
   [[nodiscard]] Result<std::uint64_t> skip_block(std::uint64_t sequence);
-  // Topics behind `after`, in byte order.
-  [[nodiscard]] Result<std::vector<std::string>> topics_after(std::string_view after, std::size_t count);
+  // Reads at most `rows` rows, 2 at least.
+  [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows);
 
   // Inside a transaction. Removes the oldest block if all its messages are below `before` and older than `age`. None:
   // it is not so, or there is no block. The last block may go too.
@@ -96,17 +112,21 @@ class Log {
     std::uint64_t newest = 0;  // of Latest: how many were the newest values of their topics
   };
   [[nodiscard]] Result<std::optional<Dropped>> drop_oldest(std::uint64_t before, WallTime age);
-  // Inside a transaction. Takes the messages below `before` out of the oldest block, if it has both. corrupt.
-  [[nodiscard]] Result<std::optional<Dropped>> trim_oldest(std::uint64_t before);
+  // Inside a transaction. Takes the messages below `before` out of the block that has both these and later ones.
+  // corrupt.
+  [[nodiscard]] Result<std::optional<Dropped>> trim(std::uint64_t before);
   void keep_dropped(const Dropped& dropped);  // after the commit
-  [[nodiscard]] Result<void> remove_all();    // inside a transaction; the log is of no use afterwards
+  // Messages below the sequence are gone from now on; drop_oldest() takes their rows.
+  void set_purged(std::uint64_t before) noexcept;
+  [[nodiscard]] std::uint64_t purged() const noexcept { return purged_; }
 
   [[nodiscard]] std::uint64_t first() const noexcept { return first_; }  // oldest kept; next() when there is none
   [[nodiscard]] std::uint64_t next() const noexcept { return next_; }    // of the next committed message
   [[nodiscard]] std::uint64_t next_staged() const noexcept { return next_staged_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
   // Whether the messages of the oldest block are all below `before`: else drop_oldest() takes none.
-  [[nodiscard]] bool may_drop(std::uint64_t before) const noexcept { return first_ < next_ && first_last_ < before; }
+  [[nodiscard]] bool may_drop(std::uint64_t before) const noexcept { return has_rows_ && oldest_last_ < before; }
+  [[nodiscard]] bool has_rows() const noexcept { return has_rows_; }  // those of purged messages too
   [[nodiscard]] WallTime oldest() const noexcept { return oldest_; }  // newest time of the oldest block
   [[nodiscard]] WallTime newest() const noexcept { return newest_; }
   [[nodiscard]] bool empty() const noexcept { return first_ == next_; }
@@ -124,13 +144,17 @@ class Log {
                                           const std::set<std::string>& topics, Bytes bytes);
   [[nodiscard]] Result<void> refresh_first();
   [[nodiscard]] std::shared_ptr<const Block> cached(std::uint64_t sequence) const noexcept;
-  [[nodiscard]] Result<std::shared_ptr<const Block>> load(std::uint64_t sequence, const TopicPredicate& wants);
+  // The next block that may hold a wanted message; the cursor passes the others. Null: there is none, or `left` is 0.
+  [[nodiscard]] Result<std::shared_ptr<const Block>> load(Cursor& cursor, const TopicPredicate& wants,
+                                                          std::size_t& left);
 
   LogSql* sql_;
   std::uint32_t stream_;
   std::size_t block_max_ = kBlockMax;
   std::uint64_t first_ = 1;
-  std::uint64_t first_last_ = 0;  // of the oldest block
+  std::uint64_t purged_ = 1;  // what is below it is gone, though its rows may be there
+  bool has_rows_ = false;
+  std::uint64_t oldest_last_ = 0;  // of the oldest block
   std::uint64_t next_ = 1;
   std::uint64_t bytes_ = 0;
   WallTime oldest_{};

@@ -91,7 +91,7 @@ TEST_F(RetentionTest, APurgeLeavesNoMessageBeforeItsSequence) {
     EXPECT_EQ(read(*stream), "91 92 93 94 95 96 97 98 99 100 ");
     EXPECT_EQ(read(*stream, "new.100"), "100 ");
     EXPECT_EQ(read(*stream, "old"), "");
-    EXPECT_EQ(stream->topics_after("", 200)->size(), 10U);
+    EXPECT_EQ(stream->topics_after("", 200)->topics.size(), 10U);
     EXPECT_TRUE(store_->append(*stream, {.topic = "new.5", .id = "5"}, {}, at(1s))->duplicate);
     open(2s);
     stream = store_->find("s");
@@ -102,6 +102,51 @@ TEST_F(RetentionTest, APurgeLeavesNoMessageBeforeItsSequence) {
   EXPECT_EQ(stream->first(), 101U);
   EXPECT_EQ(stream->bytes(), 0U);
   EXPECT_EQ(append(*stream, {.topic = "a"}), 101U);
+}
+
+TEST_F(RetentionTest, APurgeOfManyMessagesHoldsAtOnceAndTakesTheirRowsInParts) {
+  for (const Keep keep : {Keep::log, Keep::latest}) {
+    StreamSettings settings;
+    settings.keep = keep;
+    const std::string name = keep == Keep::log ? "log" : "latest";
+    Stream* stream = &declare(settings, name);
+    constexpr int kCount = 1000;
+    for (int i = 1; i <= kCount; ++i) {
+      append(*stream, {.topic = "t." + std::to_string(i), .body = as_bytes(std::string(100, 'x'))});
+    }
+    append(*stream, {.topic = "t.1", .body = as_bytes("new")});
+    Reader reader = *stream->open_reader("", {});
+    ASSERT_TRUE(*stream->read(reader));
+    ASSERT_TRUE(store_->purge_before(*stream, 901));
+    EXPECT_TRUE(stream->has_purged_rows());
+    EXPECT_EQ((*stream->read(reader))->message.sequence, 901U);
+    for (int pass = 0; pass < 2; ++pass) {
+      EXPECT_EQ(stream->first(), 901U);
+      EXPECT_FALSE(*stream->message_at(900));
+      EXPECT_FALSE(*stream->newest_of("t.900"));
+      EXPECT_TRUE(*stream->newest_of("t.901"));
+      EXPECT_EQ(stream->topics_after("", 10'000)->topics.size(), 101U);
+      EXPECT_EQ((*stream->read(reader = *stream->open_reader("", {})))->message.sequence, 901U);
+      EXPECT_EQ(append(*stream, {.topic = "t.5"}, 1s, {.absent = true}), 1002U + static_cast<unsigned>(pass));
+      ASSERT_TRUE(store_->purge_topic(*stream, "t.5") || keep == Keep::log);
+      if (keep == Keep::log) {
+        break;  // a log keeps t.5
+      }
+      open(2s);
+      stream = store_->find(name);
+      ASSERT_TRUE(stream->has_purged_rows());
+    }
+    int commits = 0;
+    for (; store_->has_work(at(2s)); ++commits) {
+      ASSERT_EQ(store_->commit(at(2s)).disk, Errc::ok);
+    }
+    EXPECT_GE(commits, 8);
+    EXPECT_FALSE(stream->has_purged_rows());
+    EXPECT_LT(stream->bytes(), 110U * 200);
+    EXPECT_EQ(stream->evicted(), 0U);
+    open(3s);
+    EXPECT_EQ(store_->find(name)->first(), 901U);
+  }
 }
 
 TEST_F(RetentionTest, AFullTableOfTheLatestRefusesNewKeysAndTakesNewValuesAndErasures) {
@@ -129,7 +174,7 @@ TEST_F(RetentionTest, AFullTableOfTheLatestRefusesNewKeysAndTakesNewValuesAndEra
   }
   ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
   EXPECT_LE(stream.bytes(), 65'536U);
-  EXPECT_EQ(stream.topics_after("", 1000)->size(), static_cast<std::size_t>(keys));
+  EXPECT_EQ(stream.topics_after("", 1000)->topics.size(), static_cast<std::size_t>(keys));
   EXPECT_EQ(store_->append(stream, {.topic = "k.999", .body = as_bytes(body)}, {}, at(1s)).error(),
             Errc::resource_exhausted);
   append(stream, {.topic = "k.101", .erased = true});
@@ -161,7 +206,7 @@ TEST_F(RetentionTest, AKeyThatIsDroppedForRoomIsErasedAndCounted) {
         ASSERT_LE(stream.bytes(), 65'536U);
       }
     }
-    const std::vector<std::string> live = *stream.topics_after("", kKeys);
+    const std::vector<TopicPage::Entry> live = stream.topics_after("", std::size_t{10} * kKeys)->topics;
     EXPECT_GE(live.size() * (size + 60), 65'536U * 3 / 4) << "erasures push out no values";
     EXPECT_EQ(stream.evicted(), kKeys - live.size());
     EXPECT_EQ(std::count_if(told.begin(), told.end(), [](const auto& each) { return each.second; }),

@@ -14,6 +14,8 @@ constexpr std::int32_t kApplication = 0x57454654;  // "WEFT"
 // consumer.next: the first sequence that was never delivered; pending: see consumer_state.h.
 // hub.incarnation: see Store::incarnation().
 // kv: the values of streams that keep the latest.
+// stream.purged: messages below this sequence are gone, though their rows may be there. A stream whose name begins with
+// kGoneMark is removed; its rows go a part at a time.
 // id: the ids of the window, see id_rows.h. stream.has_ids: 0 until the ids of an older format's messages are in it.
 constexpr std::array<const char*, kFormat> kSteps{
     "CREATE TABLE stream(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, settings TEXT NOT NULL,"
@@ -34,6 +36,8 @@ constexpr std::array<const char*, kFormat> kSteps{
     "CREATE TABLE id(stream INTEGER NOT NULL, last INTEGER NOT NULL, bytes BLOB NOT NULL);"
     "CREATE UNIQUE INDEX id_last ON id(stream, last);"
     "ALTER TABLE stream ADD COLUMN has_ids INTEGER NOT NULL DEFAULT 0;",
+
+    "ALTER TABLE stream ADD COLUMN purged INTEGER NOT NULL DEFAULT 1;",
 };
 
 Result<void> upgrade(Database& database, int from) {

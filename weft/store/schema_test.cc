@@ -78,7 +78,9 @@ TEST_F(SchemaTest, TheIdsOfAnOlderFormatsMessagesAreKnown) {
     ASSERT_EQ((*store)->commit(kNow).disk, Errc::ok);
   }
   // Format 2 had no rows of ids.
-  run_sql("DROP TABLE id; ALTER TABLE stream DROP COLUMN has_ids; PRAGMA user_version=2;");
+  run_sql(
+      "DROP TABLE id; ALTER TABLE stream DROP COLUMN has_ids; ALTER TABLE stream DROP COLUMN purged; "
+      "PRAGMA user_version=2;");
   for (int pass = 0; pass < 2; ++pass) {
     auto store = Store::open({path()}, kNow);
     ASSERT_TRUE(store) << store.error().message();

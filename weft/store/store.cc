@@ -11,6 +11,7 @@
 namespace weft::store {
 namespace {
 
+constexpr Error kPurgeInTurn(Errc::invalid_state, "a purge within a turn that has messages of the stream");
 constexpr Duration kBuryAgain = std::chrono::seconds(1);  // while the stream of dead letters refuses one
 
 Result<void> check_stream_name(std::string_view name) noexcept {
@@ -28,8 +29,10 @@ struct Store::Side {
   LogSql log;
   LatestSql latest;
   IdSql ids;
-  Statement insert_stream, update_stream, remove_stream, list_streams, set_has_ids;
+  Statement insert_stream, update_stream, remove_stream, list_streams, set_has_ids, set_purged, set_name;
   Statement write_consumer, remove_consumer, remove_consumers, list_consumers;
+  Statement clear_blocks, clear_topics, clear_values, clear_ids;
+  std::vector<std::uint32_t> gone{};  // streams that are removed, and have rows
 
   [[nodiscard]] static Result<std::unique_ptr<Side>> open(const DatabaseOptions& options) {
     auto side = std::make_unique<Side>();
@@ -41,14 +44,24 @@ struct Store::Side {
         {&side->insert_stream, "INSERT INTO stream(name, settings, next, has_ids) VALUES(?,?,1,1) RETURNING id"},
         {&side->update_stream, "UPDATE stream SET settings=? WHERE id=?"},
         {&side->remove_stream, "DELETE FROM stream WHERE id=?"},
-        {&side->list_streams, "SELECT id, name, settings, next, has_ids FROM stream ORDER BY id"},
+        {&side->list_streams, "SELECT id, name, settings, next, has_ids, purged FROM stream ORDER BY id"},
         {&side->set_has_ids, "UPDATE stream SET has_ids=1 WHERE id=?"},
+        {&side->set_purged, "UPDATE stream SET purged=max(purged, ?1), next=max(next, ?2) WHERE id=?3"},
+        {&side->set_name, "UPDATE stream SET name=? WHERE id=?"},
         {&side->write_consumer,
          "INSERT INTO consumer(stream, name, settings, next, pending) VALUES(?,?,?,?,?) ON CONFLICT(stream, name)"
          " DO UPDATE SET settings=excluded.settings, next=excluded.next, pending=excluded.pending"},
         {&side->remove_consumer, "DELETE FROM consumer WHERE stream=? AND name=?"},
         {&side->remove_consumers, "DELETE FROM consumer WHERE stream=?"},
         {&side->list_consumers, "SELECT name, settings, next, pending FROM consumer WHERE stream=?"},
+        {&side->clear_blocks,
+         "DELETE FROM block WHERE rowid IN (SELECT rowid FROM block WHERE stream=? LIMIT 32) RETURNING 1"},
+        {&side->clear_topics,
+         "DELETE FROM topic WHERE stream=?1 AND topic IN (SELECT topic FROM topic WHERE stream=?1 LIMIT 512) RETURNING "
+         "1"},
+        {&side->clear_values,
+         "DELETE FROM kv WHERE rowid IN (SELECT rowid FROM kv WHERE stream=? LIMIT 128) RETURNING 1"},
+        {&side->clear_ids, "DELETE FROM id WHERE rowid IN (SELECT rowid FROM id WHERE stream=? LIMIT 128) RETURNING 1"},
     };
     WEFT_TRY(side->database.prepare_all(all));
     return side;
@@ -101,6 +114,7 @@ Result<void> Store::load(Side& side, const Now& now) {
     std::string name;
     std::string settings;
     std::uint64_t next;
+    std::uint64_t purged;
     bool has_ids;
   };
   std::vector<Row> all;
@@ -109,17 +123,21 @@ Result<void> Store::load(Side& side, const Now& now) {
     while (WEFT_TRY(side.list_streams.step())) {
       all.push_back({static_cast<std::uint32_t>(side.list_streams.number(0)), std::string(side.list_streams.text(1)),
                      std::string(side.list_streams.text(2)), side.list_streams.sequence(3),
-                     side.list_streams.number(4) != 0});
+                     side.list_streams.sequence(5), side.list_streams.number(4) != 0});
     }
   }
   for (const Row& row : all) {
+    if (row.name.starts_with(kGoneMark)) {
+      side.gone.push_back(row.id);
+      continue;
+    }
     const auto settings = parse_stream_settings(row.settings);
     auto topics = settings ? parse_filters(settings->topics) : Result<std::vector<Filter>>(settings.error());
     if (!settings || !topics || !check_settings(*settings) || !check_stream_name(row.name)) {
       return Error(Errc::corrupt, "a stream whose settings have no valid form");
     }
     auto stream = make_stream(side, row.id, row.name, *settings, *std::move(topics));
-    WEFT_TRY(stream->open(row.next, now.wall));
+    WEFT_TRY(stream->open(row.next, row.purged, now.wall));
     if (!row.has_ids) {
       const auto write = [&]() -> Result<void> {
         WEFT_TRY(stream->make_id_rows());
@@ -217,7 +235,7 @@ Result<Stream*> Store::declare(std::string_view name, const StreamSettings& sett
   };
   WEFT_TRY(in_transaction(*side, insert));
   auto stream = make_stream(*side, static_cast<std::uint32_t>(id), name, settings, std::move(topics));
-  WEFT_TRY(stream->open(1, now.wall));
+  WEFT_TRY(stream->open(1, 1, now.wall));
   return streams_.emplace(std::string(name), std::move(stream)).first->second.get();
 }
 
@@ -227,30 +245,42 @@ Result<void> Store::remove(std::string_view name) {
     return Error(Errc::not_found, "no such stream");
   }
   Side& side = *side_of(*stream);
+  const std::string gone = kGoneMark + std::to_string(stream->id());
   const auto erase = [&]() -> Result<void> {
-    WEFT_TRY(stream->remove_all());
     WEFT_TRY(side.remove_consumers.set(0, stream->id()).run());
-    return side.remove_stream.set(0, stream->id()).run();
+    return side.set_name.set(0, std::string_view(gone)).set(1, stream->id()).run();
   };
   WEFT_TRY(in_transaction(side, erase));
+  side.gone.push_back(stream->id());
   std::erase_if(dying_, [name](const Dying& dying) { return dying.stream == name; });
   streams_.erase(streams_.find(name));
   return {};
 }
 
 Result<void> Store::purge_before(Stream& stream, std::uint64_t sequence) {
-  return purge(stream, [&] { return stream.purge_before(sequence); });
+  if (stream.has_staged()) {
+    return kPurgeInTurn;
+  }
+  Side& side = *side_of(stream);
+  std::uint64_t before = 0;
+  const Result<void> done = in_transaction(side, [&]() -> Result<void> {
+    before = WEFT_TRY(stream.purge_before(sequence));
+    return side.set_purged.set(0, before).set(1, stream.next()).set(2, stream.id()).run();
+  });
+  if (!done) {
+    stream.drop_staged();
+    return done;
+  }
+  stream.set_purged(before);
+  stream.keep_staged();
+  return {};
 }
 
 Result<void> Store::purge_topic(Stream& stream, std::string_view topic) {
-  return purge(stream, [&] { return stream.purge_topic(topic); });
-}
-
-Result<void> Store::purge(Stream& stream, const std::function<Result<void>()>& write) {
   if (stream.has_staged()) {
-    return Error(Errc::invalid_state, "a purge within a turn that has messages of the stream");
+    return kPurgeInTurn;
   }
-  const Result<void> done = in_transaction(*side_of(stream), write);
+  const Result<void> done = in_transaction(*side_of(stream), [&] { return stream.purge_topic(topic); });
   done ? stream.keep_staged() : stream.drop_staged();
   return done;
 }
@@ -266,7 +296,7 @@ Result<Appended> Store::append(Stream& stream, const NewMessage& message, const 
 }
 
 Result<Consumer*> Store::consumer(Stream& stream, std::string_view name, const ConsumerSettings& settings,
-                                  bool redeclare) {
+                                  bool redeclare, std::uint64_t next) {
   if (Consumer* there = stream.find_consumer(name)) {
     if (there->settings == settings) {
       return there;
@@ -283,7 +313,7 @@ Result<Consumer*> Store::consumer(Stream& stream, std::string_view name, const C
     there->changed = there->waits_for_disk = true;
     return there;
   }
-  auto made = WEFT_TRY(stream.make_consumer(name, settings));
+  auto made = WEFT_TRY(stream.make_consumer(name, settings, next));
   made->waits_for_disk = true;
   return &stream.add_consumer(std::move(made));
 }
@@ -408,19 +438,23 @@ Error Store::commit_side(Side& side, bool in_memory, const Now& now) {
       messages += stream->staged_count();
     }
   }
-  if (changed.empty()) {
+  if (changed.empty() && side.gone.empty()) {
     return {};
   }
+  bool cleared = false;
   const auto write = [&]() -> Result<void> {
     WEFT_TRY(side.database.begin(flush));
     for (Stream* stream : changed) {
       WEFT_TRY(write_stream(side, *stream, now));
     }
+    cleared = !side.gone.empty() && WEFT_TRY(clear_gone(side));
     return side.database.commit();
   };
   const Result<void> done = write();
   if (!done) {
     side.database.rollback();
+  } else if (cleared) {
+    side.gone.pop_back();
   }
   for (Stream* stream : changed) {
     if (!done) {
@@ -437,6 +471,21 @@ Error Store::commit_side(Side& side, bool in_memory, const Now& now) {
   ++(done ? counts_.commits : counts_.commits_failed);
   (done ? counts_.appended : counts_.refused) += messages;
   return done.error();
+}
+
+Result<bool> Store::clear_gone(Side& side) {
+  bool rows = false;
+  for (Statement* part : {&side.clear_blocks, &side.clear_topics, &side.clear_values, &side.clear_ids}) {
+    part->set(0, side.gone.back());
+    const Rows reset(*part);
+    while (WEFT_TRY(part->step())) {
+      rows = true;
+    }
+  }
+  if (!rows) {
+    WEFT_TRY(side.remove_stream.set(0, side.gone.back()).run());
+  }
+  return !rows;
 }
 
 Store::Committed Store::commit(const Now& now) {
@@ -457,12 +506,13 @@ Store::Committed Store::commit(const Now& now) {
 }
 
 bool Store::has_work(const Now& now) const noexcept {
-  return std::any_of(streams_.begin(), streams_.end(), [&now](const auto& entry) {
-    const Stream& stream = *entry.second;
-    return stream.has_staged() || stream.must_drop(now.wall) ||
-           std::any_of(stream.consumers().begin(), stream.consumers().end(),
-                       [](const auto& named) { return named.second->changed; });
-  });
+  const bool has_gone = !memory_->gone.empty() || (disk_ != nullptr && !disk_->gone.empty());
+  return has_gone || std::any_of(streams_.begin(), streams_.end(), [&now](const auto& entry) {
+           const Stream& stream = *entry.second;
+           return stream.has_staged() || stream.must_drop(now.wall) ||
+                  std::any_of(stream.consumers().begin(), stream.consumers().end(),
+                              [](const auto& named) { return named.second->changed; });
+         });
 }
 
 WallTime Store::next_age() const noexcept {

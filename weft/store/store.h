@@ -79,9 +79,11 @@ class Store {
                                         const Now& now);
   [[nodiscard]] Stream* find(std::string_view name) noexcept;         // null: not there
   [[nodiscard]] Stream* find_topic(std::string_view topic) noexcept;  // the first stream by name that names the topic
-  [[nodiscard]] Result<void> remove(std::string_view name);           // with its messages and consumers. not_found
-  // Between turns: invalid_state while the turn has messages of the stream. A log is purged by whole blocks, and not by
-  // topic (not_supported).
+  // With its messages and consumers: one small transaction. Its rows leave the file with later commits, a part in each.
+  [[nodiscard]] Result<void> remove(std::string_view name);  // not_found
+  // Between turns: invalid_state while the turn has messages of the stream. Durable, and nothing before the sequence is
+  // read, when it returns: one transaction that takes a bounded number of rows. Later commits take the others, as long
+  // as Stream::has_purged_rows(). A log is not purged by topic (not_supported).
   [[nodiscard]] Result<void> purge_before(Stream& stream, std::uint64_t sequence);
   [[nodiscard]] Result<void> purge_topic(Stream& stream, std::string_view topic);
   [[nodiscard]] const std::map<std::string, std::unique_ptr<Stream>, std::less<>>& streams() const noexcept {
@@ -91,10 +93,10 @@ class Store {
   [[nodiscard]] Result<Appended> append(Stream& stream, const NewMessage& message, const Expect& expect,
                                         const Now& now);
 
-  // Makes the consumer, or gives the one that is there. A new one is durable after the next commit. conflict: another
-  // declaration has other settings; and the errors of Stream::make_consumer.
+  // Makes the consumer, or gives the one that is there. A new one is durable after the next commit; `next` is that of
+  // Stream::make_consumer. conflict: another declaration has other settings; and the errors of Stream::make_consumer.
   [[nodiscard]] Result<Consumer*> consumer(Stream& stream, std::string_view name, const ConsumerSettings& settings,
-                                           bool redeclare);
+                                           bool redeclare, std::uint64_t next = 0);
   [[nodiscard]] Result<void> remove_consumer(Stream& stream, std::string_view name);  // not_found
 
   // The next delivery, after those beyond tries_max went to their topic of dead letters.
@@ -139,9 +141,9 @@ class Store {
   [[nodiscard]] std::unique_ptr<Stream> make_stream(Side& side, std::uint32_t id, std::string_view name,
                                                     const StreamSettings& settings, std::vector<Filter> topics) const;
   [[nodiscard]] Result<void> in_transaction(Side& side, const std::function<Result<void>()>& write);
-  [[nodiscard]] Result<void> purge(Stream& stream, const std::function<Result<void>()>& write);
   [[nodiscard]] Side* side_of(const Stream& stream) noexcept;
   [[nodiscard]] Error commit_side(Side& side, bool in_memory, const Now& now);
+  [[nodiscard]] static Result<bool> clear_gone(Side& side);  // a part of the rows of one; true: it had no more
   [[nodiscard]] Result<void> write_stream(Side& side, Stream& stream, const Now& now);
   [[nodiscard]] Result<bool> bury(Stream& stream, Consumer& consumer, const Stream::Exhausted& dead, const Now& now);
 

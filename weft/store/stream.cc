@@ -9,7 +9,7 @@
 namespace weft::store {
 namespace {
 
-constexpr std::size_t kTopicsPage = 256;
+constexpr std::size_t kScanPage = 1024;
 constexpr std::uint64_t kAny = ~std::uint64_t{0};
 
 Result<void> check_consumer_name(std::string_view name) noexcept {
@@ -84,8 +84,8 @@ std::uint64_t Stream::staged_count() const noexcept {
   return std::visit([](const auto& messages) { return messages.next_staged() - messages.next(); }, messages_);
 }
 
-Result<void> Stream::open(std::uint64_t next, WallTime now) {
-  WEFT_TRY(std::visit([next](auto& messages) { return messages.open(next); }, messages_));
+Result<void> Stream::open(std::uint64_t next, std::uint64_t purged, WallTime now) {
+  WEFT_TRY(std::visit([next, purged](auto& messages) { return messages.open(next, purged); }, messages_));
   newest_ = std::visit([](const auto& messages) { return messages.newest(); }, messages_);
   if (settings_.same_id_window > Duration::zero()) {
     // A clock that went back finds more of them. The newest message may be gone, and its id is not.
@@ -206,20 +206,25 @@ Result<std::uint64_t> Stream::resolve(const From& from, const std::optional<Filt
   if (!filter) {
     return std::max(first(), next() - 1);
   }
-  std::uint64_t newest = 0;
-  std::string after;
-  for (;;) {
-    const auto topics = WEFT_TRY(topics_after(after, kTopicsPage));
-    for (const std::string& topic : topics) {
-      if (filter->matches(topic)) {
-        newest = std::max(newest, WEFT_TRY(last_of(topic)).sequence);
-      }
-    }
-    if (topics.size() < kTopicsPage) {
-      return newest == 0 ? next() : newest;
-    }
-    after = topics.back();
+  LastScan scan;
+  while (!WEFT_TRY(scan_last(scan, *filter, kScanPage))) {
   }
+  return position_of(scan);
+}
+
+Result<bool> Stream::scan_last(LastScan& scan, const Filter& filter, std::size_t rows) {
+  const TopicPage page = WEFT_TRY(topics_after(scan.after, rows));
+  for (const TopicPage::Entry& entry : page.topics) {
+    if (filter.matches(entry.topic)) {
+      scan.newest = std::max(scan.newest, entry.last);
+    }
+  }
+  scan.after = page.after;
+  return !page.more;
+}
+
+std::uint64_t Stream::position_of(const LastScan& scan) const noexcept {
+  return scan.newest == 0 ? next() : std::max(scan.newest, first());
 }
 
 Result<Reader> Stream::open_reader(std::string_view filter, const From& from) {
@@ -238,7 +243,9 @@ Result<std::optional<ReadMessage>> Stream::read(Reader& reader) {
   if (reader.filter) {
     wants = [&reader](std::string_view topic) { return reader.filter->matches(topic); };
   }
-  for (;;) {
+  // Below newest_until each message that is not the newest of its topic costs a look-up, at least one of them.
+  std::size_t left = std::max<std::size_t>(reader.cursor.scan_max, 1);
+  for (; left != 0; left -= std::min(left, kLookUpCost)) {
     auto result = std::visit([&](auto& messages) { return messages.read(reader.cursor, wants); }, messages_);
     count_damage(result.error(), reader.cursor.next);
     auto found = WEFT_TRY(std::move(result));
@@ -249,6 +256,7 @@ Result<std::optional<ReadMessage>> Stream::read(Reader& reader) {
       return found;
     }
   }
+  return std::optional<ReadMessage>();
 }
 
 Result<std::optional<ReadMessage>> Stream::message_at(std::uint64_t sequence) {
@@ -271,8 +279,8 @@ Result<std::optional<ReadMessage>> Stream::newest_of(std::string_view topic) {
   return message_at(last.sequence);
 }
 
-Result<std::vector<std::string>> Stream::topics_after(std::string_view after, std::size_t count) {
-  return std::visit([&](auto& messages) { return messages.topics_after(after, count); }, messages_);
+Result<TopicPage> Stream::topics_after(std::string_view after, std::size_t rows) {
+  return std::visit([&](auto& messages) { return messages.topics_after(after, rows); }, messages_);
 }
 
 Consumer* Stream::find_consumer(std::string_view name) noexcept {
@@ -280,7 +288,8 @@ Consumer* Stream::find_consumer(std::string_view name) noexcept {
   return found == consumers_.end() ? nullptr : found->second.get();
 }
 
-Result<std::unique_ptr<Consumer>> Stream::make_consumer(std::string_view name, const ConsumerSettings& settings) {
+Result<std::unique_ptr<Consumer>> Stream::make_consumer(std::string_view name, const ConsumerSettings& settings,
+                                                        std::uint64_t next) {
   WEFT_TRY(check_consumer_name(name));
   WEFT_TRY(check_settings(settings));
   if (settings.from.kind == From::Kind::last_per_topic) {
@@ -298,7 +307,7 @@ Result<std::unique_ptr<Consumer>> Stream::make_consumer(std::string_view name, c
       return Error(Errc::not_supported, "the consumer of a work stream takes all of it");
     }
   }
-  const std::uint64_t next = WEFT_TRY(resolve(settings.from, filter));
+  next = next != 0 ? next : WEFT_TRY(resolve(settings.from, filter));
   return std::unique_ptr<Consumer>(
       new Consumer{std::string(name), settings, std::move(filter), ConsumerState(settings, next), {}, true});
 }
@@ -318,10 +327,12 @@ void Stream::remove_consumer(std::string_view name) {
 Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instant now, Holder holder) {
   ConsumerState& state = consumer.state;
   const auto count = [&] { holder == kNoHolder ? consumer.count_delivery() : void(consumer.moved = true); };
+  std::size_t left = std::max<std::size_t>(consumer.cursor.scan_max, 1);
   while (const auto due = state.due(now)) {
-    if (state.exhausted(*due)) {
+    if (state.exhausted(*due) || left == 0) {
       return std::optional<Delivery>();
     }
+    left -= std::min(left, kLookUpCost);
     auto at = message_at(due->sequence);
     if (!at && at.error() != Errc::corrupt) {
       return at.error();
@@ -343,7 +354,8 @@ Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instan
   consumer.cursor.next = state.next();
   auto next = std::visit([&](auto& messages) { return messages.read(consumer.cursor, consumer.wants()); }, messages_);
   count_damage(next.error(), consumer.cursor.next);
-  while (!next && next.error() == Errc::corrupt) {  // what is behind the damage is whole
+  while (!next && next.error() == Errc::corrupt && left != 0) {  // what is behind the damage is whole
+    left -= std::min(left, kLookUpCost);
     const std::uint64_t at = consumer.cursor.next;
     consumer.cursor.next = WEFT_TRY(std::visit([at](auto& messages) { return messages.skip_block(at); }, messages_));
     consumer.cursor.block.reset();
@@ -394,9 +406,17 @@ Result<void> Stream::write_staged() {
 
 std::uint64_t Stream::floor() const noexcept {
   if (settings_.keep != Keep::work || consumers_.empty()) {
-    return 0;
+    return purged();
   }
-  return consumers_.begin()->second->state.floor();
+  return std::max(purged(), consumers_.begin()->second->state.floor());
+}
+
+std::uint64_t Stream::purged() const noexcept {
+  return std::visit([](const auto& messages) { return messages.purged(); }, messages_);
+}
+
+bool Stream::has_purged_rows() const noexcept {
+  return std::visit([](const auto& messages) { return messages.may_drop(messages.purged()); }, messages_);
 }
 
 WallTime Stream::age_limit(WallTime now) const noexcept {
@@ -404,31 +424,32 @@ WallTime Stream::age_limit(WallTime now) const noexcept {
 }
 
 bool Stream::must_drop(WallTime now) const noexcept {
-  if (first() == next()) {
+  if (!std::visit([](const auto& messages) { return messages.has_rows(); }, messages_)) {
     return false;
   }
   return bytes() > settings_.bytes_max || oldest() < age_limit(now) ||
          std::visit([below = floor()](const auto& messages) { return messages.may_drop(below); }, messages_);
 }
 
-Result<std::optional<Log::Dropped>> Stream::drop_one(std::uint64_t before, WallTime age) {
-  auto dropped = WEFT_TRY(std::visit([&](auto& messages) { return messages.drop_oldest(before, age); }, messages_));
-  if (dropped) {
+Result<void> Stream::drop_up_to(std::uint64_t before, WallTime age) {
+  while (drops_.size() < kDropsPerCommit && drop_bytes_ < kDropBytesPerCommit) {
+    const auto dropped =
+        WEFT_TRY(std::visit([&](auto& messages) { return messages.drop_oldest(before, age); }, messages_));
+    if (!dropped) {
+      break;
+    }
     drops_.push_back(*dropped);
+    drop_bytes_ += dropped->bytes;
   }
-  return dropped;
+  return {};
 }
 
 Result<void> Stream::write_drops(WallTime now) {
   evicting_ = 0;
   const std::uint64_t committed = next();  // staged messages stay
-  const auto drop_up_to = [&](std::uint64_t before, WallTime age) -> Result<void> {
-    while (drops_.size() < kDropsPerCommit && WEFT_TRY(drop_one(before, age))) {
-    }
-    return {};
-  };
-  // Acknowledged messages make room before any other one goes.
-  if (const std::uint64_t below = floor(); first() < below) {
+  // Purged and acknowledged messages make room before any other one goes.
+  if (const std::uint64_t below = floor();
+      std::visit([below](const auto& messages) { return messages.may_drop(below); }, messages_)) {
     WEFT_TRY(drop_up_to(below, WallTime::max()));
   }
   WEFT_TRY(evict(committed, now));
@@ -461,8 +482,11 @@ Result<void> Stream::evict(std::uint64_t before, WallTime now) {
   return {};
 }
 
-// Of messages that a bound takes: how many were not acknowledged. A log promises nothing else.
+// Of messages that a bound takes: how many were there, and not acknowledged. A log promises nothing else.
 std::uint64_t Stream::unread_of(const Log::Dropped& dropped) const noexcept {
+  if (dropped.last < purged()) {
+    return 0;
+  }
   if (settings_.keep != Keep::work || consumers_.empty()) {
     return dropped.messages;
   }
@@ -475,16 +499,22 @@ std::uint64_t Stream::unread_of(const Log::Dropped& dropped) const noexcept {
   return count;
 }
 
-Result<void> Stream::purge_before(std::uint64_t sequence) {
+Result<std::uint64_t> Stream::purge_before(std::uint64_t sequence) {
   const std::uint64_t before = std::min(sequence, next());
-  while (WEFT_TRY(drop_one(before, WallTime::max()))) {
-  }
+  WEFT_TRY(drop_up_to(before, WallTime::max()));
   if (auto* log = std::get_if<Log>(&messages_)) {
-    if (const auto trimmed = WEFT_TRY(log->trim_oldest(before))) {
-      drops_.push_back(*trimmed);
+    const auto trimmed = log->trim(before);
+    if (trimmed && *trimmed) {
+      drops_.push_back(**trimmed);
+    } else if (!trimmed && trimmed.error() != Errc::corrupt) {  // a damaged block stays, and is read by nobody
+      return trimmed.error();
     }
   }
-  return {};
+  return before;
+}
+
+void Stream::set_purged(std::uint64_t before) noexcept {
+  std::visit([before](auto& messages) { messages.set_purged(before); }, messages_);
 }
 
 Result<void> Stream::purge_topic(std::string_view topic) {
@@ -496,17 +526,13 @@ Result<void> Stream::purge_topic(std::string_view topic) {
   return {};
 }
 
-Result<void> Stream::remove_all() {
-  WEFT_TRY(id_sql_->drop_all.set(0, id_).run());
-  return std::visit([](auto& messages) { return messages.remove_all(); }, messages_);
-}
-
 void Stream::keep_staged() {
   std::visit([](auto& messages) { messages.keep_staged(); }, messages_);
   for (const Log::Dropped& dropped : std::exchange(drops_, {})) {
     std::visit([&dropped](auto& messages) { messages.keep_dropped(dropped); }, messages_);
   }
   newest_kept_ = newest_;
+  drop_bytes_ = 0;
   evicted_ += std::exchange(evicting_, 0);
   ids_.forget_before(newest_ - settings_.same_id_window);
   for (auto& [name, consumer] : consumers_) {
@@ -520,6 +546,7 @@ void Stream::keep_staged() {
 
 void Stream::drop_staged() {
   drops_.clear();
+  drop_bytes_ = 0;
   evicting_ = 0;
   std::visit([](auto& messages) { messages.drop_staged(); }, messages_);
   newest_ = newest_kept_;

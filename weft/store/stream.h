@@ -90,16 +90,29 @@ class Stream {
   [[nodiscard]] Result<std::optional<ReadMessage>> read(Reader& reader);
   [[nodiscard]] Result<std::optional<ReadMessage>> message_at(std::uint64_t sequence);
   [[nodiscard]] Result<std::optional<ReadMessage>> newest_of(std::string_view topic);  // an erasure too
-  [[nodiscard]] Result<std::vector<std::string>> topics_after(std::string_view after, std::size_t count);
+  // Topics behind `after`, of at most about `rows` rows.
+  [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows);
+
+  // LastScan: the search for the newest message that a filter passes, a part at a time.
+  struct LastScan {
+    std::string after{};
+    std::uint64_t newest = 0;  // 0: none so far
+  };
+  [[nodiscard]] static bool needs_scan(const From& from, const std::optional<Filter>& filter) noexcept {
+    return from.kind == From::Kind::last && filter;
+  }
+  // Goes on by about `rows` rows. True: it has come to the end, and position_of() is where to read from.
+  [[nodiscard]] Result<bool> scan_last(LastScan& scan, const Filter& filter, std::size_t rows);
+  [[nodiscard]] std::uint64_t position_of(const LastScan& scan) const noexcept;
 
   [[nodiscard]] Consumer* find_consumer(std::string_view name) noexcept;
   [[nodiscard]] const std::map<std::string, std::unique_ptr<Consumer>, std::less<>>& consumers() const noexcept {
     return consumers_;
   }
-  // A new consumer, not in the database. invalid_argument, not_supported, conflict (the only one of a work stream),
-  // resource_exhausted.
-  [[nodiscard]] Result<std::unique_ptr<Consumer>> make_consumer(std::string_view name,
-                                                                const ConsumerSettings& settings);
+  // A new consumer, not in the database. `next`: where it begins, when the caller has scanned for it; 0: as the
+  // settings say. invalid_argument, not_supported, conflict (the only one of a work stream), resource_exhausted.
+  [[nodiscard]] Result<std::unique_ptr<Consumer>> make_consumer(std::string_view name, const ConsumerSettings& settings,
+                                                                std::uint64_t next = 0);
   Consumer& add_consumer(std::unique_ptr<Consumer> consumer);
   void remove_consumer(std::string_view name);
 
@@ -114,7 +127,7 @@ class Stream {
   [[nodiscard]] std::optional<Exhausted> exhausted(Consumer& consumer, Instant now);
 
   // For the store. `age`: messages up to before this time may go; `floor`: so may those below this sequence.
-  [[nodiscard]] Result<void> open(std::uint64_t next, WallTime now);
+  [[nodiscard]] Result<void> open(std::uint64_t next, std::uint64_t purged, WallTime now);
   // Inside a transaction, after open(): gives the ids of the messages rows, for a store of an older format.
   [[nodiscard]] Result<void> make_id_rows();
   void set_settings(StreamSettings settings, std::vector<Filter> topics);
@@ -123,9 +136,12 @@ class Stream {
   [[nodiscard]] Result<void> write_staged();
   [[nodiscard]] Result<void> write_drops(WallTime now);
   [[nodiscard]] bool must_drop(WallTime now) const noexcept;
-  [[nodiscard]] Result<void> purge_before(std::uint64_t sequence);
+  // The caller writes the sequence that purge_before() gives back into the row of the stream, and calls set_purged()
+  // after the commit: then no message before it is read. Rows that are left go with the next commits.
+  [[nodiscard]] Result<std::uint64_t> purge_before(std::uint64_t sequence);
+  void set_purged(std::uint64_t before) noexcept;
+  [[nodiscard]] bool has_purged_rows() const noexcept;
   [[nodiscard]] Result<void> purge_topic(std::string_view topic);  // not_supported: a log
-  [[nodiscard]] Result<void> remove_all();
   void keep_staged();
   void drop_staged();
   // Messages that the bound of bytes took: of a work stream those that were not acknowledged, of the latest those that
@@ -135,17 +151,20 @@ class Stream {
   [[nodiscard]] std::uint64_t damaged() const noexcept { return damaged_; }  // blocks and rows that were met
 
   static constexpr std::size_t kDropsPerCommit = 64;
+  static constexpr std::uint64_t kDropBytesPerCommit = 4 * 1024 * 1024;
+  static constexpr std::size_t kLookUpCost = 16;    // messages that are passed in the time of one look-up
   static constexpr std::size_t kDamagedMax = 4096;  // places whose damage is counted once
 
  private:
   void count_damage(const Error& error, std::uint64_t sequence);
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);
   [[nodiscard]] Result<std::uint64_t> resolve(const From& from, const std::optional<Filter>& filter);
-  [[nodiscard]] Result<std::optional<Log::Dropped>> drop_one(std::uint64_t before, WallTime age);
+  [[nodiscard]] Result<void> drop_up_to(std::uint64_t before, WallTime age);
   [[nodiscard]] Result<void> evict(std::uint64_t before, WallTime now);  // down to bytes_max
   [[nodiscard]] std::uint64_t unread_of(const Log::Dropped& dropped) const noexcept;
   [[nodiscard]] Result<std::uint64_t> check_room(const NewMessage& message, std::size_t size);
-  [[nodiscard]] std::uint64_t floor() const noexcept;
+  [[nodiscard]] std::uint64_t floor() const noexcept;  // below it nothing is wanted any more
+  [[nodiscard]] std::uint64_t purged() const noexcept;
   [[nodiscard]] WallTime age_limit(WallTime now) const noexcept;
 
   std::uint32_t id_;
@@ -160,6 +179,7 @@ class Stream {
   WallTime newest_kept_{};      // of committed ones
   std::map<std::string, std::unique_ptr<Consumer>, std::less<>> consumers_;
   std::vector<Log::Dropped> drops_;  // of the transaction
+  std::uint64_t drop_bytes_ = 0;     // of them
   std::uint64_t evicting_ = 0;       // by it
   std::uint64_t evicted_ = 0;
   std::uint64_t damaged_ = 0;

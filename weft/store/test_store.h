@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "weft/store/store.h"
 #include "weft/store/test_vfs.h"
@@ -36,6 +38,18 @@ class StoreOnDisk : public testing::Test {
     EXPECT_TRUE(appended) << appended.error().message();
     EXPECT_EQ(store_->commit(at(since)).of(stream), Errc::ok);
     return appended ? appended->sequence : 0;
+  }
+
+  static std::vector<std::string> live_topics(Stream& stream, std::size_t rows = 100) {
+    std::vector<std::string> all;
+    TopicPage page;
+    do {
+      page = *stream.topics_after(page.after, rows);
+      for (const TopicPage::Entry& entry : page.topics) {
+        all.push_back(entry.topic);
+      }
+    } while (page.more);
+    return all;
   }
 
   TestDisk disk_;

@@ -177,6 +177,7 @@ bool HubSession::finish_turn(const store::Now& now) {
   for (auto& [name, client] : clients_) {
     (void)flush(name, client);
   }
+  go_on_with_slow_ops();
   send_answers(commit(now));
   const bool more = deliver(now);
   // Deliveries of consumers with a bound of tries are counted on the disk before they leave.
@@ -195,11 +196,13 @@ bool HubSession::finish_turn(const store::Now& now) {
       client.queue.push_back(std::move(outgoing.message));
     }
   }
-  return more;
+  return more || slow_ops_may_go_on();
 }
 
 bool HubSession::deliver(const store::Now& now) {
   gather_groups();
+  scans_ = 0;
+  scans_on_ = false;
   bool any = true;
   while (any) {
     any = false;
@@ -236,7 +239,7 @@ bool HubSession::deliver(const store::Now& now) {
     }
   }
   recall(now);
-  return false;
+  return scans_on_;
 }
 
 bool HubSession::deliver_one(const std::string& name, std::uint32_t id, Channel& channel, const store::Now& now) {
@@ -248,6 +251,11 @@ bool HubSession::deliver_one(const std::string& name, std::uint32_t id, Channel&
   return false;
 }
 
+bool HubSession::scanned_enough() noexcept {
+  scans_on_ = scans_on_ || scans_ >= kScansMax;
+  return scans_ >= kScansMax;
+}
+
 bool HubSession::deliver_reader(const std::string& name, std::uint32_t id, Channel& channel) {
   store::Stream* stream = stream_of(channel);
   if (stream == nullptr) {
@@ -255,13 +263,16 @@ bool HubSession::deliver_reader(const std::string& name, std::uint32_t id, Chann
     return false;
   }
   std::optional<store::ReadMessage> found;
-  if (channel.credit != 0) {
+  if (channel.credit != 0 && !scanned_enough()) {
     auto read = stream->read(channel.reader);
     if (!read) {
       end_channel(name, id, read.error(), channel.reader.cursor.next);
       return false;
     }
     found = *std::move(read);
+    const bool far = !found && channel.reader.cursor.next < stream->next();
+    scans_ += far ? 1 : 0;
+    scans_on_ = scans_on_ || far;
   }
   const bool behind =
       channel.reader.cursor.next >= channel.caught_up && (!found || found->message.sequence >= channel.caught_up);
@@ -365,7 +376,7 @@ void HubSession::end_channel(const std::string& name, std::uint32_t id, const Er
 }
 
 Instant HubSession::next_deadline(const store::Now& now) const {
-  Instant next = std::min(leases_.next_expiry(), recall_at_);
+  Instant next = slow_ops_may_go_on() ? now.steady : std::min(leases_.next_expiry(), recall_at_);
   if (store_->has_work(now)) {
     next = std::min(next, std::max(retry_at_, now.steady));
   }

@@ -8,7 +8,8 @@ namespace weft::topic {
 namespace {
 
 constexpr std::size_t kNamesPage = 256;       // of info and list
-constexpr std::size_t kTopicsScanned = 4096;  // by one list
+constexpr std::size_t kTopicsScanned = 4096;  // rows, by one list
+constexpr std::size_t kTopicCost = 1024;      // bytes of a turn that a row of a list counts for
 constexpr std::uint64_t kLongestDelay = 365ULL * 24 * 3600 * 1'000'000'000;
 
 Duration duration_of(std::uint64_t ns) noexcept {
@@ -19,7 +20,6 @@ std::uint64_t ns_since_epoch(WallTime time) noexcept {
   return static_cast<std::uint64_t>(std::max<Duration::rep>(0, time.time_since_epoch().count()));
 }
 
-constexpr Error kNoStream(Errc::not_found, "no such stream");
 constexpr Error kNoConsumer(Errc::not_found, "no such consumer");
 
 }  // namespace
@@ -107,6 +107,7 @@ void HubSession::drop_client(const std::string& client, const store::Now& now) {
       give_back_queue(channel, now);
     }
   }
+  drop_slow_ops(client, std::nullopt);
   clients_.erase(client);
   std::erase_if(answers_, [&client](const PendingAnswer& pending) { return pending.client == client; });
   counters_.clients.store(clients_.size(), std::memory_order_relaxed);
@@ -195,20 +196,6 @@ void HubSession::remove(const std::string& client, const Op& op, const store::No
   answer(client, op, done.error());
 }
 
-void HubSession::purge(const std::string& client, const Op& op, const store::Now& now) {
-  send_answers(commit(now));
-  store::Stream* stream = store_->find(op.name);
-  if (stream == nullptr) {
-    answer(client, op, kNoStream);
-    return;
-  }
-  const Result<void> done =
-      op.key.empty() ? store_->purge_before(*stream, op.number) : store_->purge_topic(*stream, op.key);
-  PendingAnswer& reply = answer(client, op, done.error());
-  reply.number = stream->first();
-  reply.second = stream->next();
-}
-
 void HubSession::append(const std::string& client, const Op& op, const store::Now& now) {
   store::Stream* stream = store_->find(op.name);
   if (stream == nullptr) {
@@ -270,24 +257,27 @@ void HubSession::list(const std::string& client, const Op& op) {
   std::string body;
   std::uint64_t count = 0;
   bool more = true;
-  for (std::size_t scanned = 0; more && count < kNamesPage && scanned < kTopicsScanned; scanned += kNamesPage) {
-    const auto topics = stream->topics_after(after, kNamesPage);
-    if (!topics) {
-      answer(client, op, topics.error());
+  std::size_t scanned = 0;
+  for (; more && count < kNamesPage && scanned < kTopicsScanned; scanned += kNamesPage) {
+    const auto page = stream->topics_after(after, kNamesPage);
+    if (!page) {
+      answer(client, op, page.error());
       return;
     }
-    more = topics->size() == kNamesPage;
-    for (const std::string& topic : *topics) {
-      after = topic;
-      if (!*filter || (*filter)->matches(topic)) {
-        body.append(topic).append("\n");
+    more = page->more;
+    after = page->after;
+    for (const store::TopicPage::Entry& entry : page->topics) {
+      if (!*filter || (*filter)->matches(entry.topic)) {
+        body.append(entry.topic).append("\n");
         if (++count == kNamesPage) {
-          more = true;
+          more = more || &entry != &page->topics.back() || after != entry.topic;
+          after = entry.topic;
           break;
         }
       }
     }
   }
+  turn_bytes_ += scanned * kTopicCost;
   PendingAnswer& reply = answer(client, op);
   reply.number = count;
   reply.flags = more ? OpFlags::more : 0;
@@ -322,11 +312,17 @@ Result<Channel*> HubSession::open_channel(const std::string& client, const Op& o
   return &at->second;
 }
 
-void HubSession::consume(const std::string& client, const Op& op) {
+void HubSession::consume(const std::string& client, const Op& op, std::uint64_t next) {
   store::Stream* stream = store_->find(op.name);
   if (stream == nullptr) {
     answer(client, op, kNoStream);
     return;
+  }
+  if (next == 0 && !op.body.empty() && stream->find_consumer(op.key) == nullptr) {
+    const auto settings = parse_consumer_settings(as_text(op.body));
+    if (settings && stream->settings().keep != Keep::work && begin_scan(client, op, *stream, *settings)) {
+      return;
+    }
   }
   const auto make = [&]() -> Result<store::Consumer*> {
     if (op.body.empty()) {
@@ -334,7 +330,7 @@ void HubSession::consume(const std::string& client, const Op& op) {
       return there != nullptr ? Result<store::Consumer*>(there) : Result<store::Consumer*>(kNoConsumer);
     }
     const auto settings = WEFT_TRY(parse_consumer_settings(as_text(op.body)));
-    return store_->consumer(*stream, op.key, settings, op.has(OpFlags::redeclare));
+    return store_->consumer(*stream, op.key, settings, op.has(OpFlags::redeclare), next);
   };
   const auto consumer = make();
   const auto channel = consumer ? open_channel(client, op) : Result<Channel*>(consumer.error());
@@ -345,6 +341,7 @@ void HubSession::consume(const std::string& client, const Op& op) {
     (*channel)->stream_id = stream->id();
     (*channel)->in_memory = stream->in_memory();
     (*channel)->consumer = (*consumer)->name;
+    (*consumer)->cursor.scan_max = kScanMax;
     (*channel)->holder = op.has(OpFlags::begins) ? ++last_holder_ : store::kNoHolder;
     reply.message_id = std::to_string(store_->instance_of(*stream));
     reply.number = (*consumer)->state.floor();
@@ -354,16 +351,20 @@ void HubSession::consume(const std::string& client, const Op& op) {
   }
 }
 
-void HubSession::read(const std::string& client, const Op& op) {
+void HubSession::read(const std::string& client, const Op& op, std::uint64_t next) {
   store::Stream* stream = store_->find(op.name);
   const auto settings = parse_consumer_settings(as_text(op.body));
   if (stream == nullptr || !settings) {
     answer(client, op, stream == nullptr ? kNoStream : settings.error());
     return;
   }
+  if (next == 0 && stream->settings().keep != Keep::work && begin_scan(client, op, *stream, *settings)) {
+    return;
+  }
   // A sequence of another life of the stream says nothing: all that this one has is new to the reader.
   const bool strange = !is_of(op, *stream) && settings->from.kind == From::Kind::sequence;
-  auto reader = stream->open_reader(settings->filter, strange ? From::first() : settings->from);
+  const From from = strange ? From::first() : next != 0 ? From::sequence(next) : settings->from;
+  auto reader = stream->open_reader(settings->filter, from);
   const auto channel = reader ? open_channel(client, op) : Result<Channel*>(reader.error());
   PendingAnswer& reply = answer(client, op, channel.error());
   if (channel) {
@@ -372,6 +373,7 @@ void HubSession::read(const std::string& client, const Op& op) {
     (*channel)->stream_id = stream->id();
     (*channel)->in_memory = stream->in_memory();
     (*channel)->reader = *std::move(reader);
+    (*channel)->reader.cursor.scan_max = kScanMax;
     (*channel)->caught_up = stream->next();
     reply.message_id = std::to_string(store_->instance_of(*stream));
     reply.number = (*channel)->reader.cursor.next;
@@ -398,6 +400,7 @@ void HubSession::credit(const std::string& client, const Op& op) {
 void HubSession::end(const std::string& client, const Op& op, const store::Now& now) {
   auto& channels = clients_[client].channels;
   const auto at = channels.find(op.id);
+  drop_slow_ops(client, op.id);
   answer(client, op, at != channels.end() ? Error() : Error(Errc::not_found, "no such channel"));
   if (at != channels.end()) {
     give_back_queue(at->second, now);

@@ -21,6 +21,8 @@
 
 namespace weft::topic {
 
+inline constexpr Error kNoStream(Errc::not_found, "no such stream");
+
 // Channel: deliveries of one kind to one member, as far as its credit goes.
 struct Channel {
   enum class Kind : std::uint8_t { consumer, reader, leases };
@@ -103,6 +105,9 @@ class HubSession {
   static constexpr std::size_t kTurnBytesMax = 8 * 1024 * 1024;
   static constexpr std::size_t kDeliveriesMax = 2000;                // a turn
   static constexpr std::size_t kDeliveryBytesMax = 4 * 1024 * 1024;  // a turn
+  static constexpr std::size_t kScanMax = 2048;     // messages that one read passes without finding a wanted one
+  static constexpr std::size_t kScansMax = 4;       // such reads a turn; the next turn goes on
+  static constexpr std::size_t kSlowOpsMax = 1024;  // that take more than one turn
 
   // When finish_turn() has work although no op comes.
   [[nodiscard]] Instant next_deadline(const store::Now& now) const;
@@ -116,8 +121,9 @@ class HubSession {
   void append(const std::string& client, const Op& op, const store::Now& now);
   void get(const std::string& client, const Op& op);
   void list(const std::string& client, const Op& op);
-  void consume(const std::string& client, const Op& op);
-  void read(const std::string& client, const Op& op);
+  // `next`: where to begin, when it was scanned for; 0: as the settings say.
+  void consume(const std::string& client, const Op& op, std::uint64_t next = 0);
+  void read(const std::string& client, const Op& op, std::uint64_t next = 0);
   void credit(const std::string& client, const Op& op);
   void end(const std::string& client, const Op& op, const store::Now& now);
   void settle(const std::string& client, const Op& op, const store::Now& now);
@@ -189,6 +195,28 @@ class HubSession {
   store::Holder last_holder_ = store::kNoHolder;
   std::uint64_t deliveries_ = 0;  // to consumers
   Instant recall_at_ = kNever;
+  std::size_t scans_ = 0;                        // of the turn, that found nothing before kScanMax
+  bool scans_on_ = false;                        // a channel has not come to the end of its stream
+  [[nodiscard]] bool scanned_enough() noexcept;  // and then the next turn goes on
+
+  // Ops that take more than one turn, in slow.cc: a part of the first one each turn.
+  struct SlowOp {
+    std::string client;
+    std::vector<std::uint8_t> bytes;  // of `consume` or `read`, which waits for its scan
+    PendingAnswer answer;             // of `purge`, which waits for the rows to go
+    std::string stream;
+    std::uint32_t stream_id = 0;
+    bool in_memory = false;
+    store::Stream::LastScan scan{};
+  };
+  [[nodiscard]] bool begin_scan(const std::string& client, const Op& op, const store::Stream& stream,
+                                const ConsumerSettings& settings);            // false: it needs none
+  [[nodiscard]] store::Stream* stream_of(const SlowOp& slow) const noexcept;  // null: it is gone
+  [[nodiscard]] bool may_go_on(const SlowOp& slow) const noexcept;
+  [[nodiscard]] bool slow_ops_may_go_on() const noexcept;
+  void go_on_with_slow_ops();
+  void drop_slow_ops(const std::string& client, std::optional<std::uint32_t> channel);
+  std::deque<SlowOp> slow_;
 };
 
 }  // namespace weft::topic

@@ -67,7 +67,7 @@ bool HubSession::deliver_consumer(Channel& channel, const store::Now& now) {
     return false;
   }
   Member* const member = next_member(group);
-  if (member == nullptr) {
+  if (member == nullptr || scanned_enough()) {
     return false;
   }
   Channel& chosen = *member->channel;
@@ -81,6 +81,9 @@ bool HubSession::deliver_consumer(Channel& channel, const store::Now& now) {
     return false;
   }
   if (!*delivery) {
+    const bool far = consumer.state.may_take_new() && consumer.state.next() < stream_of(chosen)->next();
+    scans_ += far ? 1 : 0;
+    scans_on_ = scans_on_ || far;
     return false;
   }
   --chosen.credit;

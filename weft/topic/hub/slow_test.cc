@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// Ops that take more than one turn.
+#include <string>
+#include <vector>
+
+#include "weft/topic/hub/session.h"
+#include "weft/topic/hub/test_hub.h"
+#include <gtest/gtest.h>
+
+namespace weft::topic {
+namespace {
+
+TEST_F(HubTest, AFilterThatMatchesTheLastOfManyMessagesFindsItInSeveralTurns) {
+  TestMember m = member();
+  StreamSettings in_memory;
+  in_memory.survives = Survives::nothing;
+  ASSERT_EQ(m.declare("s", in_memory), Errc::ok);
+  constexpr std::uint64_t kCount = 6 * HubSession::kScansMax * HubSession::kScanMax;
+  for (std::uint64_t i = 0; i < kCount; ++i) {
+    (void)m.send(TestMember::append_op("s", "a", ""));
+  }
+  ASSERT_EQ(m.request(TestMember::append_op("s", "b", "")).op.number, kCount + 1);
+  Op read = op_of(OpKind::read, "s", "", "filter=b\n");
+  read.number = 10;
+  ASSERT_EQ(m.request(read).op.error(), Errc::ok);
+  const std::string settings = write_settings(ConsumerSettings{.filter = "b"});
+  Op consume = op_of(OpKind::consume, "s", "c", settings);
+  consume.number = 10;
+  ASSERT_EQ(m.request(consume).op.error(), Errc::ok);
+  int found = 0;
+  int caught_up = 0;
+  while (found < 2 || caught_up < 1) {
+    const OwnedOp op = m.next();
+    ASSERT_NE(op.op.error(), Errc::timed_out);
+    found += op.op.kind == OpKind::delivery && op.op.number == kCount + 1 ? 1 : 0;
+    caught_up += op.op.kind == OpKind::caught_up ? 1 : 0;
+  }
+}
+
+TEST_F(HubTest, AMemberThatBeginsWithTheNewestOfAFilterWaitsForTheSearchAndOthersDoNot) {
+  TestMember m = member();
+  StreamSettings in_memory;
+  in_memory.survives = Survives::nothing;
+  ASSERT_EQ(m.declare("s", in_memory), Errc::ok);
+  constexpr int kTopics = 5 * static_cast<int>(HubSession::kScanMax);
+  for (int i = 0; i < kTopics; ++i) {
+    (void)m.send(TestMember::append_op("s", (i % 2 == 0 ? "a." : "b.") + std::to_string(i), ""));
+  }
+  Op probe = op_of(OpKind::probe);
+  ASSERT_EQ(m.request(probe).op.error(), Errc::ok);
+  Op read = op_of(OpKind::read, "s", "", "filter=a.*\nfrom=last\n");
+  read.number = 10;
+  const std::uint32_t reading = m.send(read);
+  const std::string settings = write_settings(ConsumerSettings{.filter = "a.*", .from = From::last()});
+  Op consume = op_of(OpKind::consume, "s", "c", settings);
+  consume.number = 10;
+  const std::uint32_t consuming = m.send(consume);
+  const std::uint32_t closed = m.send(read);
+  Op end = op_of(OpKind::end);
+  end.id = closed;
+  (void)m.send(end);
+  probe.id = 0;
+  const std::uint32_t probing = m.send(probe);
+  std::vector<std::uint32_t> answers;
+  std::vector<std::uint64_t> delivered;
+  while (delivered.size() < 2) {
+    const OwnedOp op = m.next();
+    ASSERT_NE(op.op.error(), Errc::timed_out);
+    if (op.op.kind == OpKind::answer && op.op.id >= reading) {
+      answers.push_back(op.op.id);
+    } else if (op.op.kind == OpKind::delivery) {
+      delivered.push_back(op.op.number);
+    }
+  }
+  EXPECT_EQ(delivered, (std::vector<std::uint64_t>{kTopics - 1, kTopics - 1}));
+  EXPECT_EQ(answers, (std::vector<std::uint32_t>{closed, probing, reading, consuming}));
+}
+
+TEST_F(HubTest, APurgeIsAnsweredWhenItsRoomIsFree) {
+  TestMember m = member();
+  StreamSettings settings;
+  settings.survives = Survives::process;
+  settings.when_full = Discard::refuse;
+  settings.bytes_max = 4 * 1024 * 1024;
+  ASSERT_EQ(m.declare("s", settings), Errc::ok);
+  const std::string body(10'000, 'x');
+  std::uint64_t count = 0;
+  while (m.request(TestMember::append_op("s", "a", body)).op.error() == Errc::ok) {
+    ++count;
+  }
+  ASSERT_GT(count, 300U);
+  Op purge = op_of(OpKind::purge, "s");
+  purge.number = count + 1;
+  const OwnedOp purged = m.request(purge);
+  EXPECT_EQ(purged.op.error(), Errc::ok);
+  EXPECT_EQ(purged.op.number, count + 1);
+  const std::string large(1'000'000, 'y');
+  EXPECT_EQ(m.request(TestMember::append_op("s", "a", large)).op.number, count + 1);
+}
+
+}  // namespace
+}  // namespace weft::topic
