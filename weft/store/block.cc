@@ -18,7 +18,6 @@ constexpr std::size_t kCountAt = 12;
 constexpr std::size_t kFirstAt = 16;
 constexpr std::size_t kMessageHeader = 20;
 constexpr std::uint8_t kErased = 1;
-constexpr std::uint64_t kSequenceMax = std::numeric_limits<std::int64_t>::max();  // of a database's number
 
 struct MessageHeader {
   std::int64_t time;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,7 @@ inline constexpr std::size_t kHeadersMax = 64 * 1024;
 inline constexpr std::size_t kBodyMax = 1024 * 1024;
 inline constexpr std::size_t kBlockMax = 256 * 1024;  // a block grows no further; a longer message is a block alone
 inline constexpr std::size_t kBlockHeader = 24;
+inline constexpr std::uint64_t kSequenceMax = std::numeric_limits<std::int64_t>::max();  // of a database's number
 
 // A block is the messages of one stream with consecutive sequences, as bytes:
 //   0  version, 1; three zero bytes    4  CRC-32C of all bytes behind this number

@@ -118,7 +118,13 @@ bool ConsumerState::ack(std::uint64_t sequence) {
     return false;
   }
   erase(at);
+  ++acknowledged_;
   return true;
+}
+
+bool ConsumerState::done_with(std::uint64_t first, std::uint64_t last) const {
+  const auto at = waiting_.lower_bound(first);
+  return last < next_ && (at == waiting_.end() || at->first > last);
 }
 
 bool ConsumerState::nak(std::uint64_t sequence, Duration delay, Instant now) {

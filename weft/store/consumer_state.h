@@ -72,6 +72,8 @@ class ConsumerState {
 
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
   [[nodiscard]] bool waits(std::uint64_t sequence) const { return waiting_.contains(sequence); }
+  [[nodiscard]] bool done_with(std::uint64_t first, std::uint64_t last) const;  // none of them waits, or will come
+  [[nodiscard]] std::uint64_t acknowledged() const noexcept { return acknowledged_; }  // since the open
   [[nodiscard]] std::uint32_t tries(std::uint64_t sequence) const;  // that began; 0: it does not wait
   // Every message of the consumer below this is acknowledged.
   [[nodiscard]] std::uint64_t floor() const noexcept { return waiting_.empty() ? next_ : waiting_.begin()->first; }
@@ -111,6 +113,7 @@ class ConsumerState {
   Table waiting_;
   std::set<std::pair<Instant, std::uint64_t>> deadlines_;
   std::map<Holder, Held> held_;
+  std::uint64_t acknowledged_ = 0;
 };
 
 }  // namespace weft::store

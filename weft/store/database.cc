@@ -2,11 +2,15 @@
 #include "weft/store/database.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <new>
 #include <utility>
 #include <vector>
 
 #include "weft/base/assert.h"
+#include "weft/base/endian.h"
+#include "weft/store/checksum.h"
 #include "weft/sys/call.h"
 
 #ifdef WEFT_HAVE_SQLITE
@@ -18,8 +22,12 @@ namespace weft::store {
 #ifdef WEFT_HAVE_SQLITE
 namespace {
 
-// The errno of the last call of the system that failed.
-int os_errno_of(sqlite3* connection) noexcept { return connection != nullptr ? sqlite3_system_errno(connection) : 0; }
+// The errno of the system's call that failed within a call of SQLite. SQLite remembers it of some failures only.
+void begin_call() noexcept { sys::clear_errno(); }
+int os_errno_of(sqlite3* connection) noexcept {
+  const int last = sys::last_errno();
+  return last != 0 || connection == nullptr ? last : sqlite3_system_errno(connection);
+}
 
 // No room, of the disk or for this user; and a disk that takes no writes at all. The disk has not failed.
 bool is_full(int os) noexcept { return os == ENOSPC || os == EDQUOT || os == EFBIG; }
@@ -61,6 +69,25 @@ bool lost_writes(int code, sqlite3* connection) noexcept {
          !(code == SQLITE_IOERR_WRITE && (is_full(os) || os == EROFS));
 }
 
+// weft_sum(): of each argument its type, its size or number, and its bytes.
+void sum_values(sqlite3_context* context, int count, sqlite3_value** values) noexcept {
+  std::uint32_t sum = 0;
+  for (int i = 0; i < count; ++i) {
+    std::array<std::uint8_t, 9> head{static_cast<std::uint8_t>(sqlite3_value_type(values[i]))};
+    Bytes body;
+    if (head[0] == SQLITE_INTEGER) {
+      store_big_endian(head.data() + 1, static_cast<std::int64_t>(sqlite3_value_int64(values[i])));
+    } else if (head[0] != SQLITE_NULL) {
+      const auto* data = static_cast<const std::uint8_t*>(sqlite3_value_blob(values[i]));
+      const int size = sqlite3_value_bytes(values[i]);
+      body = data == nullptr ? Bytes() : Bytes(data, static_cast<std::size_t>(size));
+      store_big_endian(head.data() + 1, static_cast<std::int64_t>(size));
+    }
+    sum = crc32c(body, crc32c(Bytes(head), sum));
+  }
+  sqlite3_result_int64(context, sum);
+}
+
 int count_log_pages(void* pages, sqlite3* /*connection*/, const char* /*name*/, int count) noexcept {
   *static_cast<int*>(pages) = count;
   return SQLITE_OK;
@@ -100,6 +127,7 @@ Statement& Statement::set(int parameter, Bytes bytes) noexcept {
 }
 
 Result<bool> Statement::step() noexcept {
+  begin_call();
   const int code = refused_ != 0 ? refused_ : sqlite3_step(statement_);
   if (code == SQLITE_ROW || code == SQLITE_DONE) {
     return code == SQLITE_ROW;
@@ -140,6 +168,7 @@ void Database::Closer::operator()(sqlite3* connection) const noexcept { sqlite3_
 
 Result<Database> Database::open(const DatabaseOptions& options) {
   const bool in_memory = options.path.empty();
+  begin_call();
   sqlite3* connection = nullptr;
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   const int code = sqlite3_open_v2(in_memory ? ":memory:" : options.path.c_str(), &connection, flags,
@@ -148,6 +177,12 @@ Result<Database> Database::open(const DatabaseOptions& options) {
   database.connection_.reset(connection);  // also after an error
   if (code != SQLITE_OK) {
     return error_of(code, connection);
+  }
+  constexpr int kSumFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+  const int made = sqlite3_create_function_v2(connection, "weft_sum", -1, kSumFlags, nullptr, &sum_values, nullptr,
+                                              nullptr, nullptr);
+  if (made != SQLITE_OK) {
+    return error_of(made, connection);
   }
   // The exclusive lock is taken before the WAL is opened: then its index is in this process's memory, and no other
   // process can read or write the file. A damaged page is an error instead of a guess.
@@ -173,19 +208,27 @@ Result<Database> Database::open(const DatabaseOptions& options) {
   }
   if (options.bytes_max != 0) {
     const std::int64_t page = WEFT_TRY(database.pragma("PRAGMA page_size"));
-    const auto pages = std::to_string(options.bytes_max / static_cast<std::uint64_t>(page) + 1);
-    WEFT_TRY(database.pragma(("PRAGMA max_page_count=" + pages).c_str()));
+    database.pages_max_ = static_cast<std::int64_t>(options.bytes_max / static_cast<std::uint64_t>(page) + 1);
+    WEFT_TRY(database.set_growth(true));
+  }
+  if (!in_memory && options.reserve_bytes != 0) {
+    database.reserve_bytes_ = options.reserve_bytes;
+    database.reserve_path_ = options.path + ".reserve";
+    database.vfs_ = options.vfs;
+    database.has_reserve_ = database.make_reserve();
   }
   return database;
 }
 
 Result<void> Database::execute(const char* sql) noexcept {
+  begin_call();
   const int code = sqlite3_exec(connection_.get(), sql, nullptr, nullptr, nullptr);
   return code == SQLITE_OK ? Result<void>() : Result<void>(error_of(code, connection_.get()));
 }
 
 Result<Statement> Database::prepare(std::string_view sql) noexcept {
   sqlite3_stmt* statement = nullptr;
+  begin_call();
   const int code = sqlite3_prepare_v3(connection_.get(), sql.data(), static_cast<int>(sql.size()),
                                       SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
   if (code != SQLITE_OK) {
@@ -207,6 +250,7 @@ Result<void> Database::begin(Flush flush) noexcept {
 }
 
 Result<void> Database::commit() noexcept {
+  begin_call();
   const int code = sqlite3_exec(connection_.get(), "COMMIT", nullptr, nullptr, nullptr);
   if (code == SQLITE_OK) {
     if (log_pages_ != nullptr && *log_pages_ >= kLogPagesMax) {
@@ -232,6 +276,7 @@ void Database::set_failed() noexcept {
 }
 
 Result<void> Database::copy_log(bool all) noexcept {
+  begin_call();
   const int mode = all ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
   const int code = sqlite3_wal_checkpoint_v2(connection_.get(), nullptr, mode, nullptr, nullptr);
   if (code == SQLITE_OK) {
@@ -261,19 +306,86 @@ Result<void> Database::renew_log() {
     return code == SQLITE_OK ? Result<void>() : Result<void>(error_of(code, connection_.get()));
   }
   std::vector<std::uint8_t> part(kPart);
+  begin_call();
   for (sqlite3_int64 at = 0; at < size && code == SQLITE_OK; at += kPart) {
     const int length = static_cast<int>(std::min<sqlite3_int64>(size - at, kPart));
     code = log->pMethods->xRead(log, part.data(), length, at);
     code = code == SQLITE_OK ? log->pMethods->xWrite(log, part.data(), length, at) : code;
   }
   code = code == SQLITE_OK ? log->pMethods->xSync(log, SQLITE_SYNC_NORMAL) : code;
-  if (code != SQLITE_OK) {
+  if (code != SQLITE_OK && lost_writes(code, connection_.get())) {
     set_failed();
     return error_of(code, connection_.get());
+  }
+  if (code != SQLITE_OK) {  // no room, not even for what is there: it is read, and the next commit is refused
+    const Error error = error_of(code, connection_.get());
+    return error == Errc::resource_exhausted ? Result<void>() : error;
   }
   const Result<void> copied = copy_log(true);
   // A full disk: the log is whole, and is copied when there is room.
   return copied || copied.error() == Errc::resource_exhausted ? Result<void>() : copied;
+}
+
+// --- room for acknowledgements on a full disk ---
+
+bool Database::make_reserve() noexcept {
+  constexpr std::size_t kPart = std::size_t{64} * 1024;
+  sqlite3_vfs* const vfs = sqlite3_vfs_find(vfs_.empty() ? nullptr : vfs_.c_str());
+  const auto size = static_cast<sqlite3_int64>(reserve_bytes_);
+  int code = SQLITE_NOMEM;
+  try {
+    std::vector<std::uint64_t> place(static_cast<std::size_t>(vfs->szOsFile) / sizeof(std::uint64_t) + 1);
+    const std::vector<std::uint8_t> zeros(kPart);
+    auto* const file = reinterpret_cast<sqlite3_file*>(place.data());
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_SUPER_JOURNAL;
+    code = vfs->xOpen(vfs, reserve_path_.c_str(), file, flags, &flags);
+    if (code == SQLITE_OK) {
+      sqlite3_int64 at = 0;
+      code = file->pMethods->xFileSize(file, &at);
+      for (; at < size && code == SQLITE_OK; at += kPart) {
+        code = file->pMethods->xWrite(file, zeros.data(), kPart, at);
+      }
+      file->pMethods->xClose(file);
+    }
+  } catch (const std::bad_alloc&) {
+    code = SQLITE_NOMEM;
+  }
+  if (code != SQLITE_OK) {
+    vfs->xDelete(vfs, reserve_path_.c_str(), 0);
+  }
+  return code == SQLITE_OK;
+}
+
+Result<void> Database::keep_reserve() {
+  has_reserve_ = make_reserve();
+  return set_growth(has_reserve_);
+}
+
+// Without a reserve the file does not grow: what the log holds has its place in the file, so that the log can be copied
+// and begins anew, and acknowledgements need no room of the disk.
+Result<void> Database::set_growth(bool grows) {
+  const std::int64_t most = grows ? pages_max_ : WEFT_TRY(pragma("PRAGMA page_count"));
+  WEFT_TRY(pragma(("PRAGMA max_page_count=" + std::to_string(most)).c_str()));
+  return {};
+}
+
+Result<void> Database::spend_reserve() {
+  if (reserve_bytes_ == 0 || failed_) {
+    return {};
+  }
+  if (std::exchange(has_reserve_, false)) {
+    sqlite3_vfs* const vfs = sqlite3_vfs_find(vfs_.empty() ? nullptr : vfs_.c_str());
+    vfs->xDelete(vfs, reserve_path_.c_str(), 0);
+    commits_without_ = 0;
+  }
+  WEFT_TRY(copy_log(false));
+  return set_growth(false);
+}
+
+void Database::tend_reserve() {
+  if (reserve_bytes_ != 0 && !has_reserve_ && !failed_ && ++commits_without_ % kCommitsWithoutReserve == 0) {
+    (void)keep_reserve();
+  }
 }
 
 void Database::rollback() noexcept {
@@ -312,6 +424,8 @@ Result<Statement> Database::prepare(std::string_view /*sql*/) noexcept { return 
 Result<void> Database::begin(Flush /*flush*/) noexcept { return kAbsent; }
 Result<void> Database::commit() noexcept { return kAbsent; }
 void Database::rollback() noexcept {}
+Result<void> Database::spend_reserve() { return kAbsent; }
+void Database::tend_reserve() {}
 std::string_view Database::last_error() const noexcept { return {}; }
 
 #endif

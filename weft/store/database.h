@@ -67,6 +67,8 @@ struct DatabaseOptions {
   std::string path{};           // empty: in memory
   std::string vfs{};            // SQLite's name of the file layer; empty: the system's
   std::uint64_t bytes_max = 0;  // of the file; 0: as much as the disk holds
+  // Of the file PATH.reserve, which takes room of the disk until the disk is full; 0: none.
+  std::uint64_t reserve_bytes = 0;
 };
 
 // Database: a SQLite file that this process has for itself, in WAL mode. The only class that names SQLite.
@@ -74,6 +76,7 @@ struct DatabaseOptions {
 // Errors of every call: resource_exhausted (no room on the disk, or no memory: nothing changed), conflict (another
 // process has the file open), corrupt, not_permitted, message_too_large, system (the disk failed), not_supported (a
 // build without SQLite).
+// SQL has the function weft_sum(...): the CRC-32C of its arguments, their types and sizes.
 // Invariants:
 // 1. A call that fails between begin() and commit() leaves nothing of the transaction.
 // 2. After commit() failed with outcome_unknown the file may hold the transaction or not, and failed() is true: the
@@ -105,6 +108,12 @@ class Database {
   void rollback() noexcept;                      // nothing happens outside a transaction
   [[nodiscard]] bool failed() const noexcept { return failed_; }
 
+  // On a full disk, between transactions: gives the room of the reserve back to the disk, copies the log, and lets the
+  // file grow no more. Then transactions that need no new page of the file succeed.
+  [[nodiscard]] Result<void> spend_reserve();
+  // After commits: tries now and then to make the reserve again.
+  void tend_reserve();
+
   [[nodiscard]] Result<std::int64_t> user_version() noexcept;
   [[nodiscard]] Result<void> set_user_version(int version);
   [[nodiscard]] Result<std::int64_t> application_id() noexcept;
@@ -124,9 +133,19 @@ class Database {
   void set_failed() noexcept;
   [[nodiscard]] Result<void> renew_log();
   [[nodiscard]] Result<void> copy_log(bool all) noexcept;
+  [[nodiscard]] bool make_reserve() noexcept;
+  [[nodiscard]] Result<void> keep_reserve();
+  [[nodiscard]] Result<void> set_growth(bool grows);
+  static constexpr std::uint64_t kCommitsWithoutReserve = 64;
 
   std::unique_ptr<int> log_pages_;  // in the log after the last commit
   std::unique_ptr<sqlite3, Closer> connection_;
+  std::string vfs_;
+  std::string reserve_path_;
+  std::uint64_t reserve_bytes_ = 0;
+  std::uint64_t commits_without_ = 0;
+  std::int64_t pages_max_ = 4'294'967'294;  // SQLite's own bound
+  bool has_reserve_ = false;
   Flush flush_ = Flush::power;
   bool failed_ = false;
 };

@@ -93,7 +93,7 @@ Result<void> parse_ids(Bytes bytes, const RowHead& head, IdWindow& ids) {
     id.append(as_text(rest.subspan(2, rest[1])));
     rest = rest.subspan(2 + std::size_t{rest[1]});
     sequence += distance;
-    ids.add(id, sequence, head.time);
+    ids.renew(id, sequence, head.time);
   }
   return {};
 }

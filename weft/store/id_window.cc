@@ -11,30 +11,30 @@ std::uint64_t hash_of(std::string_view id) noexcept { return std::hash<std::stri
 
 }  // namespace
 
-const IdWindow::Entry* IdWindow::entry(std::string_view id, std::uint64_t hash) const {
+std::optional<std::size_t> IdWindow::place_of(std::string_view id, std::uint64_t hash) const {
   if (places_.empty()) {
-    return nullptr;
+    return std::nullopt;
   }
   const std::size_t mask = places_.size() - 1;
   for (std::size_t i = hash & mask; places_[i].number != 0; i = (i + 1) & mask) {
     if (places_[i].hash == static_cast<std::uint32_t>(hash)) {
-      const Entry& found = order_[(places_[i].number - static_cast<std::uint32_t>(first_)) & ~kTaken];
-      if (found.id == id) {
-        return &found;
+      const std::size_t place = (places_[i].number - static_cast<std::uint32_t>(first_)) & ~kTaken;
+      if (order_[place].id == id) {
+        return place;
       }
     }
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 std::optional<std::uint64_t> IdWindow::find(std::string_view id) const {
-  const Entry* const found = entry(id, hash_of(id));
-  return found == nullptr ? std::nullopt : std::optional(found->sequence);
+  const auto place = place_of(id, hash_of(id));
+  return place ? std::optional(order_[*place].sequence) : std::nullopt;
 }
 
 void IdWindow::add(std::string_view id, std::uint64_t sequence, WallTime time) {
   const std::uint64_t hash = hash_of(id);
-  if (id.empty() || entry(id, hash) != nullptr) {
+  if (id.empty() || place_of(id, hash)) {
     return;
   }
   if (2 * (order_.size() + 1) > places_.size()) {
@@ -49,11 +49,24 @@ void IdWindow::add(std::string_view id, std::uint64_t sequence, WallTime time) {
   }
 }
 
+void IdWindow::renew(std::string_view id, std::uint64_t sequence, WallTime time) {
+  const std::uint64_t hash = hash_of(id);
+  if (const auto place = place_of(id, hash); place && order_[*place].sequence < sequence) {
+    take(hash, first_ + *place);  // the entry stays in its place by age, without an id
+    bytes_ -= order_[*place].id.size();
+    order_[*place].id.clear();
+  }
+  add(id, sequence, time);
+}
+
 void IdWindow::grow() {
   places_ = std::vector<Place>(std::max(kPlacesLeast, 2 * places_.size()));
   std::uint64_t number = first_;
   for (const Entry& each : order_) {
-    put(each.hash, number++);
+    if (!each.id.empty()) {
+      put(each.hash, number);
+    }
+    ++number;
   }
 }
 
@@ -86,7 +99,9 @@ void IdWindow::take(std::uint64_t hash, std::uint64_t number) noexcept {
 void IdWindow::forget_from(std::uint64_t sequence) {
   while (!order_.empty() && order_.back().sequence >= sequence) {
     bytes_ -= order_.back().id.size();
-    take(order_.back().hash, first_ + order_.size() - 1);
+    if (!order_.back().id.empty()) {
+      take(order_.back().hash, first_ + order_.size() - 1);
+    }
     order_.pop_back();
   }
 }
@@ -105,7 +120,9 @@ void IdWindow::clear() noexcept {
 
 void IdWindow::drop_oldest() {
   bytes_ -= order_.front().id.size();
-  take(order_.front().hash, first_);
+  if (!order_.front().id.empty()) {
+    take(order_.front().hash, first_);
+  }
   order_.pop_front();
   ++first_;
 }

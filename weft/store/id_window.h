@@ -31,6 +31,8 @@ class IdWindow {
   [[nodiscard]] std::optional<std::uint64_t> find(std::string_view id) const;
   // Times of successive ids never decrease. An id that is known keeps its first sequence.
   void add(std::string_view id, std::uint64_t sequence, WallTime time);
+  // Of an id that may be known with an earlier sequence, which it then loses. For ids that are read from rows.
+  void renew(std::string_view id, std::uint64_t sequence, WallTime time);
   void forget_from(std::uint64_t sequence);  // takes the newest ids back, whose sequences are not below this
   void forget_before(WallTime time);
   void clear() noexcept;
@@ -49,7 +51,9 @@ class IdWindow {
       --at;
     }
     for (; at != order_.end(); ++at) {
-      visit(at->id, at->sequence, at->time);
+      if (!at->id.empty()) {  // else it was renewed
+        visit(at->id, at->sequence, at->time);
+      }
     }
   }
 
@@ -72,7 +76,7 @@ class IdWindow {
   static constexpr std::size_t kPlacesLeast = 16;
   static_assert(kIdsMax < kTaken);
 
-  [[nodiscard]] const Entry* entry(std::string_view id, std::uint64_t hash) const;
+  [[nodiscard]] std::optional<std::size_t> place_of(std::string_view id, std::uint64_t hash) const;  // in order_
   void grow();  // throws std::bad_alloc, with nothing changed
   void put(std::uint64_t hash, std::uint64_t number) noexcept;
   void take(std::uint64_t hash, std::uint64_t number) noexcept;

@@ -37,6 +37,30 @@ TEST(IdWindow, KeepsTheFirstSequenceOfAnIdAndNoEmptyId) {
   EXPECT_EQ(window.size(), 1U);
 }
 
+TEST(IdWindow, AnIdThatIsRenewedIsKnownByItsLaterSequenceAlone) {
+  IdWindow window;
+  window.add("a", 1, WallTime(10s));
+  window.add("b", 2, WallTime(11s));
+  window.renew("a", 3, WallTime(20s));
+  window.renew("c", 4, WallTime(20s));
+  window.renew("b", 1, WallTime(20s));  // not later
+  EXPECT_EQ(window.find("a"), 3U);
+  EXPECT_EQ(window.find("b"), 2U);
+  std::string seen;
+  window.visit_from(1, [&seen](const std::string& id, std::uint64_t sequence, WallTime) {
+    seen += id + std::to_string(sequence) + " ";
+  });
+  EXPECT_EQ(seen, "b2 a3 c4 ");
+  for (int i = 0; i < 100; ++i) {  // grows
+    window.add("d" + std::to_string(i), 5, WallTime(20s));
+  }
+  window.forget_before(WallTime(20s));
+  EXPECT_EQ(window.find("b"), std::nullopt);
+  EXPECT_EQ(window.find("a"), 3U);
+  window.forget_from(0);
+  EXPECT_EQ(window.size(), 0U);
+}
+
 TEST(IdWindow, TakesTheNewestBack) {
   IdWindow window;
   for (std::uint64_t i = 1; i <= 10; ++i) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "weft/store/row_sum.h"
 #include "weft/store/rows.h"
 
 namespace weft::store {
@@ -15,35 +16,52 @@ Result<LatestSql> LatestSql::prepare(Database& database) {
       {&sql.trim,
        "DELETE FROM kv WHERE stream=?1 AND topic=?2 AND revision<=(SELECT revision FROM kv WHERE stream=?1 AND topic=?2"
        " ORDER BY revision DESC LIMIT 1 OFFSET ?3) RETURNING length(bytes)"},
-      {&sql.read_from, "SELECT revision, topic, bytes FROM kv WHERE stream=? AND revision>=? ORDER BY revision"},
+      {&sql.read_from,
+       "SELECT revision, topic, bytes, time, erased FROM kv WHERE stream=? AND revision>=? ORDER BY revision"},
       {&sql.find_last,
-       "SELECT revision, erased, length(bytes) FROM kv WHERE stream=? AND topic=? ORDER BY revision DESC LIMIT 1"},
-      {&sql.find_revision, "SELECT revision, topic, bytes FROM kv WHERE stream=? AND revision=?"},
+       "SELECT revision, erased, length(bytes), time FROM kv WHERE stream=? AND topic=? ORDER BY revision DESC LIMIT "
+       "1"},
+      {&sql.find_revision, "SELECT revision, topic, bytes, time, erased FROM kv WHERE stream=? AND revision=?"},
       {&sql.list_topics,
-       "SELECT topic, revision, erased FROM kv WHERE stream=? AND topic>? ORDER BY topic, revision LIMIT ?"},
-      {&sql.read_sizes, "SELECT sum(length(bytes)), max(revision), max(time) FROM kv WHERE stream=?"},
+       "SELECT topic, revision, erased, time FROM kv WHERE stream=? AND topic>? ORDER BY topic, revision LIMIT ?"},
+      {&sql.read_size, "SELECT sum(length(bytes)) FROM kv WHERE stream=?"},
+      {&sql.read_newest, "SELECT revision, time, erased, topic FROM kv WHERE stream=? ORDER BY revision DESC"},
       {&sql.read_first, "SELECT revision, time FROM kv WHERE stream=? ORDER BY revision LIMIT 1"},
       {&sql.find_oldest,
-       "SELECT revision, topic, erased=0 AND revision=(SELECT max(revision) FROM kv WHERE stream=?1 AND topic=a.topic)"
+       "SELECT revision, topic, (erased & 1)=0 AND revision=(SELECT max(revision) FROM kv WHERE stream=?1 AND "
+       "topic=a.topic)"
        " FROM kv AS a WHERE stream=?1 ORDER BY revision LIMIT 1"},
       {&sql.drop_revision, "DELETE FROM kv WHERE stream=? AND revision=? RETURNING length(bytes)"},
       {&sql.drop_topic, "DELETE FROM kv WHERE stream=? AND topic=? RETURNING length(bytes)"},
-      {&sql.set_next, "UPDATE stream SET next=max(next, ?) WHERE id=?"},
-      {&sql.find_time, "SELECT revision FROM kv WHERE stream=? AND time>=? ORDER BY revision LIMIT 1"},
+      {&sql.set_next,
+       "UPDATE stream SET next=max(next, ?1), sum=weft_sum(id, name, settings, max(next, ?1), has_ids, purged)"
+       " WHERE id=?2"},
+      {&sql.find_row,
+       "SELECT revision, time, erased, topic FROM kv WHERE stream=? AND revision>=? ORDER BY revision LIMIT 1"},
   };
   WEFT_TRY(database.prepare_all(all));
   return sql;
 }
 
 Result<void> Latest::open(std::uint64_t next, std::uint64_t purged) {
-  Statement& sizes = sql_->read_sizes.set(0, stream_);
-  const Rows rows(sizes);
-  if (!WEFT_TRY(sizes.step())) {
-    return Error(Errc::corrupt, "a stream whose values cannot be counted");
+  {
+    Statement& size = sql_->read_size.set(0, stream_);
+    const Rows rows(size);
+    bytes_ = WEFT_TRY(size.step()) ? size.sequence(0) : 0;
   }
-  bytes_ = sizes.sequence(0);
-  newest_ = wall_time(sizes.number(2));
-  next_ = next_staged_ = std::max(next, sizes.sequence(1) + 1);
+  std::uint64_t whole = 0;
+  std::uint64_t damaged = 0;
+  {
+    Statement& newest = sql_->read_newest.set(0, stream_);
+    const Rows rows(newest);
+    while (whole == 0 && WEFT_TRY(newest.step())) {
+      const ValueRow row{stream_, newest.text(3), newest.sequence(0), wall_time(newest.number(1))};
+      std::uint64_t& last = is_whole(newest.number(2), row) ? whole : damaged;
+      last = std::max(last, row.revision);
+      newest_ = whole != 0 ? row.time : newest_;
+    }
+  }
+  next_ = next_staged_ = std::max(next, next_behind(whole, damaged));
   purged_ = std::min(purged, next_);
   return refresh_first();
 }
@@ -52,7 +70,7 @@ Result<void> Latest::refresh_first() {
   Statement& oldest = sql_->read_first.set(0, stream_);
   const Rows rows(oldest);
   has_rows_ = WEFT_TRY(oldest.step());
-  oldest_revision_ = has_rows_ ? oldest.sequence(0) : next_;
+  oldest_revision_ = has_rows_ ? std::min(oldest.sequence(0), next_ - 1) : next_;
   oldest_ = has_rows_ ? wall_time(oldest.number(1)) : newest_;
   first_ = std::max(oldest_revision_, purged_);
   return {};
@@ -67,7 +85,7 @@ std::uint64_t Latest::stage(const NewMessage& message, WallTime time) {
   const std::uint64_t revision = next_staged_++;
   BlockBuilder builder;
   builder.add(message, time);
-  staged_.push_back({std::string(message.topic), revision, time, builder.finish(stream_, revision)});
+  staged_.push_back({std::string(message.topic), revision, time, builder.finish(stream_, revision), message.erased});
   const std::size_t size = staged_.back().bytes.size();
   staged_topics_[staged_.back().topic] = {revision, message.erased, size};
   staged_bytes_ += size;
@@ -77,9 +95,7 @@ std::uint64_t Latest::stage(const NewMessage& message, WallTime time) {
 Result<void> Latest::write_staged() {
   trimmed_bytes_ = 0;
   for (const Staged& staged : staged_) {
-    // The newest value knows whether it is an erasure; of an older one of this turn nobody asks.
-    const TopicLast& last = staged_topics_[staged.topic];
-    WEFT_TRY(insert(staged, last.sequence == staged.revision && last.erased));
+    WEFT_TRY(insert(staged));
   }
   for (const auto& [topic, last] : staged_topics_) {
     Statement& trim = sql_->trim.set(0, stream_).set(1, std::string_view(topic)).set(2, history_);
@@ -91,9 +107,10 @@ Result<void> Latest::write_staged() {
   return {};
 }
 
-Result<void> Latest::insert(const Staged& staged, bool erased) {
+Result<void> Latest::insert(const Staged& staged) {
+  const ValueRow value{stream_, staged.topic, staged.revision, staged.time};
   Statement& row = sql_->insert.set(0, stream_).set(1, std::string_view(staged.topic)).set(2, staged.revision);
-  return row.set(3, ns_of(staged.time)).set(4, int{erased}).set(5, Bytes(staged.bytes)).run();
+  return row.set(3, ns_of(staged.time)).set(4, erased_with_sum(staged.erased, value)).set(5, Bytes(staged.bytes)).run();
 }
 
 void Latest::keep_staged() {
@@ -133,17 +150,23 @@ Result<TopicLast> Latest::last_of(std::string_view topic) {
   }
   Statement& find = sql_->find_last.set(0, stream_).set(1, topic);
   const Rows rows(find);
-  if (!WEFT_TRY(find.step()) || find.sequence(0) < purged_) {
+  if (!WEFT_TRY(find.step())) {
     return TopicLast();
   }
-  return TopicLast{find.sequence(0), find.number(1) != 0, static_cast<std::size_t>(find.number(2))};
+  if (!is_whole(find.number(1), {stream_, topic, find.sequence(0), wall_time(find.number(3))})) {
+    return Error(Errc::corrupt, "the row of a value whose checksum is wrong");
+  }
+  const auto size = static_cast<std::size_t>(find.number(2));
+  return find.sequence(0) < purged_ ? TopicLast() : TopicLast{find.sequence(0), is_erased(find.number(1)), size};
 }
 
 Result<std::optional<ReadMessage>> Latest::row(Statement& statement, std::uint64_t revision) {
   const Bytes bytes = statement.bytes(2);
   auto block = WEFT_TRY(Block::parse({bytes.begin(), bytes.end()}, stream_, revision));
   const StoredMessage message = block->message(revision);
-  if (block->count() != 1 || message.topic != statement.text(1)) {
+  const std::int64_t erased = statement.number(4);
+  if (block->count() != 1 || message.topic != statement.text(1) || message.time != wall_time(statement.number(3)) ||
+      !is_whole(erased, {stream_, message.topic, revision, message.time})) {
     return Error(Errc::corrupt, "a value in the place of another one");
   }
   return std::optional(ReadMessage{std::move(block), message});
@@ -188,15 +211,22 @@ Result<std::optional<ReadMessage>> Latest::read(Cursor& cursor, const TopicPredi
 }
 
 Result<std::uint64_t> Latest::first_at(WallTime time) {
-  Statement& find = sql_->find_time.set(0, stream_).set(1, ns_of(time));
-  const Rows rows(find);
-  return WEFT_TRY(find.step()) ? find.sequence(0) : next_;
+  return find_time(first_, next_, time, [this](std::uint64_t revision) -> Result<std::optional<TimeRow>> {
+    Statement& find = sql_->find_row.set(0, stream_).set(1, revision);
+    const Rows rows(find);
+    if (!WEFT_TRY(find.step())) {
+      return std::optional<TimeRow>();
+    }
+    const ValueRow row{stream_, find.text(3), find.sequence(0), wall_time(find.number(1))};
+    const bool whole = is_whole(find.number(2), row);
+    return std::optional(TimeRow{row.revision, row.revision, whole ? std::optional(row.time) : std::nullopt});
+  });
 }
 
 Result<std::uint64_t> Latest::skip_block(std::uint64_t revision) {
   Statement& read = sql_->read_from.set(0, stream_).set(1, revision);
   const Rows rows(read);
-  return WEFT_TRY(read.step()) ? read.sequence(0) + 1 : next_;
+  return WEFT_TRY(read.step()) ? std::min(read.sequence(0) + 1, next_) : next_;
 }
 
 Result<TopicPage> Latest::topics_after(std::string_view after, std::size_t rows) {
@@ -220,7 +250,11 @@ Result<TopicPage> Latest::topics_after(std::string_view after, std::size_t rows)
       close_topic();
     }
     topic = list.text(0);
-    last = list.number(2) != 0 ? 0 : list.sequence(1);
+    const bool whole = is_whole(list.number(2), {stream_, topic, list.sequence(1), wall_time(list.number(3))});
+    if (!whole) {
+      page.damaged.push_back(list.sequence(1));
+    }
+    last = !whole || is_erased(list.number(2)) ? 0 : list.sequence(1);
   }
   page.more = count == rows;
   if (count != 0 && !page.more) {  // else the topic may have later values
@@ -281,7 +315,7 @@ Result<std::optional<Log::Dropped>> Latest::evict_oldest(std::uint64_t before, W
     erasure.topic = topic;
     erasure.erased = true;
     erasures_staged_.push_back(stage(erasure, time));
-    WEFT_TRY(insert(staged_.back(), true));
+    WEFT_TRY(insert(staged_.back()));
   }
   return std::optional(dropped);
 }

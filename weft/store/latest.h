@@ -22,8 +22,8 @@ class LatestSql {
  public:
   [[nodiscard]] static Result<LatestSql> prepare(Database& database);
 
-  Statement insert, trim, read_from, find_last, find_revision, list_topics, read_sizes, read_first, find_oldest,
-      drop_revision, drop_topic, set_next, find_time;
+  Statement insert, trim, read_from, find_last, find_revision, list_topics, read_size, read_newest, read_first,
+      find_oldest, drop_revision, drop_topic, set_next, find_row;
 };
 
 // Latest: the newest values of each topic of one stream, in the order of their revisions. A revision is a sequence.
@@ -82,9 +82,10 @@ class Latest {
     std::uint64_t revision;
     WallTime time;
     std::vector<std::uint8_t> bytes;  // a block of one message
+    bool erased;
   };
   [[nodiscard]] Result<void> refresh_first();
-  [[nodiscard]] Result<void> insert(const Staged& staged, bool erased);
+  [[nodiscard]] Result<void> insert(const Staged& staged);
   [[nodiscard]] Result<Log::Dropped> drop_revision(std::uint64_t revision);
   [[nodiscard]] Result<std::optional<ReadMessage>> row(Statement& statement, std::uint64_t revision);
 

@@ -5,13 +5,19 @@
 #include <utility>
 
 #include "weft/base/assert.h"
+#include "weft/store/row_sum.h"
 #include "weft/store/rows.h"
 
 namespace weft::store {
 namespace {
 
+constexpr Error kWrongRow(Errc::corrupt, "a block whose row says something else");
+
 // Whether the block of these topics, one a line, may hold a message that is wanted.
 bool may_hold(std::string_view topics, const TopicPredicate& wants) {
+  if (topics.empty()) {
+    return true;
+  }
   while (!topics.empty()) {
     const std::size_t end = topics.find('\n');
     if (wants(topics.substr(0, end))) {
@@ -29,34 +35,56 @@ Result<LogSql> LogSql::prepare(Database& database) {
   const Database::Prepared all[] = {
       {&sql.insert_block, "INSERT INTO block(stream, first, last, time, topics, bytes) VALUES(?,?,?,?,?,?)"},
       {&sql.insert_topic,
-       "INSERT INTO topic(stream, topic, last) VALUES(?,?,?) ON CONFLICT(stream, topic) DO UPDATE SET "
-       "last=excluded.last"},
-      {&sql.find_topic, "SELECT last FROM topic WHERE stream=? AND topic=?"},
+       "INSERT INTO topic(stream, topic, last, sum) VALUES(?1,?2,?3,weft_sum(?1,?2,?3)) ON CONFLICT(stream, topic) "
+       "DO UPDATE SET last=excluded.last, sum=excluded.sum"},
+      {&sql.find_topic,
+       "SELECT last, sum IS NULL OR sum=weft_sum(stream, topic, last) FROM topic WHERE stream=? AND topic=?"},
       {&sql.remove_topic, "DELETE FROM topic WHERE stream=? AND topic=? AND last<=?"},
       {&sql.read_from, "SELECT first, last, topics, bytes, time FROM block WHERE stream=? AND last>=? ORDER BY last"},
-      {&sql.read_first, "SELECT first, time, last FROM block WHERE stream=? ORDER BY last LIMIT 1"},
-      {&sql.read_sizes, "SELECT sum(length(bytes)), max(last), max(time) FROM block WHERE stream=?"},
+      {&sql.read_first, "SELECT first, time, last, topics FROM block WHERE stream=? ORDER BY last LIMIT 1"},
+      {&sql.read_newest, "SELECT first, time, last, topics FROM block WHERE stream=? ORDER BY last DESC"},
+      {&sql.read_size, "SELECT sum(length(bytes)) FROM block WHERE stream=?"},
       {&sql.drop_block, "DELETE FROM block WHERE stream=? AND last=?"},
-      {&sql.set_next, "UPDATE stream SET next=max(next, ?) WHERE id=?"},
-      {&sql.find_time, "SELECT first, bytes FROM block WHERE stream=? AND time>=? ORDER BY last LIMIT 1"},
-      {&sql.list_topics, "SELECT topic, last FROM topic WHERE stream=? AND topic>? ORDER BY topic LIMIT ?"},
+      {&sql.set_next,
+       "UPDATE stream SET next=max(next, ?1), sum=weft_sum(id, name, settings, max(next, ?1), has_ids, purged)"
+       " WHERE id=?2"},
+      {&sql.find_row, "SELECT first, time, last, topics FROM block WHERE stream=? AND last>=? ORDER BY last LIMIT 1"},
+      {&sql.list_topics,
+       "SELECT topic, last, sum IS NULL OR sum=weft_sum(stream, topic, last) FROM topic WHERE stream=? AND topic>?"
+       " ORDER BY topic LIMIT ?"},
   };
   WEFT_TRY(database.prepare_all(all));
   return sql;
 }
 
 Result<void> Log::open(std::uint64_t next, std::uint64_t purged) {
-  Statement& sizes = sql_->read_sizes.set(0, stream_);
-  const Rows rows(sizes);
-  if (!WEFT_TRY(sizes.step())) {
-    return Error(Errc::corrupt, "a stream whose blocks cannot be counted");
+  {
+    Statement& size = sql_->read_size.set(0, stream_);
+    const Rows rows(size);
+    bytes_ = WEFT_TRY(size.step()) ? size.sequence(0) : 0;
   }
-  bytes_ = sizes.sequence(0);
-  newest_ = wall_time(sizes.number(2));
-  next_ = std::max(next, sizes.sequence(1) + 1);
+  std::uint64_t whole = 0;
+  std::uint64_t damaged = 0;
+  {
+    Statement& newest = sql_->read_newest.set(0, stream_);
+    const Rows rows(newest);
+    while (whole == 0 && WEFT_TRY(newest.step())) {
+      std::uint64_t& last = head_of(newest).whole ? whole : damaged;
+      last = std::max(last, newest.sequence(2));
+      newest_ = whole != 0 ? wall_time(newest.number(1)) : newest_;
+    }
+  }
+  next_ = std::max(next, next_behind(whole, damaged));
   next_staged_ = builder_first_ = next_;
   purged_ = std::min(purged, next_);
   return refresh_first();
+}
+
+// Of a row `first, time, last, topics`.
+Log::RowHead Log::head_of(Statement& row) const noexcept {
+  RowHead head{row.sequence(0), row.sequence(2), wall_time(row.number(1)), true};
+  head.whole = read_topics(row.text(3), {stream_, head.first, head.last, head.time}).whole;
+  return head;
 }
 
 Result<void> Log::refresh_first() {
@@ -68,13 +96,11 @@ Result<void> Log::refresh_first() {
     oldest_ = newest_;
     return {};
   }
-  first_ = oldest.sequence(0);
-  oldest_ = wall_time(oldest.number(1));
-  oldest_last_ = oldest.sequence(2);
-  if (first_ == 0 || first_ >= next_) {
-    return Error(Errc::corrupt, "a stream whose first block is behind its last");
-  }
-  first_ = std::max(first_, purged_);
+  const RowHead head = head_of(oldest);
+  oldest_last_ = std::min(head.last, next_ - 1);
+  // The age of a damaged row is unknown: it is not taken for old.
+  oldest_ = head.whole ? head.time : std::max(head.time, newest_);
+  first_ = std::max(purged_, std::min(head.whole ? head.first : oldest_last_, oldest_last_));
   return {};
 }
 
@@ -115,19 +141,16 @@ void Log::close_block() {
 Result<void> Log::insert_block(std::uint64_t first, std::uint64_t last, WallTime time,
                                const std::set<std::string>& topics, Bytes bytes) {
   std::string text;
-  bool listed = true;
   for (const std::string& topic : topics) {
     text.append(topic).append("\n");
     if (text.size() > kTopicsTextMax || topic.find('\n') != std::string::npos) {
-      listed = false;
+      text.clear();
       break;
     }
   }
+  add_sum(text, {stream_, first, last, time});
   Statement& insert = sql_->insert_block.set(0, stream_).set(1, first).set(2, last).set(3, ns_of(time));
-  if (listed) {
-    insert.set(4, std::string_view(text));
-  }
-  return insert.set(5, bytes).run();
+  return insert.set(4, std::string_view(text)).set(5, bytes).run();
 }
 
 Result<void> Log::write_staged() {
@@ -185,8 +208,13 @@ Result<TopicLast> Log::last_of(std::string_view topic) {
   }
   Statement& find = sql_->find_topic.set(0, stream_).set(1, topic);
   const Rows rows(find);
-  const bool found = WEFT_TRY(find.step()) && find.sequence(0) >= purged_;
-  return found ? TopicLast{find.sequence(0)} : TopicLast();
+  if (!WEFT_TRY(find.step())) {
+    return TopicLast();
+  }
+  if (find.number(1) == 0) {
+    return Error(Errc::corrupt, "the row of a topic whose checksum is wrong");
+  }
+  return find.sequence(0) >= purged_ ? TopicLast{find.sequence(0)} : TopicLast();
 }
 
 std::shared_ptr<const Block> Log::cached(std::uint64_t sequence) const noexcept {
@@ -203,7 +231,8 @@ Result<std::shared_ptr<const Block>> Log::load(Cursor& cursor, const TopicPredic
   Statement& read = sql_->read_from.set(0, stream_).set(1, cursor.next);
   const Rows rows(read);
   while (WEFT_TRY(read.step())) {
-    if (wants && !read.is_null(2) && !may_hold(read.text(2), wants)) {
+    const BlockRow row{stream_, read.sequence(0), read.sequence(1), wall_time(read.number(4))};
+    if (wants && !may_hold(read_topics(read.text(2), row).listed, wants)) {
       cursor.next = read.sequence(1) + 1;
       left -= std::min(left, Cursor::kBlockCost);
       if (left == 0) {
@@ -214,8 +243,8 @@ Result<std::shared_ptr<const Block>> Log::load(Cursor& cursor, const TopicPredic
     const Bytes bytes = read.bytes(3);
     auto block =
         WEFT_TRY(Block::parse(std::vector<std::uint8_t>(bytes.begin(), bytes.end()), stream_, read.sequence(0)));
-    if (block->last() != read.sequence(1)) {
-      return Error(Errc::corrupt, "a block with a wrong count");
+    if (block->last() != row.last || block->message(row.last).time != row.time) {
+      return kWrongRow;
     }
     return block;
   }
@@ -257,28 +286,38 @@ Result<std::optional<ReadMessage>> Log::read(Cursor& cursor, const TopicPredicat
 }
 
 Result<std::uint64_t> Log::first_at(WallTime time) {
-  Statement& find = sql_->find_time.set(0, stream_).set(1, ns_of(time));
-  const Rows rows(find);
-  if (!WEFT_TRY(find.step())) {
-    return next_;
+  const auto lookup = [this](std::uint64_t sequence) -> Result<std::optional<TimeRow>> {
+    Statement& find = sql_->find_row.set(0, stream_).set(1, sequence);
+    const Rows rows(find);
+    if (!WEFT_TRY(find.step())) {
+      return std::optional<TimeRow>();
+    }
+    const RowHead head = head_of(find);
+    return std::optional(TimeRow{head.first, head.last, head.whole ? std::optional(head.time) : std::nullopt});
+  };
+  Cursor cursor{WEFT_TRY(find_time(first_, next_, time, lookup))};
+  std::uint64_t before = cursor.next;
+  for (;;) {  // within the block
+    const auto message = read(cursor, {});
+    if (!message || !*message || (*message)->message.time >= time) {  // the reader will meet the damage
+      return message && *message ? (*message)->message.sequence : before;
+    }
+    before = cursor.next;
   }
-  const Bytes bytes = find.bytes(1);
-  const auto parsed = Block::parse({bytes.begin(), bytes.end()}, stream_, find.sequence(0));
-  if (!parsed) {  // the reader will meet the damage
-    return find.sequence(0);
-  }
-  const Block& found = **parsed;
-  std::uint64_t sequence = found.first();
-  while (sequence < found.last() && found.message(sequence).time < time) {
-    ++sequence;
-  }
-  return sequence;
 }
 
 Result<std::uint64_t> Log::skip_block(std::uint64_t sequence) {
   Statement& read = sql_->read_from.set(0, stream_).set(1, sequence);
   const Rows rows(read);
-  return WEFT_TRY(read.step()) ? read.sequence(1) + 1 : next_;
+  if (!WEFT_TRY(read.step())) {
+    return next_;
+  }
+  // The numbers of the row may be what is damaged: at least this sequence is skipped, and no block behind it.
+  std::uint64_t behind = std::max(read.sequence(1), sequence) + 1;
+  if (WEFT_TRY(read.step()) && read.sequence(0) > sequence) {
+    behind = std::min(behind, read.sequence(0));
+  }
+  return std::min(behind, next_);
 }
 
 Result<TopicPage> Log::topics_after(std::string_view after, std::size_t rows) {
@@ -287,7 +326,9 @@ Result<TopicPage> Log::topics_after(std::string_view after, std::size_t rows) {
   TopicPage page;
   for (page.after = after; WEFT_TRY(list.step()); --rows) {
     page.after = list.text(0);
-    if (list.sequence(1) >= purged_) {
+    if (list.number(2) == 0) {
+      page.damaged.push_back(list.sequence(1));
+    } else if (list.sequence(1) >= purged_) {
       page.topics.push_back({page.after, list.sequence(1)});
     }
   }
@@ -301,23 +342,64 @@ Result<std::optional<Log::Dropped>> Log::drop_oldest(std::uint64_t before, WallT
   {
     Statement& read = sql_->read_from.set(0, stream_).set(1, 0);
     const Rows rows(read);
-    if (!WEFT_TRY(read.step()) || read.sequence(1) >= before || wall_time(read.number(4)) >= age) {
+    if (!WEFT_TRY(read.step())) {
       return dropped;
     }
-    const Bytes bytes = read.bytes(3);
-    dropped = Dropped{read.sequence(1) - read.sequence(0) + 1, bytes.size(), read.sequence(1)};
-    // A damaged block goes too; the rows of its topics stay, and give way to later ones.
-    auto block = Block::parse({bytes.begin(), bytes.end()}, stream_, read.sequence(0));
-    for (std::uint64_t at = block ? (*block)->first() : 1; block && at <= (*block)->last(); ++at) {
-      topics.emplace((*block)->message(at).topic);
+    BlockRow row{stream_, read.sequence(0), read.sequence(1), wall_time(read.number(4))};
+    if (!read_topics(read.text(2), row).whole) {
+      row.time = std::max(row.time, newest_);  // as in refresh_first()
+    }
+    if (row.last >= before || row.time >= age) {
+      return dropped;
+    }
+    dropped = dropped_of(row, read.bytes(3), topics);
+  }
+  WEFT_TRY(drop_block(*dropped, topics));
+  return dropped;
+}
+
+// A damaged block goes too; the rows of its topics stay, and give way to later ones.
+Log::Dropped Log::dropped_of(const BlockRow& row, Bytes bytes, std::set<std::string>& topics) const {
+  const auto block = Block::parse({bytes.begin(), bytes.end()}, stream_, row.first);
+  for (std::uint64_t at = block ? (*block)->first() : 1; block && at <= (*block)->last(); ++at) {
+    topics.emplace((*block)->message(at).topic);
+  }
+  return {block ? (*block)->count() : 1, bytes.size(), row.last};
+}
+
+Result<void> Log::drop_block(const Dropped& dropped, const std::set<std::string>& topics) {
+  for (const std::string& topic : topics) {
+    WEFT_TRY(sql_->remove_topic.set(0, stream_).set(1, std::string_view(topic)).set(2, dropped.last).run());
+  }
+  WEFT_TRY(sql_->drop_block.set(0, stream_).set(1, dropped.last).run());
+  return sql_->set_next.set(0, next_).set(1, stream_).run();
+}
+
+Result<void> Log::drop_done(std::uint64_t& from, std::size_t rows, const DonePredicate& done,
+                            std::vector<Dropped>& dropped) {
+  std::vector<std::pair<Dropped, std::set<std::string>>> found;
+  {
+    Statement& read = sql_->read_from.set(0, stream_).set(1, from);
+    const Rows reset(read);
+    from = 0;
+    while (WEFT_TRY(read.step())) {
+      const BlockRow row{stream_, read.sequence(0), read.sequence(1), wall_time(read.number(4))};
+      if (row.first >= next_ || rows-- == 0) {
+        from = row.first >= next_ ? 0 : row.first;
+        break;
+      }
+      if (read_topics(read.text(2), row).whole && done(row.first, row.last)) {
+        auto& [taken, topics] = found.emplace_back();
+        taken = dropped_of(row, read.bytes(3), topics);
+        taken.alone = true;
+      }
     }
   }
-  for (const std::string& topic : topics) {
-    WEFT_TRY(sql_->remove_topic.set(0, stream_).set(1, std::string_view(topic)).set(2, dropped->last).run());
+  for (const auto& [taken, topics] : found) {
+    WEFT_TRY(drop_block(taken, topics));
+    dropped.push_back(taken);
   }
-  WEFT_TRY(sql_->drop_block.set(0, stream_).set(1, dropped->last).run());
-  WEFT_TRY(sql_->set_next.set(0, next_).set(1, stream_).run());
-  return dropped;
+  return {};
 }
 
 Result<std::optional<Log::Dropped>> Log::trim(std::uint64_t before) {
@@ -331,7 +413,7 @@ Result<std::optional<Log::Dropped>> Log::trim(std::uint64_t before) {
     const Bytes bytes = read.bytes(3);
     old = WEFT_TRY(Block::parse({bytes.begin(), bytes.end()}, stream_, read.sequence(0)));
     if (old->last() != read.sequence(1)) {
-      return Error(Errc::corrupt, "a block with a wrong count");
+      return kWrongRow;
     }
   }
   BlockBuilder builder;
@@ -358,13 +440,21 @@ Result<std::optional<Log::Dropped>> Log::trim(std::uint64_t before) {
 
 void Log::keep_dropped(const Dropped& dropped) {
   bytes_ -= std::min(bytes_, dropped.bytes);
-  while (!cache_.empty() && cache_.front()->last() <= dropped.last) {
+  if (dropped.alone) {
+    const auto at = std::find_if(cache_.begin(), cache_.end(),
+                                 [&dropped](const auto& block) { return block->last() == dropped.last; });
+    if (at != cache_.end()) {
+      cache_bytes_ -= (*at)->size();
+      cache_.erase(at);
+    }
+  }
+  while (!dropped.alone && !cache_.empty() && cache_.front()->last() <= dropped.last) {
     cache_bytes_ -= cache_.front()->size();
     cache_.pop_front();
   }
   const Result<void> found = refresh_first();
   if (!found) {  // the next read tells the error
-    first_ = oldest_last_ = std::max(dropped.last + 1, purged_);
+    first_ = oldest_last_ = dropped.alone ? first_ : std::max(dropped.last + 1, purged_);
   }
 }
 

@@ -16,6 +16,7 @@
 #include "weft/base/result.h"
 #include "weft/store/block.h"
 #include "weft/store/database.h"
+#include "weft/store/row_sum.h"
 
 namespace weft::store {
 
@@ -45,8 +46,9 @@ struct TopicPage {
     std::string topic;
     std::uint64_t last;  // sequence of the newest message
   };
-  std::vector<Entry> topics;  // those that have a message, and of Latest a value
-  std::string after;          // the last topic that was passed
+  std::vector<Entry> topics;           // those that have a message, and of Latest a value
+  std::vector<std::uint64_t> damaged;  // what rows say that are damaged, and are left out
+  std::string after;                   // the last topic that was passed
   bool more = false;
 };
 
@@ -61,8 +63,8 @@ class LogSql {
  public:
   [[nodiscard]] static Result<LogSql> prepare(Database& database);
 
-  Statement insert_block, insert_topic, find_topic, remove_topic, read_from, read_first, read_sizes, drop_block,
-      set_next, find_time, list_topics;
+  Statement insert_block, insert_topic, find_topic, remove_topic, read_from, read_first, read_newest, read_size,
+      drop_block, set_next, find_row, list_topics;
 };
 
 // Log: the messages of one stream that keeps all of them, in blocks.
@@ -80,7 +82,7 @@ class Log {
   // A block is at most an eighth of what the stream keeps: a stream that is full loses the oldest of its messages, and
   // no more than that.
   void set_bytes_max(std::uint64_t bytes_max) noexcept;
-  // `next` and `purged`: the stream row's. corrupt: the rows contradict each other.
+  // `next` and `purged`: the stream row's.
   [[nodiscard]] Result<void> open(std::uint64_t next, std::uint64_t purged);
 
   // Requires BlockBuilder::check(). Times never decrease. Returns the message's sequence.
@@ -110,8 +112,14 @@ class Log {
     std::uint64_t bytes = 0;
     std::uint64_t last = 0;    // sequence
     std::uint64_t newest = 0;  // of Latest: how many were the newest values of their topics
+    bool alone = false;        // of Log: earlier messages stay
   };
   [[nodiscard]] Result<std::optional<Dropped>> drop_oldest(std::uint64_t before, WallTime age);
+  // Inside a transaction. Removes those of the next `rows` blocks from `from` on all of whose messages `done` passes;
+  // `from` is behind them then, or 0 at the end.
+  using DonePredicate = std::function<bool(std::uint64_t first, std::uint64_t last)>;
+  [[nodiscard]] Result<void> drop_done(std::uint64_t& from, std::size_t rows, const DonePredicate& done,
+                                       std::vector<Dropped>& dropped);
   // Inside a transaction. Takes the messages below `before` out of the block that has both these and later ones.
   // corrupt.
   [[nodiscard]] Result<std::optional<Dropped>> trim(std::uint64_t before);
@@ -139,6 +147,15 @@ class Log {
     WallTime time;
     std::set<std::string> topics;
   };
+  struct RowHead {
+    std::uint64_t first;
+    std::uint64_t last;
+    WallTime time;
+    bool whole;
+  };
+  [[nodiscard]] RowHead head_of(Statement& row) const noexcept;
+  [[nodiscard]] Result<void> drop_block(const Dropped& dropped, const std::set<std::string>& topics);
+  [[nodiscard]] Dropped dropped_of(const BlockRow& row, Bytes bytes, std::set<std::string>& topics) const;
   void close_block();
   [[nodiscard]] Result<void> insert_block(std::uint64_t first, std::uint64_t last, WallTime time,
                                           const std::set<std::string>& topics, Bytes bytes);

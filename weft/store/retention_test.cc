@@ -237,6 +237,53 @@ TEST_F(RetentionTest, JobsThatAreDroppedForRoomAreCountedUnlessTheyWereAcknowled
   EXPECT_EQ(stream.dropped_unread(), 4U);
 }
 
+TEST_F(RetentionTest, FinishedJobsBehindOneThatIsNotMakeRoomForOthers) {
+  StreamSettings settings;
+  settings.keep = Keep::work;
+  settings.when_full = Discard::refuse;
+  settings.bytes_max = 256 * 1024;
+  Stream* stream = &declare(settings);
+  ASSERT_TRUE(store_->consumer(*stream, "c", {}, false));
+  const std::string body(2000, 'x');
+  std::uint64_t stored = 0;
+  const auto fill = [&] {
+    while (store_->append(*stream, {.topic = "a", .body = as_bytes(body)}, {}, at(1s))) {
+      ++stored;
+      ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+    }
+  };
+  fill();
+  std::uint64_t done = 0;
+  for (int pass = 0; pass < 3; ++pass) {
+    Consumer& consumer = *stream->find_consumer("c");
+    for (auto job = *store_->next_delivery(*stream, consumer, at(1s)); job;
+         job = *store_->next_delivery(*stream, consumer, at(1s))) {
+      if (job->read.message.sequence != 1 && job->read.message.sequence != 50) {
+        EXPECT_TRUE(store_->ack(consumer, job->read.message.sequence, true));
+        ++done;
+      }
+    }
+    int commits = 0;
+    for (; store_->has_work(at(1s)) && commits < 50; ++commits) {
+      ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+    }
+    ASSERT_LT(commits, 50);
+    EXPECT_EQ(stream->first(), 1U);
+    EXPECT_TRUE(*stream->message_at(50));
+    EXPECT_FALSE(*stream->message_at(51));
+    const std::uint64_t before = stored;
+    fill();
+    EXPECT_GE(stored - before, 120U);
+    open(2s);
+    stream = store_->find("s");
+    EXPECT_EQ(stream->next(), stored + 1);
+    const auto again = *store_->next_delivery(*stream, *stream->find_consumer("c"), at(60s));
+    ASSERT_TRUE(again);
+    EXPECT_EQ(again->read.message.sequence, 1U);
+  }
+  EXPECT_EQ(stream->evicted(), 0U);
+}
+
 TEST_F(RetentionTest, AJobThatTakesLongLeavesTheStoreNothingToDo) {
   StreamSettings settings;
   settings.keep = Keep::work;

@@ -14,6 +14,8 @@ constexpr std::int32_t kApplication = 0x57454654;  // "WEFT"
 // consumer.next: the first sequence that was never delivered; pending: see consumer_state.h.
 // hub.incarnation: see Store::incarnation().
 // kv: the values of streams that keep the latest.
+// sum: the checksum of the other columns; NULL: a row that an older format wrote, and nothing changed since. Rows of
+// blocks and values have theirs in `topics` and `erased`, before the bytes: see row_sum.h.
 // stream.purged: messages below this sequence are gone, though their rows may be there. A stream whose name begins with
 // kGoneMark is removed; its rows go a part at a time.
 // id: the ids of the window, see id_rows.h. stream.has_ids: 0 until the ids of an older format's messages are in it.
@@ -37,7 +39,12 @@ constexpr std::array<const char*, kFormat> kSteps{
     "CREATE UNIQUE INDEX id_last ON id(stream, last);"
     "ALTER TABLE stream ADD COLUMN has_ids INTEGER NOT NULL DEFAULT 0;",
 
-    "ALTER TABLE stream ADD COLUMN purged INTEGER NOT NULL DEFAULT 1;",
+    "ALTER TABLE stream ADD COLUMN purged INTEGER NOT NULL DEFAULT 1;"
+    "ALTER TABLE stream ADD COLUMN sum INTEGER;"
+    "ALTER TABLE consumer ADD COLUMN sum INTEGER;"
+    "ALTER TABLE topic ADD COLUMN sum INTEGER;"
+    "UPDATE stream SET sum=weft_sum(id, name, settings, next, has_ids, purged);"
+    "UPDATE consumer SET sum=weft_sum(stream, name, settings, next, pending);",
 };
 
 Result<void> upgrade(Database& database, int from) {

@@ -79,7 +79,9 @@ TEST_F(SchemaTest, TheIdsOfAnOlderFormatsMessagesAreKnown) {
   }
   // Format 2 had no rows of ids.
   run_sql(
-      "DROP TABLE id; ALTER TABLE stream DROP COLUMN has_ids; ALTER TABLE stream DROP COLUMN purged; "
+      "DROP TABLE id; ALTER TABLE stream DROP COLUMN has_ids; ALTER TABLE stream DROP COLUMN purged; ALTER TABLE "
+      "stream DROP COLUMN sum;"
+      " ALTER TABLE consumer DROP COLUMN sum; ALTER TABLE topic DROP COLUMN sum; "
       "PRAGMA user_version=2;");
   for (int pass = 0; pass < 2; ++pass) {
     auto store = Store::open({path()}, kNow);

@@ -7,12 +7,15 @@
 
 #include "weft/store/rows.h"
 #include "weft/store/schema.h"
+#include "weft/store/side.h"
 
 namespace weft::store {
 namespace {
 
 constexpr Error kPurgeInTurn(Errc::invalid_state, "a purge within a turn that has messages of the stream");
 constexpr Duration kBuryAgain = std::chrono::seconds(1);  // while the stream of dead letters refuses one
+
+}  // namespace
 
 Result<void> check_stream_name(std::string_view name) noexcept {
   if (name.empty() || name.size() > Store::kStreamNameMax ||
@@ -22,84 +25,7 @@ Result<void> check_stream_name(std::string_view name) noexcept {
   return {};
 }
 
-}  // namespace
-
-struct Store::Side {
-  Database database;
-  LogSql log;
-  LatestSql latest;
-  IdSql ids;
-  Statement insert_stream, update_stream, remove_stream, list_streams, set_has_ids, set_purged, set_name;
-  Statement write_consumer, remove_consumer, remove_consumers, list_consumers;
-  Statement clear_blocks, clear_topics, clear_values, clear_ids;
-  std::vector<std::uint32_t> gone{};  // streams that are removed, and have rows
-
-  [[nodiscard]] static Result<std::unique_ptr<Side>> open(const DatabaseOptions& options) {
-    auto side = std::make_unique<Side>();
-    side->database = WEFT_TRY(open_database(options));
-    side->log = WEFT_TRY(LogSql::prepare(side->database));
-    side->latest = WEFT_TRY(LatestSql::prepare(side->database));
-    side->ids = WEFT_TRY(IdSql::prepare(side->database));
-    const Database::Prepared all[] = {
-        {&side->insert_stream, "INSERT INTO stream(name, settings, next, has_ids) VALUES(?,?,1,1) RETURNING id"},
-        {&side->update_stream, "UPDATE stream SET settings=? WHERE id=?"},
-        {&side->remove_stream, "DELETE FROM stream WHERE id=?"},
-        {&side->list_streams, "SELECT id, name, settings, next, has_ids, purged FROM stream ORDER BY id"},
-        {&side->set_has_ids, "UPDATE stream SET has_ids=1 WHERE id=?"},
-        {&side->set_purged, "UPDATE stream SET purged=max(purged, ?1), next=max(next, ?2) WHERE id=?3"},
-        {&side->set_name, "UPDATE stream SET name=? WHERE id=?"},
-        {&side->write_consumer,
-         "INSERT INTO consumer(stream, name, settings, next, pending) VALUES(?,?,?,?,?) ON CONFLICT(stream, name)"
-         " DO UPDATE SET settings=excluded.settings, next=excluded.next, pending=excluded.pending"},
-        {&side->remove_consumer, "DELETE FROM consumer WHERE stream=? AND name=?"},
-        {&side->remove_consumers, "DELETE FROM consumer WHERE stream=?"},
-        {&side->list_consumers, "SELECT name, settings, next, pending FROM consumer WHERE stream=?"},
-        {&side->clear_blocks,
-         "DELETE FROM block WHERE rowid IN (SELECT rowid FROM block WHERE stream=? LIMIT 32) RETURNING 1"},
-        {&side->clear_topics,
-         "DELETE FROM topic WHERE stream=?1 AND topic IN (SELECT topic FROM topic WHERE stream=?1 LIMIT 512) RETURNING "
-         "1"},
-        {&side->clear_values,
-         "DELETE FROM kv WHERE rowid IN (SELECT rowid FROM kv WHERE stream=? LIMIT 128) RETURNING 1"},
-        {&side->clear_ids, "DELETE FROM id WHERE rowid IN (SELECT rowid FROM id WHERE stream=? LIMIT 128) RETURNING 1"},
-    };
-    WEFT_TRY(side->database.prepare_all(all));
-    return side;
-  }
-};
-
 Store::~Store() = default;
-
-Result<std::unique_ptr<Store>> Store::open(const StoreOptions& options, const Now& now) {
-  std::unique_ptr<Store> store(new Store());
-  store->memory_ = WEFT_TRY(Side::open({}));
-  store->incarnation_ = static_cast<std::uint64_t>(std::max<std::int64_t>(1, ns_of(now.wall)));
-  if (!options.path.empty()) {
-    store->disk_ = WEFT_TRY(Side::open({options.path, options.vfs, options.bytes_max}));
-    // On a disk without room the time alone orders this incarnation: what is there can be read.
-    if (const auto begun = store->begin_incarnation(*store->disk_);
-        !begun && begun.error() != Errc::resource_exhausted) {
-      return begun.error();
-    }
-    WEFT_TRY(store->load(*store->disk_, now));
-  }
-  return store;
-}
-
-Result<void> Store::begin_incarnation(Side& side) {
-  constexpr std::uint64_t kLeap = std::uint64_t{1} << 40U;
-  const auto write = [&]() -> Result<void> {
-    {
-      auto find = WEFT_TRY(side.database.prepare("SELECT incarnation FROM hub"));
-      if (WEFT_TRY(find.step())) {
-        incarnation_ = std::max(incarnation_, find.sequence(0) + kLeap);
-      }
-    }
-    auto replace = WEFT_TRY(side.database.prepare("INSERT OR REPLACE INTO hub(id, incarnation) VALUES(1, ?)"));
-    return replace.set(0, incarnation_).run();
-  };
-  return in_transaction(side, write);
-}
 
 std::unique_ptr<Stream> Store::make_stream(Side& side, std::uint32_t id, std::string_view name,
                                            const StreamSettings& settings, std::vector<Filter> topics) const {
@@ -108,64 +34,19 @@ std::unique_ptr<Stream> Store::make_stream(Side& side, std::uint32_t id, std::st
   return std::make_unique<Stream>(id, std::string(name), settings, std::move(topics), std::move(messages), side.ids);
 }
 
-Result<void> Store::load(Side& side, const Now& now) {
-  struct Row {
-    std::uint32_t id;
-    std::string name;
-    std::string settings;
-    std::uint64_t next;
-    std::uint64_t purged;
-    bool has_ids;
-  };
-  std::vector<Row> all;
-  {
-    const Rows rows(side.list_streams);
-    while (WEFT_TRY(side.list_streams.step())) {
-      all.push_back({static_cast<std::uint32_t>(side.list_streams.number(0)), std::string(side.list_streams.text(1)),
-                     std::string(side.list_streams.text(2)), side.list_streams.sequence(3),
-                     side.list_streams.sequence(5), side.list_streams.number(4) != 0});
-    }
-  }
-  for (const Row& row : all) {
-    if (row.name.starts_with(kGoneMark)) {
-      side.gone.push_back(row.id);
-      continue;
-    }
-    const auto settings = parse_stream_settings(row.settings);
-    auto topics = settings ? parse_filters(settings->topics) : Result<std::vector<Filter>>(settings.error());
-    if (!settings || !topics || !check_settings(*settings) || !check_stream_name(row.name)) {
-      return Error(Errc::corrupt, "a stream whose settings have no valid form");
-    }
-    auto stream = make_stream(side, row.id, row.name, *settings, *std::move(topics));
-    WEFT_TRY(stream->open(row.next, row.purged, now.wall));
-    if (!row.has_ids) {
-      const auto write = [&]() -> Result<void> {
-        WEFT_TRY(stream->make_id_rows());
-        return side.set_has_ids.set(0, row.id).run();
-      };
-      WEFT_TRY(in_transaction(side, write));
-    }
-    WEFT_TRY(load_consumers(side, *stream, now));
-    streams_.emplace(row.name, std::move(stream));
-  }
-  return {};
+Error Store::absence_of(std::string_view name) const noexcept {
+  return damaged_.find(name) == damaged_.end() ? Error(Errc::not_found, "no such stream") : kDamagedStream;
 }
 
-Result<void> Store::load_consumers(Side& side, Stream& stream, const Now& now) {
-  Statement& list = side.list_consumers.set(0, stream.id());
-  const Rows rows(list);
-  while (WEFT_TRY(list.step())) {
-    const auto settings = parse_consumer_settings(list.text(1));
-    auto filter = settings ? parse_optional_filter(settings->filter) : Result<std::optional<Filter>>(settings.error());
-    if (!settings || !filter || !check_settings(*settings) || list.text(0).empty() || list.number(2) < 1) {
-      return Error(Errc::corrupt, "a consumer whose settings have no valid form");
-    }
-    auto consumer = std::unique_ptr<Consumer>(new Consumer{std::string(list.text(0)), *settings, *std::move(filter),
-                                                           ConsumerState(*settings, list.sequence(2))});
-    WEFT_TRY(consumer->state.read_waiting(list.bytes(3), now.steady));
-    stream.add_consumer(std::move(consumer));
+std::vector<std::string> Store::names_after(std::string_view after, std::size_t count) const {
+  std::vector<std::string> names;
+  auto whole = streams_.upper_bound(after);
+  auto damaged = damaged_.upper_bound(after);
+  while (names.size() < count && (whole != streams_.end() || damaged != damaged_.end())) {
+    const bool first = damaged == damaged_.end() || (whole != streams_.end() && whole->first < damaged->first);
+    names.push_back(first ? (whole++)->first : (damaged++)->first);
   }
-  return {};
+  return names;
 }
 
 Store::Side* Store::side_of(const Stream& stream) noexcept { return stream.in_memory() ? memory_.get() : disk_.get(); }
@@ -211,12 +92,16 @@ Result<Stream*> Store::declare(std::string_view name, const StreamSettings& sett
       return Error(Errc::not_supported, "what a stream keeps and survives cannot be changed");
     }
     Side& side = *side_of(*stream);
-    WEFT_TRY(in_transaction(
-        side, [&] { return side.update_stream.set(0, std::string_view(text)).set(1, stream->id()).run(); }));
+    WEFT_TRY(in_transaction(side, [&] {
+      return side.change(stream->id(), side.update_stream.set(0, std::string_view(text)).set(1, stream->id()));
+    }));
     stream->set_settings(settings, std::move(topics));
     return stream;
   }
-  if (streams_.size() >= kStreamsMax) {
+  if (damaged_.find(name) != damaged_.end()) {
+    return redeclare ? mend(name, settings, now) : Result<Stream*>(kDamagedStream);
+  }
+  if (streams_.size() + damaged_.size() >= kStreamsMax) {
     return Error(Errc::resource_exhausted, "a store has 1,024 streams");
   }
   Side* side = settings.survives == Survives::nothing ? memory_.get() : disk_.get();
@@ -231,7 +116,7 @@ Result<Stream*> Store::declare(std::string_view name, const StreamSettings& sett
       return Error(Errc::resource_exhausted, "no number for a stream");
     }
     id = row.number(0);
-    return {};
+    return side->set_sum.set(0, id).run();
   };
   WEFT_TRY(in_transaction(*side, insert));
   auto stream = make_stream(*side, static_cast<std::uint32_t>(id), name, settings, std::move(topics));
@@ -240,18 +125,24 @@ Result<Stream*> Store::declare(std::string_view name, const StreamSettings& sett
 }
 
 Result<void> Store::remove(std::string_view name) {
-  Stream* stream = find(name);
-  if (stream == nullptr) {
+  const Stream* stream = find(name);
+  const auto damaged = damaged_.find(name);
+  if (stream == nullptr && damaged == damaged_.end()) {
     return Error(Errc::not_found, "no such stream");
   }
-  Side& side = *side_of(*stream);
-  const std::string gone = kGoneMark + std::to_string(stream->id());
+  Side& side = stream == nullptr ? *disk_ : *side_of(*stream);
+  const std::uint32_t id = stream == nullptr ? damaged->second.id : stream->id();
+  const std::string gone = kGoneMark + std::to_string(id);
   const auto erase = [&]() -> Result<void> {
-    WEFT_TRY(side.remove_consumers.set(0, stream->id()).run());
-    return side.set_name.set(0, std::string_view(gone)).set(1, stream->id()).run();
+    WEFT_TRY(side.remove_consumers.set(0, id).run());
+    return side.change(id, side.set_name.set(0, std::string_view(gone)).set(1, id));
   };
   WEFT_TRY(in_transaction(side, erase));
-  side.gone.push_back(stream->id());
+  side.gone.push_back(id);
+  if (stream == nullptr) {
+    damaged_.erase(damaged);
+    return {};
+  }
   std::erase_if(dying_, [name](const Dying& dying) { return dying.stream == name; });
   streams_.erase(streams_.find(name));
   return {};
@@ -265,7 +156,7 @@ Result<void> Store::purge_before(Stream& stream, std::uint64_t sequence) {
   std::uint64_t before = 0;
   const Result<void> done = in_transaction(side, [&]() -> Result<void> {
     before = WEFT_TRY(stream.purge_before(sequence));
-    return side.set_purged.set(0, before).set(1, stream.next()).set(2, stream.id()).run();
+    return side.change(stream.id(), side.set_purged.set(0, before).set(1, stream.next()).set(2, stream.id()));
   });
   if (!done) {
     stream.drop_staged();
@@ -416,7 +307,7 @@ Result<void> Store::write_stream(Side& side, Stream& stream, const Now& now) {
   return {};
 }
 
-Error Store::commit_side(Side& side, bool in_memory, const Now& now) {
+Store::SideCommitted Store::commit_side(Side& side, bool in_memory, const Now& now) {
   std::vector<Stream*> changed;
   Flush flush = Flush::process;
   std::uint64_t messages = 0;
@@ -450,27 +341,41 @@ Error Store::commit_side(Side& side, bool in_memory, const Now& now) {
     cleared = !side.gone.empty() && WEFT_TRY(clear_gone(side));
     return side.database.commit();
   };
-  const Result<void> done = write();
-  if (!done) {
-    side.database.rollback();
-  } else if (cleared) {
-    side.gone.pop_back();
-  }
-  for (Stream* stream : changed) {
+  const auto try_to_write = [&] {
+    const Result<void> done = write();
     if (!done) {
-      stream->drop_staged();
-      continue;
+      side.database.rollback();
+      std::for_each(changed.begin(), changed.end(), [](Stream* stream) { stream->drop_staged(); });
     }
-    for (const auto& [name, consumer] : stream->consumers()) {
-      consumer->changed = consumer->moved = consumer->waits_for_disk = false;
-    }
-    const std::uint64_t evicted = stream->evicted();
-    stream->keep_staged();
-    counts_.evicted += stream->evicted() - evicted;
+    return done;
+  };
+  const Result<void> all = try_to_write();
+  Result<void> done = all;
+  if (!done && messages != 0 && done.error() == Errc::resource_exhausted) {
+    done = try_to_write();  // without the messages
   }
-  ++(done ? counts_.commits : counts_.commits_failed);
-  (done ? counts_.appended : counts_.refused) += messages;
-  return done.error();
+  if (!done && !in_memory && done.error() == Errc::resource_exhausted) {
+    done = side.database.spend_reserve();
+    done = done ? try_to_write() : done;
+  }
+  if (done) {
+    if (cleared) {
+      side.gone.pop_back();
+    }
+    for (Stream* stream : changed) {
+      for (const auto& [name, consumer] : stream->consumers()) {
+        consumer->changed = consumer->moved = consumer->waits_for_disk = false;
+      }
+      const std::uint64_t evicted = stream->evicted();
+      stream->keep_staged();
+      counts_.evicted += stream->evicted() - evicted;
+    }
+    side.database.tend_reserve();
+  }
+  ++(all ? counts_.commits : counts_.commits_failed);
+  (all ? counts_.appended : counts_.refused) += messages;
+  // A turn without messages is done when its acknowledgements are.
+  return {messages == 0 ? done.error() : all.error(), done.error()};
 }
 
 Result<bool> Store::clear_gone(Side& side) {
@@ -490,9 +395,11 @@ Result<bool> Store::clear_gone(Side& side) {
 
 Store::Committed Store::commit(const Now& now) {
   Committed committed;
-  committed.memory = commit_side(*memory_, true, now);
+  committed.memory = commit_side(*memory_, true, now).all;
   if (disk_ != nullptr) {
-    committed.disk = commit_side(*disk_, false, now);
+    const SideCommitted disk = commit_side(*disk_, false, now);
+    committed.disk = disk.all;
+    committed.positions = disk.positions;
   }
   for (const Dying& dying : std::exchange(dying_, {})) {
     Stream* stream = find(dying.stream);

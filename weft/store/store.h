@@ -18,9 +18,10 @@
 namespace weft::store {
 
 struct StoreOptions {
-  std::string path{};           // empty: streams that survive nothing, and no other
-  std::string vfs{};            // DatabaseOptions::vfs
-  std::uint64_t bytes_max = 0;  // DatabaseOptions::bytes_max
+  std::string path{};               // empty: streams that survive nothing, and no other
+  std::string vfs{};                // DatabaseOptions::vfs
+  std::uint64_t bytes_max = 0;      // DatabaseOptions::bytes_max
+  std::uint64_t reserve_bytes = 0;  // DatabaseOptions::reserve_bytes
 };
 
 // The times of one call. `wall` is written beside messages; `steady` times deliveries.
@@ -52,7 +53,7 @@ struct StoreCounts {
 // Invariants:
 // 1. A message is read, delivered and acknowledged to its publisher only after the commit of its turn.
 // 2. A turn whose commit fails leaves no message. Acknowledgements of consumers stay in memory, and go to the disk with
-//    the next commit.
+//    the next commit. On a full disk they are committed alone, by the room of the reserve.
 // 3. Streams that survive `nothing` are in a database of their own, in memory: a full disk does not refuse them.
 class Store {
  public:
@@ -77,7 +78,12 @@ class Store {
   // resource_exhausted.
   [[nodiscard]] Result<Stream*> declare(std::string_view name, const StreamSettings& settings, bool redeclare,
                                         const Now& now);
-  [[nodiscard]] Stream* find(std::string_view name) noexcept;         // null: not there
+  [[nodiscard]] Stream* find(std::string_view name) noexcept;  // null: not there, or damaged
+  // Why find() finds none: not_found, or corrupt: the rows of the stream are damaged. Then declare() with `redeclare`
+  // writes them anew, and keeps what is whole; remove() removes it.
+  [[nodiscard]] Error absence_of(std::string_view name) const noexcept;
+  // Names of streams behind `after`, of damaged ones too.
+  [[nodiscard]] std::vector<std::string> names_after(std::string_view after, std::size_t count) const;
   [[nodiscard]] Stream* find_topic(std::string_view topic) noexcept;  // the first stream by name that names the topic
   // With its messages and consumers: one small transaction. Its rows leave the file with later commits, a part in each.
   [[nodiscard]] Result<void> remove(std::string_view name);  // not_found
@@ -109,10 +115,12 @@ class Store {
   bool ack(Consumer& consumer, std::uint64_t sequence, bool waits_for_disk);
 
   // Commits the turn. `disk` and `memory`: the result for streams that survive something, or nothing. When both are ok
-  // everything of the turn is durable. outcome_unknown: see Database; open the store again.
+  // everything of the turn is durable. `positions`: of consumers of streams that survive something. outcome_unknown:
+  // see Database; open the store again.
   struct Committed {
     Error disk{};
     Error memory{};
+    Error positions{};
     [[nodiscard]] Error of(const Stream& stream) const noexcept { return stream.in_memory() ? memory : disk; }
   };
   [[nodiscard]] Committed commit(const Now& now);
@@ -134,15 +142,27 @@ class Store {
     bool to_memory;  // the dead letter's stream
   };
 
+  struct Damaged {
+    std::uint32_t id;
+    std::uint64_t next;
+  };
+
   Store() = default;
   [[nodiscard]] Result<void> begin_incarnation(Side& side);
   [[nodiscard]] Result<void> load(Side& side, const Now& now);
+  struct StreamRow;
+  [[nodiscard]] Result<std::unique_ptr<Stream>> load_stream(Side& side, const StreamRow& row, const Now& now);
+  [[nodiscard]] Result<Stream*> mend(std::string_view name, const StreamSettings& settings, const Now& now);
   [[nodiscard]] Result<void> load_consumers(Side& side, Stream& stream, const Now& now);
   [[nodiscard]] std::unique_ptr<Stream> make_stream(Side& side, std::uint32_t id, std::string_view name,
                                                     const StreamSettings& settings, std::vector<Filter> topics) const;
   [[nodiscard]] Result<void> in_transaction(Side& side, const std::function<Result<void>()>& write);
   [[nodiscard]] Side* side_of(const Stream& stream) noexcept;
-  [[nodiscard]] Error commit_side(Side& side, bool in_memory, const Now& now);
+  struct SideCommitted {
+    Error all{};
+    Error positions{};
+  };
+  [[nodiscard]] SideCommitted commit_side(Side& side, bool in_memory, const Now& now);
   [[nodiscard]] static Result<bool> clear_gone(Side& side);  // a part of the rows of one; true: it had no more
   [[nodiscard]] Result<void> write_stream(Side& side, Stream& stream, const Now& now);
   [[nodiscard]] Result<bool> bury(Stream& stream, Consumer& consumer, const Stream::Exhausted& dead, const Now& now);
@@ -150,6 +170,7 @@ class Store {
   std::unique_ptr<Side> disk_;
   std::unique_ptr<Side> memory_;
   std::map<std::string, std::unique_ptr<Stream>, std::less<>> streams_;
+  std::map<std::string, Damaged, std::less<>> damaged_;  // streams of the file that could not be opened
   std::vector<Dying> dying_;
   std::uint64_t incarnation_ = 0;
   StoreCounts counts_;

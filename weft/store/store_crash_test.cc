@@ -362,6 +362,61 @@ TEST(StoreCrash, AFullDiskRefusesAndTheStoreGoesOnWhenThereIsRoom) {
   EXPECT_EQ(read_all(*(*opened)->find("s")), acknowledged);
 }
 
+TEST(StoreCrash, OnAFullDiskConsumersAcknowledgeAndTheNextStoreOpens) {
+  TestDisk disk;
+  constexpr std::uint64_t kReserve = 8 * 1024 * 1024;
+  const auto open_store = [&disk](int turn) {
+    auto opened = Store::open({"store.db", disk.name(), 0, kReserve}, at(turn));
+    EXPECT_TRUE(opened) << opened.error().message();
+    return opened ? *std::move(opened) : nullptr;
+  };
+  auto store = open_store(0);
+  ASSERT_NE(store, nullptr);
+  StreamSettings settings;
+  settings.keep = Keep::work;
+  Stream* stream = *store->declare("s", settings, false, at(0));
+  ASSERT_TRUE(store->consumer(*stream, "c", {}, false));
+  disk.set_room(disk.bytes() + 12 * 1024 * 1024);
+  const std::string body(100'000, 'x');
+  std::uint64_t stored = 0;
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_TRUE(store->append(*stream, {.topic = "a", .body = as_bytes(body)}, {}, at(1)));
+    const auto committed = store->commit(at(1));
+    EXPECT_EQ(committed.positions, Errc::ok);
+    stored += committed.disk == Errc::ok ? 1 : 0;
+  }
+  ASSERT_LT(stored, 300U);
+  ASSERT_GT(stored, 50U);
+  disk.set_room(disk.bytes());  // others took what was left
+  for (int life = 0; life < 2; ++life) {
+    life == 0 ? disk.restart() : disk.lose_power(0);
+    store.reset();
+    store = open_store(2 + life);
+    ASSERT_NE(store, nullptr);
+    stream = store->find("s");
+    ASSERT_NE(stream, nullptr);
+    const std::uint64_t half = stored / 2;
+    for (std::uint64_t i = 0; i < half; ++i) {
+      Consumer& consumer = *stream->find_consumer("c");
+      const auto job = store->next_delivery(*stream, consumer, at(100 * (life + 1)));
+      ASSERT_TRUE(job && *job) << i;
+      const std::uint64_t sequence = (*job)->read.message.sequence;
+      EXPECT_EQ(sequence, half * static_cast<std::uint64_t>(life) + i + 1);
+      EXPECT_TRUE(store->ack(consumer, sequence, true));
+      ASSERT_EQ(store->commit(at(100)).positions, Errc::ok) << sequence;
+    }
+  }
+  // The room of the finished jobs is in the file: new ones take it.
+  ASSERT_TRUE(store->append(*stream, {.topic = "a", .body = as_bytes(body)}, {}, at(200)));
+  EXPECT_EQ(store->commit(at(200)).disk, Errc::ok);
+  disk.set_room(1 << 30);
+  for (int i = 0; i < 64; ++i) {
+    ASSERT_TRUE(store->append(*stream, {.topic = "a"}, {}, at(201)));
+    ASSERT_EQ(store->commit(at(201)).disk, Errc::ok);
+  }
+  EXPECT_EQ(disk.files().at("store.db.reserve")->live.size(), kReserve);
+}
+
 }  // namespace
 }  // namespace weft::store
 

@@ -158,7 +158,9 @@ Result<Appended> Stream::append(const NewMessage& message, const Expect& expect,
     return Error(Errc::message_too_large, "the message exceeds its stream");
   }
   if (settings_.when_full == Discard::refuse) {
-    const std::uint64_t replaced = WEFT_TRY(check_room(message, size));
+    const auto room = check_room(message, size);
+    refused_ += room.error() == Errc::resource_exhausted ? 1 : 0;
+    const std::uint64_t replaced = WEFT_TRY(room);
     if (auto* latest = std::get_if<Latest>(&messages_)) {
       latest->supersede(replaced);
     }
@@ -280,7 +282,11 @@ Result<std::optional<ReadMessage>> Stream::newest_of(std::string_view topic) {
 }
 
 Result<TopicPage> Stream::topics_after(std::string_view after, std::size_t rows) {
-  return std::visit([&](auto& messages) { return messages.topics_after(after, rows); }, messages_);
+  auto page = WEFT_TRY(std::visit([&](auto& messages) { return messages.topics_after(after, rows); }, messages_));
+  for (const std::uint64_t sequence : page.damaged) {
+    count_damage(Errc::corrupt, sequence);
+  }
+  return page;
 }
 
 Consumer* Stream::find_consumer(std::string_view name) noexcept {
@@ -404,128 +410,6 @@ Result<void> Stream::write_staged() {
   return std::visit([](auto& messages) { return messages.write_staged(); }, messages_);
 }
 
-std::uint64_t Stream::floor() const noexcept {
-  if (settings_.keep != Keep::work || consumers_.empty()) {
-    return purged();
-  }
-  return std::max(purged(), consumers_.begin()->second->state.floor());
-}
-
-std::uint64_t Stream::purged() const noexcept {
-  return std::visit([](const auto& messages) { return messages.purged(); }, messages_);
-}
-
-bool Stream::has_purged_rows() const noexcept {
-  return std::visit([](const auto& messages) { return messages.may_drop(messages.purged()); }, messages_);
-}
-
-WallTime Stream::age_limit(WallTime now) const noexcept {
-  return settings_.age_max == Duration::zero() ? WallTime::min() : now - settings_.age_max;
-}
-
-bool Stream::must_drop(WallTime now) const noexcept {
-  if (!std::visit([](const auto& messages) { return messages.has_rows(); }, messages_)) {
-    return false;
-  }
-  return bytes() > settings_.bytes_max || oldest() < age_limit(now) ||
-         std::visit([below = floor()](const auto& messages) { return messages.may_drop(below); }, messages_);
-}
-
-Result<void> Stream::drop_up_to(std::uint64_t before, WallTime age) {
-  while (drops_.size() < kDropsPerCommit && drop_bytes_ < kDropBytesPerCommit) {
-    const auto dropped =
-        WEFT_TRY(std::visit([&](auto& messages) { return messages.drop_oldest(before, age); }, messages_));
-    if (!dropped) {
-      break;
-    }
-    drops_.push_back(*dropped);
-    drop_bytes_ += dropped->bytes;
-  }
-  return {};
-}
-
-Result<void> Stream::write_drops(WallTime now) {
-  evicting_ = 0;
-  const std::uint64_t committed = next();  // staged messages stay
-  // Purged and acknowledged messages make room before any other one goes.
-  if (const std::uint64_t below = floor();
-      std::visit([below](const auto& messages) { return messages.may_drop(below); }, messages_)) {
-    WEFT_TRY(drop_up_to(below, WallTime::max()));
-  }
-  WEFT_TRY(evict(committed, now));
-  if (const WallTime age = age_limit(now); age != WallTime::min()) {
-    WEFT_TRY(drop_up_to(committed, age));
-  }
-  return {};
-}
-
-Result<void> Stream::evict(std::uint64_t before, WallTime now) {
-  const std::size_t staged = std::visit([](const auto& messages) { return messages.staged_bytes(); }, messages_);
-  const std::uint64_t trimmed = std::visit([](const auto& messages) { return messages.trimmed_bytes(); }, messages_);
-  std::uint64_t size = bytes() + staged - std::min(bytes() + staged, trimmed);
-  for (const Log::Dropped& dropped : drops_) {
-    size -= std::min(size, dropped.bytes);
-  }
-  // Of the latest each drop is one value: as many go as come.
-  const std::uint64_t drops_max = kDropsPerCommit + staged_count();
-  while (size > settings_.bytes_max && drops_.size() < drops_max) {
-    auto* const latest = std::get_if<Latest>(&messages_);
-    const auto dropped = latest != nullptr ? WEFT_TRY(latest->evict_oldest(before, std::max(now, newest_)))
-                                           : WEFT_TRY(std::get<Log>(messages_).drop_oldest(before, WallTime::max()));
-    if (!dropped) {
-      break;
-    }
-    drops_.push_back(*dropped);
-    size -= std::min(size, dropped->bytes);
-    evicting_ += latest != nullptr ? dropped->newest : unread_of(*dropped);
-  }
-  return {};
-}
-
-// Of messages that a bound takes: how many were there, and not acknowledged. A log promises nothing else.
-std::uint64_t Stream::unread_of(const Log::Dropped& dropped) const noexcept {
-  if (dropped.last < purged()) {
-    return 0;
-  }
-  if (settings_.keep != Keep::work || consumers_.empty()) {
-    return dropped.messages;
-  }
-  const ConsumerState& state = consumers_.begin()->second->state;
-  std::uint64_t count = 0;
-  for (std::uint64_t i = 0; i < dropped.messages; ++i) {
-    const std::uint64_t sequence = dropped.last - i;
-    count += sequence >= state.next() || state.waits(sequence) ? 1 : 0;
-  }
-  return count;
-}
-
-Result<std::uint64_t> Stream::purge_before(std::uint64_t sequence) {
-  const std::uint64_t before = std::min(sequence, next());
-  WEFT_TRY(drop_up_to(before, WallTime::max()));
-  if (auto* log = std::get_if<Log>(&messages_)) {
-    const auto trimmed = log->trim(before);
-    if (trimmed && *trimmed) {
-      drops_.push_back(**trimmed);
-    } else if (!trimmed && trimmed.error() != Errc::corrupt) {  // a damaged block stays, and is read by nobody
-      return trimmed.error();
-    }
-  }
-  return before;
-}
-
-void Stream::set_purged(std::uint64_t before) noexcept {
-  std::visit([before](auto& messages) { messages.set_purged(before); }, messages_);
-}
-
-Result<void> Stream::purge_topic(std::string_view topic) {
-  auto* latest = std::get_if<Latest>(&messages_);
-  if (latest == nullptr) {
-    return Error(Errc::not_supported, "messages of one topic leave a log by their age only");
-  }
-  drops_.push_back(WEFT_TRY(latest->drop_topic(topic)));
-  return {};
-}
-
 void Stream::keep_staged() {
   std::visit([](auto& messages) { messages.keep_staged(); }, messages_);
   for (const Log::Dropped& dropped : std::exchange(drops_, {})) {
@@ -533,6 +417,7 @@ void Stream::keep_staged() {
   }
   newest_kept_ = newest_;
   drop_bytes_ = 0;
+  sweep_ = sweeping_;
   evicted_ += std::exchange(evicting_, 0);
   ids_.forget_before(newest_ - settings_.same_id_window);
   for (auto& [name, consumer] : consumers_) {
@@ -547,6 +432,7 @@ void Stream::keep_staged() {
 void Stream::drop_staged() {
   drops_.clear();
   drop_bytes_ = 0;
+  sweeping_ = sweep_;
   evicting_ = 0;
   std::visit([](auto& messages) { messages.drop_staged(); }, messages_);
   newest_ = newest_kept_;

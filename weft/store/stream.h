@@ -149,6 +149,7 @@ class Stream {
   [[nodiscard]] std::uint64_t evicted() const noexcept { return evicted_; }
   [[nodiscard]] std::uint64_t dropped_unread() const noexcept { return dropped_unread_; }
   [[nodiscard]] std::uint64_t damaged() const noexcept { return damaged_; }  // blocks and rows that were met
+  void count_damaged_row() noexcept { ++damaged_; }
 
   static constexpr std::size_t kDropsPerCommit = 64;
   static constexpr std::uint64_t kDropBytesPerCommit = 4 * 1024 * 1024;
@@ -161,6 +162,8 @@ class Stream {
   [[nodiscard]] Result<std::uint64_t> resolve(const From& from, const std::optional<Filter>& filter);
   [[nodiscard]] Result<void> drop_up_to(std::uint64_t before, WallTime age);
   [[nodiscard]] Result<void> evict(std::uint64_t before, WallTime now);  // down to bytes_max
+  [[nodiscard]] bool must_sweep() const noexcept;
+  [[nodiscard]] Result<void> sweep();
   [[nodiscard]] std::uint64_t unread_of(const Log::Dropped& dropped) const noexcept;
   [[nodiscard]] Result<std::uint64_t> check_room(const NewMessage& message, std::size_t size);
   [[nodiscard]] std::uint64_t floor() const noexcept;  // below it nothing is wanted any more
@@ -180,7 +183,18 @@ class Stream {
   std::map<std::string, std::unique_ptr<Consumer>, std::less<>> consumers_;
   std::vector<Log::Dropped> drops_;  // of the transaction
   std::uint64_t drop_bytes_ = 0;     // of them
-  std::uint64_t evicting_ = 0;       // by it
+  // Of a work stream that is nearly full: finished jobs behind one that is not are swept out, kSweepRows blocks a
+  // commit.
+  static constexpr std::size_t kSweepRows = 256;
+  struct Sweep {
+    std::uint64_t from = 0;   // 0: none is under way
+    std::uint64_t acked = 0;  // acknowledgements when the last one began
+    std::uint64_t refused = 0;
+  };
+  Sweep sweep_;
+  Sweep sweeping_;              // as the transaction leaves it
+  std::uint64_t refused_ = 0;   // messages that found the stream full
+  std::uint64_t evicting_ = 0;  // by it
   std::uint64_t evicted_ = 0;
   std::uint64_t damaged_ = 0;
   std::set<std::uint64_t> damaged_at_;

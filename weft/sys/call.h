@@ -23,6 +23,10 @@ struct CallResult {
   [[nodiscard]] bool failed() const noexcept { return os_errno != 0; }
 };
 
+// The errno that a library's call left, for libraries that do not tell it.
+[[nodiscard]] inline int last_errno() noexcept { return errno; }
+inline void clear_errno() noexcept { errno = 0; }
+
 // Calls once and reports EINTR: for waits, whose callers decide, and for close(), which must not be repeated.
 template <typename Function>
 auto call_once(Function&& function) noexcept {

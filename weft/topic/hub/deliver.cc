@@ -94,7 +94,11 @@ void HubSession::send_answers(const store::Store::Committed& committed) {
   std::vector<PendingAnswer> answers = std::exchange(answers_, {});
   for (PendingAnswer& pending : answers) {
     if (pending.needs != PendingAnswer::Needs::nothing && pending.error == Errc::ok) {
-      pending.error = pending.needs == PendingAnswer::Needs::disk ? committed.disk : committed.memory;
+      switch (pending.needs) {
+        case PendingAnswer::Needs::disk: pending.error = committed.disk; break;
+        case PendingAnswer::Needs::positions: pending.error = committed.positions; break;
+        default: pending.error = committed.memory;
+      }
     }
   }
   for (std::size_t i = 0; i < answers.size();) {

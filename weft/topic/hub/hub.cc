@@ -147,7 +147,8 @@ Result<void> Hub::Impl::open_store() {
     store_lock = *std::move(locked);
     WEFT_TRY(sys::make_private_file(options.store));
   }
-  auto store = WEFT_TRY(store::Store::open({options.store, options.vfs, options.store_bytes_max}, now));
+  auto store = WEFT_TRY(
+      store::Store::open({options.store, options.vfs, options.store_bytes_max, options.store_reserve_bytes}, now));
   session = std::make_unique<HubSession>(
       std::move(store), options, now,
       [this](const std::string& client, Message& message) { return send(client, message); }, *counters);

@@ -18,12 +18,14 @@
 namespace weft::topic {
 
 struct HubOptions {
-  std::string directory;                     // LocalDirectory::path(): of this user alone; holds hub.lock and hub.sock
-  std::string store{};                       // the path of the file; empty: only streams that survive nothing
-  std::string vfs{};                         // SQLite's file layer; empty: the system's
-  std::uint64_t store_bytes_max = 0;         // of the file; 0: as much as the disk holds
-  std::size_t clients_max = 256;             // connections
-  Duration quiet = std::chrono::seconds(1);  // LeaseTable's
+  std::string directory;              // LocalDirectory::path(): of this user alone; holds hub.lock and hub.sock
+  std::string store{};                // the path of the file; empty: only streams that survive nothing
+  std::string vfs{};                  // SQLite's file layer; empty: the system's
+  std::uint64_t store_bytes_max = 0;  // of the file; 0: as much as the disk holds
+  // Of the file STORE.reserve, whose room lets consumers acknowledge on a full disk.
+  std::uint64_t store_reserve_bytes = std::uint64_t{8} << 20U;
+  std::size_t clients_max = 256;                          // connections
+  Duration quiet = std::chrono::seconds(1);               // LeaseTable's
   Duration turn_time_max = std::chrono::milliseconds(1);  // for which a turn takes ops before it commits
   std::size_t turn_ops_max = 2000;
   // Called on the hub's thread with what a commit stored, dead letters too, in the order of each stream; erasures are

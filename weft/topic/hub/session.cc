@@ -159,7 +159,7 @@ std::string HubSession::describe(const store::Stream& stream) {
 void HubSession::info(const std::string& client, const Op& op) {
   if (!op.name.empty()) {
     const store::Stream* stream = store_->find(op.name);
-    PendingAnswer& reply = answer(client, op, stream == nullptr ? kNoStream : Error());
+    PendingAnswer& reply = answer(client, op, stream == nullptr ? store_->absence_of(op.name) : Error());
     if (stream != nullptr) {
       reply.number = stream->first();
       reply.second = stream->next();
@@ -169,14 +169,13 @@ void HubSession::info(const std::string& client, const Op& op) {
     return;
   }
   PendingAnswer& reply = answer(client, op);
-  const auto& all = store_->streams();
-  for (auto at = all.upper_bound(op.key); at != all.end(); ++at) {
+  for (const std::string& name : store_->names_after(op.key, kNamesPage + 1)) {
     if (reply.number == kNamesPage) {
       reply.flags |= OpFlags::more;
       break;
     }
-    reply.body.append(at->first).append("\n");
-    reply.key = at->first;
+    reply.body.append(name).append("\n");
+    reply.key = name;
     ++reply.number;
   }
   turn_bytes_ += reply.body.size();
@@ -185,13 +184,13 @@ void HubSession::info(const std::string& client, const Op& op) {
 void HubSession::remove(const std::string& client, const Op& op, const store::Now& now) {
   send_answers(commit(now));  // the turn's messages of the stream are answered before it goes
   store::Stream* stream = store_->find(op.name);
-  if (stream == nullptr) {
-    answer(client, op, kNoStream);
+  if (stream == nullptr && !op.key.empty()) {
+    answer(client, op, store_->absence_of(op.name));
     return;
   }
   const Result<void> done = op.key.empty() ? store_->remove(op.name) : store_->remove_consumer(*stream, op.key);
-  if (done && op.key.empty()) {
-    told_.erase(told_.find(op.name));
+  if (const auto told = told_.find(op.name); done && op.key.empty() && told != told_.end()) {
+    told_.erase(told);
   }
   answer(client, op, done.error());
 }
@@ -199,7 +198,7 @@ void HubSession::remove(const std::string& client, const Op& op, const store::No
 void HubSession::append(const std::string& client, const Op& op, const store::Now& now) {
   store::Stream* stream = store_->find(op.name);
   if (stream == nullptr) {
-    answer(client, op, kNoStream);
+    answer(client, op, store_->absence_of(op.name));
     return;
   }
   store::NewMessage message;
@@ -226,7 +225,7 @@ void HubSession::append(const std::string& client, const Op& op, const store::No
 void HubSession::get(const std::string& client, const Op& op) {
   store::Stream* stream = store_->find(op.name);
   if (stream == nullptr) {
-    answer(client, op, kNoStream);
+    answer(client, op, store_->absence_of(op.name));
     return;
   }
   const auto found = op.has(OpFlags::by_sequence) ? stream->message_at(op.number) : stream->newest_of(op.key);
@@ -250,7 +249,7 @@ void HubSession::list(const std::string& client, const Op& op) {
   store::Stream* stream = store_->find(op.name);
   const auto filter = store::parse_optional_filter(as_text(op.body));
   if (stream == nullptr || !filter) {
-    answer(client, op, stream == nullptr ? kNoStream : filter.error());
+    answer(client, op, stream == nullptr ? store_->absence_of(op.name) : filter.error());
     return;
   }
   std::string after(op.key);
@@ -315,7 +314,7 @@ Result<Channel*> HubSession::open_channel(const std::string& client, const Op& o
 void HubSession::consume(const std::string& client, const Op& op, std::uint64_t next) {
   store::Stream* stream = store_->find(op.name);
   if (stream == nullptr) {
-    answer(client, op, kNoStream);
+    answer(client, op, store_->absence_of(op.name));
     return;
   }
   if (next == 0 && !op.body.empty() && stream->find_consumer(op.key) == nullptr) {
@@ -347,7 +346,7 @@ void HubSession::consume(const std::string& client, const Op& op, std::uint64_t 
     reply.number = (*consumer)->state.floor();
     reply.second = stream->next();
     reply.body = write_settings((*consumer)->settings);
-    reply.needs = stream->in_memory() ? PendingAnswer::Needs::memory : PendingAnswer::Needs::disk;
+    reply.needs = stream->in_memory() ? PendingAnswer::Needs::memory : PendingAnswer::Needs::positions;
   }
 }
 
@@ -355,7 +354,7 @@ void HubSession::read(const std::string& client, const Op& op, std::uint64_t nex
   store::Stream* stream = store_->find(op.name);
   const auto settings = parse_consumer_settings(as_text(op.body));
   if (stream == nullptr || !settings) {
-    answer(client, op, stream == nullptr ? kNoStream : settings.error());
+    answer(client, op, stream == nullptr ? store_->absence_of(op.name) : settings.error());
     return;
   }
   if (next == 0 && stream->settings().keep != Keep::work && begin_scan(client, op, *stream, *settings)) {
@@ -435,7 +434,10 @@ void HubSession::settle(const std::string& client, const Op& op, const store::No
   store::Stream* stream = store_->find(op.name);
   store::Consumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(op.key);
   if (consumer == nullptr || !is_of(op, *stream)) {
-    answer(client, op, consumer != nullptr || stream == nullptr ? kNoStream : kNoConsumer);
+    const Error absent = stream == nullptr     ? store_->absence_of(op.name)
+                         : consumer == nullptr ? kNoConsumer
+                                               : kNoStream;
+    answer(client, op, absent);
     return;
   }
   std::uint64_t waited = 0;
@@ -469,7 +471,7 @@ void HubSession::settle(const std::string& client, const Op& op, const store::No
   reply.number = waited;
   reply.needs = quiet                 ? PendingAnswer::Needs::nothing
                 : stream->in_memory() ? PendingAnswer::Needs::memory
-                                      : PendingAnswer::Needs::disk;
+                                      : PendingAnswer::Needs::positions;
 }
 
 void HubSession::lease(const std::string& client, const Op& op, const store::Now& now) {

@@ -79,7 +79,7 @@ struct PendingAnswer {
   std::string message_id{};
   std::string headers{};
   std::string body{};
-  enum class Needs : std::uint8_t { nothing, disk, memory } needs = Needs::nothing;
+  enum class Needs : std::uint8_t { nothing, disk, memory, positions } needs = Needs::nothing;
   bool quiet = false;   // sent only if it is an error
   bool in_run = false;  // OpFlags::run: one answer for those whose ids and numbers follow each other
 };

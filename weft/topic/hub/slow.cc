@@ -15,7 +15,7 @@ void HubSession::purge(const std::string& client, const Op& op, const store::Now
   send_answers(commit(now));
   store::Stream* stream = store_->find(op.name);
   if (stream == nullptr) {
-    answer(client, op, kNoStream);
+    answer(client, op, store_->absence_of(op.name));
     return;
   }
   const Result<void> done =
@@ -100,7 +100,7 @@ void HubSession::go_on_with_slow_ops() {
     at = slow_.erase(at);
     const Op begun = *parse_op(ended.bytes);
     if (!done) {
-      answer(ended.client, begun, stream == nullptr ? kNoStream : done.error());
+      answer(ended.client, begun, stream == nullptr ? store_->absence_of(begun.name) : done.error());
     } else if (begun.kind == OpKind::consume) {
       consume(ended.client, begun, stream->position_of(ended.scan));
     } else {

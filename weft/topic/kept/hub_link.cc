@@ -8,6 +8,7 @@
 
 #include "weft/base/endian.h"
 #include "weft/msg/socket/socket_core.h"
+#include "weft/sync/kept_text.h"
 
 namespace weft::topic {
 
@@ -32,8 +33,13 @@ StaticText text_of(Errc errc) noexcept {
 // Would_block would be no end: whoever waits would wait for ever.
 Error HubLink::error_of(const Op& op) noexcept {
   const Errc errc = op.error();
-  return errc == Errc::would_block ? Error(Errc::protocol_error, "the hub answered that it has no answer")
-                                   : Error(errc, text_of(errc));
+  if (errc == Errc::would_block) {
+    return Error(Errc::protocol_error, "the hub answered that it has no answer");
+  }
+  // The hub's own words name the cause. The body of a lease's conflict is the holder's data.
+  const bool has_text = op.kind == OpKind::ended || op.number == 0;
+  const std::string_view text = has_text ? as_text(op.body) : std::string_view();
+  return Error(errc, text.empty() ? text_of(errc) : sync::keep_peer_text({text}, text_of(errc)));
 }
 
 HubLink::HubLink(rt::Loop& loop, LinkSettings settings) : loop_(loop), settings_(std::move(settings)) {}

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: MIT
+// A store beside a small, slow one in memory, under random operations, restarts and faults. A failure prints its seed.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "weft/store/test_store.h"
+#include <gtest/gtest.h>
+
+#ifdef WEFT_HAVE_SQLITE
+
+namespace weft::store {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct ModelMessage {
+  std::string topic;
+  std::string body;
+  bool erased = false;
+  Duration time{};
+};
+
+// ModelStream: what a stream must be. All of it is in memory, and nothing of it is in blocks.
+struct ModelStream {
+  StreamSettings settings;
+  std::map<std::uint64_t, ModelMessage> messages{};  // by sequence
+  std::map<std::uint64_t, ModelMessage> gone{};      // nobody waits for them; a loss of power may bring them back
+  std::uint64_t next = 1;
+  struct Id {
+    std::uint64_t sequence;
+    Duration time;
+  };
+  std::map<std::string, Id> ids{};
+  Duration newest{};
+  std::set<std::uint64_t> acked{};
+  std::set<std::uint64_t> kept_acked{};   // those of `acked` that a commit kept
+  std::set<std::uint64_t> maybe_acked{};  // acknowledged before a crash, and the outcome is unknown
+
+  // The newest message of a topic; none: null.
+  [[nodiscard]] const std::pair<const std::uint64_t, ModelMessage>* last_of(const std::string& topic) const {
+    const auto found = std::find_if(messages.rbegin(), messages.rend(),
+                                    [&topic](const auto& each) { return each.second.topic == topic; });
+    return found == messages.rend() ? nullptr : &*found;
+  }
+  std::uint64_t append(const ModelMessage& message, const std::string& id) {
+    messages.emplace(next, message);
+    if (!id.empty()) {
+      ids[id] = {next, message.time};
+    }
+    newest = message.time;
+    return next++;
+  }
+  // A commit leaves the newest values of each topic.
+  void trim() {
+    if (settings.keep != Keep::latest) {
+      return;
+    }
+    std::map<std::string, std::uint32_t> count;
+    for (auto at = messages.end(); at != messages.begin();) {
+      --at;
+      if (++count[at->second.topic] > settings.history) {
+        at = messages.erase(at);
+      }
+    }
+  }
+  void crash() {
+    std::set_difference(acked.begin(), acked.end(), kept_acked.begin(), kept_acked.end(),
+                        std::inserter(maybe_acked, maybe_acked.end()));
+    acked = kept_acked;
+  }
+  void purge_before(std::uint64_t sequence) {
+    messages.erase(messages.begin(), messages.lower_bound(sequence));
+    gone.erase(gone.begin(), gone.lower_bound(sequence));
+  }
+  // Whether the stream may have dropped a message without a word: nobody waits for it, or it is too old.
+  [[nodiscard]] bool may_be_gone(std::uint64_t sequence, Duration now) const {
+    return settings.keep == Keep::work ? acked.contains(sequence) || maybe_acked.contains(sequence)
+                                       : settings.age_max != 0ns && messages.at(sequence).time + settings.age_max < now;
+  }
+};
+using Model = std::map<std::string, ModelStream>;
+
+class RandomRun {
+ public:
+  explicit RandomRun(std::uint64_t seed) : random_(seed) { reopen(); }
+
+  void run(int steps) {
+    for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
+      now_ += std::chrono::milliseconds(pick(20));
+      step();
+    }
+    disk_.set_room(~std::uint64_t{0});
+    commit();
+    drain();
+  }
+
+ private:
+  static constexpr const char* kNames[] = {"log", "aging", "work", "latest", "memory"};
+
+  std::uint64_t pick(std::uint64_t below) { return random_() % below; }
+  [[nodiscard]] Now now() const { return at(now_); }
+
+  void reopen() {
+    store_.reset();
+    disk_.restart();
+    auto opened = Store::open({"store.db", disk_.name(), 0, 256 * 1024}, now());
+    ASSERT_TRUE(opened) << opened.error().message();
+    store_ = *std::move(opened);
+    durable_.erase("memory");
+    for (auto& [name, stream] : durable_) {
+      stream.crash();
+    }
+    for (const char* name : kNames) {
+      declare(name);
+    }
+    turn_ = durable_;
+    outstanding_.clear();
+    for (auto& [name, stream] : turn_) {
+      compare(name, stream);
+    }
+    durable_ = turn_;
+  }
+
+  void declare(const std::string& name) {
+    StreamSettings settings;
+    settings.keep = name == "work" ? Keep::work : name == "latest" ? Keep::latest : Keep::log;
+    settings.survives = name == "memory" ? Survives::nothing : Survives::power;
+    settings.when_full = default_when_full(settings.keep);
+    settings.age_max = name == "aging" ? Duration(300ms) : Duration(0);
+    settings.same_id_window = 500ms;
+    settings.history = name == "latest" ? 2 : 1;
+    const auto stream = store_->declare(name, settings, false, now());
+    ASSERT_TRUE(stream) << stream.error().message();
+    durable_[name].settings = settings;
+    ConsumerSettings consumer;
+    consumer.ack_wait = 50ms;
+    ASSERT_TRUE(store_->consumer(**stream, "c", consumer, false));
+  }
+
+  void step() {
+    const std::string name = kNames[pick(std::size(kNames))];
+    Stream& stream = *store_->find(name);
+    ModelStream& model = turn_[name];
+    switch (pick(16)) {
+      case 0:
+      case 1: commit(); break;
+      case 2: fail_commit(); break;
+      case 3: disk_.set_room(pick(2) == 0 ? disk_.bytes() + pick(30'000) : ~std::uint64_t{0}); break;
+      case 4: purge(stream, name); break;
+      case 5:
+        commit();
+        store_.reset();
+        reopen();
+        break;
+      case 6:
+      case 7:
+      case 8: deliver(stream, model, name); break;
+      case 9: acknowledge(stream, model, name); break;
+      case 10:
+        if (pick(8) == 0) {
+          remove(name);
+        }
+        break;
+      default: append(stream, model); break;
+    }
+  }
+
+  void append(Stream& stream, ModelStream& model) {
+    ModelMessage message{"t." + std::to_string(pick(6)), std::to_string(++bodies_) + std::string(pick(3000), 'x')};
+    message.erased = model.settings.keep == Keep::latest && pick(5) == 0;
+    message.time = std::max(now_, model.newest);
+    const std::string id = pick(3) == 0 ? "id." + std::to_string(pick(20)) : std::string();
+    const auto* last = model.last_of(message.topic);
+    Expect expect;
+    if (pick(6) == 0) {
+      expect.last = pick(2) == 0 || last == nullptr ? pick(3) : last->first;
+    }
+    expect.absent = pick(10) == 0;
+    NewMessage given{message.topic, id};
+    given.body = as_bytes(message.body);
+    given.erased = message.erased;
+    const auto appended = store_->append(stream, given, expect, now());
+    const auto known = id.empty() ? model.ids.end() : model.ids.find(id);
+    if (appended && appended->duplicate) {
+      ASSERT_NE(known, model.ids.end());
+      EXPECT_EQ(appended->sequence, known->second.sequence);
+      return;
+    }
+    ASSERT_TRUE(known == model.ids.end() || known->second.time < now_ - model.settings.same_id_window)
+        << id << " is stored again";
+    // A message that retention may have taken says nothing.
+    const bool unsure = last != nullptr && model.may_be_gone(last->first, now_);
+    const bool refused = (expect.last && *expect.last != (last == nullptr ? 0 : last->first)) ||
+                         (expect.absent && last != nullptr && !last->second.erased);
+    if (!unsure) {
+      ASSERT_EQ(appended.error() == Errc::conflict, refused);
+    }
+    if (appended) {
+      EXPECT_EQ(model.append(message, id), appended->sequence);
+    } else if (appended.error() != Errc::conflict) {
+      ADD_FAILURE() << appended.error().message();
+    }
+  }
+
+  void deliver(Stream& stream, ModelStream& model, const std::string& name) {
+    const auto delivery = store_->next_delivery(stream, *stream.find_consumer("c"), now());
+    ASSERT_TRUE(delivery) << delivery.error().message();
+    if (!*delivery) {
+      return;
+    }
+    const StoredMessage& message = (*delivery)->read.message;
+    const ModelStream& durable = durable_[name];
+    const auto found = durable.messages.find(message.sequence);
+    ASSERT_NE(found, durable.messages.end()) << message.sequence << " is not there, or not committed";
+    EXPECT_EQ(as_text(message.body), found->second.body);
+    EXPECT_EQ(message.topic, found->second.topic);
+    EXPECT_FALSE(model.acked.contains(message.sequence)) << message.sequence << " was acknowledged";
+    auto& due = outstanding_[name];
+    if (const auto before = due.find(message.sequence); before != due.end()) {
+      EXPECT_LE(before->second, now_) << "too early";
+    }
+    due[message.sequence] = now_ + 50ms;
+    model.maybe_acked.erase(message.sequence);
+  }
+
+  void acknowledge(Stream& stream, ModelStream& model, const std::string& name) {
+    auto& due = outstanding_[name];
+    Consumer& consumer = *stream.find_consumer("c");
+    for (auto at = due.begin(); at != due.end();) {
+      const std::uint64_t sequence = at->first;
+      const std::uint64_t what = pick(4);
+      if (what == 0) {
+        (void)consumer.state.nak(sequence, 0ns, now().steady);
+        at->second = now_;
+      } else if (what == 1) {
+        // A message that is gone waits no more.
+        if (store_->ack(consumer, sequence, true) || !durable_[name].messages.contains(sequence)) {
+          model.acked.insert(sequence);
+        }
+        at = due.erase(at);
+        continue;
+      }
+      ++at;
+    }
+  }
+
+  void keep_turn(bool positions_too) {
+    for (auto& [name, stream] : turn_) {
+      stream.trim();
+      if (positions_too || name == "memory") {
+        stream.kept_acked = stream.acked;
+      }
+      compare(name, stream);
+    }
+    durable_ = turn_;
+  }
+
+  void commit() {
+    const Store::Committed done = store_->commit(now());
+    if (done.memory == Errc::ok && done.disk == Errc::ok) {
+      keep_turn(true);
+      return;
+    }
+    ASSERT_EQ(done.disk, Errc::resource_exhausted) << done.disk.message();
+    ASSERT_EQ(done.memory, Errc::ok);
+    for (auto& [name, stream] : turn_) {
+      if (name == "memory") {
+        continue;
+      }
+      // The messages are refused. Acknowledgements wait, or were committed by the room of the reserve.
+      const ModelStream turn = std::exchange(stream, durable_[name]);
+      stream.acked = turn.acked;
+      stream.maybe_acked = turn.maybe_acked;
+    }
+    keep_turn(done.positions == Errc::ok);
+  }
+
+  // The process dies in the commit, or the power goes: the turn is there in whole or not at all.
+  void fail_commit() {
+    disk_.set_room(~std::uint64_t{0});
+    const std::uint64_t seed = random_();
+    switch (pick(3)) {
+      case 0: disk_.fail_sync(1 + pick(2)); break;
+      default: disk_.die_at(1 + pick(60)); break;
+    }
+    const Store::Committed done = store_->commit(now());
+    const bool loses_power = pick(2) == 0;
+    store_.reset();
+    loses_power ? disk_.lose_power(seed) : disk_.restart();
+    auto opened = Store::open({"store.db", disk_.name(), 0, 256 * 1024}, now());
+    ASSERT_TRUE(opened) << opened.error().message();
+    std::optional<bool> there;
+    for (const auto& [name, stream] : turn_) {
+      if (name != "memory" && stream.next != durable_[name].next) {
+        const std::uint64_t next = (*opened)->find(name)->next();
+        ASSERT_TRUE(next == stream.next || next == durable_[name].next) << name;
+        ASSERT_TRUE(!there || *there == (next == stream.next)) << "half of a turn";
+        there = next == stream.next;
+      }
+    }
+    ASSERT_TRUE(done.disk != Errc::ok || there.value_or(true)) << "an acknowledged turn is gone";
+    const bool whole = done.disk == Errc::ok || there.value_or(false);
+    for (auto& [name, stream] : turn_) {
+      ModelStream& durable = durable_[name];
+      if (whole) {
+        durable = stream;
+        durable.trim();
+        durable.kept_acked = durable.acked;
+      }
+      durable.acked = stream.acked;
+      durable.maybe_acked = stream.maybe_acked;
+    }
+    opened->reset();
+    reopen();
+  }
+
+  void purge(Stream& stream, const std::string& name) {
+    commit();
+    ModelStream& model = turn_[name];
+    const std::uint64_t before = model.next - std::min<std::uint64_t>(model.next, pick(20));
+    const std::string topic = "t." + std::to_string(pick(6));
+    const bool by_topic = model.settings.keep == Keep::latest && pick(2) == 0;
+    const Result<void> done = by_topic ? store_->purge_topic(stream, topic) : store_->purge_before(stream, before);
+    if (!done) {
+      ASSERT_EQ(done.error(), Errc::resource_exhausted);
+      return;
+    }
+    by_topic ? void(std::erase_if(model.messages, [&](const auto& each) { return each.second.topic == topic; }))
+             : model.purge_before(before);
+    keep_turn(false);
+  }
+
+  void remove(const std::string& name) {
+    commit();
+    disk_.set_room(~std::uint64_t{0});
+    ASSERT_TRUE(store_->remove(name));
+    turn_.erase(name);
+    durable_.erase(name);
+    outstanding_.erase(name);
+    declare(name);
+    turn_[name] = durable_[name];
+  }
+
+  // The store has what the model has, and no more. Messages that may be gone leave the model when they are.
+  void compare(const std::string& name, ModelStream& model) {
+    Stream& stream = *store_->find(name);
+    ASSERT_EQ(stream.next(), model.next) << name;
+    model.messages.merge(std::exchange(model.gone, {}));
+    for (auto at = model.messages.begin(); at != model.messages.end();) {
+      const auto found = stream.message_at(at->first);
+      ASSERT_TRUE(found) << found.error().message();
+      if (!*found) {
+        ASSERT_TRUE(model.may_be_gone(at->first, now_)) << name << " lost " << at->first;
+        model.gone.insert(*at);
+        at = model.messages.erase(at);
+        continue;
+      }
+      ASSERT_EQ(as_text((*found)->message.body), at->second.body) << name;
+      ASSERT_EQ((*found)->message.erased, at->second.erased);
+      ++at;
+    }
+    if (model.settings.keep == Keep::work) {
+      return;
+    }
+    Reader reader = *stream.open_reader("", {});
+    auto expected = model.messages.begin();
+    for (auto message = stream.read(reader); message && *message; message = stream.read(reader), ++expected) {
+      ASSERT_NE(expected, model.messages.end()) << name << " has " << (*message)->message.sequence;
+      ASSERT_EQ((*message)->message.sequence, expected->first) << name;
+    }
+    ASSERT_EQ(expected, model.messages.end()) << name;
+    for (int i = 0; i < 6; ++i) {
+      const std::string topic = "t." + std::to_string(i);
+      const auto* last = model.last_of(topic);
+      const auto newest = stream.newest_of(topic);
+      ASSERT_TRUE(newest);
+      ASSERT_EQ(*newest ? (*newest)->message.sequence : 0, last == nullptr ? 0 : last->first) << name << " " << topic;
+    }
+  }
+
+  // Each consumer gets every message that it has not acknowledged.
+  void drain() {
+    now_ += 1s;
+    for (auto& [name, model] : turn_) {
+      Stream& stream = *store_->find(name);
+      Consumer& consumer = *stream.find_consumer("c");
+      std::set<std::uint64_t> got;
+      for (;;) {
+        const auto delivery = store_->next_delivery(stream, consumer, now());
+        ASSERT_TRUE(delivery) << delivery.error().message();
+        if (!*delivery) {
+          break;
+        }
+        got.insert((*delivery)->read.message.sequence);
+        EXPECT_TRUE(store_->ack(consumer, (*delivery)->read.message.sequence, true));
+      }
+      for (const auto& [sequence, message] : model.messages) {
+        if (!model.maybe_acked.contains(sequence)) {
+          EXPECT_EQ(got.contains(sequence), !model.acked.contains(sequence)) << name << " " << sequence;
+        }
+      }
+    }
+  }
+
+  std::mt19937_64 random_;
+  TestDisk disk_;
+  std::unique_ptr<Store> store_;
+  Duration now_{1s};
+  std::uint64_t bodies_ = 0;
+  Model durable_;                                                         // as the last commit left it
+  Model turn_;                                                            // with what the turn brought
+  std::map<std::string, std::map<std::uint64_t, Duration>> outstanding_;  // when each delivery may come again
+};
+
+void run_seeds(std::uint64_t first, std::uint64_t last) {
+  for (std::uint64_t seed = first; seed <= last && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomRun(seed).run(120);
+  }
+}
+
+TEST(StoreRandom, AStoreDoesWhatItsModelDoes) { run_seeds(1, 20); }
+TEST(StoreRandom, ManySeeds) { run_seeds(1000, 4999); }
+
+}  // namespace
+}  // namespace weft::store
+
+#endif

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// Stream: messages that leave, by acknowledgement, age, bytes or purge.
+#include <algorithm>
+#include <utility>
+
+#include "weft/store/stream.h"
+
+namespace weft::store {
+
+std::uint64_t Stream::floor() const noexcept {
+  if (settings_.keep != Keep::work || consumers_.empty()) {
+    return purged();
+  }
+  return std::max(purged(), consumers_.begin()->second->state.floor());
+}
+
+std::uint64_t Stream::purged() const noexcept {
+  return std::visit([](const auto& messages) { return messages.purged(); }, messages_);
+}
+
+bool Stream::has_purged_rows() const noexcept {
+  return std::visit([](const auto& messages) { return messages.may_drop(messages.purged()); }, messages_);
+}
+
+WallTime Stream::age_limit(WallTime now) const noexcept {
+  return settings_.age_max == Duration::zero() ? WallTime::min() : now - settings_.age_max;
+}
+
+bool Stream::must_drop(WallTime now) const noexcept {
+  if (!std::visit([](const auto& messages) { return messages.has_rows(); }, messages_)) {
+    return false;
+  }
+  return must_sweep() || bytes() > settings_.bytes_max || oldest() < age_limit(now) ||
+         std::visit([below = floor()](const auto& messages) { return messages.may_drop(below); }, messages_);
+}
+
+Result<void> Stream::drop_up_to(std::uint64_t before, WallTime age) {
+  while (drops_.size() < kDropsPerCommit && drop_bytes_ < kDropBytesPerCommit) {
+    const auto dropped =
+        WEFT_TRY(std::visit([&](auto& messages) { return messages.drop_oldest(before, age); }, messages_));
+    if (!dropped) {
+      break;
+    }
+    drops_.push_back(*dropped);
+    drop_bytes_ += dropped->bytes;
+  }
+  return {};
+}
+
+Result<void> Stream::write_drops(WallTime now) {
+  evicting_ = 0;
+  const std::uint64_t committed = next();  // staged messages stay
+  // Purged and acknowledged messages make room before any other one goes.
+  if (const std::uint64_t below = floor();
+      std::visit([below](const auto& messages) { return messages.may_drop(below); }, messages_)) {
+    WEFT_TRY(drop_up_to(below, WallTime::max()));
+  }
+  WEFT_TRY(sweep());
+  WEFT_TRY(evict(committed, now));
+  if (const WallTime age = age_limit(now); age != WallTime::min()) {
+    WEFT_TRY(drop_up_to(committed, age));
+  }
+  return {};
+}
+
+// A sweep reads all blocks: it begins when much was acknowledged since the last one, or a message was refused.
+bool Stream::must_sweep() const noexcept {
+  if (settings_.keep != Keep::work || consumers_.empty() || bytes() < settings_.bytes_max / 8 * 7) {
+    return false;
+  }
+  const std::uint64_t acked = consumers_.begin()->second->state.acknowledged() - sweep_.acked;
+  return sweep_.from != 0 || (acked != 0 && (refused_ != sweep_.refused || acked > (next() - first()) / 16));
+}
+
+Result<void> Stream::sweep() {
+  sweeping_ = sweep_;
+  if (!must_sweep()) {
+    return {};
+  }
+  const ConsumerState& state = consumers_.begin()->second->state;
+  if (sweeping_.from == 0) {
+    sweeping_ = {first(), state.acknowledged(), refused_};
+  }
+  return std::get<Log>(messages_).drop_done(
+      sweeping_.from, kSweepRows,
+      [&state](std::uint64_t first, std::uint64_t last) { return state.done_with(first, last); }, drops_);
+}
+
+Result<void> Stream::evict(std::uint64_t before, WallTime now) {
+  const std::size_t staged = std::visit([](const auto& messages) { return messages.staged_bytes(); }, messages_);
+  const std::uint64_t trimmed = std::visit([](const auto& messages) { return messages.trimmed_bytes(); }, messages_);
+  std::uint64_t size = bytes() + staged - std::min(bytes() + staged, trimmed);
+  for (const Log::Dropped& dropped : drops_) {
+    size -= std::min(size, dropped.bytes);
+  }
+  // Of the latest each drop is one value: as many go as come.
+  const std::uint64_t drops_max = kDropsPerCommit + staged_count();
+  while (size > settings_.bytes_max && drops_.size() < drops_max) {
+    auto* const latest = std::get_if<Latest>(&messages_);
+    const auto dropped = latest != nullptr ? WEFT_TRY(latest->evict_oldest(before, std::max(now, newest_)))
+                                           : WEFT_TRY(std::get<Log>(messages_).drop_oldest(before, WallTime::max()));
+    if (!dropped) {
+      break;
+    }
+    drops_.push_back(*dropped);
+    size -= std::min(size, dropped->bytes);
+    evicting_ += latest != nullptr ? dropped->newest : unread_of(*dropped);
+  }
+  return {};
+}
+
+// Of messages that a bound takes: how many were there, and not acknowledged. A log promises nothing else.
+std::uint64_t Stream::unread_of(const Log::Dropped& dropped) const noexcept {
+  if (dropped.last < purged()) {
+    return 0;
+  }
+  if (settings_.keep != Keep::work || consumers_.empty()) {
+    return dropped.messages;
+  }
+  const ConsumerState& state = consumers_.begin()->second->state;
+  std::uint64_t count = 0;
+  for (std::uint64_t i = 0; i < dropped.messages; ++i) {
+    const std::uint64_t sequence = dropped.last - i;
+    count += sequence >= state.next() || state.waits(sequence) ? 1 : 0;
+  }
+  return count;
+}
+
+Result<std::uint64_t> Stream::purge_before(std::uint64_t sequence) {
+  const std::uint64_t before = std::min(sequence, next());
+  WEFT_TRY(drop_up_to(before, WallTime::max()));
+  if (auto* log = std::get_if<Log>(&messages_)) {
+    const auto trimmed = log->trim(before);
+    if (trimmed && *trimmed) {
+      drops_.push_back(**trimmed);
+    } else if (!trimmed && trimmed.error() != Errc::corrupt) {  // a damaged block stays, and is read by nobody
+      return trimmed.error();
+    }
+  }
+  return before;
+}
+
+void Stream::set_purged(std::uint64_t before) noexcept {
+  std::visit([before](auto& messages) { messages.set_purged(before); }, messages_);
+}
+
+Result<void> Stream::purge_topic(std::string_view topic) {
+  auto* latest = std::get_if<Latest>(&messages_);
+  if (latest == nullptr) {
+    return Error(Errc::not_supported, "messages of one topic leave a log by their age only");
+  }
+  drops_.push_back(WEFT_TRY(latest->drop_topic(topic)));
+  return {};
+}
+
+}  // namespace weft::store
