@@ -86,7 +86,7 @@ function(weft_add_unit_test target)
   target_precompile_headers(${target} REUSE_FROM test_headers)
   # CMAKE_UNITY_BUILD compiles several sources of a large program at a time, so names of their own differ. GCC takes the
   # names of one for those of a header of the others.
-  if(target MATCHES "^(base|sys|sync|mem|rt|zmtp|net|stop_orders)_test$")
+  if(target MATCHES "^(base|sys|sync|mem|rt|zmtp|net|store|stop_orders)_test$")
     set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
   elseif(CMAKE_UNITY_BUILD)
     target_compile_options(${target} PRIVATE -Wno-shadow -Wno-subobject-linkage)

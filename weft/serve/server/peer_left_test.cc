@@ -22,7 +22,7 @@ using test::ServerTest;
 using test::Signal;
 using Frame = HeaderCodec::Frame;
 
-constexpr Duration kForever = std::chrono::hours(1000);
+constexpr Duration kThousandHours = std::chrono::hours(1000);
 
 class PeerLeftTest : public ServerTest {
  protected:
@@ -32,7 +32,7 @@ class PeerLeftTest : public ServerTest {
   }
   static rt::Task<> wait_and_answer(PeerLeftTest* self, HeaderSession* session) {
     self->begun_.give();
-    const auto slept = co_await rt::sleep(kForever);
+    const auto slept = co_await rt::sleep(kThousandHours);
     EXPECT_EQ(slept.error(), rt::kCancelled);
     EXPECT_EQ(session->is_open(), self->open_when_cancelled_);
     self->ended_.give();

@@ -19,7 +19,7 @@ using test::kLong;
 using test::Signal;
 using Frame = HeaderCodec::Frame;
 
-constexpr Duration kForever = std::chrono::hours(1000);
+constexpr Duration kNoEnd = std::chrono::hours(1000);
 
 // Shared by the coroutines of a test, on one core at a time.
 struct Shared {
@@ -53,7 +53,7 @@ rt::Task<> ignore_the_end(Shared& shared, HeaderSession& session) {
     ~Leaving() { --shared->running; }
   } leaving{&shared};
   for (;;) {
-    (void)co_await rt::sleep(kForever);
+    (void)co_await rt::sleep(kNoEnd);
     (void)session.send({9, 0}, as_bytes("tick"));
   }
 }
@@ -88,7 +88,7 @@ TEST_F(IgnoredEnd, ACoroutineThatIgnoresTheEndOfItsSessionLeavesItsCoreToTheOthe
 TEST_F(IgnoredEnd, WhateverACoroutineAwaitsAfterTheEndOfItsSessionLeavesItsCoreToTheOthers) {
   start_runtime(2);
   const auto pool = std::move(rt::ThreadPool::make_fixed(1)).value();
-  auto never = pool->submit_after(kForever, [] {});
+  auto never = pool->submit_after(kNoEnd, [] {});
   const auto await_one = [&](std::uint32_t id, unsigned other) -> rt::Task<> {
     switch (id) {
       case 1: (void)co_await rt::run_on(*pool, [] {}); break;
@@ -101,7 +101,7 @@ TEST_F(IgnoredEnd, WhateverACoroutineAwaitsAfterTheEndOfItsSessionLeavesItsCoreT
   const auto go_on = [&](HeaderSession& session, std::uint32_t id) -> rt::Task<> {
     ++shared_.running;
     shared_.begun.give();
-    (void)co_await rt::sleep(kForever);
+    (void)co_await rt::sleep(kNoEnd);
     try {
       for (;;) {
         co_await await_one(id, 1 - session.id().core());
