@@ -30,7 +30,7 @@ class HubDiskTest : public testing::Test {
   [[nodiscard]] std::unique_ptr<TestLink> link(bool async = false) {
     return std::make_unique<TestLink>(
         context_, Hub::endpoint(directory_),
-        [this]() -> Result<Hosting> {
+        [this](const std::string&) -> Result<Hosting> {
           std::shared_ptr<Hub> hub = WEFT_TRY(Hub::begin(context_, options_));
           const Hub* const raw = hub.get();
           return Hosting{std::move(hub), [raw] { return raw->ended(); }, {}};

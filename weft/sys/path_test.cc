@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "weft/sys/address.h"
+#include "weft/sys/small_file.h"
 #include "weft/sys/socket.h"
 #include <gtest/gtest.h>
 
@@ -82,6 +83,21 @@ TEST(Path, LocksADirectoryAgainstOthersAndGivesUpQuietly) {
   EXPECT_TRUE(lock_parent_directory(directory + "/y").valid());
   EXPECT_FALSE(lock_parent_directory(directory + "/none/y").valid());
   EXPECT_TRUE(remove_directory(directory));
+}
+
+TEST(Path, AFileSystemInMemoryIsToldFromOthers) {
+  EXPECT_FALSE(is_in_memory("/proc"));
+  EXPECT_FALSE(is_in_memory("/no/such/path"));
+  std::ifstream mounts("/proc/mounts");
+  std::string device;
+  std::string point;
+  std::string type;
+  for (std::string line; mounts >> device >> point >> type && std::getline(mounts, line);) {
+    struct stat status {};
+    if (type == "tmpfs" && point == "/dev/shm" && ::stat(point.c_str(), &status) == 0) {
+      EXPECT_TRUE(is_in_memory(point)) << point;
+    }
+  }
 }
 
 }  // namespace

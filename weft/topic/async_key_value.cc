@@ -101,7 +101,7 @@ rt::Task<Result<AsyncKeyValue>> AsyncKeyValue::declare(std::shared_ptr<HubLink> 
       co_return call.error();
     }
     WEFT_CO_TRY(co_await HubLink::run_task(stream.link(), *call));
-    WEFT_CO_TRY(stream.declared());
+    WEFT_CO_TRY(stream.declared(**call));
     co_return AsyncKeyValue(*core);
   };
   return kDeclare(topic::KeyValueCore::make(std::move(link), name, options), options.redeclare);

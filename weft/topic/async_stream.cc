@@ -160,7 +160,7 @@ rt::Task<Result<AsyncStream>> AsyncStream::declare(Link link, const StreamOption
     if (!ran) {
       co_return ran.error();
     }
-    WEFT_CO_TRY((*core)->declared());
+    WEFT_CO_TRY((*core)->declared(**call));
     co_return AsyncStream(*core);
   };
   return kDeclare(StreamCore::make(std::move(link), options), options.redeclare);
@@ -258,7 +258,7 @@ rt::Task<Result<void>> AsyncStream::remove_consumer(std::string_view name) {
   return plain_call(link(), request([&] { return core_->remove_consumer(name); }), true);
 }
 Survives AsyncStream::survives() const noexcept {
-  return core_ == nullptr ? Survives::nothing : core_->settings().survives;
+  return core_ == nullptr ? Survives::nothing : core_->survives();
 }
 std::string_view AsyncStream::name() const noexcept {
   return core_ == nullptr ? std::string_view() : std::string_view(core_->wire());

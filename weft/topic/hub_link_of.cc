@@ -21,11 +21,14 @@ struct Hosted {
   std::unique_ptr<Hub> hub;
 };
 
+// A fleet has one store: that of its first hub, for as long as a handle lives that heard of it.
 Result<Hosting> host(const std::string& directory, const TopicsOptions& options, const std::string& fleet,
-                     const std::shared_ptr<Node>& node) {
+                     const std::string& store, const std::shared_ptr<Node>& node) {
   return msg::or_no_memory([&]() -> Result<Hosting> {
     std::string path = options.store_directory.empty() ? options.runtime_directory : options.store_directory;
-    if (path.empty()) {
+    if (!store.empty()) {
+      path.clear();
+    } else if (path.empty()) {
       path = WEFT_TRY(sys::make_state_directory());
     } else {
       WEFT_TRY(sys::make_owned_directory(path));
@@ -33,7 +36,7 @@ Result<Hosting> host(const std::string& directory, const TopicsOptions& options,
     auto hosted = std::make_shared<Hosted>();
     HubOptions hub;
     hub.directory = directory;
-    hub.store = path + "/" + fleet + ".topics";
+    hub.store = store.empty() ? path + "/" + fleet + ".topics" : store;
     hub.on_stored = [feed = std::make_shared<StoredFeed>(node)](std::vector<store::ReadMessage>&& messages) {
       return feed->take(std::move(messages));
     };
@@ -65,9 +68,9 @@ Result<std::shared_ptr<HubLink>> make(Node& node) {
     };
     if (node.options().hosts) {
       settings.host = [path = directory.path(), options = node.options(), fleet = node.fleet().name,
-                       weak = node.weak_from_this()]() -> Result<Hosting> {
+                       weak = node.weak_from_this()](const std::string& store) -> Result<Hosting> {
         const auto still = weak.lock();
-        return still == nullptr ? Result<Hosting>(Errc::closed) : host(path, options, fleet, still);
+        return still == nullptr ? Result<Hosting>(Errc::closed) : host(path, options, fleet, store, still);
       };
     }
     return std::make_shared<HubLink>(node.loop(), std::move(settings));

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Kept topics of a local fleet, with the hub that one of the handles hosts.
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
@@ -51,6 +54,49 @@ TEST_F(Kept, AHandleKeepsWhatAnotherOneReads) {
   EXPECT_EQ(reader.next_until(soon())->text(), "second");
   EXPECT_EQ(same.info()->next, 4u);
   EXPECT_EQ(one.kept_statistics().hosted + two.kept_statistics().hosted, 1u);
+}
+
+TEST_F(Kept, AFleetHasOneStoreAlsoWhenItsHandlesNameTwoDirectories) {
+  TopicsOptions options = fleet_.options();
+  const std::string first_directory = *sys::make_private_directory();
+  const std::string second_directory = *sys::make_private_directory();
+  options.store_directory = first_directory;
+  auto first = std::make_unique<Topics>(fleet_.open(context_, options));
+  ASSERT_TRUE(first->stream({.name = "s"})->publish("s.a", "kept"));
+  options.store_directory = second_directory;
+  Topics second = fleet_.open(context_, options);
+  Stream stream = *second.stream({.name = "s"});
+  EXPECT_EQ(stream.newest("s.a")->text(), "kept");
+  first.reset();
+  const auto newest = stream.newest("s.a");
+  ASSERT_TRUE(newest) << newest.error().message();
+  EXPECT_EQ(newest->text(), "kept");
+  EXPECT_EQ(second.kept_statistics().hosted, 1u);
+  EXPECT_TRUE(std::filesystem::is_empty(second_directory));
+  std::filesystem::remove_all(first_directory);
+  std::filesystem::remove_all(second_directory);
+}
+
+TEST_F(Kept, EachCauseOfAConflictHasItsOwnText) {
+  Topics topics = fleet_.open(context_);
+  Stream log = *topics.stream({.name = "log"});
+  ASSERT_TRUE(log.publish("log.a", "1"));
+  KeyValue bucket = *topics.key_value("b");
+  ASSERT_TRUE(bucket.put("k", "1"));
+  Stream work = *topics.stream({.name = "work", .keep = Keep::work});
+  ASSERT_TRUE(work.consumer("one"));
+  ASSERT_TRUE(log.consumer("c"));
+  const Error errors[] = {log.publish("log.a", "2", {.expect_last = 7}).error(),
+                          bucket.create("k", "2").error(),
+                          topics.stream({.name = "log", .age_max = std::chrono::hours(1)}).error(),
+                          work.consumer("two").error(),
+                          log.consumer("c", {.unacked_max = 7}).error()};
+  std::set<std::string> texts;
+  for (const Error& error : errors) {
+    EXPECT_EQ(error, Errc::conflict);
+    texts.emplace(error.text());
+  }
+  EXPECT_EQ(texts.size(), std::size(errors));
 }
 
 TEST_F(Kept, StreamsListsThoseOfTheHandlesSpace) {

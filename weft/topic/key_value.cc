@@ -37,7 +37,7 @@ Result<KeyValue> KeyValue::declare(std::shared_ptr<topic::HubLink> link, std::st
   const auto core = WEFT_TRY(topic::KeyValueCore::make(std::move(link), name, options));
   const auto call = WEFT_TRY(core->stream().declare(options.redeclare));
   WEFT_TRY(core->stream().link()->run(call));
-  WEFT_TRY(core->stream().declared());
+  WEFT_TRY(core->stream().declared(*call));
   return KeyValue(core);
 }
 

@@ -62,8 +62,9 @@ Stream::~Stream() = default;
 
 Result<Stream> Stream::declare(std::shared_ptr<topic::HubLink> link, const StreamOptions& options) {
   const auto core = WEFT_TRY(StreamCore::make(std::move(link), options));
-  WEFT_TRY(run(*core, core->declare(options.redeclare)));
-  WEFT_TRY(core->declared());
+  const auto call = WEFT_TRY(core->declare(options.redeclare));
+  WEFT_TRY(run(*core, call));
+  WEFT_TRY(core->declared(*call));
   return Stream(core);
 }
 
@@ -230,7 +231,7 @@ Result<void> Stream::remove_consumer(std::string_view name) {
   return StreamCore::removed(*call, core->link()->run(call));
 }
 
-Survives Stream::survives() const noexcept { return core_ == nullptr ? Survives::nothing : core_->settings().survives; }
+Survives Stream::survives() const noexcept { return core_ == nullptr ? Survives::nothing : core_->survives(); }
 std::string_view Stream::name() const noexcept { return core_ == nullptr ? std::string_view() : core_->wire(); }
 
 }  // namespace weft

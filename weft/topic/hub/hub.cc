@@ -12,6 +12,7 @@
 #include "weft/sys/clock.h"
 #include "weft/sys/event_fd.h"
 #include "weft/sys/path.h"
+#include "weft/sys/small_file.h"
 #include "weft/sys/thread.h"
 #include "weft/topic/hub/session.h"
 
@@ -146,6 +147,7 @@ Result<void> Hub::Impl::open_store() {
     }
     store_lock = *std::move(locked);
     WEFT_TRY(sys::make_private_file(options.store));
+    options.store_in_memory = options.store_in_memory || (options.vfs.empty() && sys::is_in_memory(options.store));
   }
   auto store = WEFT_TRY(
       store::Store::open({options.store, options.vfs, options.store_bytes_max, options.store_reserve_bytes}, now));

@@ -24,6 +24,7 @@ struct HubOptions {
   std::uint64_t store_bytes_max = 0;  // of the file; 0: as much as the disk holds
   // Of the file STORE.reserve, whose room lets consumers acknowledge on a full disk.
   std::uint64_t store_reserve_bytes = std::uint64_t{8} << 20U;
+  bool store_in_memory = false;  // of the machine: no stream survives power. The hub finds tmpfs itself
   std::size_t clients_max = 256;                          // connections
   Duration quiet = std::chrono::seconds(1);               // LeaseTable's
   Duration turn_time_max = std::chrono::milliseconds(1);  // for which a turn takes ops before it commits

@@ -133,12 +133,22 @@ void HubSession::declare(const std::string& client, const Op& op, const store::N
     told_.try_emplace((*stream)->name(), (*stream)->next());
     reply.number = (*stream)->first();
     reply.second = (*stream)->next();
-    reply.body = write_settings((*stream)->settings());
+    reply.body = write_settings(kept_settings(**stream));
+    // The next hub of the fleet opens the same store, whichever process hosts it.
+    reply.key = options_.store.size() <= kOpNameMax ? options_.store : std::string();
   }
 }
 
-std::string HubSession::describe(const store::Stream& stream) {
-  std::string text = write_settings(stream.settings());
+StreamSettings HubSession::kept_settings(const store::Stream& stream) const {
+  StreamSettings settings = stream.settings();
+  if (options_.store_in_memory && settings.survives == Survives::power) {
+    settings.survives = Survives::process;
+  }
+  return settings;
+}
+
+std::string HubSession::describe(const store::Stream& stream) const {
+  std::string text = write_settings(kept_settings(stream));
   const auto add = [&text](std::string_view name, std::uint64_t value) {
     text.append(name).append("=").append(std::to_string(value)).append("\n");
   };

@@ -169,7 +169,8 @@ class HubSession {
   [[nodiscard]] bool send_message(const std::string& name, std::uint32_t id, const store::ReadMessage& read,
                                   std::uint32_t before);
   void end_channel(const std::string& name, std::uint32_t id, const Error& error, std::uint64_t number);
-  [[nodiscard]] static std::string describe(const store::Stream& stream);
+  [[nodiscard]] std::string describe(const store::Stream& stream) const;
+  [[nodiscard]] StreamSettings kept_settings(const store::Stream& stream) const;  // what the stream got
   // Whether the op names no life of a stream, or this one.
   [[nodiscard]] bool is_of(const Op& op, const store::Stream& stream) const;
 

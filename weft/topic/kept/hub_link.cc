@@ -285,6 +285,12 @@ void HubLink::handle_answer(Message&& message, const Op& op) {
   const Errc errc = op.error();
   call->bytes = std::move(message);
   call->answer = *parse_op(call->bytes.bytes());  // its views point into the new place
+  if (errc == Errc::ok && !call->is_append && !call->answer.key.empty()) {
+    const auto asked = parse_op(call->request.bytes());
+    if (asked && asked->kind == OpKind::declare) {
+      fleet_store_ = call->answer.key;
+    }
+  }
   finish(*call, errc == Errc::ok ? Error() : error_of(op));
 }
 

@@ -43,8 +43,8 @@ struct LinkSettings {
   Names names{};
   std::function<Result<Socket>()> make_socket{};  // a DEALER
   // Tries to make this process the hub, without waiting for the disk. would_block: another process is it. Empty: this
-  // handle never hosts.
-  std::function<Result<Hosting>()> host{};
+  // handle never hosts. `store`: the file of the hub before it, which told it; empty: the handle's own.
+  std::function<Result<Hosting>(const std::string& store)> host{};
   bool async = false;  // the callers are coroutines of the loop
 };
 
@@ -251,6 +251,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   News place_;
   KeptStatistics counts_;
   CounterSource hub_counters_;  // of the hub that this process hosted last
+  std::string fleet_store_;     // the file of the hub, as it told
 
   // the loop's
   std::uint64_t connections_ = 0;

@@ -194,7 +194,12 @@ void HubLink::try_to_host() {
     hosted_ = {};
   }
   if (hosted_.hub == nullptr && hosting.error() == Errc::would_block && settings_.host) {
-    auto hosted = settings_.host();
+    std::string store;
+    {
+      const std::lock_guard lock(mutex_);
+      store = fleet_store_;
+    }
+    auto hosted = settings_.host(store);
     hosting = hosted ? Result<void>() : hosted.error();
     if (hosted) {
       hosted_ = *std::move(hosted);

@@ -322,7 +322,7 @@ TEST_F(HubLinkTest, AHandleHostsWhenNobodyAnswersAndAnotherOneWhenItGoes) {
     std::atomic<bool>& file;
     std::optional<FakeHub> hub;
   };
-  const auto host = [&]() -> Result<Hosting> {
+  const auto host = [&](const std::string&) -> Result<Hosting> {
     if (lock_file.exchange(true)) {
       return Errc::would_block;
     }
@@ -343,7 +343,7 @@ TEST_F(HubLinkTest, AHandleHostsWhenNobodyAnswersAndAnotherOneWhenItGoes) {
 // A build without SQLite, or a disk that is not ready: the hub's thread finds it out after the handle hosts.
 TEST_F(HubLinkTest, AHubThatCannotOpenItsStoreTellsWhyAndIsTriedAnewByTheNextCall) {
   std::atomic<int> hosts{0};
-  TestLink link(context_, endpoint_, [&]() -> Result<Hosting> {
+  TestLink link(context_, endpoint_, [&](const std::string&) -> Result<Hosting> {
     if (++hosts == 1) {
       constexpr Error kWhy(Errc::not_supported, "this build has no SQLite: it keeps no topics");
       return Hosting{std::make_shared<int>(), [kWhy] { return kWhy; }, {}};
@@ -358,7 +358,7 @@ TEST_F(HubLinkTest, AHubThatCannotOpenItsStoreTellsWhyAndIsTriedAnewByTheNextCal
 }
 
 TEST_F(HubLinkTest, AStoreThatCannotBeOpenedIsToldAtOnce) {
-  TestLink link(context_, endpoint_, []() -> Result<Hosting> {
+  TestLink link(context_, endpoint_, [](const std::string&) -> Result<Hosting> {
     return Error(Errc::not_supported, "this build has no SQLite: it keeps no topics");
   });
   const auto declared = Stream::declare(link.link(), {.name = "orders"});

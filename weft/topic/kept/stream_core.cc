@@ -85,8 +85,11 @@ Result<IntrusivePtr<Call>> StreamCore::declare(bool redeclare) const {
   });
 }
 
-Result<void> StreamCore::declared() {
+Result<void> StreamCore::declared(const Call& call) {
   return msg::or_no_memory([&]() -> Result<void> {
+    if (const auto told = parse_stream_settings(as_text(call.answer.body)); told && !call.answer.body.empty()) {
+      survives_.store(told->survives, std::memory_order_relaxed);
+    }
     if (settings_.survives == Survives::nothing && !kept_declared_) {
       const std::string body = write_settings(settings_);
       WEFT_TRY(link_->keep_declaring(wire_, {.kind = OpKind::declare, .name = wire_, .body = as_bytes(body)}));

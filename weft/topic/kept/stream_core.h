@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -40,7 +41,8 @@ class StreamCore {
   [[nodiscard]] Instant answer_by(Instant deadline) const noexcept;  // of an append
 
   [[nodiscard]] Result<IntrusivePtr<Call>> declare(bool redeclare) const;
-  [[nodiscard]] Result<void> declared();  // the answer to declare() came. resource_exhausted
+  [[nodiscard]] Result<void> declared(const Call& call);  // the answer to declare() came. resource_exhausted
+  [[nodiscard]] Survives survives() const noexcept { return survives_.load(std::memory_order_relaxed); }
 
   struct Flags {
     bool expect_absent = false;
@@ -96,6 +98,7 @@ class StreamCore {
   const std::shared_ptr<HubLink> link_;
   const std::string wire_;  // the stream's name
   StreamSettings settings_;
+  std::atomic<Survives> survives_{settings_.survives};  // as the hub told; with no partner: it orders nothing
   bool kept_declared_ = false;
   std::map<std::string, Strict, std::less<>> strict_;  // the link's lock
   News strict_news_;

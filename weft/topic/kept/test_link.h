@@ -20,7 +20,7 @@ namespace weft::topic {
 // TestLink: a link with a loop of its own, as a handle has them.
 class TestLink {
  public:
-  using Host = std::function<Result<Hosting>()>;
+  using Host = std::function<Result<Hosting>(const std::string& store)>;
 
   TestLink(Context& context, const std::string& endpoint, Host host = {}, Names names = {}, bool async = false) {
     static std::atomic<int> next{0};
