@@ -16,7 +16,8 @@ namespace weft::store {
 // TestDisk: a file layer of SQLite whose files are in memory. A power loss forgets what was not synced; a death keeps
 // it. The disk can be full, and can fail at a chosen operation. A sync that fails behaves as Linux does: the process
 // still reads what it wrote, the disk never gets it, and the next sync says yes.
-// Owner: a test. Its name is for StoreOptions::vfs. Affinity: one thread; set_room() and fail_syncs() any thread.
+// Owner: a test. Its name is for StoreOptions::vfs. Affinity: one thread; set_room(), fail_syncs() and fail_sync() any
+// thread.
 class TestDisk {
  public:
   TestDisk();
@@ -68,7 +69,7 @@ class TestDisk {
   std::atomic<std::uint64_t> room_{~std::uint64_t{0}};
   std::uint64_t syncs_ = 0;
   std::uint64_t failed_syncs_ = 0;
-  std::uint64_t fails_in_ = 0;
+  std::atomic<std::uint64_t> fails_in_{0};
   std::atomic<bool> fail_syncs_{false};
   std::function<void()> on_open_;
   struct Layer;

@@ -21,6 +21,7 @@ namespace {
 
 constexpr Duration kLinger = std::chrono::milliseconds(200);  // for the answers of the last turn
 constexpr int kHighWaterMark = 8192;                          // ops of a connection on their way
+constexpr Duration kLargeOpsEnd = std::chrono::seconds(1);    // behind the last large op: then many may wait again
 
 // The time of day that goes on evenly while the hub lives: a jump of the system's clock reaches nothing.
 class HubClock {
@@ -51,6 +52,9 @@ struct Hub::Impl {
   std::condition_variable changed;
   bool open = false;  // mutex, as the next one
   Error ended;
+  bool few_ops = false;  // may wait, because some are large
+  Instant large_until{};
+  std::uint64_t bounded_clients = 0;  // whose connections have the mark
   sys::Thread thread;
 
   static void run(void* self) { static_cast<Impl*>(self)->run(); }
@@ -58,6 +62,7 @@ struct Hub::Impl {
   [[nodiscard]] Result<void> open_store();
   [[nodiscard]] Error serve();
   [[nodiscard]] bool take_op(const store::Now& now);
+  void bound_ops(std::size_t size, const store::Now& now);
   [[nodiscard]] HubSession::Sent send(const std::string& client, Message& message);
 };
 
@@ -172,6 +177,24 @@ HubSession::Sent Hub::Impl::send(const std::string& client, Message& message) {
   return sent ? HubSession::Sent::yes : HubSession::Sent::gone;
 }
 
+// A socket bounds what waits by its number. Small ops need many for their rate, and large ones would fill the memory.
+void Hub::Impl::bound_ops(std::size_t size, const store::Now& now) {
+  const bool large = size >= HubOptions::kLargeOp;
+  if (large) {
+    large_until = deadline_after(now.steady, kLargeOpsEnd);
+  }
+  const std::uint64_t clients = counters->clients.load(std::memory_order_relaxed);
+  if (few_ops && (clients > bounded_clients || (!large && now.steady >= large_until))) {
+    (void)socket.set(option::receive_high_water_mark, kHighWaterMark);
+    few_ops = false;  // a connection that came since gets the mark with the others
+  }
+  if (!few_ops && now.steady < large_until) {
+    (void)socket.set(option::receive_high_water_mark, HubOptions::kLargeOpsWaitingMax);
+    few_ops = true;
+  }
+  bounded_clients = clients;
+}
+
 // One message of a member: its routing id, and the op. False: none waits.
 bool Hub::Impl::take_op(const store::Now& now) {
   auto id = socket.try_recv();
@@ -195,6 +218,7 @@ bool Hub::Impl::take_op(const store::Now& now) {
     session->drop_client(client, now);
   } else {
     session->handle(client, op.bytes(), now);
+    bound_ops(op.size(), now);
   }
   return true;
 }

@@ -29,6 +29,9 @@ struct HubOptions {
   Duration quiet = std::chrono::seconds(1);               // LeaseTable's
   Duration turn_time_max = std::chrono::milliseconds(1);  // for which a turn takes ops before it commits
   std::size_t turn_ops_max = 2000;
+  // Ops of a connection that wait while some are large, from kLargeOp bytes on; about 1 MiB each at most.
+  static constexpr int kLargeOpsWaitingMax = 128;
+  static constexpr std::size_t kLargeOp = 16 * 1024;
   // Called on the hub's thread with what a commit stored, dead letters too, in the order of each stream; erasures are
   // left out. It does not wait. Returns how many it took; the others are counted as untold.
   std::function<std::size_t(std::vector<store::ReadMessage>&& messages)> on_stored{};

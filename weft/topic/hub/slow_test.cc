@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Ops that take more than one turn.
+#include <future>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weft/topic/hub/session.h"
@@ -100,6 +102,52 @@ TEST_F(HubTest, APurgeIsAnsweredWhenItsRoomIsFree) {
   EXPECT_EQ(purged.op.number, count + 1);
   const std::string large(1'000'000, 'y');
   EXPECT_EQ(m.request(TestMember::append_op("s", "a", large)).op.number, count + 1);
+}
+
+TEST_F(HubTest, LargeOpsThatTheHubHasNotTakenAreBounded) {
+  hub_.reset();
+  std::promise<void> stored;
+  std::promise<void> release;
+  options_.on_stored = [&stored, released = release.get_future().share(),
+                        told = false](std::vector<store::ReadMessage>&& messages) mutable {
+    if (as_text(messages.front().message.body) == "stop" && !std::exchange(told, true)) {
+      stored.set_value();
+      released.wait();
+    }
+    return messages.size();
+  };
+  hub_ = host();
+  ASSERT_NE(hub_, nullptr);
+  TestMember m = member();
+  StreamSettings in_memory;
+  in_memory.survives = Survives::nothing;
+  ASSERT_EQ(m.declare("s", in_memory), Errc::ok);
+  Socket flood = *context_.socket(SocketType::dealer);
+  ASSERT_TRUE(flood.set(option::send_high_water_mark, 1));
+  ASSERT_TRUE(flood.set(option::linger, Duration::zero()));
+  ASSERT_TRUE(flood.set(option::send_timeout, Duration(std::chrono::milliseconds(500))));
+  ASSERT_TRUE(flood.connect(Hub::endpoint(directory_)));
+  const auto send = [&flood](const Op& op) {
+    auto message = Message::with_size(encoded_size(op));
+    encode_op(op, message->mutable_bytes());
+    return flood.send(*std::move(message));
+  };
+  ASSERT_TRUE(send(op_of(OpKind::probe)));
+  ASSERT_TRUE(flood.recv());
+  const std::string body(1'000'000, 'x');
+  ASSERT_EQ(m.request(TestMember::append_op("s", "a", body)).op.error(), Errc::ok);
+  (void)m.send(TestMember::append_op("s", "a", "stop"));
+  stored.get_future().wait();
+  const Op op = TestMember::append_op("s", "a", body);
+  int sent = 0;
+  constexpr int kMost = HubOptions::kLargeOpsWaitingMax + 64;  // with what the kernel and the sender hold
+  for (; sent < kMost; ++sent) {
+    if (!send(op)) {
+      break;
+    }
+  }
+  EXPECT_LT(sent, kMost);
+  release.set_value();
 }
 
 }  // namespace
