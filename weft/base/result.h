@@ -358,11 +358,15 @@ constexpr void take_value(Result<void>& /*result*/) noexcept {}
 
 // Yields the value of a Result, or returns its Error from the enclosing function. That function returns a
 // Result of any type or an Error. A Result<T&> yields a Ref<T>, which converts to the reference.
-#define WEFT_TRY(expression)                                           \
-  __extension__({                                                      \
-    auto weft_try_in_coroutines_is_WEFT_CO_TRY = (expression);         \
-    if (!weft_try_in_coroutines_is_WEFT_CO_TRY) [[unlikely]] {         \
-      return weft_try_in_coroutines_is_WEFT_CO_TRY.error();            \
-    }                                                                  \
-    ::weft::detail::take_value(weft_try_in_coroutines_is_WEFT_CO_TRY); \
+// Each use has a variable of its own, since one may stand inside of another.
+#define WEFT_TRY(...) WEFT_TRY_COUNTED(__COUNTER__, __VA_ARGS__)
+#define WEFT_TRY_COUNTED(number, ...) WEFT_TRY_JOINED(number, __VA_ARGS__)
+#define WEFT_TRY_JOINED(number, ...) WEFT_TRY_NAMED(weft_try_in_coroutines_is_WEFT_CO_TRY_##number, __VA_ARGS__)
+#define WEFT_TRY_NAMED(name, ...)     \
+  __extension__({                     \
+    auto name = (__VA_ARGS__);        \
+    if (!name) [[unlikely]] {         \
+      return name.error();            \
+    }                                 \
+    ::weft::detail::take_value(name); \
   })
