@@ -34,7 +34,7 @@ class Buffer : public sync::AtomicCounted<Buffer, BufferDisposer> {
   [[nodiscard]] static Buffer* enlarge(Buffer* buffer, std::size_t size) noexcept;
 
   // Wraps the caller's bytes. The last release calls `free_bytes(bytes.data(), hint)`, on whatever thread it
-  // happens.
+  // happens, and drops an exception of that call.
   using FreeFunction = void(void* data, void* hint);
   [[nodiscard]] static Buffer* make_external(MutableBytes bytes, FreeFunction* free_bytes, void* hint) noexcept;
   static void keep_bytes(void* /*data*/, void* /*hint*/) noexcept {}  // for bytes that live for ever

@@ -9,6 +9,7 @@
 #include <future>
 #include <limits>
 #include <set>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -161,6 +162,21 @@ TEST(Buffer, OfSomebodyElsesBytesTellsThemOnceWhenTheLastReferenceGoes) {
   on_another_thread([&] { buffer->release(); });
   EXPECT_EQ(freed.count, 1);
   EXPECT_EQ(freed.data, bytes.data());
+}
+
+TEST(Buffer, AnExceptionOfTheFunctionThatFreesTheBytesIsDropped) {
+  std::array<std::uint8_t, 16> bytes{};
+  int calls = 0;
+  Buffer* const buffer = Buffer::make_external(
+      bytes,
+      [](void* /*data*/, void* count) {
+        ++*static_cast<int*>(count);
+        throw std::runtime_error("freeing");
+      },
+      &calls);
+  ASSERT_NE(buffer, nullptr);
+  buffer->release();
+  EXPECT_EQ(calls, 1);
 }
 
 TEST(Pool, BuffersThatAnotherThreadReleasedComeBackAndAreUsedAgain) {

@@ -8,7 +8,9 @@
 #include <type_traits>
 
 #include "weft/base/assert.h"
+#include "weft/mem/orphan_list.h"
 #include "weft/mem/poison.h"
+#include "weft/sys/fork.h"
 
 namespace weft::mem {
 
@@ -16,12 +18,15 @@ namespace {
 
 // Pools without a thread. The list exists before any constructor runs and is never destroyed: buffers may
 // outlive every static destructor.
-struct Orphans {
-  std::mutex mutex;
-  Pool* first = nullptr;
-};
+using Orphans = BasicOrphanList<Pool, std::mutex>;
 static_assert(std::is_trivially_destructible_v<Orphans>);
 constinit Orphans orphans;
+
+// A forked child would wait for ever for a lock that another thread of its parent held.
+void hold_orphans_during_forks() noexcept {
+  [[maybe_unused]] static const bool registered =
+      sys::at_fork([] { orphans.mutex().lock(); }, [] { orphans.mutex().unlock(); });
+}
 
 thread_local Pool* tls_pool = nullptr;
 thread_local bool tls_ended = false;
@@ -32,9 +37,7 @@ struct PoolHolder {
   ~PoolHolder() {
     if (Pool* pool = tls_pool; pool != nullptr) {
       pool->end_thread();
-      const std::lock_guard lock(orphans.mutex);
-      pool->next_orphan_ = orphans.first;
-      orphans.first = pool;
+      orphans.push(*pool);
     }
     tls_pool = nullptr;
     tls_ended = true;
@@ -55,14 +58,11 @@ Pool* Pool::find_mine() noexcept {
     return nullptr;
   }
   tls_holder.armed = true;
-  {
-    const std::lock_guard lock(orphans.mutex);
-    if (Pool* pool = orphans.first; pool != nullptr) {
-      orphans.first = pool->next_orphan_;
-      tls_pool = pool;
-      pool->begin_thread();
-      return pool;
-    }
+  hold_orphans_during_forks();
+  if (Pool* const pool = orphans.pop(); pool != nullptr) {
+    tls_pool = pool;
+    pool->begin_thread();
+    return pool;
   }
   tls_pool = new (std::nothrow) Pool;
   return tls_pool;
@@ -224,7 +224,10 @@ Buffer* Buffer::make_external(MutableBytes bytes, FreeFunction* free_bytes, void
 void Buffer::recycle() noexcept {
   if (owner_ == nullptr) {
     if (external_.free_bytes != nullptr) {
-      external_.free_bytes(external_.data, external_.hint);
+      try {
+        external_.free_bytes(external_.data, external_.hint);
+      } catch (...) {  // NOLINT(bugprone-empty-catch): dropped, as buffer.h says
+      }
     }
     std::free(this);
     return;

@@ -56,6 +56,8 @@ class Pool {
   // headers.
   void give_back(Buffer* const* buffers, std::size_t count, std::size_t bytes) noexcept;
 
+  Pool* next_orphan = nullptr;  // in the list of pools without a thread
+
  private:
   static constexpr std::size_t kSmallest = 128;
   static constexpr std::size_t kClasses = 12;
@@ -102,7 +104,6 @@ class Pool {
   std::size_t outgoing_count_ = 0;
   std::size_t outgoing_bytes_ = 0;
   std::array<Buffer*, kParcelMax> outgoing_{};
-  Pool* next_orphan_ = nullptr;
   ReturnStack<Parcel> returned_{kReturnedBytes};
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tests/support/model_sites.h"
+#include "weft/mem/orphan_list.h"
 #include "weft/mem/return_stack.h"
 #include <gtest/gtest.h>
 
@@ -118,12 +119,55 @@ void the_owner_ends() {
   check_bounded(stack, 2);
 }
 
+// A pool: its owner ends, and another thread takes the pool over while a third one gives blocks back.
+struct Shelter {
+  Stack stack;
+  sync::Plain<int> bytes_taken = 0;  // of the owner, whichever it is
+  Shelter* next_orphan = nullptr;
+
+  void take() {
+    const int count = stack.take();
+    bytes_taken = bytes_taken + count;
+    stack.stack.settle(static_cast<std::size_t>(count));
+  }
+};
+
+void another_thread_takes_the_stack_over() {
+  Shelter shelter;
+  BasicOrphanList<Shelter, model::Mutex> orphans;
+  bool over = false;
+  model::run_threads(
+      [&] {
+        shelter.stack.give_back_if_there_is_room(0);
+        shelter.stack.give_back_if_there_is_room(1);
+      },
+      [&] {
+        shelter.take();
+        shelter.stack.stack.set_bytes_max(1);
+        shelter.take();
+        orphans.push(shelter);
+      },
+      [&] {
+        if (Shelter* const orphan = orphans.pop(); orphan != nullptr) {
+          over = true;
+          orphan->stack.stack.set_bytes_max(8);
+          orphan->take();
+        }
+      });
+  model::require(over == (orphans.pop() == nullptr), "the stack is lost, or has two owners");
+  shelter.take();
+  check_bounded(shelter.stack, 2);
+  const Node* const nodes = shelter.stack.nodes;
+  model::require(shelter.bytes_taken == nodes[0].taken + nodes[1].taken, "a byte is counted twice, or not at all");
+}
+
 constexpr model::Scenario kScenarios[] = {
     {"two_freers_and_the_owner", two_freers_and_the_owner},
     {"a_chain_comes_whole", a_chain_comes_whole},
     {"a_block_goes_round", a_block_goes_round},
     {"a_full_stack_refuses", a_full_stack_refuses},
     {"the_owner_ends", the_owner_ends},
+    {"another_thread_takes_the_stack_over", another_thread_takes_the_stack_over, {.preemptions = 3}},
 };
 
 TEST(ReturnStackModel, LosesNothingAndGivesNothingTwice) {

@@ -18,4 +18,6 @@ std::uint32_t fork_generation() noexcept {
   return generation.load(std::memory_order_relaxed);  // a child has one thread; its parent's value never changes
 }
 
+bool at_fork(void (*before)(), void (*after)()) noexcept { return ::pthread_atfork(before, after, after) == 0; }
+
 }  // namespace weft::sys

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <mutex>
+#include <utility>
+
+namespace weft::mem {
+
+// OrphanList: objects whose thread has ended, until another thread takes them over. A T has a member `next_orphan`.
+// Owner: its user, as are the objects. Affinity: any thread.
+// Cost: a lock.
+// Invariant: the thread that gets an object sees all that its last thread wrote.
+template <typename T, typename Mutex>
+class BasicOrphanList {
+ public:
+  constexpr BasicOrphanList() noexcept = default;
+  BasicOrphanList(const BasicOrphanList&) = delete;
+  BasicOrphanList& operator=(const BasicOrphanList&) = delete;
+
+  void push(T& orphan) noexcept {
+    const std::lock_guard lock(mutex_);
+    orphan.next_orphan = std::exchange(first_, &orphan);
+  }
+  [[nodiscard]] T* pop() noexcept {  // the one that came last; null: there is none
+    const std::lock_guard lock(mutex_);
+    T* const orphan = first_;
+    if (orphan != nullptr) {
+      first_ = orphan->next_orphan;
+    }
+    return orphan;
+  }
+  // For the time of a fork: the child has the list with its lock.
+  [[nodiscard]] Mutex& mutex() noexcept { return mutex_; }
+
+ private:
+  Mutex mutex_;
+  T* first_ = nullptr;  // guarded by mutex_
+};
+
+}  // namespace weft::mem
