@@ -3,8 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <functional>
 #include <stop_token>
 #include <type_traits>
 #include <utility>
@@ -49,10 +47,6 @@ struct ExecutorCounts {
 };
 extern const CounterTable kExecutorTable;
 
-// ExceptionHandler: gets the exceptions of execute() jobs, in the thread that ran the job. Must be safe to call from
-// several threads. The executor drops an exception of the handler itself.
-using ExceptionHandler = std::function<void(std::exception_ptr)>;
-
 // Executor: runs jobs. A job is a closure without arguments, or with a std::stop_token: the token given with the job,
 // else the executor's own, which stop(abandon) sets.
 // Owner: its maker. Destruction is stop(abandon) without a deadline: the executor drops jobs that wait, and waits for
@@ -61,7 +55,7 @@ using ExceptionHandler = std::function<void(std::exception_ptr)>;
 // Affinity: any thread, jobs included.
 // Cost: execute() with a closure of up to Job::kInlineMax bytes, and submit(), allocate nothing but pooled blocks.
 // Errors, of execute() at once and of submit() in the future: resource_exhausted: the queue is full, or no memory;
-// closed: stop() was called. A job that was refused is destroyed, and does not run.
+// closed: stop() was called, or the process is a forked child. A job that was refused is destroyed, and does not run.
 // Invariants:
 //   1. A job that was taken runs once, or is dropped: by stop(), by the destructor, or by its token while it waits for
 //      its time. Never both: taken = executed + abandoned + those that still wait. Its closure is destroyed in either

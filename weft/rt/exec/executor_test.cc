@@ -411,6 +411,8 @@ TEST(Future, OfNoJobSaysSo) {
   EXPECT_TRUE(none.wait_until(sys::now()));
   EXPECT_EQ(none.get().error(), Errc::invalid_state);
   EXPECT_EQ(none.exception(), nullptr);
+  EXPECT_FALSE(none.try_continue([](void*) noexcept {}, nullptr));
+  EXPECT_FALSE(none.try_withdraw());
 }
 
 struct alignas(256) Wide {

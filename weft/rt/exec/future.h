@@ -21,6 +21,7 @@
 #include "weft/rt/loop/task_runner.h"
 #include "weft/sync/spin.h"
 #include "weft/sys/clock.h"
+#include "weft/sys/fork.h"
 
 namespace weft::rt {
 
@@ -58,6 +59,7 @@ struct FutureState {
   using Value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
   Completion completion;
+  sys::Birth birth;  // of the process that has the job
   bool has_value = false;
   Error error;
   std::exception_ptr exception;
@@ -257,18 +259,16 @@ class [[nodiscard]] Future {
   // Whether get() returns at once. A future that was refused is ready.
   [[nodiscard]] bool ready() const noexcept { return state_ == nullptr || state_->completion.ready(); }
   // False: not ready by then. Inside a job, waiting for a job that only this thread can run takes until the deadline.
+  // Does not wait in a forked child of the job's process, where no job runs.
   bool wait_until(Instant deadline) const noexcept;
   // Moves the value out: a later call returns invalid_state. Passes an exception of the value's move on; the value
-  // counts as taken then.
-  Result<T> get() {
-    wait_until(kNever);
-    return take();
-  }
+  // counts as taken then. invalid_state, too: in a forked child, which has not the job.
+  Result<T> get() { return get_until(kNever); }
   // timed_out: not ready yet; the caller may call again. A job's own timed_out is given once, then invalid_state: a
   // caller that retries ends.
   Result<T> get_until(Instant deadline) {
     if (!wait_until(deadline)) {
-      return Errc::timed_out;
+      return inherited() ? Error(Errc::invalid_state, "a forked child has not the job") : Error(Errc::timed_out);
     }
     return take();
   }
@@ -290,13 +290,14 @@ class [[nodiscard]] Future {
     return state->completion.try_continue();
   }
   // Takes the continuation back. False: its call runs now, or is over.
-  [[nodiscard]] bool try_withdraw() noexcept { return state_->completion.try_withdraw(); }
+  [[nodiscard]] bool try_withdraw() noexcept { return state_ != nullptr && state_->completion.try_withdraw(); }
 
   // co_await yields the result of get(). A Task (task.h) resumes on its own loop and can be cancelled: kCancelled, and
   // the future is unchanged. Any other coroutine resumes in the thread that ran the job, inside the job's turn.
   FutureAwait<T> operator co_await() noexcept { return FutureAwait<T>(*this); }
 
  private:
+  [[nodiscard]] bool inherited() const noexcept { return state_ != nullptr && state_->birth.elsewhere(); }
   Result<T> take() {
     if (state_ == nullptr) {
       return error_;
@@ -384,7 +385,7 @@ bool Future<T>::wait_until(Instant deadline) const noexcept {
     return true;
   }
   const bool bounded = deadline != kNever;
-  if (bounded && deadline <= sys::now()) {
+  if ((bounded && deadline <= sys::now()) || inherited()) {
     return false;
   }
   (void)sync::spin_until(budget, sync::WaitMode::adaptive, [this] { return state_->completion.ready(); });

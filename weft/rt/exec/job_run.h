@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <exception>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -80,6 +79,8 @@ inline void keep_for_ever(std::shared_ptr<void> what) {
 inline constexpr Error kOwnJob(Errc::invalid_state, "a job cannot wait for the end of itself");
 inline constexpr Error kStillRun(Errc::timed_out, "jobs still run");
 inline constexpr Error kInherited(Errc::invalid_state, "a forked child has none of the threads");
+// Of what takes jobs, in a forked child.
+inline constexpr Error kTakenByNobody(Errc::closed, "a forked child has none of the threads");
 
 // Runs the job and destroys its closure. False: the job threw, and the handler got the exception.
 inline bool run_job(Job& job, const ExceptionHandler& handler) noexcept {
@@ -88,12 +89,7 @@ inline bool run_job(Job& job, const ExceptionHandler& handler) noexcept {
     job();
   } catch (...) {
     ran = false;
-    try {
-      if (handler) {
-        handler(std::current_exception());
-      }
-    } catch (...) {  // NOLINT(bugprone-empty-catch): dropped; the caller counts the job's own exception
-    }
+    handle_exception(handler);
   }
   job.reset();
   return ran;

@@ -35,7 +35,6 @@ class Strand final : public Executor {
 
  private:
   struct Core;
-  class Grant;
   struct Delay;
   class Delayed;
   Error refuse(Error why);

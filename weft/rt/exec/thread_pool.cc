@@ -374,6 +374,9 @@ ThreadPool::~ThreadPool() {
 }
 
 Result<void> ThreadPool::run_soon(Job& job) {
+  if (shared_->birth.elsewhere()) [[unlikely]] {
+    return detail::kTakenByNobody;
+  }
   auto taken = shared_->push(job);
   if (!taken) [[unlikely]] {
     shared_->refused.fetch_add(1, std::memory_order_relaxed);

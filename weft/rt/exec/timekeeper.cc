@@ -96,6 +96,9 @@ Timekeeper::~Timekeeper() {
 }
 
 Result<void> Timekeeper::schedule(Duration delay, std::stop_token token, Job& job) {
+  if (core_->birth.elsewhere()) {
+    return detail::kTakenByNobody;
+  }
   void* const block = mem::pool_allocate(sizeof(Core::Entry));
   if (block == nullptr) {
     return Error(Errc::resource_exhausted, "no memory for a delayed job");

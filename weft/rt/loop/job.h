@@ -4,6 +4,8 @@
 #include <concepts>
 #include <cstddef>
 #include <cstring>
+#include <exception>
+#include <functional>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -160,5 +162,21 @@ class Job {
   alignas(void*) std::byte storage_[kInlineMax];
 };
 static_assert(sizeof(Job) == 56);
+
+// ExceptionHandler: gets what a job throws, in the thread that ran the job. That of an executor or a runtime must be safe
+// to call from several threads. An exception of the handler itself is dropped.
+using ExceptionHandler = std::function<void(std::exception_ptr)>;
+
+namespace detail {
+// In a catch block.
+inline void handle_exception(const ExceptionHandler& handler) noexcept {
+  try {
+    if (handler) {
+      handler(std::current_exception());
+    }
+  } catch (...) {  // NOLINT(bugprone-empty-catch): dropped; the caller counts the job's own exception
+  }
+}
+}  // namespace detail
 
 }  // namespace weft::rt
