@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <concepts>
 #include <cstddef>
@@ -16,11 +15,14 @@
 
 #include "weft/base/counter_table.h"
 #include "weft/base/result.h"
+#include "weft/rt/bus/event_lists.h"
 #include "weft/rt/bus/handler_list.h"
 #include "weft/rt/bus/reader_slot.h"
+#include "weft/rt/loop/job.h"
 #include "weft/sync/atomic.h"
 #include "weft/sync/counter_block.h"
 #include "weft/sync/parker.h"
+#include "weft/sys/fence.h"
 #include "weft/sys/fork.h"
 
 namespace weft::rt {
@@ -48,6 +50,7 @@ struct EventReader {
   EventReader* next = nullptr;
 };
 extern thread_local EventReader* event_reader;            // null: none yet
+extern std::atomic<EventReader*> first_event_reader;      // of all threads
 [[nodiscard]] EventReader* make_event_reader() noexcept;  // null: no memory, or the thread is ending
 
 }  // namespace detail
@@ -125,14 +128,14 @@ class EventBus {
   static constexpr std::size_t kTypesMax = 1024;      // of events, in a program
   static constexpr std::size_t kHandlersMax = 65536;  // of one type
   static constexpr std::size_t kNestedMax = ReaderSlot::kLevels;
-  using ExceptionHandler = std::function<void(std::exception_ptr)>;
+  using ExceptionHandler = rt::ExceptionHandler;
 
   explicit EventBus(ExceptionHandler on_exception = {});
   EventBus(const EventBus&) = delete;
   EventBus& operator=(const EventBus&) = delete;
   ~EventBus();
 
-  // resource_exhausted: kTypesMax, kHandlersMax, no memory; closed.
+  // resource_exhausted: kTypesMax, kHandlersMax, no memory; closed: by close(), or the process is a forked child.
   template <typename Event, typename Handler>
     requires(std::same_as<Event, std::remove_cvref_t<Event>> && std::invocable<std::decay_t<Handler>&, const Event&>)
   Result<Subscription> subscribe(Handler&& handler, SubscribeOptions<Event> options = {});
@@ -152,17 +155,30 @@ class EventBus {
 
 namespace detail {
 
+// The operations of the lists of a bus: the system's here, the model checker's in the model test.
+struct SystemLists {
+  static constexpr std::size_t kTypesMax = EventBus::kTypesMax;
+  static constexpr std::size_t kHandlersMax = EventBus::kHandlersMax;
+  using Mutex = std::mutex;
+  using Parker = sync::Parker;
+  using Reader = EventReader;
+  static Reader* reader() noexcept { return event_reader; }  // of this thread
+  static Reader* first_reader() noexcept {
+    return first_event_reader.load(std::memory_order_acquire);  // pairs with the release in make_event_reader()
+  }
+  static void heavy_fence() noexcept { sys::heavy_fence(); }
+};
+using EventLists = BasicEventLists<SystemLists>;
+
 // EventCore: the state that a bus and its subscriptions share.
 class EventCore {
  public:
   explicit EventCore(EventBus::ExceptionHandler on_exception) : on_exception_(std::move(on_exception)) {}
   EventCore(const EventCore&) = delete;
   EventCore& operator=(const EventCore&) = delete;
-  ~EventCore();
+  ~EventCore() = default;
 
-  Result<void> add(std::size_t type, EventHandler* handler);  // not taken over when refused
-  void remove(std::size_t type, EventHandler* handler) noexcept;
-  void close() noexcept;
+  [[nodiscard]] EventLists& lists() noexcept { return lists_; }
   // Whether this process is a forked child of the bus's: a reader's thread is not there, a lock may be held for ever.
   [[nodiscard]] bool inherited() const noexcept { return birth_.elsewhere(); }
   // For a bus that one of its handlers destroys: keeps the core until that thread's publishes have ended.
@@ -174,7 +190,7 @@ class EventCore {
     if (type >= EventBus::kTypesMax) [[unlikely]] {
       return 0;  // add() refuses handlers of such a type
     }
-    if (lists_[type].load(std::memory_order_relaxed) == nullptr) {
+    if (!lists_.any(type)) {
       return 0;
     }
     EventReader* const reader = event_reader != nullptr ? event_reader : make_event_reader();
@@ -182,9 +198,8 @@ class EventCore {
       refused_.fetch_add(1, std::memory_order_relaxed);
       return 0;
     }
-    EventHandlers* const list = reader->slot.enter(lists_[type]);
+    EventHandlers* const list = lists_.enter(*reader, type);
     if (list == nullptr) [[unlikely]] {
-      quiet_.wake();  // a thread may have waited for the announcement that enter() made and took back
       return 0;
     }
     std::size_t called = 0;
@@ -200,8 +215,7 @@ class EventCore {
         handle_exception();
       }
     });
-    reader->slot.leave();
-    quiet_.wake();
+    lists_.leave(*reader);
     if (reader->kept != nullptr && reader->slot.depth() == 0) [[unlikely]] {
       end_kept(*reader);  // last: may destroy this core
     }
@@ -209,35 +223,14 @@ class EventCore {
   }
 
  private:
-  struct Garbage;
-
   void handle_exception() noexcept;
-  [[nodiscard]] EventHandlers* current(std::size_t type) const noexcept;
-  void replace(std::size_t type, EventHandlers* with, EventChunk* dropped) noexcept;
-  void note_birth(EventChunk* fresh) const noexcept;
-  void forget(EventHandler* handler) noexcept;
-  [[nodiscard]] bool read_elsewhere(std::uint64_t newest, std::size_t type, bool inside) const noexcept;
-  void wait_for_readers(std::unique_lock<std::mutex>& lock, std::size_t type) noexcept;
-  void collect(Garbage& garbage) noexcept;
 
   const EventBus::ExceptionHandler on_exception_;
   const sys::Birth birth_;
-  std::array<sync::Atomic<EventHandlers*>, EventBus::kTypesMax> lists_{};
+  EventLists lists_;
   std::shared_ptr<EventCore> next_kept_;  // in the chain EventReader::kept
-  sync::Parker quiet_;                    // a publish that ends wakes it
   std::atomic<std::uint64_t> threw_{0};
   std::atomic<std::uint64_t> refused_{0};
-
-  mutable std::mutex mutex_;
-  // Guarded by mutex_:
-  EventHandlers* retired_ = nullptr;  // lists that a publish may still read
-  EventHandler* removed_ = nullptr;   // handlers in a retired list
-  EventChunk* dropped_ = nullptr;     // chunks in a retired list
-  std::uint64_t subscriptions_ = 0;   // that ever were
-  std::uint64_t last_retired_ = 0;    // the number of the newest retired list
-  std::size_t retired_count_ = 0;
-  std::size_t handlers_ = 0;
-  bool closed_ = false;
 };
 
 // TypedHandler: the handler and the filter of one subscription.
@@ -275,7 +268,9 @@ Result<Subscription> EventBus::subscribe(Handler&& handler, SubscribeOptions<Eve
   if (typed == nullptr) {
     return Error(Errc::resource_exhausted, "no memory for a handler");
   }
-  if (const auto added = core_->add(type, typed); !added) {
+  const Result<void> added = core_->inherited() ? Result<void>(Error(Errc::closed, "a forked child has not the bus"))
+                                                : core_->lists().add(type, typed);
+  if (!added) {
     delete typed;
     return added.error();
   }
