@@ -37,7 +37,7 @@ int zmq_timers_destroy(void** timers_p) {
   if (handle->value.running()) {
     return fail(EBUSY);  // called by a callback of these timers; libzmq reads freed memory here
   }
-  handle->value = rt::IntervalTimers();
+  handle->value.clear();
   handle->retire();
   *timers_p = nullptr;
   return 0;

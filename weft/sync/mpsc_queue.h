@@ -169,20 +169,19 @@ class MpscQueue {
     known_ -= count;
     return count;
   }
-  // Calls visit(T&&) for as many values as there are, at most `most`. Returns the number. The visitor does
-  // not throw.
+  // Calls visit(T&&) for as many values as there are, at most `most`. Returns the number. An exception of the visitor
+  // passes through: the value that the visitor got was taken, and the others are still there.
   template <typename Visit>
-  std::size_t drain(Visit visit, std::size_t most = std::numeric_limits<std::size_t>::max()) noexcept {
+  std::size_t drain(Visit visit, std::size_t most = std::numeric_limits<std::size_t>::max()) noexcept(
+      std::is_nothrow_invocable_v<Visit&, T&&>) {
     std::size_t done = 0;
     while (done < most && !empty()) {
-      SpscRing<T>& ring = lanes_[lane_].ring;
-      const std::span<T> run = ring.peek(std::min(most - done, known_));
-      for (T& value : run) {
+      Taking taking{*this, lanes_[lane_].ring};
+      for (T& value : taking.ring.peek(std::min(most - done, known_))) {
+        ++taking.count;
         visit(std::move(value));
       }
-      ring.consume(run.size());
-      known_ -= run.size();
-      done += run.size();
+      done += taking.count;
     }
     return done;
   }
@@ -191,6 +190,17 @@ class MpscQueue {
   [[nodiscard]] std::size_t lane() const noexcept { return lane_; }
 
  private:
+  // Taking: gives the cells of the values that a visitor got back to their lane.
+  struct Taking {
+    MpscQueue& queue;
+    SpscRing<T>& ring;
+    std::size_t count = 0;
+    ~Taking() {
+      ring.consume(count);
+      queue.known_ -= count;
+    }
+  };
+
   explicit MpscQueue(Lane* lanes) noexcept : lanes_(lanes) {}
 
   // Moves to the next lane that has values.

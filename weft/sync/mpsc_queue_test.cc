@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -112,6 +113,28 @@ TEST(MpscQueue, DrainsAtMostWhatItIsAskedFor) {
   EXPECT_EQ(queue.drain(add), 1u);
   EXPECT_EQ(sum, 6);
   EXPECT_EQ(queue.drain(add), 0u);
+}
+
+TEST(MpscQueue, AVisitorThatThrowsHasTakenItsValueAndTheOthersStay) {
+  auto queue = queue_of<std::unique_ptr<int>>(1, 4);
+  auto producer = queue.producer().value();
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(producer.try_push(std::make_unique<int>(i)));
+  }
+  std::vector<int> seen;
+  const auto visit = [&](std::unique_ptr<int>&& value) {
+    const std::unique_ptr<int> taken = std::move(value);
+    seen.push_back(*taken);
+    if (*taken == 1) {
+      throw std::runtime_error("a visitor");
+    }
+  };
+  EXPECT_THROW(queue.drain(visit), std::runtime_error);
+  EXPECT_TRUE(producer.try_push(std::make_unique<int>(4)));
+  EXPECT_TRUE(producer.try_push(std::make_unique<int>(5)));
+  EXPECT_FALSE(producer.try_push(std::make_unique<int>(6)));
+  EXPECT_EQ(queue.drain(visit), 4u);
+  EXPECT_EQ(seen, (std::vector<int>{0, 1, 2, 3, 4, 5}));
 }
 
 TEST(MpscQueue, DestroysWhatIsLeftInside) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "weft/rt/core/call.h"
 
+#include <utility>
+
 #include "weft/rt/core/runtime.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/sys/clock.h"
@@ -11,6 +13,7 @@ namespace detail {
 
 namespace {
 constexpr Error kNotACore(Errc::invalid_state, "only a core of the runtime can wait for another");
+constexpr Error kAwaitedBefore(Errc::invalid_state, "a call is awaited once");
 constexpr Error kNoMemoryForCall(Errc::resource_exhausted, "no memory for the call");
 constexpr Error kNoSuchCore(Errc::invalid_argument, "there is no such core");
 constexpr Error kStopped(Errc::closed, "the runtime was stopped");
@@ -73,6 +76,9 @@ void CallState::Caller::drop() noexcept {
 }
 
 Error CallState::Caller::check() noexcept {
+  if (std::exchange(awaited_, true)) {
+    return kAwaitedBefore;
+  }
   if (core_ == nullptr) {
     return kNotACore;
   }

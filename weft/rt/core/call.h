@@ -147,13 +147,14 @@ class CallState::Caller : protected CoreWait {
   Error error_;
 
  private:
-  [[nodiscard]] Error check() noexcept;  // and sets the timer
+  [[nodiscard]] Error check() noexcept;  // once; and sets the timer
   void drop() noexcept;
   void cancel_timer() noexcept;
 
   unsigned target_;
   Instant deadline_;
   TimerId timer_;
+  bool awaited_ = false;
 };
 
 template <typename T>

@@ -158,6 +158,19 @@ TEST(Call, ACallThatIsNotAwaitedDoesNothing) {
   EXPECT_EQ(Live::alive.load(), 0);
 }
 
+TEST(Call, IsMadeOnce) {
+  const auto runtime = start_runtime(1);
+  std::atomic<int> calls{0};
+  auto future = spawn(runtime->core(0), [](Runtime* where, std::atomic<int>* count) -> Task<bool> {
+    auto calling = where->call(0, [count] { count->fetch_add(1); });
+    (void)co_await calling;
+    const Result<void> again = co_await calling;
+    co_return again.error() == Errc::invalid_state;
+  }(runtime.get(), &calls));
+  EXPECT_TRUE(future->get().value());
+  EXPECT_EQ(calls.load(), 1);
+}
+
 TEST(Call, AnImpossibleCallIsRefusedWithoutWaiting) {
   const auto runtime = start_runtime(1);
   std::optional<Error> foreign;

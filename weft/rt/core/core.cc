@@ -29,6 +29,12 @@ Core::~Core() {
 Result<std::unique_ptr<Core>> Core::make(Runtime& runtime, unsigned index, unsigned cores, unsigned foreign_lanes,
                                          std::size_t lane_capacity, sys::PollerKind poller) {
   auto loop = WEFT_TRY(Loop::make(nullptr, {}, poller));
+  // By reference: a copy of the handler may throw.
+  loop->set_exception_handler([&runtime](std::exception_ptr thrown) {
+    if (runtime.options_.on_exception) {
+      runtime.options_.on_exception(std::move(thrown));
+    }
+  });
   auto core = std::unique_ptr<Core>(new Core(runtime, index, std::move(loop)));
   core->cores_ = cores;
   core->lane_count_ = cores + foreign_lanes;
@@ -46,7 +52,7 @@ void Core::run(std::span<const std::unique_ptr<Core>> cores, sync::WaitMode mode
     outgoing_[i].lane = Sender(*cores[i], cores[i]->lanes_[index_], bit_of(index_), lane_capacity_);
   }
   current_ = this;
-  loop_->run(this, mode);
+  (void)loop_->run(this, mode);
   end();
   run_given();
   current_ = nullptr;
@@ -457,6 +463,7 @@ CoreCounts Core::counts() const noexcept {
   for (unsigned slot = 0; slot < lane_count_ - cores_; ++slot) {
     sync::add_counters(static_cast<ForeignLaneNumbers<std::uint64_t>&>(counts), foreign_[slot].counters);
   }
+  counts.threw += loop_->threw();
   counts.cancels_ignored = loop_->tasks().cancels_ignored();
   counts.stalls = loop_->activity()->stalls();
   return counts;

@@ -47,7 +47,7 @@ class CallState;
   ROW(executed, counter, "messages_executed_total", "", "", "messages",                                         \
       "Messages that ran on the core, also those that threw.", "rt/core/core.cc")                               \
   ROW(threw, counter, "messages_threw_total", "", "", "messages",                                               \
-      "Messages that ended in an exception.", "rt/core/core.cc")                                                \
+      "Messages that ended in an exception, and jobs, watchers and timers of the core's loop.", "rt/core/core.cc")                                                \
   ROW(wakes, counter, "wakes_total", "", "", "wake-ups",                                                        \
       "How often the core had to wake another one.", "rt/core/core.cc")                                         \
   ROW(residents_missed, counter, "residents_missed_total", "", "", "messages",                                  \
@@ -166,9 +166,17 @@ class Core final : private TurnHook {
 
   // Shows the receivers all messages posted until now, and rings their bells; for a job that runs for long.
   void flush() noexcept { ring_all(); }
-  // Errors: as Runtime::post().
+  // Errors: as Runtime::post(); invalid_state: the caller is not on this core.
   template <typename F>
-  Result<void> post(unsigned target, F&& function);
+  Result<void> post(unsigned target, F&& function) {
+    if (target >= cores_) [[unlikely]] {
+      return Error(Errc::invalid_argument, "there is no such core");
+    }
+    if (current_ != this) [[unlikely]] {
+      return used_elsewhere("a post", this);
+    }
+    return post_to(target, std::forward<F>(function));
+  }
 
   // --- for awaiters ---
   // False: no room, or other messages wait for it.
@@ -229,6 +237,8 @@ class Core final : private TurnHook {
   void end() noexcept;
 
   // --- sending ---
+  template <typename F>
+  Result<void> post_to(unsigned target, F&& function);
   [[nodiscard]] Error refuse() noexcept;
   void commit(Outgoing& out) noexcept;
   void begin_job() noexcept {
@@ -314,9 +324,9 @@ constexpr bool kMadeInPlace = std::is_nothrow_constructible_v<Job, F> &&
                               (!std::is_lvalue_reference_v<F> || std::is_trivially_copyable_v<std::remove_cvref_t<F>>);
 
 template <typename F>
-Result<void> Core::post(unsigned target, F&& function) {
+Result<void> Core::post_to(unsigned target, F&& function) {
   if constexpr (!kMadeInPlace<F>) {
-    return post(target, Job(std::forward<F>(function)));
+    return post_to(target, Job(std::forward<F>(function)));
   } else {
     Outgoing& out = outgoing_[target];
     Message* const cell = ended_ || !out.backlog.empty() ? nullptr : out.lane.claim();

@@ -26,8 +26,8 @@ template <typename T>
 Result<Future<detail::Unwrapped<T>>> spawn(Core& core, Task<T>&& task, std::stop_token token = {}) {
   using Spawned = detail::SpawnedTask<T>;
   static_assert(alignof(Spawned) <= alignof(std::max_align_t));
-  if (!task) {
-    return Error(Errc::invalid_argument, "the task was moved from");
+  if (!task.may_begin()) {
+    return detail::kNoTask;
   }
   void* const block = mem::pool_allocate(sizeof(Spawned));
   if (block == nullptr) [[unlikely]] {

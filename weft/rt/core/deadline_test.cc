@@ -243,6 +243,10 @@ TEST(Deadline, IntervalTimersTakeEveryIntervalAtEveryInstant) {
   IntervalTimers timers;
   (void)timers.add(Instant(), Duration::max(), [](int, void*) {}, nullptr);
   EXPECT_EQ(timers.until_next(Instant::min()).value(), Duration::max());
+  int ran = 0;
+  (void)timers.add(Instant(), Duration::min(), [](int, void* count) { ++*static_cast<int*>(count); }, &ran);
+  timers.run(Instant::max());
+  EXPECT_EQ(ran, 0) << "never is not even the end of time";
 }
 
 Task<Errc> sleep_for(Duration wait) { co_return code(co_await sleep(wait)); }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // A forked child inherits the objects without their threads: destruction there waits for nothing.
 #include <memory>
+#include <string_view>
 #include <thread>
 
 #include "weft/rt/bus/event_bus.h"
 #include "weft/rt/core/test_runtime.h"
 #include "weft/rt/exec/test_executors.h"
+#include "weft/rt/task/task_scope.h"
 #include "weft/sys/linux/test_child.h"
 #include <gtest/gtest.h>
 
@@ -76,6 +78,39 @@ TEST(ForkedChild, DestroysALoopARuntimeAndABusThatAreAtWorkInItsParent) {
   released.give(3);
   publisher.join();
   delete inherited;
+}
+
+TEST(ForkedChild, TakesNoJobAndWaitsForNoneOfItsParents) {
+  for (const test::Kind& kind : test::kKinds) {
+    test::Made made = kind.make({});
+    ASSERT_TRUE(made.executor->submit_after(1ns, [] { return 1; }).get());
+    Future<int> waits = made.executor->submit_after(1h, [] { return 1; });
+    EXPECT_TRUE(sys::test::holds_in_a_child([&] {
+      const auto delayed = made.executor->execute_after(1h, [] {});
+      const bool refused = delayed.error_or(Errc::ok) == Errc::closed;
+      const auto soon = made.executor->execute([] {});
+      const bool runs_here = std::string_view(kind.name) == "inline";  // a caller's thread is there
+      const bool taken = runs_here ? bool(soon) : soon.error_or(Errc::ok) == Errc::closed;
+      return refused && taken && !waits.wait_until(kNever) && waits.get().error() == Errc::invalid_state;
+    })) << kind.name;
+    EXPECT_FALSE(waits.ready());
+  }
+}
+
+TEST(ForkedChild, TakesNothingForTheLoopTheRuntimeAndTheBusOfItsParent) {
+  const auto loop = std::move(Loop::make("fork")).value();
+  ASSERT_TRUE(loop->start(nullptr));
+  const auto runtime = test::start_runtime(1);
+  EventBus bus;
+  const auto task = []() -> Task<int> { co_return 1; };
+  EXPECT_TRUE(sys::test::holds_in_a_child([&] {
+    Job job([] {});
+    const bool loop_refuses = loop->try_post(job).error_or(Errc::ok) == Errc::closed;
+    const bool loop_ends_futures = spawn(*loop, task()).get().error() == Errc::terminated;
+    const bool runtime_refuses = runtime->post(0, [] {}).error_or(Errc::ok) == Errc::closed;
+    const bool bus_refuses = bus.subscribe<int>([](int) {}).error() == Errc::closed;
+    return loop_refuses && loop_ends_futures && runtime_refuses && bus_refuses;
+  }));
 }
 
 }  // namespace

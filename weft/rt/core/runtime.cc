@@ -15,15 +15,26 @@
 
 namespace weft::rt {
 
+namespace {
+constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a runtime");
+}  // namespace
+
 Result<std::unique_ptr<Runtime>> Runtime::start(const RuntimeOptions& options) {
   if (options.cores > kCoresMax || options.foreign_lanes == 0 || options.foreign_lanes > kForeignLanesMax ||
       options.lane_capacity == 0 || options.lane_capacity > kLaneCapacityMax) {
     return Error(Errc::invalid_argument, "the bounds of a runtime");
   }
-  auto runtime = std::unique_ptr<Runtime>(new Runtime(options));
-  runtime->choose_places();
-  WEFT_TRY(runtime->start_threads());
-  return runtime;
+  try {
+    auto runtime = std::unique_ptr<Runtime>(new (std::nothrow) Runtime(options));
+    if (runtime == nullptr) {
+      return kNoMemory;
+    }
+    runtime->choose_places();
+    WEFT_TRY(runtime->start_threads());
+    return runtime;
+  } catch (const std::bad_alloc&) {
+    return kNoMemory;
+  }
 }
 
 Runtime::~Runtime() {
@@ -41,6 +52,24 @@ Runtime::~Runtime() {
     if (core != nullptr) {
       core->drop_messages();
     }
+  }
+}
+
+// Beside its operator delete, which GCC does not match with the global operator new.
+[[gnu::noinline]] void* Runtime::operator new(std::size_t size, const std::nothrow_t& tag) noexcept {
+  return ::operator new(size, tag);
+}
+void Runtime::operator delete(void* memory, const std::nothrow_t& /*tag*/) noexcept { ::operator delete(memory); }
+void Runtime::operator delete(Runtime* runtime, std::destroying_delete_t /*tag*/) noexcept {
+  if (runtime->own_core() == nullptr || runtime->birth_.elsewhere()) {
+    runtime->~Runtime();
+    ::operator delete(static_cast<void*>(runtime));
+    return;
+  }
+  runtime->gone_->store(true, std::memory_order_relaxed);  // as in the destructor
+  // That thread waits for the end of this core's, and so for this call.
+  if (auto ender = sys::Thread::start([](void* self) { delete static_cast<Runtime*>(self); }, runtime)) {
+    runtime->ender_ = std::move(ender).value();
   }
 }
 
@@ -102,7 +131,11 @@ void Runtime::run_core(const Seed& seed) {
   char name[16];
   std::snprintf(name, sizeof name, "%.11s-%u", options_.thread_name, index);
   sys::set_up_thread(name, seed.thread);
-  auto made = Core::make(*this, index, size(), options_.foreign_lanes, options_.lane_capacity, options_.poller);
+  Result<std::unique_ptr<Core>> made = kNoMemory;
+  try {
+    made = Core::make(*this, index, size(), options_.foreign_lanes, options_.lane_capacity, options_.poller);
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the result says so
+  }
   {
     std::unique_lock lock(mutex_);
     if (made) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -42,12 +43,14 @@ struct RuntimeOptions {
   sys::PollerKind poller = sys::PollerKind::automatic;
   sys::ThreadOptions thread;         // its set of CPUs, if any, bounds the cores' processors
   const char* thread_name = "core";  // of the cores' threads: "core-0"; static storage
-  ExceptionHandler on_exception;     // of messages; runs in the core's thread
+  ExceptionHandler on_exception;     // runs in the core's thread
 };
 
 // Runtime: threads that share nothing, one per core, and the messages between them. A message is a closure.
-// Owner: the caller of start(), on a thread that is none of the runtime's cores. Destruction ends the threads as stop()
-// with a deadline in the past does, but waits for jobs and tasks that run; then it destroys the messages that are left.
+// Owner: the caller of start(). Destruction ends the threads as stop() with a deadline in the past does, but waits for
+// jobs and tasks that run; then it destroys the messages that are left. On one of the runtime's own cores destruction
+// does not wait: another thread, which the process does not wait for, does all that. Where there is no other thread to be
+// had, the runtime stays.
 // Affinity: start() and destruction one foreign thread; post(), broadcast(), core(i).counts() any thread.
 // Cost: a post from a core makes the message in a ring's cell, with a load. A store shows the first message that a job
 // posts to a core, and every 32nd, and one store follows when that job ends. A read-modify-write rings for the first
@@ -61,7 +64,8 @@ struct RuntimeOptions {
 //   2. The messages of one sender to one core run in the order of posting. A sender is a core, or any other thread.
 //   3. A message that was taken before stop() runs, and so do the messages that it leads to, unless the deadline passes
 //      first.
-//   4. An exception of a message ends no thread: the handler gets it, and the core counts it.
+//   4. An exception of a message, or of a job, watcher or timer of a core's loop, ends no thread: the handler gets it,
+//      and the core counts it.
 class Runtime {
  public:
   static constexpr unsigned kCoresMax = 512;
@@ -73,6 +77,7 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
   ~Runtime();
+  static void operator delete(Runtime* runtime, std::destroying_delete_t) noexcept;
 
   [[nodiscard]] unsigned size() const noexcept { return static_cast<unsigned>(cores_.size()); }
   [[nodiscard]] Core& core(unsigned index) noexcept { return *cores_[index]; }
@@ -90,7 +95,10 @@ class Runtime {
       return Error(Errc::invalid_argument, "there is no such core");
     }
     if (Core* const self = own_core(); self != nullptr) {
-      return self->post(core, std::forward<F>(function));
+      return self->post_to(core, std::forward<F>(function));
+    }
+    if (birth_.elsewhere()) [[unlikely]] {
+      return Error(Errc::closed, "a forked child has none of the cores");
     }
     return cores_[core]->post_foreign(foreign_ordinal() % options_.foreign_lanes, std::forward<F>(function));
   }
@@ -153,6 +161,8 @@ class Runtime {
     sys::ThreadOptions thread;
   };
 
+  static void* operator new(std::size_t size, const std::nothrow_t& tag) noexcept;
+  static void operator delete(void* memory, const std::nothrow_t& tag) noexcept;  // when the constructor throws
   explicit Runtime(const RuntimeOptions& options) : options_(options), wait_mode_(options.wait_mode) {}
   void choose_places();
   Result<void> start_threads();
@@ -190,6 +200,7 @@ class Runtime {
   const sys::Birth birth_;  // of the process that has the threads
   std::vector<Seed> seeds_;
   std::vector<sys::Thread> threads_;
+  sys::Thread ender_;  // destroys the runtime in the place of one of its cores
 };
 
 }  // namespace weft::rt

@@ -116,11 +116,11 @@ class CallOfTask final : public TaskCall {
     }
     try {
       self.task_ = self.function_();
-      self.outcome_ = Error(Errc::invalid_argument, "the task was moved from");
+      self.outcome_ = kNoTask;
     } catch (...) {
       self.outcome_ = kThrew;
     }
-    if (self.task_) {
+    if (self.task_.may_begin()) {
       self.start(self.task_.handle().promise(), self.task_.handle());
     } else {
       self.end_function();

@@ -20,14 +20,29 @@ namespace weft::rt {
 // Invariants:
 //   1. Timers run in the order in which they are due, and those due at the same instant in the order of arming.
 //   2. One run() calls a timer at most once, however late the timer is. The timer is then due an interval after `now`.
-//   3. A callback may do anything to the timers, its own too. A timer that it adds or re-arms waits for the next run().
+//   3. A callback may do anything to the timers, its own too, and destroy the IntervalTimers: no other one is called
+//      then. A timer that it adds or re-arms waits for the next run().
 class IntervalTimers {
  public:
+  IntervalTimers() = default;
+  IntervalTimers(const IntervalTimers&) = delete;
+  IntervalTimers& operator=(const IntervalTimers&) = delete;
+  ~IntervalTimers() {
+    if (run_ != nullptr) {
+      run_->gone = true;
+    }
+  }
+
   using Callback = void (*)(int id, void* argument);
 
-  [[nodiscard]] int add(Instant now, Duration interval, Callback callback, void* argument);  // the id: 1, 2, 3 ...
+  [[nodiscard]] int add(Instant now, Duration interval, Callback callback,
+                        void* argument);  // the id: 1, 2, 3 ...; 0: no callback
   // invalid_argument: no such timer.
   [[nodiscard]] Result<void> cancel(int id) noexcept;
+  void clear() noexcept {  // cancels all
+    queue_.clear();
+    timers_.clear();
+  }
   [[nodiscard]] Result<void> set_interval(Instant now, int id, Duration interval) noexcept;  // and starts it anew
   [[nodiscard]] Result<void> reset(Instant now, int id) noexcept;
 
@@ -36,7 +51,7 @@ class IntervalTimers {
   // Does nothing when called by a callback. Passes the exception of a callback on: that timer has run, and the next
   // run() calls the others.
   void run(Instant now);
-  [[nodiscard]] bool running() const noexcept { return running_; }
+  [[nodiscard]] bool running() const noexcept { return run_ != nullptr; }
 
  private:
   using Entry = std::tuple<Instant, std::uint64_t, int>;  // when it is due, order of arming, id
@@ -48,13 +63,27 @@ class IntervalTimers {
     void* argument = nullptr;
   };
 
+  // Run: a call of run(), which a callback may leave by an exception, or without the timers.
+  struct Run {
+    explicit Run(IntervalTimers& of) noexcept;
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
+    ~Run() {
+      if (!gone) {
+        timers.run_ = nullptr;
+      }
+    }
+    IntervalTimers& timers;
+    bool gone = false;
+  };
+
   void arm(int id, Timer& timer, Instant now) noexcept;
 
   std::map<int, Timer> timers_;
   std::set<Entry> queue_;  // one for each timer, the next one due first
   std::uint64_t next_order_ = 0;
   int last_id_ = 0;
-  bool running_ = false;
+  Run* run_ = nullptr;  // the call that is under way
 };
 
 }  // namespace weft::rt

@@ -2,6 +2,8 @@
 #include "weft/rt/loop/interval_timers.h"
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -139,6 +141,28 @@ TEST_F(IntervalTimersTest, ACallbackThatThrowsEndsOnlyItsOwnCall) {
   EXPECT_EQ(run_at(10), Ids{second});
   EXPECT_THROW(run_at(20), std::runtime_error);
   EXPECT_EQ(run_at(20), Ids{second});
+}
+
+TEST_F(IntervalTimersTest, ATimerWithoutACallbackIsNone) {
+  EXPECT_EQ(timers_.add(now_, Duration::zero(), nullptr, nullptr), 0);
+  EXPECT_EQ(timers_.until_next(now_), std::nullopt);
+}
+
+TEST(IntervalTimers, ACallbackMayDestroyThemAndNoOtherIsCalled) {
+  static int calls;
+  calls = 0;
+  auto timers = std::make_unique<IntervalTimers>();
+  for (int i = 0; i < 3; ++i) {
+    (void)timers->add(
+        Instant(), Duration(1),
+        [](int /*id*/, void* owner) {
+          ++calls;
+          static_cast<std::unique_ptr<IntervalTimers>*>(owner)->reset();
+        },
+        &timers);
+  }
+  timers->run(Instant(Duration(1)));
+  EXPECT_EQ(calls, 1);
 }
 
 }  // namespace

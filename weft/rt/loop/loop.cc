@@ -20,11 +20,18 @@ Loop* Loop::current() noexcept { return this_threads_loop; }
 
 Result<std::unique_ptr<Loop>> Loop::make(const char* thread_name, const sys::ThreadOptions& thread_options,
                                          sys::PollerKind kind) {
-  auto poller = WEFT_TRY(sys::make_poller(kind));
-  return std::unique_ptr<Loop>(new Loop(std::move(poller), thread_name, thread_options));
+  try {
+    auto poller = WEFT_TRY(sys::make_poller(kind));
+    std::unique_ptr<Loop> made(new (std::nothrow) Loop(std::move(poller), thread_name, thread_options));
+    if (made != nullptr) {
+      return made;
+    }
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): as below
+  }
+  return Error(Errc::resource_exhausted, "no memory for a loop");
 }
 
-Loop::Loop(sys::MadePoller poller, const char* thread_name, const sys::ThreadOptions& thread_options)
+Loop::Loop(sys::MadePoller poller, const char* thread_name, const sys::ThreadOptions& thread_options) noexcept
     : poller_(std::move(poller.poller)),
       poller_choice_(poller.choice),
       thread_name_(thread_name),
@@ -33,42 +40,110 @@ Loop::Loop(sys::MadePoller poller, const char* thread_name, const sys::ThreadOpt
       now_(sys::now()) {}
 
 Loop::~Loop() {
-  stop();
+  mail_.stop();
+  wait_for_end();
   thread_.join();
-  if (!birth_.elsewhere()) {  // else the mailbox's lock may be held for ever
+  if (!elsewhere()) {  // else the mailbox's lock may be held for ever
     close_mail();
   }
 }
 
-Result<void> Loop::start(TurnHook* hook) noexcept {
+// Beside its operator delete, which GCC does not match with the global operator new.
+[[gnu::noinline]] void* Loop::operator new(std::size_t size, const std::nothrow_t& tag) noexcept {
+  return ::operator new(size, tag);
+}
+// The thread that runs the loop destroys it, when the call that is under way has returned and the loop has ended.
+void Loop::operator delete(Loop* loop, std::destroying_delete_t /*tag*/) noexcept {
+  if (loop->runs_around_this_call()) {
+    loop->hook_ = nullptr;
+    loop->orphan_ = true;
+    loop->timers_.silence();
+    loop->mail_.stop();
+    return;
+  }
+  loop->~Loop();
+  ::operator delete(static_cast<void*>(loop));
+}
+
+// Whether a call of this loop is under way in this thread, perhaps outside of another loop's.
+bool Loop::runs_around_this_call() const noexcept {
+  const Loop* loop = this_threads_loop;
+  while (loop != nullptr && loop != this) {
+    loop = loop->outer_;
+  }
+  return loop != nullptr;
+}
+
+// Whether the thread that runs the loop is in the parent of this process.
+bool Loop::elsewhere() const noexcept {
+  return runs_in_.load(std::memory_order_acquire) != Thread::none && birth_.elsewhere();
+}
+
+Result<void> Loop::claim(TurnHook* hook) noexcept {
+  if (begun_.exchange(true, std::memory_order_relaxed)) {
+    return Error(Errc::invalid_state, "the loop was started before");
+  }
   hook_ = hook;
-  const sys::SignalsBlocked blocked;  // signals are for the application's threads
-  const auto run = [](void* argument) {
-    auto* const self = static_cast<Loop*>(argument);
-    self->run_turns();
-    self->over_.store(true, std::memory_order_release);  // pairs with the acquire in stop()
-    self->end_.wake_with_fence();
-  };
-  thread_ = WEFT_TRY(sys::Thread::start(run, this));
   birth_ = sys::Birth();
-  started_.store(true, std::memory_order_release);  // pairs with the acquire in stop()
   return {};
 }
 
-void Loop::run(TurnHook* hook, sync::WaitMode mode) {
-  hook_ = hook;
+Result<void> Loop::start(TurnHook* hook) noexcept {
+  WEFT_TRY(claim(hook));
+  const sys::SignalsBlocked blocked;  // signals are for the application's threads
+  auto started = sys::Thread::start(
+      [](void* argument) {
+        auto* const self = static_cast<Loop*>(argument);
+        self->run_turns();
+        self->end_thread();
+      },
+      this);
+  if (!started) {
+    begun_.store(false, std::memory_order_relaxed);
+    return started.error();
+  }
+  thread_ = std::move(started).value();
+  runs_in_.store(Thread::own, std::memory_order_release);  // pairs with the acquire in wait_for_end()
+  return {};
+}
+
+Result<void> Loop::run(TurnHook* hook, sync::WaitMode mode) noexcept {
+  WEFT_TRY(claim(hook));
   wait_mode_ = mode;
   poll_every_ = kPollEvery;
+  runs_in_.store(Thread::callers, std::memory_order_release);  // pairs with the acquire in wait_for_end()
   run_turns();
+  end_thread();
+  return {};
+}
+
+// Last: another thread may destroy the loop then.
+void Loop::end_thread() noexcept {
+  if (orphan_) {
+    while (runs_in_.load(std::memory_order_acquire) == Thread::none) {
+      sys::yield();  // start() has not returned in its thread
+    }
+    over_.store(true, std::memory_order_relaxed);
+    delete this;
+    return;
+  }
+  over_.store(true, std::memory_order_release);  // pairs with the acquire in wait_for_end()
+  end_.wake_with_fence();
 }
 
 void Loop::stop() {
-  stopping_.store(true, std::memory_order_release);  // pairs with the acquire in ended()
-  poller_->wake();
-  if (!started_.load(std::memory_order_acquire) || birth_.elsewhere()) {
-    return;  // a forked child does not have the thread
+  mail_.stop();
+  if (runs_in_.load(std::memory_order_acquire) == Thread::own) {
+    wait_for_end();
   }
-  while (!over_.load(std::memory_order_acquire) && !on_loop_thread()) {
+}
+
+// Does not wait in a call of the loop, and in a forked child, which does not have the thread.
+void Loop::wait_for_end() noexcept {
+  if (runs_in_.load(std::memory_order_acquire) == Thread::none || birth_.elsewhere()) {
+    return;
+  }
+  while (!over_.load(std::memory_order_acquire) && !runs_around_this_call()) {
     const auto ticket = end_.announce_futex(false);
     if (!over_.load(std::memory_order_acquire)) {
       end_.sleep(ticket, Duration(-1));
@@ -83,44 +158,34 @@ void Loop::post(Job job) {
 }
 
 Result<void> Loop::try_post(Job& job) noexcept {
-  constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for the job");
-  if (!job) [[unlikely]] {
-    return kNoMemory;
+  using Post = Mailbox<Job>::Post;
+  if (elsewhere()) {  // the lock may be held for ever
+    return Error(Errc::closed, "a forked child does not have the loop's thread");
   }
-  {
-    const std::lock_guard lock(mutex_);
-    if (closed_) [[unlikely]] {
-      return Error(Errc::closed, "the loop has ended");
-    }
-    try {
-      mail_.push_back(std::move(job));
-    } catch (const std::bad_alloc&) {
-      return kNoMemory;
-    }
-    has_mail_.store(true, std::memory_order_relaxed);  // ordered by the mutex for the reader that takes it
+  switch (job ? mail_.post(job) : Post::no_memory) {
+    case Post::done: return {};
+    case Post::closed: return Error(Errc::closed, "the loop has ended");
+    case Post::no_memory: break;
   }
-  wake_sleeper();
-  return {};
+  return Error(Errc::resource_exhausted, "no memory for the job");
 }
 
-void Loop::wake_sleeper() noexcept {
-  sys::full_fence();  // pairs with the fence in announce_sleep(): the caller sees the sleep, or the loop sees the work
-  if (sleep_.load(std::memory_order_relaxed) != Sleep::awake) {
-    poller_->wake();
-  }
-}
+namespace {
+constexpr Error kStrange(Errc::invalid_state, "descriptors are watched in the loop's thread");
+}  // namespace
 
-void Loop::nudge() noexcept {
-  sys::full_fence();  // pairs with the fence in announce_sleep()
-  Sleep expected = Sleep::deep;
-  // Relaxed: the exchange only elects one nudger for the wake. The poller orders the writes before it.
-  if (sleep_.load(std::memory_order_relaxed) == Sleep::deep &&
-      sleep_.compare_exchange_strong(expected, Sleep::awake, std::memory_order_relaxed)) {
-    poller_->wake();
-  }
+// Whether the loop runs, or has run, in another thread.
+bool Loop::is_strange() const noexcept {
+  return thread_id_.load(std::memory_order_acquire) != std::thread::id() && !on_loop_thread();
 }
 
 Result<Loop::WatchId> Loop::watch(int fd, sys::Interest interest, bool edge_triggered, Watcher* watcher) {
+  if (is_strange()) {
+    return kStrange;
+  }
+  if (watcher == nullptr) {
+    return Error(Errc::invalid_argument, "a descriptor is watched by a watcher");
+  }
   if (free_slots_.empty() && !add_slot()) {
     return Error(Errc::resource_exhausted, "no memory to watch a descriptor");
   }
@@ -161,6 +226,9 @@ Loop::Slot* Loop::find(WatchId id) noexcept {
 }
 
 Result<void> Loop::rewatch(WatchId id, sys::Interest interest, bool edge_triggered) {
+  if (is_strange()) {
+    return kStrange;
+  }
   Slot* slot = find(id);
   if (slot == nullptr) {
     return Error(Errc::invalid_argument, "no watch has this id");
@@ -179,42 +247,59 @@ void Loop::unwatch(WatchId id) noexcept {
   free_slots_.push_back(static_cast<std::uint32_t>(id));
 }
 
-void Loop::dispatch(const sys::PollEvent& event) {
-  if (Slot* slot = find(event.tag); slot != nullptr) {
-    slot->watcher->handle_event(event);
+// False: the call threw.
+template <typename Call>
+bool Loop::guard(Call call) noexcept {
+  try {
+    call();
+    return true;
+  } catch (...) {
+    threw_.add();
+    detail::handle_exception(on_exception_);
+    return false;
   }
 }
 
-bool Loop::run_jobs() {
-  if (!has_mail_.load(std::memory_order_relaxed)) {
+void Loop::dispatch(const sys::PollEvent& event) noexcept {
+  if (Slot* slot = find(event.tag); slot != nullptr && !orphan_) {
+    guard([&] { slot->watcher->handle_event(event); });
+  }
+}
+
+bool Loop::run_jobs() noexcept {
+  if (!mail_.open(opened_)) {
     return false;
   }
-  {
-    const std::lock_guard lock(mutex_);
-    opened_.swap(mail_);
-    has_mail_.store(false, std::memory_order_relaxed);
-  }
   for (Job& job : opened_) {
-    job();
+    guard([&job] { job(); });
   }
   opened_.clear();
   return true;
 }
 
-// The loop's own part of the last check before a sleep.
-bool Loop::has_mail() const noexcept {
-  return has_mail_.load(std::memory_order_relaxed) || tasks_.has_posted() ||
-         (stopping_.load(std::memory_order_relaxed) && !ending_);
+void Loop::run_timers() noexcept {
+  constexpr std::size_t kTimersPerTurn = 256;
+  guard([&] { timers_.advance(now_, kTimersPerTurn); });  // those that are left are due in the next turn
 }
 
-// Whether stop() was called and all coroutines have ended.
-bool Loop::ended() {
-  // Acquire pairs with the release in stop(): a job posted before stop() is in the mailbox.
-  if (!ending_ && !stopping_.load(std::memory_order_acquire)) [[likely]] {
-    return false;
+Instant Loop::run_hook() noexcept {
+  if (hook_ == nullptr) {
+    return kNever;
   }
-  if (!ending_) {
-    ending_ = true;
+  Instant wanted = now_ + kNapMax;  // of a hook that throws
+  guard([&] { wanted = hook_->handle_turn(now_); });
+  return wanted;
+}
+
+// The loop's own part of the last check before a sleep.
+bool Loop::has_mail() const noexcept { return mail_.has_work() || tasks_.has_posted(); }
+
+// Whether stop() was called and all coroutines have ended.
+bool Loop::ended() noexcept {
+  if (!mail_.saw_stop()) [[likely]] {
+    if (!mail_.see_stop()) [[likely]] {
+      return false;
+    }
     run_jobs();
     tasks_.cancel_all();
   }
@@ -224,8 +309,7 @@ bool Loop::ended() {
 // Shows the sleep to the other threads, then checks for work once more. False: do not sleep.
 bool Loop::announce_sleep(Duration timeout) noexcept {
   const bool nap = timeout >= Duration::zero() && timeout <= kNapMax;
-  sleep_.store(nap ? Sleep::nap : Sleep::deep, std::memory_order_relaxed);
-  sys::full_fence();  // pairs with the fences in wake_sleeper() and nudge()
+  mail_.announce(nap);
   if (has_mail()) {
     return false;
   }
@@ -273,7 +357,7 @@ void Loop::wait(Instant wanted) {
   const bool found = timeout != Duration::zero() && spin_for_work(timeout, count);
   if (!found && timeout != Duration::zero()) {
     count = poll(announce_sleep(timeout) ? timeout : Duration::zero());
-    sleep_.store(Sleep::awake, std::memory_order_relaxed);
+    mail_.end_sleep();
   } else if (count == 0) {
     if ((found ? sys::now() : now_) - polled_at_ < poll_every_) {
       return;
@@ -288,20 +372,19 @@ void Loop::wait(Instant wanted) {
   }
 }
 
-void Loop::turn() {
-  constexpr std::size_t kTimersPerTurn = 256;
+void Loop::turn() noexcept {
   now_ = sys::now();
   activity()->begin_turn(now_);
   const bool ran_jobs = run_jobs();
-  timers_.advance(now_, kTimersPerTurn);  // timers beyond the limit are due in the next turn
+  run_timers();
   tasks_.turn();
-  const Instant hook_wants = hook_ != nullptr ? hook_->handle_turn(now_) : kNever;
-  const bool has_work = ran_jobs || tasks_.has_ready() || (ending_ && tasks_.idle());
-  wait(has_work ? now_ : std::min(hook_wants, timers_.next_deadline()));
+  const Instant hook_wants = run_hook();
+  const bool has_work = ran_jobs || tasks_.has_ready() || (mail_.saw_stop() && tasks_.idle());
+  wait(has_work ? now_ : std::min(hook_wants, orphan_ ? kNever : timers_.next_deadline()));
 }
 
-void Loop::run_turns() {
-  this_threads_loop = this;
+void Loop::run_turns() noexcept {
+  outer_ = std::exchange(this_threads_loop, this);
   thread_id_.store(std::this_thread::get_id(), std::memory_order_release);
   if (thread_name_ != nullptr) {
     sys::set_up_thread(thread_name_, thread_options_);
@@ -319,18 +402,13 @@ void Loop::run_turns() {
   }
   release_descriptors();
   activity()->end_turn();
-  this_threads_loop = nullptr;
+  this_threads_loop = outer_;
 }
 
 // Drops the jobs that are left outside the mutex: a destructor may post, and is refused.
 void Loop::close_mail() noexcept {
   std::vector<Job> left;
-  {
-    const std::lock_guard lock(mutex_);
-    closed_ = true;
-    left.swap(mail_);
-    has_mail_.store(false, std::memory_order_relaxed);
-  }
+  mail_.close(left);
 }
 
 // A watcher may close its descriptor on another thread when this one has ended. So the poller drops all of them here.

@@ -5,15 +5,18 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
+#include <new>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/rt/loop/job.h"
+#include "weft/rt/loop/mailbox.h"
 #include "weft/rt/loop/task_runner.h"
 #include "weft/rt/loop/timer_wheel.h"
+#include "weft/sync/counter.h"
 #include "weft/sync/parker.h"
 #include "weft/sync/spin.h"
 #include "weft/sys/fork.h"
@@ -48,16 +51,19 @@ class TurnHook {
 };
 
 // Loop: one thread with a poller, timers and a mailbox.
-// Owner: the caller of make(), who does not destroy it in a job of its own. Destruction stops the thread, waits for it,
-// and drops the jobs in the mailbox.
-// Affinity: post(), try_post(), nudge(), wake(), wake_sleeper(), stop(), on_loop_thread() any thread; the rest the
-// loop's thread.
+// Owner: the caller of make(). Destruction stops the thread, waits for it, and drops the jobs in the mailbox. Inside a
+// job, watcher, timer or hook of the loop destruction only begins the stop: from then on the loop calls no watcher, timer
+// or hook. It waits for its coroutines and destroys itself.
+// Affinity: post(), try_post(), nudge(), wake(), wake_sleeper(), stop(), on_loop_thread(), threw() any thread; the rest the
+// loop's thread, or the maker's until the loop runs.
 // Cost: an idle loop makes no wake-ups. post() locks a mutex; it is not for messages.
 // Invariants:
 //   1. A job posted before stop() runs. Jobs run in the order of posting. A job posted later runs or is dropped: after
 //      the loop's end no job waits in the mailbox.
 //   2. After unwatch() returns, the loop does not call the Watcher, not even for events already fetched.
 //   3. stop() cancels the loop's coroutines (task.h), and the loop turns until they have ended.
+//   4. An exception of a job, watcher, timer or hook ends neither the thread nor the program: the loop's handler gets it,
+//      and the loop continues as if the call had returned. A hook that threw gets its next turn within kNapMax.
 class Loop {
  public:
   static Result<std::unique_ptr<Loop>> make(const char* thread_name, const sys::ThreadOptions& thread_options = {},
@@ -65,29 +71,38 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
   ~Loop();
+  static void operator delete(Loop* loop, std::destroying_delete_t) noexcept;
 
   // The loop that runs in this thread; null when there is none.
   static Loop* current() noexcept;
 
-  // Once; the hook outlives the loop's thread. resource_exhausted: the system refuses another thread.
+  // Before start() or run(); called in the loop's thread. Without a handler the loop only counts exceptions.
+  void set_exception_handler(ExceptionHandler handler) noexcept { on_exception_ = std::move(handler); }
+  // The hook outlives the loop's thread. resource_exhausted: the system refuses another thread; invalid_state: start()
+  // or run() was called before.
   [[nodiscard]] Result<void> start(TurnHook* hook) noexcept;
   // Instead of start(): runs in the calling thread until stop(). Before a sleep the loop spins for as long as `mode`
   // permits. While the loop has work, it polls the descriptors once every kPollEvery, not in every turn.
-  void run(TurnHook* hook, sync::WaitMode mode);
+  // invalid_state: as start(); nothing happens.
+  Result<void> run(TurnHook* hook, sync::WaitMode mode) noexcept;
   // Any number of threads; idempotent. Waits until the thread that start() made ended, but not in a job of the loop.
   void stop();
   void post(Job job);  // throws std::bad_alloc. A loop that has ended destroys the job here, in the caller's thread
-  // closed: the loop has ended; resource_exhausted. The job is moved from only when taken.
+  // closed: the loop has ended, or is a forked child's parent's; resource_exhausted. The job is moved from only when taken.
   [[nodiscard]] Result<void> try_post(Job& job) noexcept;
   // Makes the loop turn soon: at once if it sleeps long, else when its nap of at most kNapMax ends.
-  void nudge() noexcept;
+  void nudge() noexcept { mail_.nudge(); }
   void wake() noexcept { poller_->wake(); }  // ends the present sleep, or else the next one
-  void wake_sleeper() noexcept;  // ends the present sleep, if any; for work that announce_sleep() checks for
+  // Ends the present sleep, if any; for work that announce_sleep() checks for.
+  void wake_sleeper() noexcept { mail_.wake_sleeper(); }
   [[nodiscard]] bool on_loop_thread() const noexcept {
     return thread_id_.load(std::memory_order_acquire) == std::this_thread::get_id();
   }
 
+  [[nodiscard]] std::uint64_t threw() const noexcept { return threw_.value(); }  // calls that ended in an exception
+
   using WatchId = std::uint64_t;  // 0 is none
+  // invalid_argument: no watcher; invalid_state, also of rewatch(): the loop runs, or has run, in another thread.
   [[nodiscard]] Result<WatchId> watch(int fd, sys::Interest interest, bool edge_triggered, Watcher* watcher);
   // invalid_argument: no watch has this id, or not any more.
   [[nodiscard]] Result<void> rewatch(WatchId id, sys::Interest interest, bool edge_triggered);
@@ -108,21 +123,32 @@ class Loop {
     int fd = -1;
     std::uint32_t generation = 1;
   };
-  enum class Sleep : std::uint32_t { awake, nap, deep };
+  enum class Thread : std::uint8_t { none, own, callers };
 
-  Loop(sys::MadePoller poller, const char* thread_name, const sys::ThreadOptions& thread_options);
-  void run_turns();
+  static void* operator new(std::size_t size, const std::nothrow_t& tag) noexcept;
+  Loop(sys::MadePoller poller, const char* thread_name, const sys::ThreadOptions& thread_options) noexcept;
+  template <typename Call>
+  bool guard(Call call) noexcept;
+  [[nodiscard]] Result<void> claim(TurnHook* hook) noexcept;
+  void run_turns() noexcept;
+  void end_thread() noexcept;
+  void wait_for_end() noexcept;
+  [[nodiscard]] bool runs_around_this_call() const noexcept;
+  [[nodiscard]] bool elsewhere() const noexcept;
+  [[nodiscard]] bool is_strange() const noexcept;
   void close_mail() noexcept;
   void release_descriptors();
-  void turn();
-  bool run_jobs();
-  [[nodiscard]] bool ended();
+  void turn() noexcept;
+  bool run_jobs() noexcept;
+  void run_timers() noexcept;
+  [[nodiscard]] Instant run_hook() noexcept;
+  [[nodiscard]] bool ended() noexcept;
   [[nodiscard]] bool has_mail() const noexcept;
   void wait(Instant wanted);
   [[nodiscard]] bool announce_sleep(Duration timeout) noexcept;
   [[nodiscard]] bool spin_for_work(Duration timeout, std::size_t& event_count);
   [[nodiscard]] std::size_t poll(Duration timeout);
-  void dispatch(const sys::PollEvent& event);
+  void dispatch(const sys::PollEvent& event) noexcept;
   [[nodiscard]] bool add_slot() noexcept;
   [[nodiscard]] Slot* find(WatchId id) noexcept;
 
@@ -138,20 +164,19 @@ class Loop {
   TimerWheel timers_;
   Instant now_;
   TaskRunner tasks_{timers_, now_, this};
-  bool ending_ = false;  // the loop's thread has seen stopping_
+  bool orphan_ = false;    // destroyed in a call of its own
+  Loop* outer_ = nullptr;  // a job of that loop runs this one
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_slots_;
   std::array<sys::PollEvent, 256> events_;
 
-  std::mutex mutex_;
-  bool closed_ = false;      // guarded by mutex_: the mailbox takes no more
-  std::vector<Job> mail_;    // guarded by mutex_
+  ExceptionHandler on_exception_;
+  sync::Counter threw_;
+  Mailbox<Job> mail_{*poller_};
   std::vector<Job> opened_;  // the jobs that run_jobs() runs; a member to keep its memory
-  std::atomic<bool> has_mail_{false};
-  std::atomic<bool> stopping_{false};
-  std::atomic<Sleep> sleep_{Sleep::awake};
   std::atomic<std::thread::id> thread_id_{};
-  std::atomic<bool> started_{false};
+  std::atomic<bool> begun_{false};  // start() or run() was called
+  std::atomic<Thread> runs_in_{Thread::none};
   sys::Birth birth_;               // of the process that has the thread
   std::atomic<bool> over_{false};  // the thread's last turn is over
   sync::Parker end_;               // woken then

@@ -27,7 +27,7 @@ TimerWheel::TimerWheel(Instant origin, Duration tick)
       timers_(kTimersMax) {}
 
 TimerId TimerWheel::schedule(Instant deadline, TimerCallback callback) {
-  Timers::Slot* timer = timers_.claim();
+  Timers::Slot* timer = callback.function == nullptr ? nullptr : timers_.claim();
   if (timer == nullptr) {
     return {};
   }
@@ -95,7 +95,7 @@ Instant TimerWheel::next_deadline() const {
 }
 
 std::size_t TimerWheel::advance(Instant now, std::size_t limit) {
-  if (advancing_) {
+  if (advance_ != nullptr || silent_) {
     return 0;
   }
   const std::uint64_t target = std::max(elapsed_, nanoseconds_between(origin_, now) >> tick_bits_);
@@ -104,19 +104,18 @@ std::size_t TimerWheel::advance(Instant now, std::size_t limit) {
     now_ = now;
     return 0;
   }
-  advancing_ = true;
-  next_.reset();
+  const Advance call(*this);
   constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
   std::size_t moves = limit > kMost / kMovesPerFire ? kMost : limit * kMovesPerFire;
   std::size_t fired = 0;
   if (has_overdue()) {
-    fired = fire_list(other_overdue(fresh_), limit);  // timers that an earlier call left
-    if (fired < limit) {
+    fired = fire_list(other_overdue(fresh_), limit, call.gone);  // timers that an earlier call left
+    if (!call.gone && fired < limit) {
       fresh_ = other_overdue(fresh_);
-      fired += fire_list(other_overdue(fresh_), limit - fired);
+      fired += fire_list(other_overdue(fresh_), limit - fired, call.gone);
     }
   }
-  while (fired < limit && (draining_ == kNone || drain(moves))) {
+  while (!call.gone && fired < limit && (draining_ == kNone || drain(moves))) {
     const Slot slot = words_ != 0 ? next_slot() : Slot{kNone, kEndOfTime};
     if (slot.list == kNone || slot.start > target) {
       elapsed_ = target;
@@ -129,10 +128,8 @@ std::size_t TimerWheel::advance(Instant now, std::size_t limit) {
       draining_ = slot.list;
       continue;
     }
-    fired += fire_list(slot.list, limit - fired);
+    fired += fire_list(slot.list, limit - fired, call.gone);
   }
-  next_.reset();  // a callback may have called next_deadline()
-  advancing_ = false;
   return fired;
 }
 
@@ -301,7 +298,7 @@ class TimerWheel::Block {
   const Cell* next_;  // where the next block begins; null: there is none
 };
 
-std::size_t TimerWheel::fire_list(unsigned list, std::size_t limit) {
+std::size_t TimerWheel::fire_list(unsigned list, std::size_t limit, const bool& gone) {
   const List& from = lists_[list];
   std::size_t fired = 0;
   while (fired < limit && from.front != nullptr) {
@@ -313,6 +310,9 @@ std::size_t TimerWheel::fire_list(unsigned list, std::size_t limit) {
       pop_front(list);
       timers_.release(timer);
       callback.function(callback.context);
+      if (gone) [[unlikely]] {
+        return fired + 1;
+      }
     } while (++fired < limit && from.front != nullptr && block.has(from.front));
   }
   return fired;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "weft/base/slot_pool.h"
 #include "weft/base/stable_array.h"
@@ -50,10 +51,13 @@ class TimerWheel {
 
   // The tick is rounded down to a power of two nanoseconds; at least 1 ns.
   explicit TimerWheel(Instant origin, Duration tick = kDefaultTick);
+  TimerWheel(const TimerWheel&) = delete;
+  TimerWheel& operator=(const TimerWheel&) = delete;
+  ~TimerWheel() { silence(); }
   [[nodiscard]] Duration tick() const noexcept { return Duration(Duration::rep{1} << tick_bits_); }
 
   // A timer whose deadline is not after the `now` of the last advance() fires in the next one, also when a callback
-  // schedules it. kNever is allowed. Returns no timer when there are kTimersMax, or memory ran out.
+  // schedules it. kNever is allowed. Returns no timer when there are kTimersMax, memory ran out, or there is no function.
   [[nodiscard]] TimerId schedule(Instant deadline, TimerCallback callback);
   bool cancel(TimerId id);  // false: the timer fired, was cancelled or never was
   // Gives the timer another deadline; it keeps its id. False, and nothing changes: as cancel(), or memory ran out.
@@ -66,10 +70,18 @@ class TimerWheel {
 
   // Fires the timers due at `now`, at most `limit`, and returns how many. Moves at most kMovesPerFire * limit timers
   // between levels. Timers beyond these bounds stay due, in their order, and next_deadline() is then not after `now`.
-  // Callbacks must not throw. They may schedule and cancel any timer; a timer that they schedule between the time being
-  // processed and `now` fires in this call. A `now` before an earlier one does not turn time back. A call from inside a
+  // An exception of a callback passes through: its timer has fired, and the next call fires the others. Callbacks may
+  // schedule and cancel any timer, and destroy the wheel: no other timer fires then. A timer that they schedule between
+  // the time being processed and `now` fires in this call. A `now` before an earlier one does not turn time back. A call from inside a
   // callback does nothing.
   std::size_t advance(Instant now, std::size_t limit);
+  // No timer fires any more, not even in an advance() that is under way.
+  void silence() noexcept {
+    silent_ = true;
+    if (Advance* const call = std::exchange(advance_, nullptr); call != nullptr) {
+      call->gone = true;
+    }
+  }
 
  private:
   static constexpr unsigned kGroupBits = 8;
@@ -111,6 +123,23 @@ class TimerWheel {
     unsigned list;
     std::uint64_t start;  // tick
   };
+  // Advance: a call of advance(), which a callback may leave by an exception, or without a wheel.
+  struct Advance {
+    explicit Advance(TimerWheel& of) noexcept : wheel(of) {
+      wheel.advance_ = this;
+      wheel.next_.reset();
+    }
+    Advance(const Advance&) = delete;
+    Advance& operator=(const Advance&) = delete;
+    ~Advance() {
+      if (!gone) {
+        wheel.next_.reset();  // a callback may have called next_deadline()
+        wheel.advance_ = nullptr;
+      }
+    }
+    TimerWheel& wheel;
+    bool gone = false;  // the wheel is silent, or gone
+  };
 
   static unsigned other_overdue(unsigned list) { return list ^ kOverdue ^ (kOverdue + 1); }
   static BlockHead& head_of(const Cell* cell);
@@ -129,15 +158,16 @@ class TimerWheel {
   void pop_back(unsigned list);
   void set_empty(unsigned list);
   void release_block(BlockHead& head);
-  std::size_t fire_list(unsigned list, std::size_t limit);  // how many
+  std::size_t fire_list(unsigned list, std::size_t limit, const bool& gone);  // how many
   bool drain(std::size_t& moves);  // requires draining_; false: not all, because of `moves` or memory
 
   Instant origin_;
   unsigned tick_bits_;
-  std::uint64_t elapsed_ = 0;  // ticks processed
-  unsigned draining_ = kNone;  // a slot above level 0 that starts at elapsed_ and is being emptied
-  unsigned fresh_ = kOverdue;  // the overdue list that takes timers scheduled for the past; advance() fires the other
-  bool advancing_ = false;
+  std::uint64_t elapsed_ = 0;   // ticks processed
+  unsigned draining_ = kNone;   // a slot above level 0 that starts at elapsed_ and is being emptied
+  unsigned fresh_ = kOverdue;   // the overdue list that takes timers scheduled for the past; advance() fires the other
+  Advance* advance_ = nullptr;  // the call that is under way
+  bool silent_ = false;
   Instant now_;                          // of the last advance() that left nothing due
   std::uint64_t quiet_until_ = 0;        // no timer is due before this tick; 0: not known
   mutable std::optional<Instant> next_;  // the result of next_deadline(), until a change

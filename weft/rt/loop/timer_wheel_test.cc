@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <stdexcept>
 
 #include "weft/base/random.h"
 #include <gtest/gtest.h>
@@ -443,6 +444,47 @@ TEST(TimerWheel, ATickOfNothingOrLessIsANanosecond) {
     (void)wheel.schedule(at(Duration(5)), counter.callback());
     EXPECT_EQ(wheel.advance(at(Duration(4)), kAll), 0u);
     EXPECT_EQ(wheel.advance(at(Duration(6)), kAll), 1u);
+  }
+}
+
+TEST(TimerWheel, ATimerWithoutAFunctionIsNone) {
+  TimerWheel wheel(at(Duration(0)));
+  EXPECT_FALSE(wheel.schedule(at(Duration(1)), {}));
+  EXPECT_EQ(wheel.size(), 0u);
+}
+
+// Wherever the timers lie: scheduled for the past, in one slot, and in several.
+TEST(TimerWheel, ATimerThatThrowsHasFiredAndTheNextAdvanceFiresTheOthers) {
+  for (const bool past : {true, false}) {
+    for (const Duration apart : {Duration(0), 10 * TimerWheel::kDefaultTick}) {
+      TimerWheel wheel(at(std::chrono::seconds(0)));
+      Counter counter;
+      const TimerCallback throws{[](void* /*context*/) { throw std::runtime_error("a timer"); }, nullptr};
+      const Instant first = past ? Instant::min() : at(std::chrono::seconds(1));
+      (void)wheel.schedule(first, counter.callback());
+      (void)wheel.schedule(first + apart, throws);
+      (void)wheel.schedule(first + apart + apart, counter.callback());
+      EXPECT_THROW(wheel.advance(at(std::chrono::seconds(2)), kAll), std::runtime_error);
+      EXPECT_EQ(wheel.size(), 1u + (counter.calls == 0 ? 1 : 0));
+      EXPECT_LE(wheel.next_deadline(), at(std::chrono::seconds(2)));
+      wheel.advance(at(std::chrono::seconds(2)), kAll);
+      EXPECT_EQ(counter.calls, 2);
+      EXPECT_EQ(wheel.size(), 0u);
+      (void)wheel.schedule(at(std::chrono::seconds(3)), counter.callback());
+      EXPECT_EQ(wheel.advance(at(std::chrono::seconds(4)), kAll), 1u);
+    }
+  }
+}
+
+TEST(TimerWheel, ACallbackMayDestroyTheWheelAndNoOtherTimerFires) {
+  for (const Instant deadline : {Instant::min(), at(std::chrono::seconds(1))}) {
+    auto wheel = std::make_unique<TimerWheel>(at(std::chrono::seconds(0)));
+    for (int i = 0; i < 3; ++i) {
+      (void)wheel->schedule(deadline,
+                            {[](void* owner) { static_cast<std::unique_ptr<TimerWheel>*>(owner)->reset(); }, &wheel});
+    }
+    EXPECT_EQ(wheel->advance(at(std::chrono::seconds(2)), kAll), 1u);
+    EXPECT_EQ(wheel, nullptr);
   }
 }
 

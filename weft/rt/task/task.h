@@ -105,6 +105,7 @@ class PromiseBase {
     scope_ = &scope;
     join_ = &join;
   }
+  [[nodiscard]] bool begun() const noexcept { return scope_ != nullptr; }
   [[nodiscard]] CancelScope& scope() const noexcept { return *scope_; }
   [[nodiscard]] const std::exception_ptr& exception() const noexcept { return exception_; }
   [[nodiscard]] std::coroutine_handle<> next() const noexcept {
@@ -211,7 +212,7 @@ class [[nodiscard]] Task {
   using promise_type = detail::Promise<T>;
   using Handle = std::coroutine_handle<promise_type>;
 
-  Task() noexcept = default;  // no coroutine: its co_await throws std::logic_error
+  Task() noexcept = default;  // no coroutine
   explicit Task(Handle coroutine) noexcept : coroutine_(coroutine) {}
   Task(Task&& other) noexcept : coroutine_(std::exchange(other.coroutine_, nullptr)) {}
   Task& operator=(Task&& other) noexcept {
@@ -225,7 +226,7 @@ class [[nodiscard]] Task {
 
   class Awaiter {
    public:
-    explicit Awaiter(Handle coroutine) noexcept : coroutine_(coroutine) {}
+    explicit Awaiter(Handle coroutine) noexcept : coroutine_(coroutine) {}  // null: await_resume() throws
     [[nodiscard]] bool await_ready() const noexcept { return !coroutine_; }
     template <detail::TaskPromise Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
@@ -234,7 +235,7 @@ class [[nodiscard]] Task {
     }
     T await_resume() {
       if (!coroutine_) [[unlikely]] {
-        throw std::logic_error("weft: co_await of a Task that was moved from");
+        throw std::logic_error("weft: co_await of a Task that was moved from, or awaited before");
       }
       return coroutine_.promise().take();
     }
@@ -242,8 +243,8 @@ class [[nodiscard]] Task {
    private:
     Handle coroutine_;
   };
-  // Only in another Task, and once.
-  Awaiter operator co_await() && noexcept { return Awaiter(coroutine_); }
+  // Only in another Task, and once: throws std::logic_error when the task was moved from or has begun.
+  Awaiter operator co_await() && noexcept { return Awaiter(may_begin() ? coroutine_ : Handle()); }
   template <bool kMoved = false>
   Awaiter operator co_await() & noexcept {
     static_assert(kMoved, "weft: a task is awaited once: co_await std::move(task)");
@@ -251,6 +252,7 @@ class [[nodiscard]] Task {
   }
 
   explicit operator bool() const noexcept { return static_cast<bool>(coroutine_); }
+  [[nodiscard]] bool may_begin() const noexcept { return coroutine_ && !coroutine_.promise().begun(); }
   // For code that starts tasks in other ways.
   [[nodiscard]] Handle handle() const noexcept { return coroutine_; }
   void reset() noexcept {
@@ -291,6 +293,8 @@ class [[nodiscard]] IsCancelled {
 inline IsCancelled is_cancelled() noexcept { return {}; }
 
 namespace detail {
+inline constexpr Error kNoTask(Errc::invalid_argument, "the task was moved from, or has begun");
+
 template <typename T>
 Task<T> Promise<T>::get_return_object() {
   const auto coroutine = std::coroutine_handle<Promise>::from_promise(*this);

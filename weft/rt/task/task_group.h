@@ -23,9 +23,6 @@ using Kept = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
 template <typename T>
 Kept<T> take_kept(Task<T>& task) {
-  if (!task) [[unlikely]] {
-    throw std::logic_error("weft: a Task that was moved from is in a group");
-  }
   if constexpr (std::is_void_v<T>) {
     task.handle().promise().take();
     return {};
@@ -73,7 +70,8 @@ class TaskGroup {
       --left_;  // the group is cancelled already: the task does not begin
       return;
     }
-    if (!task) [[unlikely]] {  // moved from: take_kept() throws
+    if (!task.may_begin()) [[unlikely]] {
+      refused_ = true;
       first_ = index;
       scope_.cancel();
       --left_;
@@ -93,7 +91,13 @@ class TaskGroup {
   }
   // After every start(). False: all have ended already.
   [[nodiscard]] bool wait() noexcept { return --left_ != 0; }
-  void close() noexcept { scope_.close(); }
+  // Throws std::logic_error when a task could not begin.
+  void close() {
+    scope_.close();
+    if (refused_) [[unlikely]] {
+      throw std::logic_error("weft: a Task that was moved from, or awaited before, is in a group");
+    }
+  }
   // The index of the task that ended first; with Until::all, of the one that threw first.
   [[nodiscard]] std::size_t first() const noexcept { return first_; }
 
@@ -118,6 +122,7 @@ class TaskGroup {
   std::coroutine_handle<> parent_;
   std::size_t left_ = 0;
   std::size_t first_ = kNone;
+  bool refused_ = false;
 };
 
 template <typename... Ts>

@@ -86,8 +86,8 @@ TaskScope::~TaskScope() {
 }
 
 Result<void> TaskScope::spawn(Task<void> task) {
-  if (!task) {
-    return Error(Errc::invalid_argument, "the task was moved from");
+  if (!task.may_begin()) {
+    return detail::kNoTask;
   }
   if (state_ == nullptr || state_->scope.cancelled()) {
     return kCancelled;

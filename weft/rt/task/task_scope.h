@@ -167,14 +167,14 @@ class SpawnedStart {
 // Cost: one pooled block besides the frame; from another thread Loop::post().
 // Errors, of the Future: the error of the Result of a Task<Result<X>>, which has a Future<X>; job_threw: the task
 // threw, see exception(); terminated: the loop ended before the task began; resource_exhausted; invalid_argument: the
-// task was moved from.
+// task was moved from, or has begun.
 template <typename T>
 Future<detail::Unwrapped<T>> spawn(Loop& loop, Task<T> task, std::stop_token token = {}) {
   using Spawned = detail::SpawnedTask<T>;
   using SpawnedFuture = Future<detail::Unwrapped<T>>;
   static_assert(alignof(Spawned) <= alignof(std::max_align_t), "weft: return a pointer to what is aligned further");
-  if (!task) {
-    return SpawnedFuture(Error(Errc::invalid_argument, "the task was moved from"));
+  if (!task.may_begin()) {
+    return SpawnedFuture(detail::kNoTask);
   }
   void* const block = mem::pool_allocate(sizeof(Spawned));
   if (block == nullptr) [[unlikely]] {
@@ -185,8 +185,11 @@ Future<detail::Unwrapped<T>> spawn(Loop& loop, Task<T> task, std::stop_token tok
   detail::SpawnedStart<T> start(spawned);
   if (Loop::current() == &loop && !detail::nested_too_deep()) {
     start();
-  } else {
-    loop.post(std::move(start));
+    return future;
+  }
+  Job job(std::move(start));
+  if (const auto posted = loop.try_post(job); !posted && posted.error() == Errc::resource_exhausted) [[unlikely]] {
+    return SpawnedFuture(posted.error());
   }
   return future;
 }
@@ -213,7 +216,7 @@ class TaskScope {
 
   // The task runs until it first waits; inside many tasks that start each other it begins in the next turn.
   // resource_exhausted: there are `tasks_max`, or no memory; kCancelled: cancel()
-  // was called; invalid_argument: the task was moved from. A refused task does not run.
+  // was called; invalid_argument: the task was moved from, or has begun. A refused task does not run.
   Result<void> spawn(Task<void> task);
   void cancel() noexcept;
   [[nodiscard]] bool cancelled() const noexcept;

@@ -304,6 +304,19 @@ TEST_F(SpawnTest, TheExceptionOfTheTaskIsInTheFuture) {
   EXPECT_TRUE(future.exception());
 }
 
+TEST_F(SpawnTest, ATaskThatHasBegunIsRefused) {
+  struct Twice {
+    static Task<int> one() { co_return 1; }
+    static Task<bool> go(Loop* loop) {
+      Task<int> task = one();
+      (void)co_await std::move(task);
+      auto again = spawn(*loop, std::move(task));
+      co_return again.get().error() == Errc::invalid_argument;
+    }
+  };
+  EXPECT_TRUE(spawn(*loop_, Twice::go(loop_.get())).get().value());
+}
+
 TEST_F(SpawnTest, DroppingTheFutureDoesNotAffectTheTask) {
   Signal done;
   auto tell = [](Signal* signal) -> Task<void> {

@@ -10,6 +10,7 @@
 #include "weft/rt/task/async_event.h"
 #include "weft/rt/task/async_queue.h"
 #include "weft/rt/task/task_group.h"
+#include "weft/rt/task/task_time.h"
 #include "weft/rt/task/test_tasks.h"
 #include <gtest/gtest.h>
 
@@ -183,6 +184,55 @@ TEST(Task, AMovedFromTaskThrowsWhenItIsAwaited) {
     co_return threw;
   }());
   EXPECT_EQ(caught, true);
+}
+
+template <typename Await>
+Task<std::string> thrown_by(Await await) {
+  try {
+    co_await await();
+  } catch (const std::logic_error& error) {
+    co_return error.what();
+  }
+  co_return "";
+}
+
+// A task that has begun is begun by nobody else, whatever awaits or starts it.
+TEST(Task, ThatHasBegunIsRefusedByEachThatWouldBeginIt) {
+  HandTurned here;
+  const auto texts = here.run([](TaskScope* scope) -> Task<std::vector<std::string>> {
+    Task<int> task = give(1);
+    const int one = co_await std::move(task);
+    EXPECT_EQ(one, 1);
+    std::vector<std::string> texts;
+    texts.push_back(co_await thrown_by([&]() -> Task<> { (void)co_await std::move(task); }));
+    texts.push_back(co_await thrown_by([&]() -> Task<> { (void)co_await when_all(std::move(task), give(2)); }));
+    texts.push_back(co_await thrown_by([&]() -> Task<> { (void)co_await when_any(std::move(task), give(2)); }));
+    auto both = when_all(give(3), give(4));
+    const auto values = co_await both;
+    EXPECT_EQ(std::get<1>(values), 4);
+    try {
+      (void)co_await both;
+    } catch (const std::logic_error& error) {
+      texts.emplace_back(error.what());
+    }
+    const Result<int> timed = co_await with_timeout(give(5), std::chrono::hours(1));
+    EXPECT_EQ(timed.value_or(0), 5);
+    Task<> nothing = []() -> Task<> { co_return; }();
+    co_await std::move(nothing);
+    const Result<void> late = co_await with_timeout(std::move(nothing), std::chrono::hours(1));
+    EXPECT_EQ(late.error(), Errc::invalid_argument);
+    Task<> again = []() -> Task<> { co_return; }();
+    co_await std::move(again);
+    EXPECT_EQ(scope->spawn(std::move(again)).error(), Errc::invalid_argument);
+    co_return texts;
+  }(&here.scope()));
+  ASSERT_TRUE(texts);
+  const std::string alone = "weft: co_await of a Task that was moved from, or awaited before";
+  const std::string group = "weft: a Task that was moved from, or awaited before, is in a group";
+  EXPECT_EQ(texts->at(0), alone);
+  EXPECT_EQ(texts->at(1), group);
+  EXPECT_EQ(texts->at(2), group);
+  EXPECT_EQ(texts->at(3), group);
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -75,7 +75,10 @@ class [[nodiscard]] Timed {
   Timed& operator=(Timed&&) = delete;
   ~Timed() = default;
 
-  [[nodiscard]] bool await_ready() const noexcept { return !task_; }
+  [[nodiscard]] bool await_ready() noexcept {
+    refused_ = !task_.may_begin();
+    return refused_;
+  }
   template <detail::TaskPromise Promise>
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) {
     CancelScope& outer = parent.promise().scope();
@@ -90,8 +93,8 @@ class [[nodiscard]] Timed {
     return detail::transfer(task_.handle());
   }
   detail::AsResult<T> await_resume() {
-    if (!task_) [[unlikely]] {
-      return Error(Errc::invalid_argument, "the task was moved from");
+    if (refused_) [[unlikely]] {
+      return detail::kNoTask;
     }
     if (no_timer_) [[unlikely]] {
       return detail::kNoTimer;
@@ -130,6 +133,7 @@ class [[nodiscard]] Timed {
   TimerId timer_;
   bool timed_out_ = false;
   bool no_timer_ = false;
+  bool refused_ = false;
 };
 
 // `co_await with_timeout(f(), 1s)`: the result of f(), as a Result. A task that takes longer is cancelled; the await

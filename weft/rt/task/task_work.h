@@ -41,6 +41,10 @@ class [[nodiscard]] RunOn {
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <detail::TaskPromise Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) {
+    if (std::exchange(awaited_, true)) [[unlikely]] {
+      again_ = true;
+      return false;
+    }
     if (!wait_.begin(coroutine.promise().scope(), coroutine)) {
       error_ = kCancelled;
       return wait_.deferred();
@@ -52,6 +56,9 @@ class [[nodiscard]] RunOn {
     return true;
   }
   Result<T> await_resume() {
+    if (again_) [[unlikely]] {
+      return Error(Errc::invalid_state, "the work is awaited once");
+    }
     if (exception_) {
       std::rethrow_exception(exception_);
     }
@@ -136,6 +143,8 @@ class [[nodiscard]] RunOn {
   [[no_unique_address]] std::conditional_t<kTakesToken, std::stop_source, std::monostate> stop_;
   std::atomic<bool> cancelled_{false};
   State state_ = State::waiting;
+  bool awaited_ = false;
+  bool again_ = false;
   Error error_ = Error(Errc::terminated, "the job was dropped before it ran");
   std::exception_ptr exception_;
   union {

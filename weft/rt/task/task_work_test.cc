@@ -84,6 +84,20 @@ TEST_F(TaskWorkTest, TheAwaitRethrowsTheExceptionOfTheWork) {
   EXPECT_EQ(spawn(*loop_, Top::go(pool_.get())).get().value(), "in the pool");
 }
 
+TEST_F(TaskWorkTest, WorkIsDoneOnce) {
+  struct Top {
+    static Task<bool> go(Executor* pool) {
+      int calls = 0;
+      auto work = run_on(*pool, [&calls] { ++calls; });
+      (void)co_await work;
+      const Result<void> again = co_await work;
+      EXPECT_EQ(calls, 1);
+      co_return again.error() == Errc::invalid_state;
+    }
+  };
+  EXPECT_TRUE(spawn(*loop_, Top::go(pool_.get())).get().value());
+}
+
 TEST_F(TaskWorkTest, AnExecutorThatRefusesSaysWhyAndAnInlineOneIsFine) {
   struct Top {
     static Task<Result<int>> refused(Executor* pool) {

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "weft/sync/atomic.h"
+#include "weft/sys/fence.h"
+#include "weft/sys/poller.h"
+
+namespace weft::rt {
+
+// The operations of a mailbox: the system's here, the model checker's in the model test.
+struct SystemMail {
+  using Mutex = std::mutex;
+  using Sleep = sys::Poller;  // wake() ends the present sleep, or else the next one
+  static void full_fence() noexcept { sys::full_fence(); }
+};
+
+// Mailbox: what other threads bring to a loop, and how they end its sleep and its life.
+// Owner: the loop.
+// Affinity: post(), stop(), wake_sleeper() and nudge() any thread; the rest the loop's thread.
+// Cost: post() locks a mutex, a fence, and a system call if the loop sleeps.
+// Use by the loop: open(), work; without work announce(), and if has_work() says no, sleep; end_sleep(). When see_stop()
+// says so: open() once more, later close().
+// Invariants:
+//   1. An item that post() took comes out of open() or close() once. After close() post() takes none.
+//   2. A post(), a stop(), or what came before a wake_sleeper(), is seen by the check after announce(), or ends the
+//      sleep.
+//   3. What was posted before stop() comes out of the first open() after see_stop().
+template <typename T, typename System>
+class BasicMailbox {
+ public:
+  enum class Post : std::uint8_t { done, closed, no_memory };
+
+  explicit BasicMailbox(typename System::Sleep& sleep) noexcept : poller_(sleep) {}
+  BasicMailbox(const BasicMailbox&) = delete;
+  BasicMailbox& operator=(const BasicMailbox&) = delete;
+
+  // --- any thread ---
+
+  // The item is moved from only when it is done.
+  [[nodiscard]] Post post(T& item) noexcept {
+    {
+      const std::lock_guard lock(mutex_);
+      if (closed_) [[unlikely]] {
+        return Post::closed;
+      }
+      try {
+        items_.push_back(std::move(item));
+      } catch (const std::bad_alloc&) {
+        return Post::no_memory;
+      }
+      has_items_.store(true, std::memory_order_relaxed);  // ordered by the mutex for the reader that takes it
+    }
+    wake_sleeper();
+    return Post::done;
+  }
+  void stop() noexcept {
+    stopping_.store(true, std::memory_order_release);  // pairs with the acquire in see_stop()
+    poller_.wake();
+  }
+  void wake_sleeper() noexcept {
+    System::full_fence();  // pairs with the fence in announce(): the caller sees the sleep, or the loop sees the work
+    if (sleep_.load(std::memory_order_relaxed) != Sleep::awake) {
+      poller_.wake();
+    }
+  }
+  // Ends a deep sleep only.
+  void nudge() noexcept {
+    System::full_fence();  // pairs with the fence in announce()
+    Sleep expected = Sleep::deep;
+    // Relaxed: the exchange only elects one nudger for the wake. The poller orders the writes before it.
+    if (sleep_.load(std::memory_order_relaxed) == Sleep::deep &&
+        sleep_.compare_exchange_strong(expected, Sleep::awake, std::memory_order_relaxed, std::memory_order_relaxed)) {
+      poller_.wake();
+    }
+  }
+
+  // --- the loop's thread ---
+
+  // Swaps the items with `into`, which is empty. False: there are none.
+  bool open(std::vector<T>& into) noexcept {
+    if (!has_items_.load(std::memory_order_relaxed)) {
+      return false;
+    }
+    const std::lock_guard lock(mutex_);
+    into.swap(items_);
+    has_items_.store(false, std::memory_order_relaxed);
+    return true;
+  }
+  // The same, for the last time.
+  void close(std::vector<T>& into) noexcept {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    into.swap(items_);
+    has_items_.store(false, std::memory_order_relaxed);
+  }
+  // Shows the sleep to the other threads. The loop checks for work once more before it sleeps.
+  void announce(bool nap) noexcept {
+    sleep_.store(nap ? Sleep::nap : Sleep::deep, std::memory_order_relaxed);
+    System::full_fence();  // pairs with the fences in wake_sleeper() and nudge()
+  }
+  void end_sleep() noexcept { sleep_.store(Sleep::awake, std::memory_order_relaxed); }
+  [[nodiscard]] bool has_work() const noexcept {
+    return has_items_.load(std::memory_order_relaxed) || (stopping_.load(std::memory_order_relaxed) && !saw_stop_);
+  }
+  // Whether stop() was called.
+  [[nodiscard]] bool see_stop() noexcept {
+    // Acquire pairs with the release in stop(): what was posted before is in the mailbox.
+    saw_stop_ = saw_stop_ || stopping_.load(std::memory_order_acquire);
+    return saw_stop_;
+  }
+  [[nodiscard]] bool saw_stop() const noexcept { return saw_stop_; }
+
+ private:
+  enum class Sleep : std::uint32_t { awake, nap, deep };
+
+  typename System::Sleep& poller_;
+  typename System::Mutex mutex_;
+  bool closed_ = false;   // guarded by mutex_
+  std::vector<T> items_;  // guarded by mutex_
+  bool saw_stop_ = false;
+  sync::Atomic<bool> has_items_{false};
+  sync::Atomic<bool> stopping_{false};
+  sync::Atomic<Sleep> sleep_{Sleep::awake};
+};
+
+template <typename T>
+using Mailbox = BasicMailbox<T, SystemMail>;
+
+}  // namespace weft::rt
