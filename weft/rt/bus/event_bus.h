@@ -90,8 +90,8 @@ class [[nodiscard]] Subscription {
 
 template <typename Event>
 struct SubscribeOptions {
-  int priority = 0;                          // higher is called earlier; equals in the order of subscribing
-  std::function<bool(const Event&)> filter;  // false: this event is not for the handler. No filter: every event is
+  int priority = 0;                            // higher is called earlier; equals in the order of subscribing
+  std::function<bool(const Event&)> filter{};  // false: this event is not for the handler. No filter: every event is
 };
 
 // clang-format off

@@ -41,9 +41,9 @@ struct RuntimeOptions {
   unsigned foreign_lanes = 8;        // of each core, for threads that are no cores; more threads than this share them
   sync::WaitMode wait_mode = sync::WaitMode::adaptive;  // acts as eco when there are more cores than physical ones
   sys::PollerKind poller = sys::PollerKind::automatic;
-  sys::ThreadOptions thread;         // its set of CPUs, if any, bounds the cores' processors
+  sys::ThreadOptions thread{};       // its set of CPUs, if any, bounds the cores' processors
   const char* thread_name = "core";  // of the cores' threads: "core-0"; static storage
-  ExceptionHandler on_exception;     // runs in the core's thread
+  ExceptionHandler on_exception{};   // runs in the core's thread
 };
 
 // Runtime: threads that share nothing, one per core, and the messages between them. A message is a closure.

@@ -14,9 +14,9 @@ namespace weft::rt {
 struct PoolOptions {
   std::size_t queue_capacity = 4096;               // jobs that wait; rounded up, at most kQueueMax
   Duration idle_limit = std::chrono::seconds(10);  // how long a worker above the minimum sleeps before it ends
-  ExceptionHandler on_exception;                   // none: the pool only counts exceptions
+  ExceptionHandler on_exception{};                 // none: the pool only counts exceptions
   const char* name = "weft-worker";                // of its threads; static storage
-  sys::ThreadOptions threads;
+  sys::ThreadOptions threads{};
 };
 
 // ThreadPool: an Executor with threads of its own: a fixed number, one, or a number that follows the work within

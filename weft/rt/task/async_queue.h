@@ -27,7 +27,7 @@ class AsyncQueue {
   static_assert(std::is_nothrow_move_constructible_v<T>);
 
  public:
-  explicit AsyncQueue(std::size_t capacity) noexcept : capacity_(capacity == 0 ? 1 : capacity) {}
+  explicit AsyncQueue(std::size_t capacity) : capacity_(capacity == 0 ? 1 : capacity) {}  // throws std::bad_alloc
 
   [[nodiscard]] std::size_t size() const noexcept { return values_.size(); }
   [[nodiscard]] bool closed() const noexcept { return closed_; }
