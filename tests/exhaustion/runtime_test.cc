@@ -35,7 +35,7 @@ using test::walk;
 
 rt::Task<int> one() { co_return 1; }
 
-// What a coroutine function does without memory for its frame.
+// A coroutine function throws without memory for its frame.
 template <typename Make>
 std::optional<std::invoke_result_t<Make>> or_none(Make make) {
   try {

@@ -209,7 +209,7 @@ class EventCore {
         return;
       }
       try {
-        called += handler.call(handler, event) ? 1 : 0;
+        called += static_cast<std::size_t>(handler.call(handler, event));
       } catch (...) {
         ++called;
         handle_exception();

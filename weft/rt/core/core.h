@@ -47,7 +47,8 @@ class CallState;
   ROW(executed, counter, "messages_executed_total", "", "", "messages",                                         \
       "Messages that ran on the core, also those that threw.", "rt/core/core.cc")                               \
   ROW(threw, counter, "messages_threw_total", "", "", "messages",                                               \
-      "Messages that ended in an exception, and jobs, watchers and timers of the core's loop.", "rt/core/core.cc")                                                \
+      "Messages that ended in an exception, and jobs, watchers and timers of the core's loop.",                 \
+      "rt/core/core.cc")                                                                                        \
   ROW(wakes, counter, "wakes_total", "", "", "wake-ups",                                                        \
       "How often the core had to wake another one.", "rt/core/core.cc")                                         \
   ROW(residents_missed, counter, "residents_missed_total", "", "", "messages",                                  \

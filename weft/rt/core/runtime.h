@@ -49,8 +49,8 @@ struct RuntimeOptions {
 // Runtime: threads that share nothing, one per core, and the messages between them. A message is a closure.
 // Owner: the caller of start(). Destruction ends the threads as stop() with a deadline in the past does, but waits for
 // jobs and tasks that run; then it destroys the messages that are left. On one of the runtime's own cores destruction
-// does not wait: another thread, which the process does not wait for, does all that. Where there is no other thread to be
-// had, the runtime stays.
+// does not wait: another thread, which the process does not wait for, does all that. If the system refuses that thread,
+// the runtime stays.
 // Affinity: start() and destruction one foreign thread; post(), broadcast(), core(i).counts() any thread.
 // Cost: a post from a core makes the message in a ring's cell, with a load. A store shows the first message that a job
 // posts to a core, and every 32nd, and one store follows when that job ends. A read-modify-write rings for the first

@@ -130,7 +130,7 @@ class JobQueue {
   [[nodiscard]] std::size_t size() const noexcept {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);
     const std::uint64_t tail = tail_.load(std::memory_order_relaxed) / kStep;
-    return tail > head ? static_cast<std::size_t>(tail - head) : 0;
+    return tail > head ? tail - head : 0;
   }
 
  private:

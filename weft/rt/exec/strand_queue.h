@@ -17,7 +17,7 @@ namespace weft::rt {
 
 // StrandQueue: the jobs of a strand, and its grants: jobs of the underlying executor that let the strand run some of its
 // own.
-// Owner: shared by the strand and its grants. `System` has a strand's operations: strand.cc, or the model test.
+// Owner: shared by the strand and its grants. `System` has the operations: strand.cc's, or the model test's.
 // Affinity: any thread.
 // Cost: a lock for each step, and one job of the underlying executor for up to kGrantMax jobs.
 // Invariants:
@@ -29,7 +29,7 @@ class BasicStrandQueue : public std::enable_shared_from_this<BasicStrandQueue<Sy
  public:
   using Job = typename System::Job;
   using Lock = std::unique_lock<typename System::Mutex>;
-  static constexpr std::size_t kGrantMax = System::kGrantMax;  // then others of the underlying executor have their turn
+  static constexpr std::size_t kGrantMax = System::kGrantMax;  // then others of the executor have their turn
 
   BasicStrandQueue(typename System::Underlying& executor, std::size_t most, ExceptionHandler handler)
       : underlying(executor), capacity_(most), on_exception_(std::move(handler)) {}

@@ -25,7 +25,7 @@ struct ModelWait {
   static void futex_wake(sync::Atomic<std::uint32_t>& word) { word.wake_all(); }
 };
 
-// What became of the jobs.
+// Ledger: the ends of the jobs.
 struct Ledger {
   static constexpr int kJobs = 3;
   sync::Plain<int> runs_now = 0;  // only one job writes it at a time

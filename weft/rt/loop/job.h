@@ -163,8 +163,8 @@ class Job {
 };
 static_assert(sizeof(Job) == 56);
 
-// ExceptionHandler: gets what a job throws, in the thread that ran the job. That of an executor or a runtime must be safe
-// to call from several threads. An exception of the handler itself is dropped.
+// ExceptionHandler: gets what a job throws, in the thread that ran the job. That of an executor or a runtime must be
+// safe to call from several threads. An exception of the handler itself is dropped.
 using ExceptionHandler = std::function<void(std::exception_ptr)>;
 
 namespace detail {

@@ -57,6 +57,7 @@ void Loop::operator delete(Loop* loop, std::destroying_delete_t /*tag*/) noexcep
   if (loop->runs_around_this_call()) {
     loop->hook_ = nullptr;
     loop->orphan_ = true;
+    loop->release_descriptors();
     loop->timers_.silence();
     loop->mail_.stop();
     return;
@@ -261,7 +262,7 @@ bool Loop::guard(Call call) noexcept {
 }
 
 void Loop::dispatch(const sys::PollEvent& event) noexcept {
-  if (Slot* slot = find(event.tag); slot != nullptr && !orphan_) {
+  if (Slot* slot = find(event.tag); slot != nullptr) {
     guard([&] { slot->watcher->handle_event(event); });
   }
 }
@@ -413,8 +414,8 @@ void Loop::close_mail() noexcept {
 
 // A watcher may close its descriptor on another thread when this one has ended. So the poller drops all of them here.
 void Loop::release_descriptors() {
-  for (const Slot& slot : slots_) {
-    if (slot.watcher != nullptr) {
+  for (Slot& slot : slots_) {
+    if (std::exchange(slot.watcher, nullptr) != nullptr) {
       (void)poller_->remove(slot.fd);
     }
   }

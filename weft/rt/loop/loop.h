@@ -52,18 +52,18 @@ class TurnHook {
 
 // Loop: one thread with a poller, timers and a mailbox.
 // Owner: the caller of make(). Destruction stops the thread, waits for it, and drops the jobs in the mailbox. Inside a
-// job, watcher, timer or hook of the loop destruction only begins the stop: from then on the loop calls no watcher, timer
-// or hook. It waits for its coroutines and destroys itself.
-// Affinity: post(), try_post(), nudge(), wake(), wake_sleeper(), stop(), on_loop_thread(), threw() any thread; the rest the
-// loop's thread, or the maker's until the loop runs.
+// job, watcher, timer or hook of the loop destruction only begins the stop: from then on the loop calls no watcher,
+// timer or hook. The loop waits for its coroutines and destroys itself.
+// Affinity: post(), try_post(), nudge(), wake(), wake_sleeper(), stop(), on_loop_thread(), threw() any thread; the rest
+// the loop's thread, or the maker's until the loop runs.
 // Cost: an idle loop makes no wake-ups. post() locks a mutex; it is not for messages.
 // Invariants:
 //   1. A job posted before stop() runs. Jobs run in the order of posting. A job posted later runs or is dropped: after
 //      the loop's end no job waits in the mailbox.
 //   2. After unwatch() returns, the loop does not call the Watcher, not even for events already fetched.
 //   3. stop() cancels the loop's coroutines (task.h), and the loop turns until they have ended.
-//   4. An exception of a job, watcher, timer or hook ends neither the thread nor the program: the loop's handler gets it,
-//      and the loop continues as if the call had returned. A hook that threw gets its next turn within kNapMax.
+//   4. An exception of a job, watcher, timer or hook ends neither the thread nor the program: the loop's handler gets
+//      it, and the loop continues as if the call had returned. A hook that threw gets its next turn within kNapMax.
 class Loop {
  public:
   static Result<std::unique_ptr<Loop>> make(const char* thread_name, const sys::ThreadOptions& thread_options = {},
@@ -78,8 +78,8 @@ class Loop {
 
   // Before start() or run(); called in the loop's thread. Without a handler the loop only counts exceptions.
   void set_exception_handler(ExceptionHandler handler) noexcept { on_exception_ = std::move(handler); }
-  // The hook outlives the loop's thread. resource_exhausted: the system refuses another thread; invalid_state: start()
-  // or run() was called before.
+  // The hook outlives the loop's thread. resource_exhausted: the system refuses another thread; invalid_state:
+  // start() or run() was called before.
   [[nodiscard]] Result<void> start(TurnHook* hook) noexcept;
   // Instead of start(): runs in the calling thread until stop(). Before a sleep the loop spins for as long as `mode`
   // permits. While the loop has work, it polls the descriptors once every kPollEvery, not in every turn.
@@ -88,7 +88,8 @@ class Loop {
   // Any number of threads; idempotent. Waits until the thread that start() made ended, but not in a job of the loop.
   void stop();
   void post(Job job);  // throws std::bad_alloc. A loop that has ended destroys the job here, in the caller's thread
-  // closed: the loop has ended, or is a forked child's parent's; resource_exhausted. The job is moved from only when taken.
+  // closed: the loop has ended, or the process is a forked child; resource_exhausted. The job is moved from only when
+  // taken.
   [[nodiscard]] Result<void> try_post(Job& job) noexcept;
   // Makes the loop turn soon: at once if it sleeps long, else when its nap of at most kNapMax ends.
   void nudge() noexcept { mail_.nudge(); }

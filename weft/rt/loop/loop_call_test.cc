@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a call of a loop may do: throw, end the loop, run another one.
+// A call of a loop may throw, end the loop, and run another one.
 #include <atomic>
 #include <chrono>
 #include <exception>
@@ -60,7 +60,7 @@ class LoopThrow : public testing::Test {
     });
     ASSERT_TRUE(loop_->start(hook));
   }
-  // What the handler got, once it got `count`.
+  // The texts that the handler got, once there are `count`.
   std::vector<std::string> thrown(std::size_t count) {
     std::vector<std::string> result;
     Signal done;

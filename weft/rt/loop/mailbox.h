@@ -24,13 +24,13 @@ struct SystemMail {
 // Owner: the loop.
 // Affinity: post(), stop(), wake_sleeper() and nudge() any thread; the rest the loop's thread.
 // Cost: post() locks a mutex, a fence, and a system call if the loop sleeps.
-// Use by the loop: open(), work; without work announce(), and if has_work() says no, sleep; end_sleep(). When see_stop()
+// Use by the loop: open(), work; without work announce(), and if has_work() is false, sleep; end_sleep(). If see_stop()
 // says so: open() once more, later close().
 // Invariants:
 //   1. An item that post() took comes out of open() or close() once. After close() post() takes none.
 //   2. A post(), a stop(), or what came before a wake_sleeper(), is seen by the check after announce(), or ends the
 //      sleep.
-//   3. What was posted before stop() comes out of the first open() after see_stop().
+//   3. An item that was posted before stop() comes out of the first open() after see_stop().
 template <typename T, typename System>
 class BasicMailbox {
  public:

@@ -57,7 +57,8 @@ class TimerWheel {
   [[nodiscard]] Duration tick() const noexcept { return Duration(Duration::rep{1} << tick_bits_); }
 
   // A timer whose deadline is not after the `now` of the last advance() fires in the next one, also when a callback
-  // schedules it. kNever is allowed. Returns no timer when there are kTimersMax, memory ran out, or there is no function.
+  // schedules it. kNever is allowed. Returns no timer when there are kTimersMax, memory ran out, or there is
+  // no function.
   [[nodiscard]] TimerId schedule(Instant deadline, TimerCallback callback);
   bool cancel(TimerId id);  // false: the timer fired, was cancelled or never was
   // Gives the timer another deadline; it keeps its id. False, and nothing changes: as cancel(), or memory ran out.
@@ -72,8 +73,8 @@ class TimerWheel {
   // between levels. Timers beyond these bounds stay due, in their order, and next_deadline() is then not after `now`.
   // An exception of a callback passes through: its timer has fired, and the next call fires the others. Callbacks may
   // schedule and cancel any timer, and destroy the wheel: no other timer fires then. A timer that they schedule between
-  // the time being processed and `now` fires in this call. A `now` before an earlier one does not turn time back. A call from inside a
-  // callback does nothing.
+  // the time being processed and `now` fires in this call. A `now` before an earlier one does not turn time back. A
+  // call from inside a callback does nothing.
   std::size_t advance(Instant now, std::size_t limit);
   // No timer fires any more, not even in an advance() that is under way.
   void silence() noexcept {
