@@ -15,8 +15,8 @@
 
 namespace weft::rt {
 
-// StrandQueue: the jobs of a strand, and its grants: jobs of the underlying executor that let the strand run some of its
-// own.
+// StrandQueue: the jobs of a strand, and its grants: jobs of the underlying executor that let the strand run some of
+// its own.
 // Owner: shared by the strand and its grants. `System` has the operations: strand.cc's, or the model test's.
 // Affinity: any thread.
 // Cost: a lock for each step, and one job of the underlying executor for up to kGrantMax jobs.
