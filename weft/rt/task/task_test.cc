@@ -203,17 +203,17 @@ TEST(Task, ThatHasBegunIsRefusedByEachThatWouldBeginIt) {
     Task<int> task = give(1);
     const int one = co_await std::move(task);
     EXPECT_EQ(one, 1);
-    std::vector<std::string> texts;
-    texts.push_back(co_await thrown_by([&]() -> Task<> { (void)co_await std::move(task); }));
-    texts.push_back(co_await thrown_by([&]() -> Task<> { (void)co_await when_all(std::move(task), give(2)); }));
-    texts.push_back(co_await thrown_by([&]() -> Task<> { (void)co_await when_any(std::move(task), give(2)); }));
+    std::vector<std::string> said;
+    said.push_back(co_await thrown_by([&]() -> Task<> { (void)co_await std::move(task); }));
+    said.push_back(co_await thrown_by([&]() -> Task<> { (void)co_await when_all(std::move(task), give(2)); }));
+    said.push_back(co_await thrown_by([&]() -> Task<> { (void)co_await when_any(std::move(task), give(2)); }));
     auto both = when_all(give(3), give(4));
     const auto values = co_await both;
     EXPECT_EQ(std::get<1>(values), 4);
     try {
       (void)co_await both;
     } catch (const std::logic_error& error) {
-      texts.emplace_back(error.what());
+      said.emplace_back(error.what());
     }
     const Result<int> timed = co_await with_timeout(give(5), std::chrono::hours(1));
     EXPECT_EQ(timed.value_or(0), 5);
@@ -224,7 +224,7 @@ TEST(Task, ThatHasBegunIsRefusedByEachThatWouldBeginIt) {
     Task<> again = []() -> Task<> { co_return; }();
     co_await std::move(again);
     EXPECT_EQ(scope->spawn(std::move(again)).error(), Errc::invalid_argument);
-    co_return texts;
+    co_return said;
   }(&here.scope()));
   ASSERT_TRUE(texts);
   const std::string alone = "weft: co_await of a Task that was moved from, or awaited before";
