@@ -65,7 +65,7 @@ TEST(Exhaustion, AcceptingResumesAlsoWhenThereWasNoMemoryForItsPause) {
   }
   Deadline deadline(*loop);
   memory.emplace(0, FailingMemory::Length::all);
-  loop->run(&deadline, sync::WaitMode::eco);
+  (void)loop->run(&deadline, sync::WaitMode::eco);
   memory.reset();
   (void)sys::set_descriptor_limit(descriptors);
   EXPECT_EQ(paused, 3);

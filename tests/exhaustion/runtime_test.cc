@@ -155,15 +155,17 @@ rt::Task<> work(rt::AsyncQueue<int>* queue, int* done) {
 
 TEST(RuntimeExhaustion, TasksEndByAnExceptionAndTheirScopeIsAsBefore) {
   walk([](FailingMemory& memory) {
-    Turned here;
+    std::optional<Turned> turned;
     std::optional<rt::TaskScope> scope;
     std::optional<rt::AsyncQueue<int>> queue;
     try {
-      scope.emplace(here.runner);
+      turned.emplace();
+      scope.emplace(turned->runner);
       queue.emplace(2);
     } catch (const std::bad_alloc&) {
       return;
     }
+    Turned& here = *turned;
     int done = 0;
     int taken = 0;
     for (int i = 0; i < 3; ++i) {

@@ -92,7 +92,7 @@ struct Attacked {
   }
 };
 
-class Attack : public test::ServerTest {
+class QuietAttack : public test::ServerTest {
  protected:
   static constexpr int kRoundTrips = 200;
   static constexpr double kRateKept = 0.94;
@@ -239,7 +239,7 @@ class Attack : public test::ServerTest {
   std::unique_ptr<Admin> admin_;
 };
 
-TEST_F(Attack, OfAHandlerThatBlocksHoldsOneCoreAndIsNamed) {
+TEST_F(QuietAttack, OfAHandlerThatBlocksHoldsOneCoreAndIsNamed) {
   expect_rate_kept_beside(kBlock, &block);
   hold_core_0(kBlock);
   expect_core_0_held();
@@ -249,7 +249,7 @@ TEST_F(Attack, OfAHandlerThatBlocksHoldsOneCoreAndIsNamed) {
   expect_balance();
 }
 
-TEST_F(Attack, OfAHandlerThatSpinsHoldsOneCoreAndIsNamed) {
+TEST_F(QuietAttack, OfAHandlerThatSpinsHoldsOneCoreAndIsNamed) {
   expect_rate_kept_beside(kSpin, &spin);
   hold_core_0(kSpin);
   expect_core_0_held();
@@ -259,7 +259,7 @@ TEST_F(Attack, OfAHandlerThatSpinsHoldsOneCoreAndIsNamed) {
   expect_balance();
 }
 
-TEST_F(Attack, OfHandlersThatThrowEndsTheirSessions) {
+TEST_F(QuietAttack, OfHandlersThatThrowEndsTheirSessions) {
   const Duration before = best_rate();
   for (int i = 0; i < 50; ++i) {
     Client client(endpoint_);
@@ -273,7 +273,7 @@ TEST_F(Attack, OfHandlersThatThrowEndsTheirSessions) {
   expect_balance();
 }
 
-TEST_F(Attack, OfHandlersThatNeverAnswerEndsWithTheStop) {
+TEST_F(QuietAttack, OfHandlersThatNeverAnswerEndsWithTheStop) {
   const Duration before = best_rate();
   for (int i = 0; i < 50; ++i) {
     attacker().send(kNeverAnswer, "");
@@ -286,7 +286,7 @@ TEST_F(Attack, OfHandlersThatNeverAnswerEndsWithTheStop) {
   expect_balance();
 }
 
-TEST_F(Attack, OfHandlersThatForgetTheirCancellationLeavesTheCoreToOthers) {
+TEST_F(QuietAttack, OfHandlersThatForgetTheirCancellationLeavesTheCoreToOthers) {
   const Duration before = best_rate();
   for (int i = 0; i < 10; ++i) {
     Client& client = attacker();
@@ -301,7 +301,7 @@ TEST_F(Attack, OfHandlersThatForgetTheirCancellationLeavesTheCoreToOthers) {
   expect_balance();
 }
 
-TEST_F(Attack, OfPeersThatDribbleHalfCloseResetAndReconnectTakesNothingFromOthers) {
+TEST_F(QuietAttack, OfPeersThatDribbleHalfCloseResetAndReconnectTakesNothingFromOthers) {
   const Duration before = best_rate();
   const std::string whole = frame_of(kEcho, "whole");
   for (int i = 0; i < 300; ++i) {
@@ -331,7 +331,7 @@ TEST_F(Attack, OfPeersThatDribbleHalfCloseResetAndReconnectTakesNothingFromOther
   expect_balance();
 }
 
-TEST_F(Attack, OfPeersThatReadNothingEndsTheirSessionsAlone) {
+TEST_F(QuietAttack, OfPeersThatReadNothingEndsTheirSessionsAlone) {
   const Duration before = best_rate();
   std::string much;
   for (int i = 0; i < 16; ++i) {
@@ -350,7 +350,7 @@ TEST_F(Attack, OfPeersThatReadNothingEndsTheirSessionsAlone) {
 }
 
 // Its sessions end; the core, the other core and the port of the administrator go on.
-TEST_F(Attack, OfAHandlerThatDestroysTheServerEndsItsSessionsAlone) {
+TEST_F(QuietAttack, OfAHandlerThatDestroysTheServerEndsItsSessionsAlone) {
   admin_.reset();  // it may not outlive the server
   shared_.destroy = [this] { server_.reset(); };
   attackers_[0].send(kDestroy, "");
@@ -369,7 +369,7 @@ TEST_F(Attack, OfAHandlerThatDestroysTheServerEndsItsSessionsAlone) {
   EXPECT_EQ(next.receive(), "next");
 }
 
-TEST_F(Attack, OnTheDescriptorsOfTheProcessLeavesItsSessionsAndItsHealth) {
+TEST_F(QuietAttack, OnTheDescriptorsOfTheProcessLeavesItsSessionsAndItsHealth) {
   const Duration before = best_rate();
   std::deque<Client> waiting;
   for (int i = 0; i < 4; ++i) {

@@ -50,6 +50,12 @@ class Aftermath final : private detail::Ready {
       add_one(ended_);
     }
   }
+  // When the core ends: no message runs any more.
+  void end() noexcept {
+    if (std::exchange(open_, false)) {
+      add_one(ended_);
+    }
+  }
 
   // Partners of the stores in add_one(), and of Core::count(): a thread that sees a message's end sees the beginning of
   // the aftermath before it.

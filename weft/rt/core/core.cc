@@ -398,6 +398,10 @@ void Core::end() noexcept {
     call.handle_end();
   }
   ring_all();
+  aftermath_.end();
+  if (runtime_.draining()) {
+    runtime_.note_turn();
+  }
 }
 
 void Core::drop_messages() noexcept {

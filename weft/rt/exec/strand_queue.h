@@ -148,6 +148,10 @@ Result<void> BasicStrandQueue<System>::push(Job& job, bool taken_before) noexcep
     }
     job = std::move(jobs_.front());  // the caller's own: other pushers waited
     jobs_.pop_front();
+    if (closed) {
+      lock.unlock();
+      quiet.wake_with_fence();  // a stop(), which saw the job
+    }
     return granted;
   }
   return {};

@@ -31,7 +31,7 @@ Result<std::unique_ptr<Loop>> Loop::make(const char* thread_name, const sys::Thr
   return Error(Errc::resource_exhausted, "no memory for a loop");
 }
 
-Loop::Loop(sys::MadePoller poller, const char* thread_name, const sys::ThreadOptions& thread_options) noexcept
+Loop::Loop(sys::MadePoller poller, const char* thread_name, const sys::ThreadOptions& thread_options)
     : poller_(std::move(poller.poller)),
       poller_choice_(poller.choice),
       thread_name_(thread_name),
@@ -42,6 +42,11 @@ Loop::Loop(sys::MadePoller poller, const char* thread_name, const sys::ThreadOpt
 Loop::~Loop() {
   mail_.stop();
   wait_for_end();
+  if (runs_in_.load(std::memory_order_acquire) == Thread::callers && over_.load(std::memory_order_acquire)) {
+    while (!left_.load(std::memory_order_acquire)) {
+      sys::yield();  // until the thread of run() has done its last step with the loop, which is a wake-up
+    }
+  }
   thread_.join();
   if (!elsewhere()) {  // else the mailbox's lock may be held for ever
     close_mail();
@@ -52,12 +57,15 @@ Loop::~Loop() {
 [[gnu::noinline]] void* Loop::operator new(std::size_t size, const std::nothrow_t& tag) noexcept {
   return ::operator new(size, tag);
 }
+void Loop::operator delete(void* memory, const std::nothrow_t& tag) noexcept { ::operator delete(memory, tag); }
 // The thread that runs the loop destroys it, when the call that is under way has returned and the loop has ended.
 void Loop::operator delete(Loop* loop, std::destroying_delete_t /*tag*/) noexcept {
   if (loop->runs_around_this_call()) {
     loop->hook_ = nullptr;
     loop->orphan_ = true;
-    loop->release_descriptors();
+    if (!loop->elsewhere()) {  // else the parent's poller would lose them
+      loop->release_descriptors();
+    }
     loop->timers_.silence();
     loop->mail_.stop();
     return;
@@ -125,11 +133,13 @@ void Loop::end_thread() noexcept {
       sys::yield();  // start() has not returned in its thread
     }
     over_.store(true, std::memory_order_relaxed);
+    left_.store(true, std::memory_order_relaxed);
     delete this;
     return;
   }
   over_.store(true, std::memory_order_release);  // pairs with the acquire in wait_for_end()
   end_.wake_with_fence();
+  left_.store(true, std::memory_order_release);  // pairs with the acquire in ~Loop()
 }
 
 void Loop::stop() {

@@ -127,7 +127,8 @@ class Loop {
   enum class Thread : std::uint8_t { none, own, callers };
 
   static void* operator new(std::size_t size, const std::nothrow_t& tag) noexcept;
-  Loop(sys::MadePoller poller, const char* thread_name, const sys::ThreadOptions& thread_options) noexcept;
+  static void operator delete(void* memory, const std::nothrow_t& tag) noexcept;  // when the constructor throws
+  Loop(sys::MadePoller poller, const char* thread_name, const sys::ThreadOptions& thread_options);
   template <typename Call>
   bool guard(Call call) noexcept;
   [[nodiscard]] Result<void> claim(TurnHook* hook) noexcept;
@@ -180,6 +181,7 @@ class Loop {
   std::atomic<Thread> runs_in_{Thread::none};
   sys::Birth birth_;               // of the process that has the thread
   std::atomic<bool> over_{false};  // the thread's last turn is over
+  std::atomic<bool> left_{false};  // the thread of run() touches the loop no more
   sync::Parker end_;               // woken then
   sys::Thread thread_;
 };

@@ -99,7 +99,7 @@ void weft_sleeps_in_a_loop(benchmark::State& state) {
   const auto loop = std::move(weft::rt::Loop::make(nullptr)).value();
   weft::rt::TaskScope scope(loop->tasks());
   check(static_cast<bool>(scope.spawn(weft_sleeps(state, *loop))));
-  loop->run(nullptr, weft::sync::WaitMode::adaptive);
+  (void)loop->run(nullptr, weft::sync::WaitMode::adaptive);
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * kSleeps);
 }
 Task<void> weft_spawned(long& sum) {

@@ -177,9 +177,9 @@ TEST_F(SilenceTest, APeerThatIsNotReadCannotBeSilent) {
 }
 
 TEST_F(SilenceTest, APeerThatOnlyListensIsNotIdleWhileItsSystemAcknowledges) {
-  options_.limits.idle_timeout = milliseconds(100);
+  options_.limits.idle_timeout = milliseconds(400);
   Client client(listen(options_));
-  pass(milliseconds(250));
+  pass(milliseconds(900));
   EXPECT_EQ(server_->counters().closed_total(), 0u);
 }
 
@@ -187,6 +187,7 @@ TEST_F(SilenceTest, APeerThatOnlyListensIsNotIdleWhileItsSystemAcknowledges) {
 TEST_F(SilenceTest, APeerThatAcknowledgesNothingIsIdleWhateverIsWritten) {
   options_.limits.idle_timeout = milliseconds(50);
   options_.socket.send_buffer = 4 * 1024 * 1024;
+  options_.socket.user_timeout = 60'000;  // the system does not end it first
   sys::SocketOptions small;
   small.receive_buffer = 1;
   Client client(listen(options_), small);

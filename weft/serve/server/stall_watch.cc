@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/server/stall_watch.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -10,6 +11,10 @@
 #include "weft/sys/signals.h"
 
 namespace weft::serve {
+
+namespace {
+constexpr Duration kShortest = std::chrono::milliseconds(1);  // between two looks
+}
 
 Result<std::unique_ptr<StallWatch>> StallWatch::make(rt::Runtime& runtime, Duration after, LogSink log) {
   std::unique_ptr<StallWatch> watch(new StallWatch(after, std::move(log)));
@@ -34,7 +39,7 @@ void StallWatch::run() {
   sys::set_up_thread("stalls", {});
   std::unique_lock lock(mutex_);
   while (!ending_) {
-    const Instant next = deadline_after(sys::now(), after_ / 2);
+    const Instant next = deadline_after(sys::now(), std::max<Duration>(after_ / 2, kShortest));
     while (!ending_ && sync::sleep_until(changed_, lock, next)) {
     }
     lock.unlock();

@@ -26,22 +26,26 @@ class StallWatchTest : public ServerTest {
   void SetUp() override {
     start_runtime(1);
     ServerOptions options;
-    options.stall_after = milliseconds(5);
+    options.stall_after = milliseconds(200);  // a turn that another program holds up is told of first
     options.log = [this](const LogRecord& record) {
       if (record.event == LogEvent::core_stalled) {
         const std::lock_guard lock(mutex_);
-        session_ = record.session;
         std::string line;
         append_line(record, line);
         lines_ += line;
-        logged_.give();
+        if (record.session.value == blocked_.value) {
+          logged_.give();
+        }
       }
     };
     make_server(options);
   }
   // The function of the service that blocks.
   void block(HeaderSession& session) {
-    blocked_ = session.id();
+    {
+      const std::lock_guard lock(mutex_);
+      blocked_ = session.id();
+    }
     EXPECT_TRUE(leave_.take());
     (void)session.send({1, 0}, as_bytes("done"));
   }
@@ -49,8 +53,6 @@ class StallWatchTest : public ServerTest {
   void enter(Client& client, std::uint32_t id) {
     client.send(id, "");
     ASSERT_TRUE(logged_.take());
-    const std::lock_guard lock(mutex_);
-    EXPECT_EQ(session_.value, blocked_.value);
   }
   void leave(Client& client) {
     leave_.give();
@@ -78,9 +80,8 @@ class StallWatchTest : public ServerTest {
 
   Signal leave_;
   Signal logged_;
-  SessionId blocked_;
   std::mutex mutex_;
-  SessionId session_;  // guarded by mutex_, as is lines_
+  SessionId blocked_;  // guarded by mutex_, as is lines_
   std::string lines_;
 };
 
@@ -102,7 +103,7 @@ TEST_F(StallWatchTest, AHandlerThatDoesNotReturnIsNamedInTheLogTheMetricsAndTheH
   EXPECT_NE(health->complaints(sys::now()).find("serve::test::ScriptService on_frame has not returned for "),
             std::string::npos);
   leave(client);
-  EXPECT_EQ(runtime_->core(0).counts().stalls, 1u);
+  EXPECT_GE(runtime_->core(0).counts().stalls, 1u);
 }
 
 TEST_F(StallWatchTest, TheHandlerOfADispatcherIsNamedByItsFrame) {

@@ -145,7 +145,8 @@ bool Session::settle_open() noexcept {
     finish_writing();
   }
   const bool last = state_ != State::open || (reading_.peer_end == PeerEnd::handled && slot_.ops->ended == nullptr);
-  const bool unread = state_ != State::drained && ((pauses_ != 0 && !input_.empty()) || reading_.resume_due);
+  const bool unread =
+      state_ != State::drained && !reading_.left && ((pauses_ != 0 && !input_.empty()) || reading_.resume_due);
   if (!last || replies_ != 0 || unread) {
     return false;
   }
