@@ -208,7 +208,7 @@ TEST(LoopMisuse, AJobMayRunAnotherLoopAndTheOuterOneIsCurrentAgain) {
   EXPECT_TRUE(done.take());
 }
 
-// Destroys the loop inside one of its own calls, which uses the loop afterwards.
+// Destroys the loop inside one of its own calls, which uses the loop afterwards. No call of another thread is under way.
 class LoopDestroyed : public testing::Test {
  public:
   void destroy() {
@@ -234,8 +234,8 @@ class LoopDestroyed : public testing::Test {
 };
 
 TEST_F(LoopDestroyed, ByItsJob) {
-  ASSERT_TRUE(loop_->start(nullptr));
   loop_->post([this] { destroy(); });
+  ASSERT_TRUE(loop_->start(nullptr));
   expect_destroyed();
 }
 
@@ -284,10 +284,13 @@ TEST_F(LoopDestroyed, ByItsTaskAndTheOtherTasksEnd) {
     (void)co_await sleep(1h);
   }(&begun));
   ASSERT_TRUE(begun.take());
-  const Future<void> task = spawn(*loop_, [](LoopDestroyed* self) -> Task<> {
+  Signal spawned;
+  const Future<void> task = spawn(*loop_, [](LoopDestroyed* self, Signal* returned) -> Task<> {
+    EXPECT_TRUE(returned->take());
     self->destroy();
     (void)co_await sleep(1h);  // cancelled
-  }(this));
+  }(this, &spawned));
+  spawned.give();
   expect_destroyed();
   EXPECT_TRUE(task.wait_until(kNever));
   EXPECT_TRUE(other.wait_until(kNever));
@@ -305,7 +308,6 @@ TEST_F(LoopDestroyed, InTheThreadThatRunsIt) {
 }
 
 TEST_F(LoopDestroyed, ByAJobOfALoopInsideOfItsJob) {
-  ASSERT_TRUE(loop_->start(nullptr));
   const auto inner = std::move(Loop::make("loop-inner")).value();
   loop_->post([&] {
     inner->post([&] {
@@ -316,6 +318,7 @@ TEST_F(LoopDestroyed, ByAJobOfALoopInsideOfItsJob) {
     });
     EXPECT_TRUE(inner->run(nullptr, sync::WaitMode::eco));
   });
+  ASSERT_TRUE(loop_->start(nullptr));
   expect_destroyed();
 }
 
