@@ -53,7 +53,7 @@ class TurnHook {
 // Loop: one thread with a poller, timers and a mailbox.
 // Owner: the caller of make(). Destruction stops the thread, waits for it, and drops the jobs in the mailbox. Inside a
 // job, watcher, timer or hook of the loop destruction only begins the stop: from then on the loop calls no watcher,
-// timer or hook. The loop waits for its coroutines and destroys itself.
+// timer or hook. The loop waits for its coroutines and destroys itself. No call of another thread is under way then.
 // Affinity: post(), try_post(), nudge(), wake(), wake_sleeper(), stop(), on_loop_thread(), threw() any thread; the rest
 // the loop's thread, or the maker's until the loop runs.
 // Cost: an idle loop makes no wake-ups. post() locks a mutex; it is not for messages.
