@@ -369,34 +369,5 @@ TEST_F(QuietAttack, OfAHandlerThatDestroysTheServerEndsItsSessionsAlone) {
   EXPECT_EQ(next.receive(), "next");
 }
 
-// The check of types in UndefinedBehaviorSanitizer needs a pipe: without descriptors it takes every object for another.
-#ifndef __SANITIZE_ADDRESS__
-TEST_F(QuietAttack, OnTheDescriptorsOfTheProcessLeavesItsSessionsAndItsHealth) {
-  const Duration before = best_rate();
-  std::deque<Client> waiting;
-  for (int i = 0; i < 4; ++i) {
-    waiting.emplace_back(endpoint_);  // makes its descriptor before there is none
-  }
-  auto lowest = std::make_unique<sys::EventFd>(std::move(sys::EventFd::make()).value());
-  const std::size_t limit = *sys::set_descriptor_limit(static_cast<std::size_t>(lowest->fd()) + 1);
-  const bool none = !sys::EventFd::make();
-  lowest.reset();
-  Client taker(admin_ != nullptr ? admin_->endpoint() : endpoint_);  // takes the last one
-  if (admin_ != nullptr) {
-    taker.write("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-    EXPECT_TRUE(taker.read_to_end().ends_with("alive\n"));
-  }
-  expect_rate_kept(before);
-  (void)sys::set_descriptor_limit(limit);
-  EXPECT_TRUE(none);
-  for (Client& client : waiting) {
-    client.send(kEcho, "served");
-    EXPECT_EQ(client.receive(), "served");
-  }
-  EXPECT_TRUE(stop_by(std::chrono::seconds(3)));
-  expect_balance();
-}
-#endif
-
 }  // namespace
 }  // namespace weft::serve
