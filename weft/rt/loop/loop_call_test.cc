@@ -208,7 +208,7 @@ TEST(LoopMisuse, AJobMayRunAnotherLoopAndTheOuterOneIsCurrentAgain) {
   EXPECT_TRUE(done.take());
 }
 
-// Destroys the loop inside one of its own calls, which uses the loop afterwards. No call of another thread is under way.
+// Destroys the loop inside one of its own calls, which uses the loop afterwards. No other thread is inside a call then.
 class LoopDestroyed : public testing::Test {
  public:
   void destroy() {
