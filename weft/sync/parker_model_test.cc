@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "tests/support/model_sites.h"
+#include "tests/support/model_wait.h"
 #include "weft/sync/parker.h"
 #include <gtest/gtest.h>
 
@@ -13,18 +14,7 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 constexpr Duration kNoLimit = Duration(-1);
 
 // The machine's operations, in the model. A futex and a descriptor wake but order nothing.
-struct ModelWait {
-  using Where = model::Where;
-  using Event = BasicWakeList<model::Event, model::Mutex>;
-
-  static void light_fence(Where where = Where::current()) { model::light_fence(where); }
-  static void heavy_fence(Where where = Where::current()) { model::heavy_fence(where); }
-  static void full_fence(Where where = Where::current()) { model::fence(std::memory_order_seq_cst, where); }
-  static sys::FutexResult futex_wait(Atomic<std::uint32_t>& word, std::uint32_t expected, Duration /*timeout*/) {
-    return word.wait_while_equal(expected) ? sys::FutexResult::woken : sys::FutexResult::changed;
-  }
-  static void futex_wake(Atomic<std::uint32_t>& word) { word.wake_all(); }
-};
+using ModelWait = model::Wait;
 
 // Messages that sleepers wait for, in relaxed words on purpose: the parker alone must make them visible in time.
 struct Place {

@@ -4,25 +4,17 @@
 #include <cstddef>
 
 #include "tests/support/model_sites.h"
+#include "tests/support/model_wait.h"
 #include "weft/sync/wait_queue.h"
 #include <gtest/gtest.h>
 
 namespace weft::sync {
 namespace {
 
-// The machine's operations, in the model. A futex wakes but orders nothing.
-struct ModelWait {
-  using Where = model::Where;
+struct ModelWait : model::Wait {
   using Event = BasicAwaitList<model::Mutex>;
   struct Budget {};
 
-  static void light_fence(Where where = Where::current()) { model::light_fence(where); }
-  static void heavy_fence(Where where = Where::current()) { model::heavy_fence(where); }
-  static void full_fence(Where where = Where::current()) { model::fence(std::memory_order_seq_cst, where); }
-  static sys::FutexResult futex_wait(Atomic<std::uint32_t>& word, std::uint32_t expected, Duration /*timeout*/) {
-    return word.wait_while_equal(expected) ? sys::FutexResult::woken : sys::FutexResult::changed;
-  }
-  static void futex_wake(Atomic<std::uint32_t>& word) { word.wake_all(); }
   static Instant now() { return Instant(); }
   template <typename Look>
   static void spin(Budget& /*budget*/, Look /*look*/) {}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tests/support/model_sites.h"
+#include "tests/support/model_wait.h"
 #include "weft/rt/bus/reader_slot.h"
 #include "weft/sync/parker.h"
 #include <gtest/gtest.h>
@@ -7,13 +8,10 @@
 namespace weft::rt {
 namespace {
 
-struct ModelSlots {
-  using Where = model::Where;
+struct ModelWait : model::Wait {
   static constexpr std::size_t kLevels = 2;
-  static void light_fence(Where where = Where::current()) { model::light_fence(where); }
-  static void heavy_fence(Where where = Where::current()) { model::heavy_fence(where); }
 };
-using Slot = BasicReaderSlot<ModelSlots>;
+using Slot = BasicReaderSlot<ModelWait>;
 
 struct Thing {
   sync::Plain<int> value = 0;  // 1 while the thing lives, 0 before and after
@@ -92,14 +90,6 @@ void a_reader_and_the_end() {
 }
 
 // The fences and the futex of a parker, in the model.
-struct ModelWait : ModelSlots {
-  using Event = sync::BasicWakeList<model::Event, model::Mutex>;
-  static void full_fence(Where where = Where::current()) { model::fence(std::memory_order_seq_cst, where); }
-  static sys::FutexResult futex_wait(sync::Atomic<std::uint32_t>& word, std::uint32_t expected, Duration /*timeout*/) {
-    return word.wait_while_equal(expected) ? sys::FutexResult::woken : sys::FutexResult::changed;
-  }
-  static void futex_wake(sync::Atomic<std::uint32_t>& word) { word.wake_all(); }
-};
 
 // A remover that sleeps until no reader is left is woken, also by a reader that took its announcement back.
 void a_change_waits_for_a_reader() {

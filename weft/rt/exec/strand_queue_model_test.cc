@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tests/support/model_sites.h"
+#include "tests/support/model_wait.h"
 #include "weft/rt/exec/drop_count.h"
 #include "weft/rt/exec/strand_queue.h"
 #include <gtest/gtest.h>
@@ -11,19 +12,7 @@
 namespace weft::rt {
 namespace {
 
-// The machine's operations, in the model. A futex wakes but orders nothing.
-struct ModelWait {
-  using Where = model::Where;
-  using Event = sync::BasicWakeList<model::Event, model::Mutex>;
-
-  static void light_fence(Where where = Where::current()) { model::light_fence(where); }
-  static void heavy_fence(Where where = Where::current()) { model::heavy_fence(where); }
-  static void full_fence(Where where = Where::current()) { model::fence(std::memory_order_seq_cst, where); }
-  static sys::FutexResult futex_wait(sync::Atomic<std::uint32_t>& word, std::uint32_t expected, Duration /*timeout*/) {
-    return word.wait_while_equal(expected) ? sys::FutexResult::woken : sys::FutexResult::changed;
-  }
-  static void futex_wake(sync::Atomic<std::uint32_t>& word) { word.wake_all(); }
-};
+using ModelWait = model::Wait;
 
 // Ledger: the ends of the jobs.
 struct Ledger {
