@@ -21,8 +21,6 @@
 #include "weft/serve/server/server_run.h"
 #include "weft/serve/server/test_client.h"
 #include "weft/sys/clock.h"
-#include "weft/sys/event_fd.h"
-#include "weft/sys/limits.h"
 #include <gtest/gtest.h>
 
 namespace weft::serve {
