@@ -29,15 +29,6 @@ class LimitsTest : public test::ServerTest {
     watch_close();
     script_.on_frame = echo;
   }
-  // Polls until the server's counters fulfil the condition.
-  template <typename Condition>
-  void until(Condition condition) {
-    const Instant limit = sys::now() + kLong;
-    while (!condition(server_->counters()) && sys::now() < limit) {
-      std::this_thread::yield();
-    }
-    EXPECT_TRUE(condition(server_->counters()));
-  }
 };
 
 TEST_F(LimitsTest, AWrongVersionClosesThatPeerBehindItsAnswers) {

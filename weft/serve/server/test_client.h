@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "weft/base/random.h"
@@ -207,6 +208,15 @@ class ServerTest : public testing::Test {
   Result<void> stop_now() {
     server_->begin_stop(sys::now());
     return server_->stop(sys::now() + kLong);
+  }
+  // Waits until the server's counters fulfil the condition: a core counts after its peers saw what it did.
+  template <typename Condition>
+  void until(Condition condition) {
+    const Instant limit = sys::now() + kLong;
+    while (!condition(server_->counters()) && sys::now() < limit) {
+      std::this_thread::yield();
+    }
+    EXPECT_TRUE(condition(server_->counters()));
   }
   // Lets on_close() give a signal and keep the reason.
   void watch_close() {

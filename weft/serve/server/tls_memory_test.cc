@@ -5,7 +5,6 @@
 #ifdef WEFT_HAVE_OPENSSL
 
 #include <deque>
-#include <thread>
 
 #include "weft/net/test_certificates.h"
 #include "weft/serve/server/test_client.h"
@@ -37,12 +36,11 @@ TEST_F(TlsMemory, HandshakesThatDoNotEndTakeMemoryOfTheServerAndGiveItBack) {
     silent.emplace_back(endpoint);
   }
   EXPECT_EQ(silent.back().read_to_end(), "");  // was refused
-  EXPECT_EQ(server_->counters().rejected_for(Rejection::no_memory), 1u);
-  EXPECT_EQ(server_->sessions(), kFit);
+  until([this](const CounterValues& counters) {
+    return counters.rejected_for(Rejection::no_memory) == 1 && server_->sessions() == kFit;
+  });
   silent.clear();
-  while (server_->sessions() != 0) {
-    std::this_thread::yield();
-  }
+  until([this](const CounterValues&) { return server_->sessions() == 0; });
   const auto connector = *net::TlsClient::make({.ca_file = authority.file()});
   std::deque<Client> good;
   for (std::size_t i = 0; i < 2 * kFit; ++i) {  // each gives back what its handshake took

@@ -49,15 +49,6 @@ class TlsServerTest : public test::ServerTest {
     EXPECT_TRUE(client->start_tls(*connector_)) << client->failure();
     return client;
   }
-  // Polls until the server's counters fulfil the condition.
-  template <typename Condition>
-  void until(Condition condition) {
-    const Instant limit = sys::now() + kLong;
-    while (!condition(server_->counters()) && sys::now() < limit) {
-      std::this_thread::yield();
-    }
-    EXPECT_TRUE(condition(server_->counters()));
-  }
   void until_closed_for(CloseReason reason, std::uint64_t count = 1) {
     until([&](const CounterValues& counters) { return counters.closed_for(reason) == count; });
   }

@@ -230,7 +230,13 @@ TEST_F(ChannelTest, ADeliveryThatBeganIsGivenAtTheDeadlineOfTheCall) {
     delivery = consumer.next_until(wait);
   }
   EXPECT_EQ(delivery->text(), "0");
-  EXPECT_EQ(consumer.try_next()->text(), "1") << "a call that does not wait";
+  auto at_once = consumer.try_next();
+  for (const Instant limit = soon(); !at_once && sys::now() < limit; at_once = consumer.try_next()) {
+    ASSERT_EQ(at_once.error(), Errc::would_block);  // the message is under way
+    std::this_thread::yield();
+  }
+  ASSERT_TRUE(at_once);
+  EXPECT_EQ(at_once->text(), "1") << "a call that does not wait";
 }
 
 TEST_F(ChannelTest, AMessageThatAnotherMemberHasIsNotGivenToAProgram) {
