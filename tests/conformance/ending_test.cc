@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Sockets and contexts end while others use them.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
 
 #include "tests/conformance/conformance.h"
+#include "weft/sys/linux/test_child.h"
 
 namespace weft::conformance {
 namespace {
@@ -116,18 +114,12 @@ TEST_P(Ending, AForkedChildMayCloseWhatItInheritedAndItsParentGoesOn) {
   connect(push, bind(pull));
   send(push, "before");
   EXPECT_EQ(recv_text(pull), "before");
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    ::alarm(20);  // a close that waits would wait for ever
+  EXPECT_TRUE(sys::test::holds_in_a_child([&] {
     push.close();
     pull.close();
     context().close();
-    ::_exit(0);
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+    return true;
+  }));
   send(push, "after");
   EXPECT_EQ(recv_text(pull), "after");
 }
@@ -146,17 +138,11 @@ TEST_P(Ending, AForkedChildThatClosesABoundSocketLeavesTheEndpointToItsParent) {
     wait_for_event(pull, EventKind::disconnected);
   }
   EXPECT_EQ(pull.try_recv().error(), Errc::would_block);  // forgets the connection: nothing but `pull` keeps the socket
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    ::alarm(20);
+  EXPECT_TRUE(sys::test::holds_in_a_child([&] {
     pull = Socket();  // also destroys the socket
     context().close();
-    ::_exit(0);
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+    return true;
+  }));
   Socket push = make(SocketType::push);
   connect(push, endpoint);
   send(push, "after");

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 // A forked child has none of its parent's threads. It must end all the same, and may resolve names of its own.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <future>
 #include <latch>
 #include <utility>
 
 #include "weft/net/resolver.h"
+#include "weft/sys/linux/test_child.h"
 #include <gtest/gtest.h>
 
 namespace weft::conformance {
@@ -19,14 +17,10 @@ using Answer = Result<net::Resolver::Addresses>;
 // Runs `work` in a forked child; true when the child ended in time, with exit code 0.
 template <typename Work>
 bool ends_well_in_a_child(Work work) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(20);  // ends the child with a signal
+  return sys::test::holds_in_a_child([&] {
     work();
-    ::_exit(testing::Test::HasFailure() ? 1 : 0);
-  }
-  int status = -1;
-  return ::waitpid(child, &status, 0) == child && status == 0;
+    return !testing::Test::HasFailure();
+  });
 }
 
 void resolve_localhost() {

@@ -2,9 +2,6 @@
 // A thread that waits flushes what it has sent on other sockets. The I/O thread, which would flush it later, is held.
 #include "weft/msg/socket/thread_batches.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <functional>
 #include <latch>
@@ -16,6 +13,7 @@
 #include "weft/msg/context.h"
 #include "weft/msg/poll.h"
 #include "weft/msg/socket/context_core.h"
+#include "weft/sys/linux/test_child.h"
 #include <gtest/gtest.h>
 
 namespace weft {
@@ -144,14 +142,10 @@ TEST_F(ThreadBatches, ASocketThatIsGoneIsLeftOut) {
 
 TEST_F(ThreadBatches, AForkedChildLeavesTheBatchToItsParent) {
   ASSERT_TRUE(pub_.send("first"));
-  const pid_t child = fork();
-  if (child == 0) {
+  EXPECT_TRUE(sys::test::holds_in_a_child([] {
     msg::flush_this_threads_batches();
-    _exit(0);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+    return true;
+  }));
   ASSERT_TRUE(pub_.send("second"));
   msg::flush_this_threads_batches();
   expect_received("first");
