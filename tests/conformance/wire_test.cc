@@ -155,6 +155,20 @@ TEST_P(Wire, CommandsMayStandBetweenThePartsOfAMessage) {
   }
 }
 
+// The application's thread reads both, and takes the message.
+TEST_P(Wire, APingBehindTheLastMessageIsAnsweredThoughTheApplicationReceivesNoMore) {
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::heartbeat_interval, 0ms));
+  WirePeer peer = WirePeer::dial(bind(pull), zmtp::SocketType::push);
+  std::uint8_t ping[zmtp::kPingFrameMax];
+  const std::string command(as_text(Bytes(ping, zmtp::write_ping(ping, 0, {}))));
+  for (int i = 0; i < 3; ++i) {  // the first may arrive before the I/O thread leaves reading to the application
+    peer.write(wire_frame(0, "last") + command);
+    EXPECT_EQ(recv_text(pull), "last");
+    EXPECT_EQ(peer.read_frame().body, "\4PONG");
+  }
+}
+
 TEST_P(WireWithoutWebSocket, ASilentPeerIsPingedAndThenLeft) {
   Socket pull = make(SocketType::pull);
   ASSERT_TRUE(pull.watch_events());

@@ -68,12 +68,11 @@ void Link::set_interest(sys::Interest interest) {
   }
 }
 
+// The application may have read more than it took: a PING, a fault or the next message behind its last one.
 void Link::await_input() {
   IoService::take_back(*this, common_.share);
   set_interest(interest_);
-  if (receive_.left_over()) {
-    receive_.read();
-  }
+  read_traffic();
 }
 
 // An application that reads on takes them itself. If it does not, the link is taken back: see await_input().

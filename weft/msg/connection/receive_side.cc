@@ -60,7 +60,6 @@ ReceiveSide::Peek ReceiveSide::peek(FrameView& view, FrameRun& run) noexcept {
       continue;
     }
     if (decoded == Decoded::need_more || decoded == Decoded::stopped) {
-      left_over_.store(false, std::memory_order_relaxed);
       reader_.settle();
       if (!baton_.release()) {
         return Peek::nothing;
@@ -84,13 +83,11 @@ bool ReceiveSide::may_stay(std::uint64_t& end) const noexcept {
   return sys::ticks() < end;
 }
 
-// The pipe stays in the socket's rotation, so the next turn goes on. If there is none, the I/O thread reads. It finds a
-// link that it left to the application in Link::await_input(); of another link it must be told, since no event reports
-// bytes that are in the reader already.
+// The pipe stays in the socket's rotation, so the next turn goes on. If there is none, the I/O thread reads. It reads a
+// link that it left to the application when it takes the link back: Link::await_input() takes the baton or nudges us,
+// whatever we load here. The application tells it of another link, since no event reports bytes that are in the reader.
 ReceiveSide::Peek ReceiveSide::stop_spent() noexcept {
-  // seq_cst, as in set_left_to_app(): either we see that the link was taken back, or await_input() sees this.
-  left_over_.store(true, std::memory_order_seq_cst);
-  const bool told = left_to_app_.load(std::memory_order_seq_cst);
+  const bool told = left_to_app_.load(std::memory_order_relaxed);
   give_baton();
   if (!told) {
     common_.io.request(common_.connection.shared_from_this(), IoService::read_left_over);
@@ -235,7 +232,6 @@ void ReceiveSide::read() noexcept {
 bool ReceiveSide::read_once(Turn& turn) noexcept {
   bool queued = false;
   stalled_.store(false, std::memory_order_relaxed);
-  left_over_.store(false, std::memory_order_relaxed);
   resume_posted_.store(false, std::memory_order_relaxed);
   while (!end_.reached || !reader_.empty()) {
     if (!end_.reached && !channel_.has_credit()) {

@@ -72,10 +72,9 @@ class ReceiveSide {
   [[nodiscard]] bool queue_farewell(const std::string& text) noexcept;
   void disconnect() noexcept;
   [[nodiscard]] bool stalled() const noexcept { return stalled_.load(std::memory_order_relaxed); }
-  // A hint: a turn of the application left bytes in the reader, which no event of the poller reports.
-  [[nodiscard]] bool left_over() const noexcept { return left_over_.load(std::memory_order_seq_cst); }
-  // Whether the link is in AppReaders::links. After `false` the caller looks at left_over().
-  void set_left_to_app(bool left) noexcept { left_to_app_.store(left, std::memory_order_seq_cst); }
+  // Whether the link is in AppReaders::links. After `false` the caller reads: the application may have left bytes in the
+  // reader, which no event of the poller reports.
+  void set_left_to_app(bool left) noexcept { left_to_app_.store(left, std::memory_order_relaxed); }
   [[nodiscard]] bool ended() const noexcept { return end_.reached; }
   [[nodiscard]] Error end_reason() const noexcept { return end_.reason; }
   [[nodiscard]] zmtp::Breach take_breach() noexcept { return std::exchange(end_.breach, zmtp::Breach::none); }
@@ -140,7 +139,6 @@ class ReceiveSide {
   bool has_partial_ = false;
   End end_;
   std::atomic<bool> stalled_{false};  // a hint: decoding stopped at the high-water mark, or the turn was spent
-  std::atomic<bool> left_over_{false};
   std::atomic<bool> left_to_app_{false};
   std::atomic<bool> maybe_readable_{true};   // a hint: the kernel may have bytes for us
   std::atomic<std::int64_t> last_input_{0};  // Instant, nanoseconds
