@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "weft/store/store.h"
 
+#include <cerrno>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weft/store/test_store.h"
@@ -199,6 +201,21 @@ TEST_F(StoreTest, AnIdOfAFailedCommitIsNotADuplicate) {
   disk_.set_room(1 << 30);
   EXPECT_EQ(append(stream, {.topic = "a", .id = "x", .body = as_bytes("2")}), 1U);
   EXPECT_EQ(read(stream), "1:2 ");
+}
+
+TEST_F(StoreTest, ADiskThatTakesNoWritesIsReadAndIsNoBrokenOne) {
+  Stream& stream = declare({});
+  EXPECT_EQ(append(stream, {.topic = "a", .body = as_bytes("1")}), 1U);
+  for (const auto& [refusal, error] :
+       {std::pair{EROFS, Errc::not_permitted}, std::pair{EDQUOT, Errc::resource_exhausted}}) {
+    disk_.refuse_writes(refusal);
+    ASSERT_TRUE(store_->append(stream, {.topic = "a", .body = as_bytes("refused")}, {}, at(1s)));
+    EXPECT_EQ(store_->commit(at(1s)).disk, error);
+    EXPECT_EQ(read(stream), "1:1 ");
+    disk_.refuse_writes(0);
+  }
+  EXPECT_EQ(append(stream, {.topic = "a", .body = as_bytes("2")}), 2U);
+  EXPECT_EQ(read(stream), "1:1 2:2 ");
 }
 
 TEST_F(StoreTest, AnExpectedSequenceThatDiffersIsAConflictAlsoWithinATurn) {

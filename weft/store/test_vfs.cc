@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 
 namespace weft::store {
@@ -59,6 +60,10 @@ struct TestDiskCalls {
     std::size_t bytes = static_cast<std::size_t>(size);
     const auto fate = disk.begin_operation();
     if (fate == TestDisk::Fate::none) {
+      return SQLITE_IOERR_WRITE;
+    }
+    if (disk.refusal_ != 0) {
+      errno = disk.refusal_;
       return SQLITE_IOERR_WRITE;
     }
     if (at + bytes > live.size() && disk.bytes() + (at + bytes - live.size()) > disk.room_) {

@@ -38,7 +38,8 @@ class TestDisk {
   void restart() noexcept;
   void lose_power(std::uint64_t seed);
 
-  void set_room(std::uint64_t bytes) noexcept { room_ = bytes; }  // of all files; then SQLITE_FULL
+  void set_room(std::uint64_t bytes) noexcept { room_ = bytes; }      // of all files; then SQLITE_FULL
+  void refuse_writes(int os_errno) noexcept { refusal_ = os_errno; }  // each fails so; 0: none
   void fail_syncs(bool fail) noexcept { fail_syncs_ = fail; }
   // Sync `n`, counted from 1 from now on, fails; 0: none.
   void fail_sync(std::uint64_t n) noexcept { fails_in_ = n; }
@@ -71,6 +72,7 @@ class TestDisk {
   std::uint64_t failed_syncs_ = 0;
   std::atomic<std::uint64_t> fails_in_{0};
   std::atomic<bool> fail_syncs_{false};
+  int refusal_ = 0;
   std::function<void()> on_open_;
   struct Layer;
   std::unique_ptr<Layer> layer_;
