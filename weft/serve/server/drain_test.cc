@@ -30,6 +30,9 @@ class DrainTest : public ServerTest {
  protected:
   void SetUp() override {
     ServerTest::SetUp();
+    ServerOptions options;
+    options.settle_timeout = kLong;  // a busy machine may need that long
+    make_server(options);
     script_.on_frame = [this](HeaderSession& session, const Frame& frame) {
       if (frame.header.id == 1) {
         EXPECT_TRUE(session.join(kRoom));
@@ -167,6 +170,7 @@ TEST_F(DrainTest, AFrameThatAClosedSessionRefusesIsCounted) {
     EXPECT_EQ(session.send_bytes(as_bytes(std::string(100'000, 'l'))).error(), Errc::closed);
   };
   Client client(listen());
+  until([](const CounterValues& counters) { return counters.opened == 1; });
   client.close();
   ASSERT_TRUE(server_->stop(sys::now() + kLong));
   EXPECT_EQ(server_->counters().refused_closed, 3u);
