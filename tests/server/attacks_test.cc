@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -231,6 +232,16 @@ class QuietAttack : public test::ServerTest {
     return stopped;
   }
 
+  // A stop names the core whose handler has not returned, and, as long as it is late, another one.
+  void expect_stop_names_core_0() {
+    std::string said = stop_by(milliseconds(100)).error().text();
+    constexpr std::string_view kExpected = "a handler has not returned on core 0";
+    for (const Instant end = sys::now() + kLong; said != kExpected && sys::now() < end;) {
+      said = server_->stop(sys::now()).error().text();
+    }
+    EXPECT_EQ(said, kExpected);
+  }
+
   weft::test::Watchdog watchdog_{std::chrono::minutes(1)};
   Shared shared_;
   std::atomic<int> threw_{0};
@@ -244,7 +255,7 @@ TEST_F(QuietAttack, OfAHandlerThatBlocksHoldsOneCoreAndIsNamed) {
   expect_rate_kept_beside(kBlock, &block);
   hold_core_0(kBlock);
   expect_core_0_held();
-  EXPECT_STREQ(stop_by(milliseconds(100)).error().text(), "a handler has not returned on core 0");
+  expect_stop_names_core_0();
   shared_.leave = true;
   (void)server_->stop(sys::now() + kLong);
   expect_balance();
@@ -254,7 +265,7 @@ TEST_F(QuietAttack, OfAHandlerThatSpinsHoldsOneCoreAndIsNamed) {
   expect_rate_kept_beside(kSpin, &spin);
   hold_core_0(kSpin);
   expect_core_0_held();
-  EXPECT_STREQ(stop_by(milliseconds(100)).error().text(), "a handler has not returned on core 0");
+  expect_stop_names_core_0();
   shared_.leave = true;
   (void)server_->stop(sys::now() + kLong);
   expect_balance();
