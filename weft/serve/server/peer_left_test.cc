@@ -180,6 +180,11 @@ class SilenceTest : public PeerLeftTest {
 
 TEST_F(SilenceTest, APeerFromWhichNoByteComesEndsThoughItTakesAllThatIsWritten) {
   options_.limits.silence_timeout = milliseconds(30);
+  script_.on_open = [tick_on = script_.on_open](HeaderSession& session) {
+    const std::string large(Session::kThroughMin, 't');  // is written at once, however late the next turn is
+    EXPECT_TRUE(session.send({1, 0}, as_bytes(large)));
+    tick_on(session);
+  };
   Client client(listen(options_));
   EXPECT_NE(client.read_to_end(), "");
   ASSERT_TRUE(closed_.take());
