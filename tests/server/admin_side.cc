@@ -23,6 +23,7 @@ Result<void> run() {
       WEFT_TRY(server->listen<serve::DelimiterCodec>("tcp://127.0.0.1:0", {}, [] { return Lines(); }));
   serve::AdminOptions options;
   options.servers.push_back({"lines", server.get()});
+  options.health_timeout = options.request_timeout = std::chrono::seconds(30);  // a busy machine may need that long
   const auto admin = WEFT_TRY(serve::Admin::make(*runtime, std::move(options)));
   std::printf("%s\n%s\n", lines.c_str(), admin->endpoint().c_str());
   std::fflush(stdout);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -196,23 +197,25 @@ class QuietAttack : public test::ServerTest {
     const std::string answer = client.read_to_end();
     return answer.substr(std::min(answer.find("\r\n\r\n"), answer.size() - 4) + 4);
   }
+  // On a busy machine a core may be late, for a while.
   void expect_healthy() {
-    if (admin_ != nullptr) {
-      EXPECT_EQ(health(), "alive\n");
+    std::string said = health();
+    for (const Instant end = sys::now() + kLong; admin_ != nullptr && said != "alive\n" && sys::now() < end;) {
+      said = health();
     }
+    EXPECT_EQ(said, admin_ != nullptr ? "alive\n" : "");
   }
-  // Within a second, unless the machine takes longer each time.
+  // Core 0 alone, and within a second, unless the machine takes longer each time.
   void expect_core_0_held() {
-    Duration best = kNever - Instant();
-    for (int tries = 0; tries < 5 && admin_ != nullptr && best >= std::chrono::seconds(1); ++tries) {
+    bool alone = admin_ == nullptr;
+    for (const Instant end = sys::now() + kLong; !alone && sys::now() < end;) {
       const Instant begin = sys::now();
       const std::string said = health();
-      best = std::min(best, sys::now() - begin);
       EXPECT_TRUE(said.starts_with("not alive\ncore 0 has not answered for ")) << said;
       EXPECT_NE(said.find("Attacked on_frame has not returned for "), std::string::npos) << said;
-      EXPECT_EQ(said.find("core 1"), std::string::npos) << said;
+      alone = sys::now() - begin < std::chrono::seconds(1) && said.find("core 1") == std::string::npos;
     }
-    EXPECT_TRUE(admin_ == nullptr || best < std::chrono::seconds(1));
+    EXPECT_TRUE(alone);
   }
   void expect_balance() {
     const CounterValues counted = server_->counters();
@@ -220,12 +223,23 @@ class QuietAttack : public test::ServerTest {
                                      counted.dropped_newest + counted.unanswered)
         << "in " << counted.frames_in << " out " << counted.frames_out << " unanswered " << counted.unanswered;
   }
-  // Returns by its deadline, its grace and a second that a busy machine may take, whatever a core does.
+  // Returns by its deadline, its grace and a time that a busy machine may take, whatever a core does until the test
+  // lets it go.
   Result<void> stop_by(Duration wait) {
     const Instant begin = sys::now();
     const auto stopped = server_->stop(begin + wait);
-    EXPECT_LT(sys::now() - begin, wait + ServerRun::kStopGrace + std::chrono::seconds(1));
+    EXPECT_LT(sys::now() - begin, wait + ServerRun::kStopGrace + kLong);
     return stopped;
+  }
+
+  // A stop names the core whose handler has not returned, and, as long as it is late, another one.
+  void expect_stop_names_core_0() {
+    std::string said = stop_by(milliseconds(100)).error().text();
+    constexpr std::string_view kExpected = "a handler has not returned on core 0";
+    for (const Instant end = sys::now() + kLong; said != kExpected && sys::now() < end;) {
+      said = server_->stop(sys::now()).error().text();
+    }
+    EXPECT_EQ(said, kExpected);
   }
 
   weft::test::Watchdog watchdog_{std::chrono::minutes(1)};
@@ -241,7 +255,7 @@ TEST_F(QuietAttack, OfAHandlerThatBlocksHoldsOneCoreAndIsNamed) {
   expect_rate_kept_beside(kBlock, &block);
   hold_core_0(kBlock);
   expect_core_0_held();
-  EXPECT_STREQ(stop_by(milliseconds(100)).error().text(), "a handler has not returned on core 0");
+  expect_stop_names_core_0();
   shared_.leave = true;
   (void)server_->stop(sys::now() + kLong);
   expect_balance();
@@ -251,7 +265,7 @@ TEST_F(QuietAttack, OfAHandlerThatSpinsHoldsOneCoreAndIsNamed) {
   expect_rate_kept_beside(kSpin, &spin);
   hold_core_0(kSpin);
   expect_core_0_held();
-  EXPECT_STREQ(stop_by(milliseconds(100)).error().text(), "a handler has not returned on core 0");
+  expect_stop_names_core_0();
   shared_.leave = true;
   (void)server_->stop(sys::now() + kLong);
   expect_balance();
@@ -266,7 +280,7 @@ TEST_F(QuietAttack, OfHandlersThatThrowEndsTheirSessions) {
   }
   expect_rate_kept(before);
   expect_healthy();
-  EXPECT_TRUE(stop_by(std::chrono::seconds(3)));
+  EXPECT_TRUE(stop_by(kLong));
   EXPECT_EQ(threw_, 50);
   expect_balance();
 }
@@ -295,7 +309,7 @@ TEST_F(QuietAttack, OfHandlersThatForgetTheirCancellationLeavesTheCoreToOthers) 
   expect_rate_kept(before);
   expect_healthy();
   shared_.leave = true;
-  EXPECT_TRUE(stop_by(std::chrono::seconds(3)));
+  EXPECT_TRUE(stop_by(kLong));
   expect_balance();
 }
 
@@ -325,7 +339,7 @@ TEST_F(QuietAttack, OfPeersThatDribbleHalfCloseResetAndReconnectTakesNothingFrom
   }
   expect_rate_kept(before);
   expect_healthy();
-  EXPECT_TRUE(stop_by(std::chrono::seconds(3)));
+  EXPECT_TRUE(stop_by(kLong));
   expect_balance();
 }
 

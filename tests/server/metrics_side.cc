@@ -105,7 +105,9 @@ struct Asking {
 // A client sends three requests that are answered and one that is not; a pool sends two that are answered.
 rt::Task<Result<void>> ask(Asking* asking, std::string endpoint) {
   asking->host = std::make_shared<serve::ClientHost>(*rt::Core::current());
-  auto client = Client::open(asking->host, endpoint);
+  serve::ClientOptions patient;
+  patient.late_max = Duration(-1);  // one request has no answer, and the connection stays until the page was read
+  auto client = Client::open(asking->host, endpoint, patient);
   serve::PoolOptions options;
   options.connections = 2;
   options.breaker.emplace();

@@ -27,6 +27,11 @@ using Texts = std::vector<Result<std::string>>;
 std::unique_ptr<Pool> open_pool(const std::string& endpoint, PoolOptions options = {}, Pool::Probe probe = {}) {
   options.client.reconnect_first = std::chrono::milliseconds(2);
   options.client.reconnect_max = std::chrono::milliseconds(20);
+  options.client.connect_timeout = kLong;  // a busy machine may need that long, and for a probe
+  if (options.probe_timeout == PoolOptions().probe_timeout) {
+    options.probe_timeout = kLong;
+  }
+  options.probe_every = std::chrono::hours(1);  // each connection has one probe
   auto pool =
       Pool::open(std::make_shared<ClientHost>(*rt::Core::current()), endpoint, std::move(options), std::move(probe));
   EXPECT_TRUE(pool) << pool.error().message();
@@ -195,7 +200,7 @@ TEST_F(ClientPoolTest, LateResponsesMakeRoomForAllRequestsThatWait) {
       EXPECT_TRUE(given_up.spawn(ask_into(pool.get(), FrameHeader{kLate, 0}, "?", &texts[i], soon())));
     }
     EXPECT_TRUE(co_await given_up.join());
-    const Instant deadline = sys::now() + std::chrono::seconds(10);
+    const Instant deadline = in_long();
     for (std::size_t i = 3; i < 6; ++i) {
       EXPECT_TRUE(waiting.spawn(ask_into(pool.get(), FrameHeader{kTogether, 0}, "!", &texts[i], deadline)));
     }
@@ -267,7 +272,7 @@ TEST_F(ClientPoolTest, AConnectionWhoseProbeIsNotAnsweredWellIsReplacedAndGetsNo
     }
     (void)session.send(frame.header, as_bytes("no"));
   };
-  const auto live = [](std::string endpoint) -> rt::Task<void> {
+  const auto live = [](std::string endpoint, const std::atomic<int>* open) -> rt::Task<void> {
     PoolOptions options;
     options.connections = 2;
     const auto pool = open_pool(endpoint, options, probe_by_asking);
@@ -280,10 +285,14 @@ TEST_F(ClientPoolTest, AConnectionWhoseProbeIsNotAnsweredWellIsReplacedAndGetsNo
     }
     EXPECT_EQ(pool->counts().probe_failures.value(), 3u);
     EXPECT_GE(pool->counts().probes.value(), 5u);
+    // The server may see a new connection before the end of the old one.
+    for (const Instant limit = in_long(); *open != 2 && sys::now() < limit;) {
+      EXPECT_TRUE(co_await rt::yield());
+    }
+    EXPECT_EQ(*open, 2);
   };
-  run(live(listen()));
+  run(live(listen(), &open_));
   EXPECT_EQ(asked_the_ill, 0);
-  EXPECT_LE(most_open_, 4);  // the server may see the new connection before the end of the old one
 }
 
 TEST_F(ClientPoolTest, AProbeThatGetsNoAnswerIsGivenUp) {
@@ -395,6 +404,7 @@ TEST_F(ClientPoolTest, TheBreakerOpensWhenRequestsFailAndClosesWhenTheyAreAnswer
     EXPECT_EQ(answer, "well");
   };
   run(live(listen(), &mute));
+  (void)stop_now();  // before `mute` ends: a connection that was dropped may have frames that no core has read
 }
 
 }  // namespace

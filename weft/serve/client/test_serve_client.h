@@ -28,6 +28,9 @@ std::unique_ptr<C> open_client(const std::string& endpoint, ClientOptions option
     options.reconnect_first = std::chrono::milliseconds(2);
     options.reconnect_max = std::chrono::milliseconds(20);
   }
+  if (options.connect_timeout == ClientOptions().connect_timeout) {
+    options.connect_timeout = kLong;  // a busy machine may need that long
+  }
   if (host == nullptr) {
     host = std::make_shared<ClientHost>(*rt::Core::current());
   }

@@ -2,10 +2,12 @@
 // A stop: the frames that it still delivers, the order of its phases, and its counts.
 #include <atomic>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "weft/rt/core/test_runtime.h"
 #include "weft/serve/server/test_client.h"
+#include "weft/sys/socket.h"
 #include <gtest/gtest.h>
 
 namespace weft::serve {
@@ -30,6 +32,9 @@ class DrainTest : public ServerTest {
  protected:
   void SetUp() override {
     ServerTest::SetUp();
+    ServerOptions options;
+    options.settle_timeout = kLong;  // a busy machine may need that long
+    make_server(options);
     script_.on_frame = [this](HeaderSession& session, const Frame& frame) {
       if (frame.header.id == 1) {
         EXPECT_TRUE(session.join(kRoom));
@@ -130,8 +135,14 @@ TEST_F(DrainTest, FramesThatHadComeWhenTheDrainBeganReachEveryMember) {
   join(member);
   {
     const rt::test::Blocked blocked(*runtime_, 0);
+    std::size_t sent = test::frame_of(1, "in").size();
     for (int i = 0; i < 100; ++i) {
       speaker.send(2, "text");
+      sent += test::frame_of(2, "text").size();
+    }
+    const auto came = [&] { return sys::acknowledged_bytes(speaker.stream().fd()).value_or(sent) >= sent; };
+    for (const Instant limit = sys::now() + kLong; !came() && sys::now() < limit;) {
+      std::this_thread::yield();
     }
     server_->begin_stop(sys::now() + kAnHour);
     pass_turns(1);
@@ -167,6 +178,7 @@ TEST_F(DrainTest, AFrameThatAClosedSessionRefusesIsCounted) {
     EXPECT_EQ(session.send_bytes(as_bytes(std::string(100'000, 'l'))).error(), Errc::closed);
   };
   Client client(listen());
+  until([](const CounterValues& counters) { return counters.opened == 1; });
   client.close();
   ASSERT_TRUE(server_->stop(sys::now() + kLong));
   EXPECT_EQ(server_->counters().refused_closed, 3u);

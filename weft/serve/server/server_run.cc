@@ -339,11 +339,11 @@ void ServerRun::deal(std::size_t port, std::unique_ptr<net::Stream> stream) {
   }
   Shard& shard = *parts_[here]->shard;
   const std::string peer = shard.peer_of(*stream);
-  const auto posted = runtime_.post(core, [run = shared_from_this(), core, port, owned = std::move(stream)]() mutable {
+  auto pass = [run = shared_from_this(), core, port, owned = std::move(stream)]() mutable {
     run->place(core, port, std::move(owned));
-  });
-  if (!posted) {
-    shard.reject(Rejection::lane_full, peer, posted.error());
+  };
+  if (const auto posted = runtime_.post(core, std::move(pass)); !posted) {
+    shard.reject(Rejection::lane_full, peer, posted.error());  // counted before its peer sees the end
   }
 }
 

@@ -389,6 +389,7 @@ TEST_F(ServerTest, StopDeliversTheAnswersThatAreQueuedAndThoseThatAreOwed) {
   Signal asked;
   ListenerOptions options;
   options.limits.write_budget = 64u * 1024 * 1024;
+  options.limits.close_timeout = kLong;
   script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame& frame) {
     if (frame.header.id == 1) {
       EXPECT_TRUE(session.send(frame.header, as_bytes(big)));

@@ -33,8 +33,11 @@ class StallWatchTest : public ServerTest {
         std::string line;
         append_line(record, line);
         lines_ += line;
-        if (record.session.value == blocked_.value) {
-          logged_.give();
+        if (blocked_) {
+          named_ = named_ || record.session == blocked_;
+          told_.give();
+        } else {
+          early_ = true;
         }
       }
     };
@@ -45,14 +48,32 @@ class StallWatchTest : public ServerTest {
     {
       const std::lock_guard lock(mutex_);
       blocked_ = session.id();
+      if (std::exchange(early_, false)) {
+        told_.give();
+      }
     }
     EXPECT_TRUE(leave_.take());
+    {
+      const std::lock_guard lock(mutex_);
+      blocked_ = {};
+      named_ = false;
+    }
     (void)session.send({1, 0}, as_bytes("done"));
   }
-  // Sends a frame that blocks the core until leave().
+  // Sends a frame that blocks the core until leave(), and waits until the watch has told of it. The watch tells once of
+  // a turn: when another program held up the turn before the handler began, another turn is needed.
   void enter(Client& client, std::uint32_t id) {
-    client.send(id, "");
-    ASSERT_TRUE(logged_.take());
+    for (bool named = false; !named;) {
+      client.send(id, "");
+      ASSERT_TRUE(told_.take());
+      {
+        const std::lock_guard lock(mutex_);
+        named = named_;
+      }
+      if (!named) {
+        leave(client);
+      }
+    }
   }
   void leave(Client& client) {
     leave_.give();
@@ -79,9 +100,11 @@ class StallWatchTest : public ServerTest {
   }
 
   Signal leave_;
-  Signal logged_;
+  Signal told_;
   std::mutex mutex_;
-  SessionId blocked_;  // guarded by mutex_, as is lines_
+  SessionId blocked_;   // guarded by mutex_, as all that follow: the session whose function blocks
+  bool named_ = false;  // the watch told of it
+  bool early_ = false;  // the watch told of a turn while no function blocked
   std::string lines_;
 };
 

@@ -29,6 +29,7 @@ SlowConsumerRun run_slow_consumer(Script& script, Signal& closed, ListenerOption
   constexpr std::size_t kFrame = HeaderCodec::kHeaderSize + Run::kBody;
   options.limits.slow_consumer = policy;
   options.limits.write_budget = Run::kBudget;
+  options.limits.close_timeout = kLong;  // the client may need that long to read
   Signal sent;
   script.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame&) {
     const std::string body(Run::kBody, 'c');

@@ -66,12 +66,12 @@ void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, n
     started = block.session->start(std::move(stream), SessionId::make(core_.index(), *place, epoch_), std::move(lease));
   } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): `started` says so
   }
-  if (!started) {
-    const auto peer = std::move(block.session->record_.peer);
+  if (!started) {  // counted before its peer sees the end
+    const std::string* const peer = block.session->record_.peer.get();
+    reject(Rejection::no_memory, peer == nullptr ? std::string_view() : *peer, started.error());
     slot.ops->destroy(*block.session);
     sessions_.erase(*place);
     count_.give_back();
-    return reject(Rejection::no_memory, peer == nullptr ? std::string_view() : *peer, started.error());
   }
 }
 
