@@ -30,8 +30,7 @@ class KeptProcesses : public testing::Test {
     command.insert(command.begin(), directory_);
     return std::make_unique<Side>(std::move(command));
   }
-  Topics open() {
-    TopicsOptions options;
+  Topics open(TopicsOptions options = {}) {
     options.runtime_directory = directory_;
     auto topics = Topics::open(context_, options);
     EXPECT_TRUE(topics) << topics.error().message();
@@ -95,7 +94,9 @@ TEST_F(KeptProcesses, NothingAcknowledgedIsLostWhenHubsDie) {
 
 TEST_F(KeptProcesses, WhatIsStoredReachesVolatileSubscribersOfOtherProcesses) {
   constexpr int kStored = 5'000;
-  Topics topics = open();
+  TopicsOptions options;
+  options.peer_messages_max = kStored;  // the hub waits for no subscriber: beyond the mark it drops
+  Topics topics = open(options);
   Stream jobs = *topics.stream({.name = "jobs"});
   Subscription own = *topics.subscribe("jobs.>", {.queue_messages_max = kStored});
   std::vector<std::unique_ptr<Side>> hearers;

@@ -61,9 +61,9 @@ class Side {
     }
     return text;
   }
-  void kill() { ::kill(pid_, SIGKILL); }
-  void stop() { ::kill(pid_, SIGSTOP); }
-  void go_on() { ::kill(pid_, SIGCONT); }
+  void kill() { send_signal(SIGKILL); }
+  void stop() { send_signal(SIGSTOP); }
+  void go_on() { send_signal(SIGCONT); }
   void wait() {
     if (pid_ > 0) {
       ::waitpid(std::exchange(pid_, -1), nullptr, 0);
@@ -71,6 +71,12 @@ class Side {
   }
 
  private:
+  void send_signal(int number) {
+    if (pid_ > 0) {  // -1 is every process of the user
+      ::kill(pid_, number);
+    }
+  }
+
   pid_t pid_ = -1;
   int input_ = -1;
   std::FILE* output_ = nullptr;

@@ -4,8 +4,8 @@
 //   publish TOPIC COUNT SUBSCRIBERS: waits for so many subscribers, then publishes 0, 1, ... with WhenFull::wait.
 //     Writes "published N dropped M".
 //   flood TOPIC SUBSCRIBERS: writes "flooding", and publishes until it is killed.
-//   count TOPIC COUNT: subscribes, writes "ready ENDPOINT", and receives so many messages in order. Writes
-//     "received N missed M".
+//   count TOPIC COUNT: subscribes with a queue for so many messages, writes "ready ENDPOINT", receives them in order.
+//     Writes "received N missed M".
 //   present NAME: with a presence of 300 ms, as NAME; writes "present".
 //   echo FILTER ENDPOINT: routes FILTER to ENDPOINT, a plain publisher, unless it is "-". Writes "ready ENDPOINT", then
 //     publishes each message that FILTER brings under "echo.", and a header with its topic; ends with "end".
@@ -65,7 +65,8 @@ void flood(weft::Topics& topics, const std::string& topic, std::size_t subscribe
 }
 
 void count(weft::Topics& topics, const std::string& topic, std::uint64_t messages) {
-  weft::Subscription subscription = must("subscribe", topics.subscribe(topic));
+  const weft::SubscriptionOptions queue{.queue_messages_max = messages, .queue_bytes_max = std::size_t{64} << 20};
+  weft::Subscription subscription = must("subscribe", topics.subscribe(topic, queue));
   say("ready " + topics.endpoint());
   std::uint64_t received = 0;
   std::uint64_t missed = 0;

@@ -63,11 +63,13 @@ rt::Task<Result<void>> count_up(rt::Core* core, Context* context, TopicsOptions 
   co_return Result<void>();
 }
 
+// Keeps the handle until the topic "counted" has a message: what waits when a handle closes has a second to leave.
 rt::Task<Result<void>> publish_all(rt::Core* core, Context* context, TopicsOptions options) {
   Result<AsyncTopics> topics = co_await AsyncTopics::open(*core, *context, options);
   if (!topics) {
     co_return topics.error();
   }
+  Result<AsyncSubscription> counted = topics->subscribe("counted");
   Result<AsyncPublisher> p = topics->publisher("a.b");
   const Result<std::size_t> ready = co_await p->wait_subscribers(1, soon());
   if (!ready) {
@@ -80,7 +82,8 @@ rt::Task<Result<void>> publish_all(rt::Core* core, Context* context, TopicsOptio
       co_return published;
     }
   }
-  co_return Result<void>();
+  const Result<TopicMessage> told = co_await counted->next();
+  co_return told ? Result<void>() : Result<void>(told.error());
 }
 
 TEST_P(AsyncFleets, OneCorePublishesToAnother) {
@@ -88,9 +91,14 @@ TEST_P(AsyncFleets, OneCorePublishesToAnother) {
   const TopicsOptions options = fleet_.options();
   Context& other = GetParam() == "inproc" ? context_ : second_;
   auto counted = start(0, count_up(&runtime_->core(0), &context_, options));
-  run(1, publish_all(&runtime_->core(1), &other, options));
+  auto published = start(1, publish_all(&runtime_->core(1), &other, options));
   const Result<void> result = counted.get();
   EXPECT_TRUE(result) << result.error().message();
+  Publisher end = *seed.publisher("counted");
+  ASSERT_TRUE(end.wait_subscribers(1, soon()));
+  ASSERT_TRUE(end.publish("now"));
+  const Result<void> all = published.get();
+  EXPECT_TRUE(all) << all.error().message();
 }
 
 rt::Task<Result<Message>> echo(TopicMessage request) {

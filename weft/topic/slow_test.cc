@@ -28,6 +28,7 @@ constexpr int kMessages = 800;
 constexpr int kRounds = 2;
 constexpr double kRateLeast = 0.8;  // 0.95 on a machine that runs nothing else
 #endif
+constexpr int kRoundsMost = 10;  // other programs only add to a time: with more rounds the least is the fleet's own
 
 // The suite measures, so it runs alone.
 class QuietSlow : public testing::TestWithParam<std::string> {};
@@ -150,13 +151,14 @@ TEST_P(QuietSlow, OneOf64ThatStopsDisturbsNoOther) {
   };
   Duration all = Duration::max();
   Duration others = Duration::max();
-  for (int round = 0; round < kRounds; ++round) {
+  double rate = 0;
+  for (int round = 0; !HasFailure() && (round < kRounds || (round < kRoundsMost && rate <= kRateLeast)); ++round) {
     revive();
     all = std::min(all, run(0));
     others = std::min(others, run(1));
+    rate = static_cast<double>(all.count()) / static_cast<double>(others.count());
   }
   ASSERT_NE(others, Duration::max());
-  const double rate = static_cast<double>(all.count()) / static_cast<double>(others.count());
   std::printf("rate with one stopped: %.2f of the rate without\n", rate);
   EXPECT_GT(rate, kRateLeast);
   const TopicsStatistics books = plain ? a.statistics() : b.statistics();
