@@ -179,7 +179,10 @@ TEST_F(Authenticator, TheQuestionsThatNobodyReceivedAreBounded) {
   const auto stays = client("stays");  // so that all questions go one way
   expect_accepted();
   for (int i = 1; i < kQuestionsMax; ++i) {
-    (void)client("goes");
+    {
+      const auto goes = client("goes");
+      (void)goes->receive_until("PLAIN");  // a server that cannot write its greeting asks nothing
+    }
     expect_accepted();
     server_->expect(ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL);
     server_->expect(ZMQ_EVENT_DISCONNECTED);

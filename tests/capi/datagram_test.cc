@@ -5,8 +5,10 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "tests/capi/capi_test.h"
 
@@ -77,6 +79,10 @@ TEST_F(DatagramOptions, MulticastIsSentAsTheOptionsSay) {
     EXPECT_EQ(interface.s_addr, htonl(INADDR_LOOPBACK));
     zmq_disconnect(radio, "udp://127.0.0.1;239.12.34.59:5555");
     zmq_close(radio);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLong);
+    while (udp_descriptor() >= 0 && std::chrono::steady_clock::now() < end) {  // the I/O thread closes it
+      std::this_thread::yield();
+    }
   }
 }
 

@@ -126,20 +126,32 @@ class Tls : public testing::Test {
     sys::PollFd polled{.fd = fd, .want = interest};
     return sys::poll_fds({&polled, 1}, kLong).value_or(std::size_t{0}) == 1;
   }
-  // A client that writes through a CutStream. Shakes hands as far as the cut permits.
-  [[nodiscard]] static std::unique_ptr<net::Stream> dial_cut(const std::string& endpoint, std::size_t& passes,
+  // A client that writes through a CutStream and has not begun.
+  [[nodiscard]] static std::unique_ptr<net::Stream> wrap_cut(const std::string& endpoint, std::size_t& passes,
                                                              std::size_t piece) {
     auto client = net::TlsClient::make({authority().file(), true, certificate().certificate, certificate().key});
-    auto stream =
-        (*client)->wrap(std::make_unique<CutStream>(dial_stream(endpoint), passes, piece), "localhost").value();
-    while (passes > 0 && !stream->state().established) {
-      EXPECT_NE(stream->read({}).status, Status::failed) << stream->state().failure.message();
-      if (stream->state().unsent) {
-        EXPECT_NE(stream->write({}).status, Status::failed);
-      } else if (passes > 0 && !stream->state().established) {
-        EXPECT_TRUE(wait_fd(stream->fd(), sys::Interest::readable));
+    return (*client)->wrap(std::make_unique<CutStream>(dial_stream(endpoint), passes, piece), "localhost").value();
+  }
+  // Shakes hands as far as the cut permits. False: the server ended the connection before.
+  [[nodiscard]] static bool shake_hands(net::Stream& client, const std::size_t& passes) {
+    while (passes > 0 && !client.state().established) {
+      if (client.read({}).status == Status::failed) {
+        return false;
+      }
+      if (client.state().unsent) {
+        if (client.write({}).status == Status::failed) {
+          return false;
+        }
+      } else if (passes > 0 && !client.state().established) {
+        EXPECT_TRUE(wait_fd(client.fd(), sys::Interest::readable));
       }
     }
+    return true;
+  }
+  [[nodiscard]] static std::unique_ptr<net::Stream> dial_cut(const std::string& endpoint, std::size_t& passes,
+                                                             std::size_t piece) {
+    auto stream = wrap_cut(endpoint, passes, piece);
+    EXPECT_TRUE(shake_hands(*stream, passes)) << stream->state().failure.message();
     return stream;
   }
 

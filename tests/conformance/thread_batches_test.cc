@@ -58,7 +58,7 @@ class ThreadBatches : public testing::Test {
     ASSERT_TRUE(endpoint);
     for (std::size_t i = 0; i < kSubscribers; ++i) {
       Socket& sub = subs_.emplace_back(make(receiving_, SocketType::sub));
-      ASSERT_TRUE(sub.set(option::receive_timeout, 5s));  // passes only in a test that fails
+      ASSERT_TRUE(sub.set(option::receive_timeout, 20s));  // passes only in a test that fails
       ASSERT_TRUE(sub.connect(*endpoint));
       ASSERT_TRUE(sub.subscribe(""));
     }

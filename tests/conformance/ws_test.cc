@@ -158,14 +158,21 @@ TEST_P(WebSocket, ASocketThatClosesSaysClose) {
   EXPECT_EQ(peer.read(7 + 4), message(false, 0, "last") + frame(false, 0x88, "\x03\xE8"));
 }
 
-TEST_P(WebSocket, HeartbeatsArePingsAndSilenceEnds) {
+TEST_P(WebSocket, HeartbeatsArePings) {
   Socket pull = make(SocketType::pull);
   ASSERT_TRUE(pull.set(option::heartbeat_interval, 20ms));
+  ASSERT_TRUE(pull.set(option::heartbeat_timeout, kLong));
   BytePeer peer = browse(pull);
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(peer.read(2), frame(false, 0x89, ""));
     peer.write(frame(true, 0x8A, ""));
   }
+}
+
+TEST_P(WebSocket, SilenceEndsTheConnection) {
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::heartbeat_interval, 20ms));
+  const BytePeer peer = browse(pull);
   expect_end(pull, EventKind::disconnected, Errc::timed_out, "peer is silent");
 }
 
@@ -220,12 +227,11 @@ TEST_P(WebSocket, AFloodOfPingsHoldsUpNoCallAndNoOtherPeer) {
     EXPECT_EQ(pull.try_recv().error(), Errc::would_block);
     EXPECT_EQ(pull.recv().error(), Errc::timed_out);
   }
-  EXPECT_LT(sys::now() - begun, 2s);
+  EXPECT_LT(sys::now() - begun, kLong / 2);  // the floods do not end
   ASSERT_TRUE(pull.set(option::receive_timeout, kLong));
   BytePeer peer = browse(pull);
   peer.write(message(true, 0, "heard"));
   EXPECT_EQ(recv_text(pull), "heard");
-  EXPECT_LT(sys::now() - begun, 4s);
 }
 
 TEST_P(WebSocket, TheRefusedClientTriesAgain) {

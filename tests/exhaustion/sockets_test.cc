@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 using test::FailingMemory;
 using test::OthersFailingMemory;
 
-constexpr Duration kPatience = 10s;  // for a loaded machine
+constexpr Duration kPatience = 20s;  // for a loaded machine
 constexpr Duration kAttempt = 2ms;   // for one message: a failure may have taken it or its connection
 constexpr std::size_t kPointsMax = 20'000;
 

@@ -88,7 +88,6 @@ class BadPeer : public testing::Test {
   void SetUp() override {
     ASSERT_TRUE(pull_.set(option::max_message_size, 1000));
     ASSERT_TRUE(pull_.set(option::receive_timeout, kPatience));
-    ASSERT_TRUE(pull_.set(option::handshake_timeout, std::chrono::milliseconds(200)));
     ASSERT_TRUE(pull_.watch_events());
     const auto bound = pull_.bind("tcp://127.0.0.1:*");
     ASSERT_TRUE(bound) << bound.error().message();
@@ -203,7 +202,10 @@ TEST_F(BadPeer, GoesInTheMiddleOfTheGreeting) {
 }
 
 TEST_F(BadPeer, SaysNothing) {
-  RawPeer peer(endpoint_);
+  ASSERT_TRUE(pull_.set(option::handshake_timeout, std::chrono::milliseconds(200)));
+  const auto bound = pull_.bind("tcp://127.0.0.1:*");
+  ASSERT_TRUE(bound) << bound.error().message();
+  RawPeer peer(*bound);
   EXPECT_TRUE(peer.sees_end());
   EXPECT_EQ(next_end(EventKind::handshake_failed).code(), Errc::timed_out);
 }

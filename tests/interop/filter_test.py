@@ -11,7 +11,7 @@ import tempfile
 
 import zmq
 
-PUB, SUB, LAST_ENDPOINT, SUBSCRIBE, RCVTIMEO, LINGER = 1, 2, 32, 6, 27, 17
+PUB, SUB, LAST_ENDPOINT, SUBSCRIBE, RCVTIMEO, LINGER, SNDHWM, RCVHWM = 1, 2, 32, 6, 27, 17, 23, 24
 PATIENCE = 20_000  # milliseconds
 TOPICS = [b"player:10", b"player:1", b"a:x:c", b"a:x:b", b"px", b"px.A", b"px.A.B", b"other", b"end"]
 WANTED = [b"player:1", b"a:x:b", b"px.A", b"end"]
@@ -24,7 +24,7 @@ class Ours:
     def __init__(self, library: ctypes.CDLL, context: int, kind: int):
         self._library = library
         self._socket = ctypes.c_void_p(library.zmq_socket(ctypes.c_void_p(context), kind))
-        for option, value in ((RCVTIMEO, PATIENCE), (LINGER, 0)):
+        for option, value in ((RCVTIMEO, PATIENCE), (LINGER, 0), (SNDHWM, 0), (RCVHWM, 0)):  # arrives() fills no queue
             self.set(option, bytes(ctypes.c_int(value)))
 
     def _check(self, result: int) -> int:
@@ -63,6 +63,7 @@ class Ours:
 def theirs(context: zmq.Context, kind: int) -> zmq.Socket:
     socket = context.socket(kind)
     socket.rcvtimeo, socket.linger = PATIENCE, 0
+    socket.sndhwm = socket.rcvhwm = 0
     return socket
 
 

@@ -28,10 +28,16 @@ def count_switches(pid: int) -> dict[str, int]:
     return counts
 
 
+def all_sleep(pid: int) -> bool:
+    """A thread that waits for a processor makes no switch either."""
+    threads = [Path(f"/proc/{pid}/task/{task}/stat").read_text() for task in os.listdir(f"/proc/{pid}/task")]
+    return all(thread.rpartition(")")[2].split()[0] == "S" for thread in threads)
+
+
 def has_settled(pid: int) -> bool:
     before = count_switches(pid)
     time.sleep(SETTLED)
-    return count_switches(pid) == before
+    return all_sleep(pid) and count_switches(pid) == before
 
 
 def count_wakes(program: Path, *arguments: str, settle: bool) -> tuple[dict[str, int], int]:

@@ -23,7 +23,7 @@ using Message = std::vector<std::string>;  // its parts
 
 constexpr int kMessages = 12;
 constexpr int kMessagesWithHeartbeats = 60;  // enough that heartbeats come between them
-constexpr int kPatience = 10'000;            // milliseconds for anything that must happen
+constexpr int kPatience = 20'000;            // milliseconds for anything that must happen
 
 [[noreturn]] void give_up(const std::string& what) {
   throw std::runtime_error(what + ": " + zmq_strerror(zmq_errno()));
@@ -155,8 +155,8 @@ class Side {
   void beat() {
     messages_ = kMessagesWithHeartbeats;
     set(ZMQ_HEARTBEAT_IVL, 1);
-    set(ZMQ_HEARTBEAT_TTL, 5000);
-    set(ZMQ_HEARTBEAT_TIMEOUT, 5000);
+    set(ZMQ_HEARTBEAT_TTL, kPatience);
+    set(ZMQ_HEARTBEAT_TIMEOUT, kPatience);
   }
 
   void join(bool binds, const std::string& endpoint) {

@@ -10,6 +10,8 @@ import tempfile
 import threading
 from pathlib import Path
 
+from peers import PeerError, wait_until
+
 try:
     import zmq
     from zmq.utils import z85
@@ -205,6 +207,7 @@ def run_cell(sides: dict[str, "callable"], server_name: str, mechanism: str, rig
             echo(server, client)
             publish(server_side, client_side, secure_server, secure_client, endpoint + "2" if "ipc" in endpoint else endpoint)
         else:
+            wait_until(lambda: server_side.asked, "the authenticator is asked")
             refused(server, client)
         assert server_side.asked, "the authenticator was not asked"
         request = server_side.asked[0]
@@ -275,7 +278,7 @@ def main() -> int:
             error = ""
             try:
                 run_cell(sides, server, mechanism, right, endpoint)
-            except (AssertionError, zmq.ZMQError) as reason:
+            except (AssertionError, PeerError, zmq.ZMQError) as reason:
                 error = f"{type(reason).__name__}: {reason}"
                 failures += 1
             print(f"{'FAIL' if error else 'ok':4} {name:40} {error}", flush=True)

@@ -116,16 +116,20 @@ TEST(Arena, ARoundOfLargePiecesLikeTheOneBeforeTakesTheSameBlocks) {
 // The processor time of a request does not depend on the number of spare blocks that do not fit.
 TEST(Arena, ARequestDoesNotSearchAllSparesThatDoNotFit) {
   constexpr std::size_t kPieces = 30'000;
-  Arena arena({.block_size = 512, .bytes_max = std::size_t{1} << 32, .kept_max = std::size_t{1} << 32});
-  for (std::size_t piece = 0; piece < kPieces; ++piece) {
-    ASSERT_NE(arena.allocate(600), nullptr);
-  }
-  arena.reset();
-  const Duration start = thread_time();
-  for (std::size_t piece = 0; piece < kPieces; ++piece) {
-    ASSERT_NE(arena.allocate(1300), nullptr);  // 9 * 10^8 blocks, if each request looked at all
-  }
-  EXPECT_LT(thread_time() - start, std::chrono::milliseconds(700));
+  constexpr Duration kBound = std::chrono::milliseconds(700);
+  const auto allocate_all = [] {
+    Arena arena({.block_size = 512, .bytes_max = std::size_t{1} << 32, .kept_max = std::size_t{1} << 32});
+    for (std::size_t piece = 0; piece < kPieces; ++piece) {
+      EXPECT_NE(arena.allocate(600), nullptr);
+    }
+    arena.reset();
+    const Duration start = thread_time();
+    for (std::size_t piece = 0; piece < kPieces; ++piece) {
+      EXPECT_NE(arena.allocate(1300), nullptr);  // 9 * 10^8 blocks, if each request looked at all
+    }
+    return thread_time() - start;
+  };
+  EXPECT_LT(shortest_time(kBound, allocate_all), kBound);
 }
 
 TEST(Arena, HoldsNoMoreThanItsBound) {

@@ -78,9 +78,11 @@ TEST(Strand, ItsOwnFullQueueIsReported) {
   Blocker blocker;
   ASSERT_TRUE(blocker.block(strand));
   EXPECT_TRUE(strand.execute([] {}));
-  auto late = strand.submit_after(1ms, [] { return 1; });
+  auto never = strand.submit_after(1h, [] { return 0; });  // takes no place before its time
   EXPECT_TRUE(strand.execute([] {}));
   EXPECT_EQ(strand.execute([] {}).error(), Errc::resource_exhausted);
+  auto late = strand.submit_after(1ms, [] { return 1; });
+  EXPECT_FALSE(never.ready());
   blocker.release();
   EXPECT_EQ(late.get_until(in_a_long_time()).value(), 1);
   EXPECT_TRUE(strand.stop(StopMode::drain, in_a_long_time()));

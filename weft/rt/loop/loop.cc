@@ -378,20 +378,32 @@ void Loop::wait(Instant wanted) {
   now_ = sys::now();
   polled_at_ = now_;
   activity()->begin_turn(now_);
+  dispatch_all(count);
+}
+
+void Loop::dispatch_all(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     dispatch(events_[i]);
   }
 }
 
+// A timer that is late by as much was held up, by a handler or by other programs. What came meanwhile may be what the
+// timer waits for, such as a peer's bytes, so events go first.
+constexpr Duration kHeldUp = std::chrono::milliseconds(1);
+
 void Loop::turn() noexcept {
   now_ = sys::now();
   activity()->begin_turn(now_);
   const bool ran_jobs = run_jobs();
+  if (time_left(now_, timers_due_) > kHeldUp) [[unlikely]] {
+    dispatch_all(poll(Duration::zero()));
+  }
   run_timers();
   tasks_.turn();
   const Instant hook_wants = run_hook();
   const bool has_work = ran_jobs || tasks_.has_ready() || (mail_.saw_stop() && tasks_.idle());
-  wait(has_work ? now_ : std::min(hook_wants, orphan_ ? kNever : timers_.next_deadline()));
+  timers_due_ = orphan_ ? kNever : timers_.next_deadline();
+  wait(has_work ? now_ : std::min(hook_wants, timers_due_));
 }
 
 void Loop::run_turns() noexcept {

@@ -150,6 +150,7 @@ class Loop {
   [[nodiscard]] bool announce_sleep(Duration timeout) noexcept;
   [[nodiscard]] bool spin_for_work(Duration timeout, std::size_t& event_count);
   [[nodiscard]] std::size_t poll(Duration timeout);
+  void dispatch_all(std::size_t count);
   void dispatch(const sys::PollEvent& event) noexcept;
   [[nodiscard]] bool add_slot() noexcept;
   [[nodiscard]] Slot* find(WatchId id) noexcept;
@@ -164,6 +165,7 @@ class Loop {
   Duration poll_every_ = Duration::zero();
   Instant polled_at_;
   TimerWheel timers_;
+  Instant timers_due_ = kNever;  // the next one, when the last wait began
   Instant now_;
   TaskRunner tasks_{timers_, now_, this};
   bool orphan_ = false;    // destroyed in a call of its own

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -244,6 +245,56 @@ TEST_F(LoopTest, TheLoopCallsAWatcherUntilItIsUnwatched) {
   on_loop([] {});  // the loop has polled its descriptors at least once since
   on_loop([] {});
   on_loop([&] { loop_->unwatch(id); });  // idempotent
+}
+
+// The handler of `first` holds the loop up until the timer is late; meanwhile `second` has become ready.
+TEST_F(LoopTest, WhatCameBeforeATimerThatWasHeldUpIsHandledFirst) {
+  auto first = std::move(sys::EventFd::make()).value();
+  auto second = std::move(sys::EventFd::make()).value();
+  Signal done;
+  std::string order;
+  struct Late {
+    std::string& order;
+    Signal& done;
+  } late{order, done};
+  Instant deadline = kNever;
+  TimerId timer;
+  Called holds_up([&](const sys::PollEvent& /*event*/) {
+    if (sys::now() >= deadline) {  // others held the loop up: once more
+      (void)loop_->timers().cancel(timer);
+      deadline = kNever;
+    }
+    if (deadline == kNever) {
+      deadline = sys::now() + 20ms;
+      timer = loop_->timers().schedule(deadline, {[](void* self) {
+                                                    static_cast<Late*>(self)->order += "timer ";
+                                                    static_cast<Late*>(self)->done.give();
+                                                  },
+                                                  &late});
+      return;  // it is called again: the event is still there
+    }
+    while (sys::now() < deadline + 2ms) {
+    }
+    first.drain();
+    second.signal();
+  });
+  Called comes([&](const sys::PollEvent& /*event*/) {
+    second.drain();
+    order += "event ";
+  });
+  std::vector<Loop::WatchId> ids;
+  first.signal();
+  on_loop([&] {
+    ids.push_back(loop_->watch(first.fd(), sys::Interest::readable, false, &holds_up).value_or(Loop::WatchId{0}));
+    ids.push_back(loop_->watch(second.fd(), sys::Interest::readable, false, &comes).value_or(Loop::WatchId{0}));
+  });
+  ASSERT_TRUE(done.take());
+  EXPECT_EQ(order, "event timer ");
+  on_loop([&] {
+    for (const Loop::WatchId id : ids) {
+      loop_->unwatch(id);
+    }
+  });
 }
 
 TEST_F(LoopTest, RewatchChangesTheEventsThatAWatcherGets) {
