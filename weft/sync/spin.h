@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "weft/sync/atomic.h"
 #include "weft/sys/clock.h"
@@ -89,10 +90,16 @@ class SpinBudget {
 // once, so that it uses less than its share of the core, and the scheduler runs it as soon as it is woken.
 // The first such while takes kFirstMs. Each further lost slice doubles it, up to kLongestMs: trials cost about 1 % of
 // the time. Every kGoodYields yields without a lost slice halve it.
+// A thread that has not spun for kRestUs knows nothing of the present, and makes no trial: the first message after a
+// rest would pay for it. It spins without yields, and sleeps.
 // Owner: a thread; time is an argument, in ticks. Affinity: that thread.
 class Contention {
  public:
   [[nodiscard]] bool wanted(std::uint64_t now) const noexcept { return now < until_; }
+  // A spin begins. Returns whether the thread comes from a rest.
+  bool note_spin(std::uint64_t now, std::uint64_t ticks_per_us) noexcept {
+    return now - std::exchange(spun_at_, now) > kRestUs * ticks_per_us;
+  }
   // Returns whether the yield gave a time slice away.
   bool note_yield(std::uint64_t before, std::uint64_t after, std::uint64_t ticks_per_us) noexcept {
     if (after - before <= kLostUs * ticks_per_us) {
@@ -108,11 +115,13 @@ class Contention {
 
  private:
   static constexpr std::uint64_t kLostUs = 50;  // a yield costs 0.5 us alone, and a lost slice 2,000 us or more
+  static constexpr std::uint64_t kRestUs = 500;
   static constexpr std::uint32_t kFirstMs = 4;
   static constexpr std::uint32_t kLongestMs = 256;
   static constexpr std::uint32_t kGoodYields = 64;
 
   std::uint64_t until_ = 0;
+  std::uint64_t spun_at_ = 0;
   std::uint32_t away_ms_ = kFirstMs;
   std::uint32_t good_ = 0;
 };
@@ -133,15 +142,20 @@ class SpinTurns {
       const std::uint64_t now = sys::ticks();
       end_ = now + budget_us * sys::ticks_per_us();
       next_ = !contention_.wanted(now);
+      rested_ = contention_.note_spin(now, sys::ticks_per_us());
     }
   }
   [[nodiscard]] bool begin() noexcept {
     tried_ = tried_ || next_;
     return next_;
   }
-  // Yields the core. After a lost time slice the turns end: the caller checks once more, and sleeps.
+  // Yields the core, but after a rest. After a lost time slice the turns end: the caller checks once more, and sleeps.
   void give_way() noexcept {
     const std::uint64_t before = sys::ticks();
+    if (rested_) {
+      next_ = before < end_;
+      return;
+    }
     sys::yield();
     const std::uint64_t after = sys::ticks();
     late_ = contention_.note_yield(before, after, sys::ticks_per_us());
@@ -155,6 +169,7 @@ class SpinTurns {
   Contention& contention_;
   std::uint64_t end_ = 0;
   bool next_ = false;
+  bool rested_ = false;
   bool tried_ = false;
   bool late_ = false;
 };

@@ -148,6 +148,14 @@ TEST(Contention, IsForgottenAsYieldsReturnAtOnce) {
   EXPECT_FALSE(contention.wanted(5 * kMs));
 }
 
+TEST(Contention, IsNotTriedByAThreadThatRested) {
+  Contention contention;
+  EXPECT_TRUE(contention.note_spin(kMs, kUs)) << "its first spin";
+  EXPECT_FALSE(contention.note_spin(kMs + 500 * kUs, kUs));
+  EXPECT_FALSE(contention.note_spin(kMs + 510 * kUs, kUs));
+  EXPECT_TRUE(contention.note_spin(2 * kMs + 11 * kUs, kUs));
+}
+
 // Contention is the thread's own: that of the thread that runs the tests depends on the tests before.
 template <typename Body>
 void in_a_new_thread(Body body) {
