@@ -34,10 +34,7 @@ ReceiveSide::Peek ReceiveSide::peek(FrameView& view, FrameRun& run) noexcept {
     const std::size_t taken = plain_ && assembly_.parts.empty() ? reader_.take_run(run, !share_.traits.single_part) : 0;
     if (taken != 0) [[likely]] {
       count_past_channel(taken);
-      if (reader_.empty()) {
-        reader_.settle();
-      }
-      give_baton();
+      leave_rest();
       return Peek::run;
     }
     if (!turn.may_decode() && !may_stay(end)) [[unlikely]] {
@@ -83,16 +80,36 @@ bool ReceiveSide::may_stay(std::uint64_t& end) const noexcept {
   return sys::ticks() < end;
 }
 
-// The pipe stays in the socket's rotation, so the next turn goes on. If there is none, the I/O thread reads. It reads a
-// link that it left to the application when it takes the link back: Link::await_input() takes the baton or nudges us,
-// whatever we load here. The application tells it of another link, since no event reports bytes that are in the reader.
+// The pipe stays in the socket's rotation, so the next turn goes on. If there is none, the I/O thread reads.
 ReceiveSide::Peek ReceiveSide::stop_spent() noexcept {
-  const bool told = left_to_app_.load(std::memory_order_relaxed);
   give_baton();
-  if (!told) {
+  tell_of_rest();
+  return Peek::spent;
+}
+
+// The socket may receive no more, and no event of the poller reports bytes that are in the reader. The I/O thread reads a
+// link that it left to the application when it takes the link back: Link::await_input() takes the baton or nudges its
+// holder, whatever is loaded here. The application tells it of another link: once, then it leaves the link to us.
+void ReceiveSide::tell_of_rest() noexcept {
+  const bool known = left_to_app_.load(std::memory_order_relaxed) || rest_told_.load(std::memory_order_relaxed);
+  if (!known && !rest_told_.exchange(true, std::memory_order_relaxed)) [[unlikely]] {
     common_.io.request(common_.connection.shared_from_this(), IoService::read_left_over);
   }
-  return Peek::spent;
+}
+
+void ReceiveSide::unpeek() noexcept {
+  give_baton();
+  tell_of_rest();
+}
+
+void ReceiveSide::leave_rest() noexcept {
+  if (reader_.empty()) [[likely]] {
+    reader_.settle();
+    give_baton();
+  } else {
+    give_baton();
+    tell_of_rest();
+  }
 }
 
 // More of a big frame is on its way. Spinning for it takes less time than sleeping, and saves the sender the wake-up.
@@ -120,10 +137,7 @@ void ReceiveSide::collect() noexcept {
 void ReceiveSide::pop() noexcept {
   count_past_channel(1);
   reader_.consume();
-  if (reader_.empty()) {
-    reader_.settle();
-  }
-  give_baton();
+  leave_rest();
 }
 
 // Called by a thread of the application. After a nudge the I/O thread reads.

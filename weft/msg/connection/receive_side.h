@@ -40,7 +40,7 @@ class ReceiveSide {
   // turn is spent; there may be input.
   [[nodiscard]] Peek peek(FrameView& view, FrameRun& run) noexcept;
   void pop() noexcept;
-  void unpeek() noexcept { give_baton(); }
+  void unpeek() noexcept;
   void collect() noexcept;  // reads the kernel's bytes into the channel; for a connection that conflates
   void set_readable() noexcept { maybe_readable_.store(true, std::memory_order_relaxed); }
   void handle_credit() noexcept;  // the consumer reported credit, or the mark has changed
@@ -75,6 +75,7 @@ class ReceiveSide {
   // Whether the link is in AppReaders::links. After `false` the caller reads: the application may have left bytes in the
   // reader, which no event of the poller reports.
   void set_left_to_app(bool left) noexcept { left_to_app_.store(left, std::memory_order_relaxed); }
+  void handle_rest_told() noexcept { rest_told_.store(false, std::memory_order_relaxed); }  // then it reads, or leaves
   [[nodiscard]] bool ended() const noexcept { return end_.reached; }
   [[nodiscard]] Error end_reason() const noexcept { return end_.reason; }
   [[nodiscard]] zmtp::Breach take_breach() noexcept { return std::exchange(end_.breach, zmtp::Breach::none); }
@@ -90,6 +91,8 @@ class ReceiveSide {
   [[nodiscard]] bool await_rest() noexcept;
   [[nodiscard]] bool may_stay(std::uint64_t& end) const noexcept;
   [[nodiscard]] Peek stop_spent() noexcept;
+  void leave_rest() noexcept;
+  void tell_of_rest() noexcept;
   [[nodiscard]] bool read_once(Turn& turn) noexcept;
   void resume_later() noexcept;
   void end_input(Error reason, zmtp::Breach breach = zmtp::Breach::none) noexcept;
@@ -140,6 +143,7 @@ class ReceiveSide {
   End end_;
   std::atomic<bool> stalled_{false};  // a hint: decoding stopped at the high-water mark, or the turn was spent
   std::atomic<bool> left_to_app_{false};
+  std::atomic<bool> rest_told_{false};
   std::atomic<bool> maybe_readable_{true};   // a hint: the kernel may have bytes for us
   std::atomic<std::int64_t> last_input_{0};  // Instant, nanoseconds
   std::atomic<bool> resume_posted_{false};
