@@ -9,7 +9,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KOREAN = {'README.ko.md': 'README.md', 'docs/ko/server.md': 'docs/server.md', 'docs/ko/sockets.md': 'docs/sockets.md'}
 FENCE = re.compile(r'^```.*?^```$', re.MULTILINE | re.DOTALL)
-FIGURES = re.compile(r'<!-- figures: .*?<!-- end of figures -->', re.DOTALL)  # in English alone: they are made anew there
+FIGURES = re.compile(r'<!-- figures: .*?<!-- end of figures -->', re.DOTALL)  # one program makes them
 LINK = re.compile(r'\[[^\]]*\]\(([^)\s]+)\)')
 HEADING = re.compile(r'^(#+) (.*)$', re.MULTILINE)
 
