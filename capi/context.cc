@@ -9,6 +9,7 @@
 
 #include "capi/handle_store.h"
 #include "capi/handles.h"
+#include "weft/base/version.h"
 #include "weft/net/tls.h"
 #include "weft/net/ws/upgrade.h"
 #include "weft/zmtp/curve.h"
@@ -277,7 +278,9 @@ int zmq_ctx_destroy(void* context) { return zmq_ctx_term(context); }
 void zmq_version(int* major, int* minor, int* patch) {
   put_version(major, minor, patch, {ZMQ_VERSION_MAJOR, ZMQ_VERSION_MINOR, ZMQ_VERSION_PATCH});
 }
-void weft_version(int* major, int* minor, int* patch) { put_version(major, minor, patch, {0, 1, 0}); }
+void weft_version(int* major, int* minor, int* patch) {
+  put_version(major, minor, patch, {WEFT_VERSION_MAJOR, WEFT_VERSION_MINOR, WEFT_VERSION_PATCH});
+}
 
 int zmq_has(const char* capability) {
   if (capability == nullptr) {

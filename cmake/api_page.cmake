@@ -14,8 +14,8 @@ set(text [=[
 
 <!-- Made by ./dev api from weft/public.txt and the READMEs of the rooms: edit those. -->
 
-Include what you use, by its path: `#include "weft/sync/wait_queue.h"`. A header that is not on this page is no part of the
-interface and may change or go in any release.
+Include what you use, by its path: `#include "weft/sync/wait_queue.h"`. A header that is not on this page does not belong
+to the interface: any release may change or remove it.
 ]=])
 set(room "weft")
 foreach(header IN LISTS public)
@@ -23,9 +23,9 @@ foreach(header IN LISTS public)
   if(NOT folder STREQUAL room)
     file(STRINGS ${SOURCE}/${folder}/README.md title LIMIT_COUNT 1)
     string(REGEX REPLACE "^# " "" title "${title}")
-    string(APPEND text "\n## ${title}\n\n| header | what it offers |\n|---|---|\n")
+    string(APPEND text "\n## ${title}\n\n| header | contents |\n|---|---|\n")
   elseif(folder STREQUAL "weft")
-    string(APPEND text "\n| header | what it offers |\n|---|---|\n")
+    string(APPEND text "\n| header | contents |\n|---|---|\n")
   endif()
   set(room ${folder})
   string(APPEND text "| [${header}](../${header}) | ${about_${header}} |\n")

@@ -14,3 +14,4 @@
 #include "weft/msg/poll.h"
 #include "weft/msg/proxy.h"
 #include "weft/msg/socket.h"
+#include "weft/msg/version.h"

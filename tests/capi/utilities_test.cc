@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/capi/capi_test.h"
+#include "weft/base/version.h"
 
 namespace weft::capi {
 namespace {
@@ -80,6 +81,8 @@ TEST(CapiUtilitiesTest, SaysWhatItIsAndWhatItHas) {
   int patch = 0;
   zmq_version(&major, &minor, &patch);
   EXPECT_EQ(ZMQ_MAKE_VERSION(major, minor, patch), ZMQ_VERSION);
+  weft_version(&major, &minor, &patch);
+  EXPECT_EQ(ZMQ_MAKE_VERSION(major, minor, patch), WEFT_VERSION);
   EXPECT_EQ(zmq_has("ipc"), 1);
   EXPECT_EQ(zmq_has("draft"), 1);
   for (const char* missing : {"pgm", "tipc", "norm", "gssapi", "vmci", "IPC", ""}) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Each link of a page to a file of this tree, and to a heading, leads there; a guide in Korean has the blocks of code, the
-headings and the rows of its English page, and README.ko.md the blocks of README.md."""
+headings and the rows of its English page, and README.ko.md the blocks of README.md. ARCHITECTURE.md has ten tasks, each with at
+most three files."""
 import pathlib
 import re
 import sys
@@ -9,7 +10,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KOREAN = {'README.ko.md': 'README.md', 'docs/ko/server.md': 'docs/server.md', 'docs/ko/sockets.md': 'docs/sockets.md'}
 FENCE = re.compile(r'^```.*?^```$', re.MULTILINE | re.DOTALL)
-FIGURES = re.compile(r'<!-- figures: .*?<!-- end of figures -->', re.DOTALL)  # in English alone: they are made anew there
+FIGURES = re.compile(r'<!-- figures: .*?<!-- end of figures -->', re.DOTALL)  # one program makes them
 LINK = re.compile(r'\[[^\]]*\]\(([^)\s]+)\)')
 HEADING = re.compile(r'^(#+) (.*)$', re.MULTILINE)
 
@@ -68,9 +69,21 @@ def untranslated(korean, english):
             yield f'{korean}: its {what} are not those of {english}: {detail}'
 
 
+def wrong_tasks():
+    """The tasks of ARCHITECTURE.md with too many files or none; wrong_links() finds files that are not there."""
+    text = (ROOT / 'ARCHITECTURE.md').read_text(encoding='utf-8')
+    rows = re.findall(r'^\| (.*?) \| (.*) \|$', text[text.index('\n## Ten tasks\n'):].split('\n## ')[1], re.MULTILINE)[1:]
+    if len(rows) != 10:
+        yield f'ARCHITECTURE.md: {len(rows)} tasks, not 10'
+    for task, files in rows:
+        if not 1 <= len(LINK.findall(files)) <= 3:
+            yield f'ARCHITECTURE.md: not one to three files to {task}'
+
+
 def main():
     wrong = [line for page in pages() for line in wrong_links(page)]
     wrong += [line for korean, english in KOREAN.items() for line in untranslated(korean, english)]
+    wrong += wrong_tasks()
     print('\n'.join(wrong) or 'every link leads somewhere')
     return 1 if wrong else 0
 

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "weft/base/version.h"
+#include "weft/msg/version.h"
 #include "weft/net/tls.h"
 #include "weft/net/ws/upgrade.h"
 #include "weft/sys/cpu.h"
@@ -48,10 +48,7 @@ std::string number_text(std::uint64_t number) {
 }
 
 void check_build(Findings& all) {
-  all.push_back({"weft", State::information,
-                 std::to_string(WEFT_VERSION_MAJOR) + "." + std::to_string(WEFT_VERSION_MINOR) + "." +
-                     std::to_string(WEFT_VERSION_PATCH),
-                 ""});
+  all.push_back({"weft", State::information, version(), ""});
   all.push_back({"kernel", State::information, first_line("/proc/sys/kernel/osrelease"), ""});
   const auto feature = [&](const char* name, bool there, const char* advice) {
     all.push_back({name, there ? State::good : State::warning, there ? "built in" : "missing", there ? "" : advice});

@@ -6,16 +6,13 @@
 #include <cstdio>
 #include <string_view>
 
-#include "weft/base/version.h"
+#include "weft/msg/version.h"
 
 namespace weft::cli {
 
 namespace {
 
-std::string version_text() {
-  return "weft " + std::to_string(WEFT_VERSION_MAJOR) + "." + std::to_string(WEFT_VERSION_MINOR) + "." +
-         std::to_string(WEFT_VERSION_PATCH);
-}
+std::string version_text() { return std::string("weft ") + version(); }
 
 std::string footer_of(const Command& command) {
   std::string text = "Examples:\n";

@@ -12,7 +12,7 @@
 
 #include "tools/weft/admin_page.h"
 #include "tools/weft/doctor.h"
-#include "weft/base/version.h"
+#include "weft/msg/version.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/small_file.h"
 
@@ -24,11 +24,6 @@ struct Fact {
   const char* name;
   std::string value;
 };
-
-std::string version() {
-  return std::to_string(WEFT_VERSION_MAJOR) + "." + std::to_string(WEFT_VERSION_MINOR) + "." +
-         std::to_string(WEFT_VERSION_PATCH);
-}
 
 constexpr const char* kArchitecture =
 #if defined(__x86_64__)
@@ -137,7 +132,7 @@ std::string number_text(double value) {
 }
 
 void print_json(Console& console, const std::vector<Sample>* metrics) {
-  Record record{{"weft", version()}};
+  Record record{{"weft", std::string(version())}};
   for (const Fact& fact : build_facts()) {
     record.emplace_back(fact.name, fact.value);
   }
@@ -172,7 +167,7 @@ std::string row(std::string name, const std::string& value) {
 }
 
 void print_text(Console& console, const std::vector<Sample>* metrics) {
-  std::string text = "weft " + version() + "\n\nbuild and machine\n";
+  std::string text = std::string("weft ") + version() + "\n\nbuild and machine\n";
   for (const Fact& fact : build_facts()) {
     text += row(fact.name, fact.value);
   }

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -256,7 +257,8 @@ def explains_itself():
     for command in commands:
         page = run(command, "--help")
         assert f"Usage: weft {command}" in page and f"weft {command}" in page.split("Examples:")[1] and "--json" in page
-    assert run("--version").startswith("weft ")
+    numbers = re.findall(r"^#define WEFT_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)$", (SOURCE / "weft/base/version.h").read_text(), re.M)
+    assert run("--version") == f"weft {'.'.join(numbers)}\n"
 
 
 @test

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The measured figures in README.md and docs/*.md. Each stands in a block
+"""The measured figures in README.md, README.ko.md and docs/*.md. Each stands in a block
 
     <!-- figures: NAME -->
     <!-- end of figures -->
@@ -19,6 +19,8 @@ BLOCK = re.compile(r"(<!-- figures: (?P<name>\w+) -->\n)(?P<body>.*?)(<!-- end o
 LOOSE = re.compile(r"(?<![\w.])\d[\d.,]*\s?(?:ns|us|µs|[kMG]/s|[kMG]B/s|x|×|times|%|per cent)(?![\w/])")
 # name: (title of the first column, suite, [(what, row)], columns [(column, title)], rivals, what they are)
 TABLES = {
+    "front": ("64 bytes", "sockets", [("PUSH to PULL over tcp", "push_pull/tcp/64")],
+              [("weft", "Weft"), ("libzmq", "libzmq 4.3.5")], ("libzmq",), "libzmq 4.3.5"),
     "sockets": ("64 bytes", "sockets", [
         ("PUSH to PULL over tcp", "push_pull/tcp/64"), ("over ipc", "push_pull/ipc/64"), ("inproc", "push_pull/inproc/64"),
         ("ROUTER to ROUTER over tcp", "router_router/tcp/64"), ("PUB to 8 SUBs over tcp", "pub_sub/tcp/64/x8"),
@@ -31,6 +33,7 @@ TABLES = {
         [("weft", "Weft"), ("raw", "epoll by hand"), ("asio", "Boost.Asio, as in its examples"),
          ("asio_tuned", "Boost.Asio, tuned")], results.ASIOS, "the better Boost.Asio"),
 }
+BARE = {"front"}  # the machine and the statistic of these stand below another table of the same page
 DISTURBED = 0.2  # of the busy time was others' in a row: the report makes no figures
 KEPT = ("suite", "row", "placement", "rounds", "unit", "ours", "columns", "ratios", "limit", "foreign")
 
@@ -47,8 +50,8 @@ def rows_of(suite):
 def extract(report):
     """The part of a report's results that the documents show."""
     found = []
-    for _, suite, rows, *_ in TABLES.values():
-        for _, row in rows:
+    for suite in dict.fromkeys(suite for _, suite, *_ in TABLES.values()):
+        for row in dict.fromkeys(rows_of(suite)):
             result = results.best(report["results"], suite, row)
             if result is None:
                 raise FiguresError(f"{row} was not measured")
@@ -97,6 +100,8 @@ def block(name, data):
         result = results.best(data["results"], suite, row)
         lines.append([what, *(printer.cost(result, column) for column, _ in columns),
                       printer.interval(beside_best(result, rivals), "x")])
+    if name in BARE:
+        return f"{printer.markdown_table(lines)}\n"
     return f"{printer.markdown_table(lines)}\n\n{textwrap.fill(of_run(data, suite), 128)}\n"
 
 
@@ -119,7 +124,7 @@ def loose(text):
 
 
 def documents(root=ROOT):
-    return [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    return [root / "README.md", root / "README.ko.md", *sorted((root / "docs").glob("*.md"))]
 
 
 def refusal(report):
