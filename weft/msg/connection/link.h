@@ -110,6 +110,8 @@ class Link final : public rt::Watcher, public ListHook {
   [[nodiscard]] bool greets() const;
   [[nodiscard]] Error describe_refusal() const;
   void handle_handshake();
+  void end_handshake(bool writable, int os_errno);
+  [[nodiscard]] bool has_last_words();
   void handle_layer_handshake();
   [[nodiscard]] bool write_handshake(int& os_errno);
   void await_leaving();
