@@ -83,7 +83,7 @@ TEST_P(WebSocket, ABadUpgradeIsAnsweredAndTold) {
   } cases[] = {
       {"GET / HTTP/1.1\r\nHost: h\r\n\r\n", "426", "the request asks for no WebSocket"},
       {"\xFF\1\1\1\1\1\1\1\1\x7F\3", "400", "the request for a WebSocket is no HTTP"},
-      {"GET / HTTP/1.1\r\nHost: h\r\nCookie: \xC3(\r\n\r\n", "400", "a header of the WebSocket's upgrade is not UTF-8"},
+      {"GET / HTTP/1.1\r\nHost: \xC3(\r\n\r\n", "400", "a header of the WebSocket's upgrade is not UTF-8"},
   };
   for (const auto& [request, status, why] : cases) {
     BytePeer peer = dial(pull);
@@ -259,9 +259,10 @@ class ByHand {
     }
     EXPECT_NE(request.find("Sec-WebSocket-Protocol: ZWS2.0/NULL,ZWS2.0\r\n"), std::string::npos);
     const std::size_t key = request.find(kKeyField) + kKeyField.size();
-    peer.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " +
-               net::ws::accept_key(request.substr(key, net::ws::kKeySize)) +
-               "\r\nSec-WebSocket-Protocol: " + std::string(protocol) + "\r\n\r\n" + std::string(behind));
+    peer.write(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " +
+        net::ws::accept_key(request.substr(key, net::ws::kKeySize)) +
+        "\r\nSec-WebSocket-Protocol: " + std::string(protocol) + "\r\n\r\n" + std::string(behind));
     return peer;
   }
 
@@ -276,10 +277,8 @@ const std::string kGoodbye = frame(false, 0x88, "\x03\xE8");
 TEST_P(WebSocket, OurClientSpeaksTheSubProtocolThatTheServerChose) {
   const std::string ready = message(false, 2, std::string("\5READY\13Socket-Type\0\0\0\4PUSH", 26));
   const std::string identity = message(false, 0, "");
-  const std::pair<std::string_view, std::string> cases[] = {{"ZWS2.0", identity},
-                                                            {"ZWS2.0", message(false, 0, "id")},
-                                                            {"ZWS2.0/NULL", ready},
-                                                            {"ZWS2.0/NULL", identity}};
+  const std::pair<std::string_view, std::string> cases[] = {
+      {"ZWS2.0", identity}, {"ZWS2.0", message(false, 0, "id")}, {"ZWS2.0/NULL", ready}, {"ZWS2.0/NULL", identity}};
   for (const auto& [protocol, begin] : cases) {
     Socket pull = make(SocketType::pull);
     ByHand server(pull);

@@ -196,11 +196,10 @@ TEST(WsInbound, AServerThatAgreesToAnyProtocolMaySpeakTheBareOne) {
             std::string("\4\x26") + ready.substr(2) + std::string("\0\0\1x", 4));
   EXPECT_EQ(run_every_way(config, message(false, 0, "me") + message(false, 0, "x")).made.size(), ready.size() + 3 + 3);
   const std::string in_fragments = frame(false, 0x02, std::string("\0m", 2)) + frame(false, 0x80, "e");
-  EXPECT_EQ(run_every_way(config, in_fragments + message(false, 0, "x")).made,
-            ready + std::string("\2me\0\1x", 6));
-  EXPECT_EQ(run_every_way(config, frame(false, 0x02, std::string(1, '\0')) + frame(false, 0x80, std::string(256, 'i')))
-                .end,
-            "1009 an identity of more than 255 bytes");
+  EXPECT_EQ(run_every_way(config, in_fragments + message(false, 0, "x")).made, ready + std::string("\2me\0\1x", 6));
+  EXPECT_EQ(
+      run_every_way(config, frame(false, 0x02, std::string(1, '\0')) + frame(false, 0x80, std::string(256, 'i'))).end,
+      "1009 an identity of more than 255 bytes");
   EXPECT_EQ(run_every_way(config, message(false, kCommandFlag, "\5READY") + message(false, 0, "x")).made,
             std::string("\4\6\5READY\0\1x", 11));
   EXPECT_EQ(run_every_way(config, message(false, 0, std::string(256, 'i'))).end,
