@@ -416,11 +416,6 @@ TEST_F(Datagrams, ADgramThatIsNotBoundCannotSend) {
   EXPECT_EQ(dgram.try_send(as_bytes("127.0.0.1:5555"), More::yes).error(), Errc::would_block);
   EXPECT_EQ(dgram.try_recv().error(), Errc::would_block);
   const std::string first = bind(dgram);
-  ASSERT_TRUE(dgram.watch_events());
-  const std::string second = bind(dgram);  // one endpoint at a time, as a PAIR has one peer
-  for (auto event = dgram.next_event(kLong); event && event->kind != EventKind::closed;) {
-    event = dgram.next_event(kLong);
-  }
   send_to(dgram, place_of(first), "to itself");
   EXPECT_EQ(recv_from(dgram), place_of(first) + ": to itself");
   ASSERT_TRUE(dgram.unbind(first));
@@ -428,6 +423,42 @@ TEST_F(Datagrams, ADgramThatIsNotBoundCannotSend) {
   const std::string third = bind(dgram);
   send_to(dgram, place_of(third), "again");
   EXPECT_EQ(recv_from(dgram), place_of(third) + ": again");
+}
+
+TEST_F(Datagrams, ADgramWithAnEndpointRefusesAnotherAndLeavesItsPortFree) {
+  Socket dgram = make(SocketType::dgram);
+  Socket other = make(SocketType::dgram);
+  const std::string second = bind(other);
+  ASSERT_TRUE(other.unbind(second));
+  const std::string first = bind(dgram);
+  ASSERT_TRUE(dgram.watch_events());
+  for (const std::string_view endpoint : {std::string_view(second), std::string_view(kSomewhere)}) {
+    EXPECT_EQ(dgram.bind(endpoint).error(), Errc::incompatible_peer);
+    EXPECT_EQ(dgram.next_event(kLong)->kind, EventKind::bind_failed);
+  }
+  EXPECT_TRUE(other.bind(second));
+  send_to(other, place_of(first), "hello");
+  EXPECT_EQ(recv_from(dgram), place_of(second) + ": hello");
+  ASSERT_TRUE(dgram.unbind(first));
+  EXPECT_TRUE(dgram.bind(first));
+}
+
+TEST_F(Datagrams, OfTwoThreadsThatBindADgramAtOnceOneGetsAnEndpointThatWorks) {
+  for (int round = 0; round < 50; ++round) {
+    Socket dgram = make(SocketType::dgram);
+    std::vector<std::string> bound(3);
+    std::vector<std::thread> binders;
+    for (std::string& exact : bound) {
+      binders.emplace_back([&] { exact = dgram.bind(kSomewhere).value_or(std::string()); });
+    }
+    for (std::thread& binder : binders) {
+      binder.join();
+    }
+    std::erase(bound, "");
+    ASSERT_EQ(bound.size(), 1u);
+    send_to(dgram, place_of(bound[0]), "to itself");
+    EXPECT_EQ(recv_from(dgram), place_of(bound[0]) + ": to itself");
+  }
 }
 
 TEST_F(Datagrams, UnbindInTheMiddleOfAMessageDropsIt) {

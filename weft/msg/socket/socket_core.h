@@ -344,6 +344,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
 
   // udp (socket_datagrams.cc).
   [[nodiscard]] Result<void> refuse_unlike_transport() const;
+  [[nodiscard]] Result<void> refuse_second_datagrams() const;
   [[nodiscard]] Result<std::string> bind_datagrams(std::string_view text, const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::uint32_t> connect_datagrams(std::string_view text, const net::Endpoint& endpoint);
   [[nodiscard]] bool unbind_datagrams(const std::string& name);  // false: no datagrams are bound there
