@@ -261,6 +261,46 @@ TEST_F(Datagrams, AFloodOfAStrangerDoesNotStarveOtherPeers) {
   EXPECT_TRUE(flooded);
 }
 
+// The application is busy: the I/O thread reads.
+TEST_F(Datagrams, WhatNoMessageCanBeTakesNoPlaceOfTheMark) {
+  constexpr int kMark = 10;
+  const std::string too_long(101, 'x');
+  const std::string zero_in_group("\4ne\0sbody", 9);
+  for (const SocketType type : {SocketType::dish, SocketType::dgram}) {
+    const bool groups = type == SocketType::dish;
+    Socket socket = make(type);
+    ASSERT_TRUE(socket.set(option::receive_high_water_mark, kMark));
+    ASSERT_TRUE(socket.set(option::max_message_size, 100));
+    ASSERT_TRUE(!groups || socket.join("news"));
+    const Stranger stranger(bind(socket));
+    const std::vector<std::string> garbage =
+        groups ? Texts{"", "\5news", "\xFF", "\5sportgoal", zero_in_group, "\4news" + too_long} : Texts{too_long};
+    const Instant end = sys::now() + kLong;
+    for (std::uint64_t sent = 0; sent < 10 * kMark;) {
+      for (const std::string& bytes : garbage) {
+        ASSERT_TRUE(stranger.send(bytes));
+        ++sent;
+      }
+      while (statistics(socket).dropped_unexpected < sent && sys::now() < end) {
+        std::this_thread::yield();
+      }
+      ASSERT_EQ(statistics(socket).dropped_unexpected, sent);
+    }
+    for (int i = 0; i < kMark; ++i) {
+      ASSERT_TRUE(stranger.send((groups ? "\4news" : "") + std::to_string(i)));
+    }
+    while (statistics(socket).queued_in < kMark && sys::now() < end) {
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(statistics(socket).queued_in, static_cast<std::uint64_t>(kMark));
+    for (int i = 0; i < kMark; ++i) {
+      EXPECT_EQ(groups ? hear(socket) : std::string(socket.recv_all()->back().text()),
+                (groups ? "news: " : "") + std::to_string(i));
+    }
+    expect_balance(socket, 0, kMark);
+  }
+}
+
 TEST_F(Datagrams, AFloodThatNobodyReceivesHoldsNoMoreThanTheMark) {
   Socket dish = make(SocketType::dish);
   ASSERT_TRUE(dish.set(option::receive_high_water_mark, 10));
