@@ -148,6 +148,7 @@ class Link final : public rt::Watcher, public ListHook {
   void begin_close(Instant deadline);
   void close_when_sent();
   void linger();
+  void await_delivery();
   void drain();
   void handle_close_time();
   void finish() noexcept;
@@ -164,6 +165,8 @@ class Link final : public rt::Watcher, public ListHook {
     bool begun = false;
     bool patient = false;            // the deadline moves while the peer takes bytes
     std::uint64_t flushed_seen = 0;  // bytes that the kernel had taken when the deadline last moved
+    std::uint64_t held_seen = 0;     // draining: bytes that the kernel or a layer held
+    Instant peer_ends_by = kNever;   // draining
     Instant deadline = kNever;
   };
 
