@@ -61,6 +61,7 @@ class Dialer {
   [[nodiscard]] int fd() const noexcept {  // -1 while resolving or idle
     return stream_ != nullptr ? stream_->fd() : connecting_.fd.fd();
   }
+  [[nodiscard]] bool resolving() const noexcept { return state_ == State::resolving; }
   [[nodiscard]] sys::Interest interest() const noexcept;
   [[nodiscard]] const Endpoint& endpoint() const noexcept { return endpoint_; }
 

@@ -16,7 +16,8 @@ namespace {
 // The kernel gives up on a peer that does not answer a connect. A silent proxy has answered it, so the link gives up by
 // itself.
 constexpr Duration kProxyPatience = std::chrono::seconds(30);
-constexpr int kTurnsAtUnbind = 24;  // 6 MB, which a kernel holds for a connection
+constexpr Duration kLookupPatience = std::chrono::seconds(30);  // the look-up goes on, for the next attempt
+constexpr int kTurnsAtUnbind = 24;                              // 6 MB, which a kernel holds for a connection
 }  // namespace
 
 Link::Link(ConnectionCommon& common, SendSide& send, ReceiveSide& receive, std::shared_ptr<ConnectionOwner> owner,
@@ -150,21 +151,28 @@ void Link::begin() {
 
 void Link::handle_resolved() {
   if (phase_ == Phase::dialling) {
-    handle_dial(connector_->dialer.finish());
+    begin_dial_step(connector_->dialer.finish());
   }
 }
 
 void Link::dial() {
   phase_ = Phase::dialling;
   dialled_fd_ = -1;
+  begin_dial_step(connector_->dialer.begin());
+}
+
+// Of an attempt's two steps, the look-up of the name and connecting, each has a time of its own.
+void Link::begin_dial_step(const Result<net::Progress>& progress) {
   Duration timeout = common_.options->connect_timeout;
   if (timeout <= Duration::zero() && proxied_) {
     timeout = kProxyPatience;
   }
-  if (timeout > Duration::zero()) {
-    schedule<&Link::handle_connect_time>(timers_.connect, deadline_after(sys::now(), timeout));
+  if (progress && *progress == net::Progress::resolving) {
+    timeout = kLookupPatience;
   }
-  handle_dial(connector_->dialer.begin());
+  const bool limited = timeout > Duration::zero();
+  schedule<&Link::handle_connect_time>(timers_.connect, limited ? deadline_after(sys::now(), timeout) : kNever);
+  handle_dial(progress);
 }
 
 void Link::handle_dial(const Result<net::Progress>& progress) {
@@ -196,7 +204,9 @@ void Link::handle_dial(const Result<net::Progress>& progress) {
 void Link::handle_connect_time() {
   if (phase_ == Phase::dialling) {
     common_.io.loop().unwatch(std::exchange(watch_, 0));
-    handle_dial(Error(Errc::timed_out, "connecting took too long"));
+    const bool looks_up = connector_->dialer.resolving();
+    handle_dial(looks_up ? Error(Errc::timed_out, "looking up the host's name took too long")
+                         : Error(Errc::timed_out, "connecting took too long"));
   }
 }
 

@@ -97,6 +97,7 @@ class Link final : public rt::Watcher, public ListHook {
   }
   void schedule(Timer& timer, Instant deadline, void (*fire)(void*)) noexcept;
   void dial();
+  void begin_dial_step(const Result<net::Progress>& progress);
   void handle_dial(const Result<net::Progress>& progress);
   void handle_connect_time();
   void retry_later(Cause cause) noexcept;
