@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "tests/conformance/conformance.h"
+#include "weft/sys/address.h"
+#include "weft/sys/socket.h"
 
 namespace weft::conformance {
 namespace {
@@ -112,6 +114,40 @@ TEST_F(Names, TheTimeForConnectingDoesNotCountTheLookUp) {
   gate.set_value();
   ASSERT_TRUE(push_.send("hello"));
   EXPECT_EQ(pull_.recv()->text(), "hello");
+}
+
+// The first address takes no connection and refuses none: its queue is full, and the kernel drops the packets.
+TEST_F(Names, ADeadAddressOfANameDoesNotHideALivingOne) {
+  sys::SocketOptions narrow;
+  narrow.backlog = 0;
+  const auto port = static_cast<std::uint16_t>(std::stoi(endpoint_.substr(endpoint_.rfind(':') + 1)));
+  const auto address = sys::SocketAddress::parse_numeric("127.0.0.9", port).value();
+  const auto dead = sys::open_tcp_listener(address, narrow);
+  ASSERT_TRUE(dead);
+  std::vector<sys::Connecting> fillers;
+  for (int i = 0; i < 4; ++i) {
+    fillers.push_back(std::move(sys::open_tcp_connection(address, nullptr, {})).value());
+  }
+  FakeNames::instance().put("two.weft.test", {{"127.0.0.9", "127.0.0.1"}, {}});
+  for (const Duration timeout : {Duration(200ms), Duration(0)}) {
+    Socket push = make(context_, SocketType::push);
+    ASSERT_TRUE(push.set(option::connect_timeout, timeout));
+    ASSERT_TRUE(push.watch_events());
+    ASSERT_TRUE(push.connect(at("two.weft.test", endpoint_)));
+    ASSERT_TRUE(push.send("hello"));
+    EXPECT_EQ(pull_.recv()->text(), "hello");
+    std::vector<std::string> told;
+    for (auto event = push.next_event(20s); event; event = push.next_event(20s)) {
+      EXPECT_EQ(event->endpoint, at("two.weft.test", endpoint_));
+      told.push_back(std::string(event_name(event->kind)) + ' ' + event->address);
+      if (event->kind == EventKind::connected) {
+        break;
+      }
+    }
+    ASSERT_GE(told.size(), 2u);
+    EXPECT_EQ(told.front(), "connect_delayed " + at("127.0.0.9", endpoint_));
+    EXPECT_EQ(told.back(), "connected " + at("127.0.0.1", endpoint_));
+  }
 }
 
 TEST_F(Names, AGoodNameDoesNotWaitForManyThatHang) {

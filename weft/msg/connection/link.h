@@ -99,6 +99,7 @@ class Link final : public rt::Watcher, public ListHook {
   void dial();
   void begin_dial_step(const Result<net::Progress>& progress);
   void handle_dial(const Result<net::Progress>& progress);
+  void name_far_end();
   void handle_connect_time();
   void retry_later(Cause cause) noexcept;
   [[nodiscard]] std::string find_other_end() const;
@@ -162,6 +163,12 @@ class Link final : public rt::Watcher, public ListHook {
     Timer take_down;
     Timer linger;
   };
+  // The attempt to connect that is under way or has just failed; for events only.
+  struct Dialled {
+    int fd = -1;
+    std::size_t tries_told = 0;  // addresses of which events told
+    std::string address;         // MonitorEvent::address; also while there is a connection
+  };
   struct Closing {
     bool begun = false;
     bool patient = false;            // the deadline moves while the peer takes bytes
@@ -190,7 +197,7 @@ class Link final : public rt::Watcher, public ListHook {
   bool raw_ = false;                                  // this connection is bytes, not frames
   bool refused_for_now_ = false;                      // the handshake does not go on
   zmtp::Opening opening_ = zmtp::Opening::signature;  // of the next handshake
-  int dialled_fd_ = -1;                               // of the attempt under way or just failed; for events only
+  Dialled dialled_;
   std::string other_end_;                  // MonitorEvent::other; empty when nothing watched as the connection began
   std::shared_ptr<const KnownPeer> peer_;  // while there is a connection past its handshake; null: without memory
   zmtp::Metadata authenticated_;           // the authenticator's properties of the peer
