@@ -145,7 +145,7 @@ TEST_F(Names, ADeadAddressOfANameDoesNotHideALivingOne) {
       }
     }
     ASSERT_GE(told.size(), 2u);
-    EXPECT_EQ(told.front(), "connect_delayed " + at("127.0.0.9", endpoint_));
+    EXPECT_EQ(told.front(), "connect delayed " + at("127.0.0.9", endpoint_));
     EXPECT_EQ(told.back(), "connected " + at("127.0.0.1", endpoint_));
   }
 }
