@@ -81,8 +81,12 @@ class Report {
       parts.push_back(bytes_of(value));
     }
     parts.push_back(as_bytes(event_.outgoing ? event_.other : event_.endpoint));
-    parts.push_back(as_bytes(event_.outgoing ? event_.endpoint : event_.other));
+    parts.push_back(as_bytes(event_.outgoing ? far_end() : event_.other));
     feed_.send(parts);
+  }
+  // Of a host's name its address.
+  [[nodiscard]] const std::string& far_end() const noexcept {
+    return event_.address.empty() ? event_.endpoint : event_.address;
   }
   static Bytes bytes_of(const std::uint64_t& number) noexcept {
     return {reinterpret_cast<const std::uint8_t*>(&number), sizeof number};

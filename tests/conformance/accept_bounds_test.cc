@@ -105,6 +105,26 @@ TEST_F(AcceptBounds, AnAddressHasItsOwnBoundAtEachEndpoint) {
   expect_admitted(1);
 }
 
+TEST_F(AcceptBounds, AsManyAddressesAsConnectionsAreTakenAlsoAfterTheBoundWasRaised) {
+  ASSERT_TRUE(pull_.set(option::connections_max, 32));
+  ASSERT_TRUE(pull_.set(option::address_connections_max, 100));
+  bind();
+  const std::string to = endpoint_.substr(6);
+  const auto expect_address = [&](int number) {
+    const std::string from = "127.0." + std::to_string(number / 200) + '.' + std::to_string(2 + number % 200);
+    peers_.push_back(WirePeer::dial("tcp://" + from + ":0;" + to, zmtp::SocketType::push));
+  };
+  for (int i = 0; i < 32; ++i) {
+    expect_address(i);
+  }
+  expect_refused("the socket has connections_max connections");
+  ASSERT_TRUE(pull_.set(option::connections_max, 1000));
+  for (int i = 32; i < 200; ++i) {
+    expect_address(i);
+  }
+  EXPECT_EQ(pull_.statistics()->accepts_failed, 1U);
+}
+
 TEST_F(AcceptBounds, AnAddressMayConnectSoManyTimesInASecond) {
   ASSERT_TRUE(pull_.set(option::address_rate_max, 1));
   bind();

@@ -269,6 +269,46 @@ TEST_F(Datagrams, AFloodOfAStrangerDoesNotStarveOtherPeers) {
   EXPECT_TRUE(flooded);
 }
 
+// The application is busy: the I/O thread reads.
+TEST_F(Datagrams, WhatNoMessageCanBeTakesNoPlaceOfTheMark) {
+  constexpr int kMark = 10;
+  const std::string too_long(101, 'x');
+  const std::string zero_in_group("\4ne\0sbody", 9);
+  for (const SocketType type : {SocketType::dish, SocketType::dgram}) {
+    const bool groups = type == SocketType::dish;
+    Socket socket = make(type);
+    ASSERT_TRUE(socket.set(option::receive_high_water_mark, kMark));
+    ASSERT_TRUE(socket.set(option::max_message_size, 100));
+    ASSERT_TRUE(!groups || socket.join("news"));
+    const Stranger stranger(bind(socket));
+    const std::vector<std::string> garbage =
+        groups ? Texts{"", "\5news", "\xFF", "\5sportgoal", zero_in_group, "\4news" + too_long} : Texts{too_long};
+    const Instant end = sys::now() + kLong;
+    for (std::uint64_t sent = 0; sent < 10 * kMark;) {
+      for (const std::string& bytes : garbage) {
+        ASSERT_TRUE(stranger.send(bytes));
+        ++sent;
+      }
+      while (statistics(socket).dropped_unexpected < sent && sys::now() < end) {
+        std::this_thread::yield();
+      }
+      ASSERT_EQ(statistics(socket).dropped_unexpected, sent);
+    }
+    for (int i = 0; i < kMark; ++i) {
+      ASSERT_TRUE(stranger.send((groups ? "\4news" : "") + std::to_string(i)));
+    }
+    while (statistics(socket).queued_in < kMark && sys::now() < end) {
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(statistics(socket).queued_in, static_cast<std::uint64_t>(kMark));
+    for (int i = 0; i < kMark; ++i) {
+      EXPECT_EQ(groups ? hear(socket) : std::string(socket.recv_all()->back().text()),
+                (groups ? "news: " : "") + std::to_string(i));
+    }
+    expect_balance(socket, 0, kMark);
+  }
+}
+
 TEST_F(Datagrams, AFloodThatNobodyReceivesHoldsNoMoreThanTheMark) {
   Socket dish = make(SocketType::dish);
   ASSERT_TRUE(dish.set(option::receive_high_water_mark, 10));
@@ -424,11 +464,6 @@ TEST_F(Datagrams, ADgramThatIsNotBoundCannotSend) {
   EXPECT_EQ(dgram.try_send(as_bytes("127.0.0.1:5555"), More::yes).error(), Errc::would_block);
   EXPECT_EQ(dgram.try_recv().error(), Errc::would_block);
   const std::string first = bind(dgram);
-  ASSERT_TRUE(dgram.watch_events());
-  const std::string second = bind(dgram);  // one endpoint at a time, as a PAIR has one peer
-  for (auto event = dgram.next_event(kLong); event && event->kind != EventKind::closed;) {
-    event = dgram.next_event(kLong);
-  }
   send_to(dgram, place_of(first), "to itself");
   EXPECT_EQ(recv_from(dgram), place_of(first) + ": to itself");
   ASSERT_TRUE(dgram.unbind(first));
@@ -436,6 +471,42 @@ TEST_F(Datagrams, ADgramThatIsNotBoundCannotSend) {
   const std::string third = bind(dgram);
   send_to(dgram, place_of(third), "again");
   EXPECT_EQ(recv_from(dgram), place_of(third) + ": again");
+}
+
+TEST_F(Datagrams, ADgramWithAnEndpointRefusesAnotherAndLeavesItsPortFree) {
+  Socket dgram = make(SocketType::dgram);
+  Socket other = make(SocketType::dgram);
+  const std::string second = bind(other);
+  ASSERT_TRUE(other.unbind(second));
+  const std::string first = bind(dgram);
+  ASSERT_TRUE(dgram.watch_events());
+  for (const std::string_view endpoint : {std::string_view(second), std::string_view(kSomewhere)}) {
+    EXPECT_EQ(dgram.bind(endpoint).error(), Errc::incompatible_peer);
+    EXPECT_EQ(dgram.next_event(kLong)->kind, EventKind::bind_failed);
+  }
+  EXPECT_TRUE(other.bind(second));
+  send_to(other, place_of(first), "hello");
+  EXPECT_EQ(recv_from(dgram), place_of(second) + ": hello");
+  ASSERT_TRUE(dgram.unbind(first));
+  EXPECT_TRUE(dgram.bind(first));
+}
+
+TEST_F(Datagrams, OfTwoThreadsThatBindADgramAtOnceOneGetsAnEndpointThatWorks) {
+  for (int round = 0; round < 50; ++round) {
+    Socket dgram = make(SocketType::dgram);
+    std::vector<std::string> bound(3);
+    std::vector<std::thread> binders;
+    for (std::string& exact : bound) {
+      binders.emplace_back([&] { exact = dgram.bind(kSomewhere).value_or(std::string()); });
+    }
+    for (std::thread& binder : binders) {
+      binder.join();
+    }
+    std::erase(bound, "");
+    ASSERT_EQ(bound.size(), 1u);
+    send_to(dgram, place_of(bound[0]), "to itself");
+    EXPECT_EQ(recv_from(dgram), place_of(bound[0]) + ": to itself");
+  }
 }
 
 TEST_F(Datagrams, UnbindInTheMiddleOfAMessageDropsIt) {

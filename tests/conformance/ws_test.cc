@@ -5,6 +5,7 @@
 
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/wire.h"
+#include "weft/net/ws/accept_key.h"
 #include "weft/net/ws/test_frames.h"
 
 namespace weft::conformance {
@@ -82,7 +83,7 @@ TEST_P(WebSocket, ABadUpgradeIsAnsweredAndTold) {
   } cases[] = {
       {"GET / HTTP/1.1\r\nHost: h\r\n\r\n", "426", "the request asks for no WebSocket"},
       {"\xFF\1\1\1\1\1\1\1\1\x7F\3", "400", "the request for a WebSocket is no HTTP"},
-      {"GET / HTTP/1.1\r\nHost: h\r\nCookie: \xC3(\r\n\r\n", "400", "a header of the WebSocket's upgrade is not UTF-8"},
+      {"GET / HTTP/1.1\r\nHost: \xC3(\r\n\r\n", "400", "a header of the WebSocket's upgrade is not UTF-8"},
   };
   for (const auto& [request, status, why] : cases) {
     BytePeer peer = dial(pull);
@@ -243,6 +244,67 @@ TEST_P(WebSocket, TheRefusedClientTriesAgain) {
     EXPECT_EQ(peer.read(25), "GET /where?q HTTP/1.1\r\nHo");
     peer.write("HTTP/1.1 503 Busy\r\n\r\n");
   }
+}
+
+// A server by hand, which a socket connects to. Answers the request with the sub-protocol of its choice and `behind`, in
+// one write.
+class ByHand {
+ public:
+  explicit ByHand(Socket& client) { EXPECT_TRUE(client.connect("ws" + listener_->bound_endpoint().substr(3))); }
+  BytePeer accept(std::string_view protocol, std::string_view behind) {
+    constexpr std::string_view kKeyField = "Sec-WebSocket-Key: ";
+    BytePeer peer = BytePeer::accept(*listener_);
+    std::string request;
+    while (!request.ends_with("\r\n\r\n")) {
+      const std::string byte = peer.read(1);
+      EXPECT_FALSE(byte.empty());
+      if (byte.empty()) {
+        return peer;
+      }
+      request += byte;
+    }
+    EXPECT_NE(request.find("Sec-WebSocket-Protocol: ZWS2.0/NULL,ZWS2.0\r\n"), std::string::npos);
+    const std::size_t key = request.find(kKeyField) + kKeyField.size();
+    peer.write(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " +
+        net::ws::accept_key(request.substr(key, net::ws::kKeySize)) +
+        "\r\nSec-WebSocket-Protocol: " + std::string(protocol) + "\r\n\r\n" + std::string(behind));
+    return peer;
+  }
+
+ private:
+  std::unique_ptr<net::Listener> listener_ =
+      net::Listener::open(*net::parse_endpoint("tcp://127.0.0.1:*", true), {}).value();
+};
+
+const std::string kTwo = message(false, 0, "one") + message(false, 0, "two");
+const std::string kGoodbye = frame(false, 0x88, "\x03\xE8");
+
+TEST_P(WebSocket, OurClientSpeaksTheSubProtocolThatTheServerChose) {
+  const std::string ready = message(false, 2, std::string("\5READY\13Socket-Type\0\0\0\4PUSH", 26));
+  const std::string identity = message(false, 0, "");
+  const std::pair<std::string_view, std::string> cases[] = {
+      {"ZWS2.0", identity}, {"ZWS2.0", message(false, 0, "id")}, {"ZWS2.0/NULL", ready}, {"ZWS2.0/NULL", identity}};
+  for (const auto& [protocol, begin] : cases) {
+    Socket pull = make(SocketType::pull);
+    ByHand server(pull);
+    const BytePeer peer = server.accept(protocol, begin + kTwo);
+    EXPECT_EQ(recv_text(pull), "one");
+    EXPECT_EQ(recv_text(pull), "two");
+  }
+}
+
+TEST_P(WebSocket, WhatComesTogetherWithTheUpgradeAndTheCloseIsReceived) {
+  Socket connects = make(SocketType::pull);
+  ByHand server(connects);
+  const BytePeer leaves = server.accept("ZWS2.0", message(false, 0, "") + kTwo + kGoodbye);
+  EXPECT_EQ(recv_text(connects), "one");
+  EXPECT_EQ(recv_text(connects), "two");
+
+  Socket binds = make(SocketType::pull);
+  BytePeer peer = dial(binds);
+  peer.write(std::string(kRequest) + kNoIdentity + message(true, 0, "one") + frame(true, 0x88, "\x03\xE8"));
+  EXPECT_EQ(recv_text(binds), "one");
 }
 
 TEST_P(WebSocket, EveryMechanismWorks) {

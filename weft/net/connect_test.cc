@@ -32,7 +32,7 @@ std::string port_of(const Listener& listener) {
 
 Result<Progress> drive(Dialer& dialer, Result<Progress> progress) {
   while (progress && *progress == Progress::pending) {
-    sys::PollFd polled{.fd = dialer.fd(), .want = Interest::writable};
+    sys::PollFd polled{.fd = dialer.fd(), .want = dialer.interest()};
     EXPECT_EQ(*sys::poll_fds({&polled, 1}, std::chrono::seconds(10)), 1u);
     progress = dialer.finish();
   }
@@ -192,6 +192,111 @@ TEST(Dialer, ResolvesANameAndTriesEveryAddress) {
     EXPECT_EQ(dialer.take_stream()->peer_address(), "127.0.0.1:" + port_of(*listener));
     EXPECT_EQ(lookups, attempt);  // each attempt looks the name up
   }
+}
+
+// DeadAddress: takes no connection and refuses none: its queue is full, and the kernel drops the packets of the next.
+class DeadAddress {
+ public:
+  explicit DeadAddress(const char* host = "127.0.0.9") {
+    sys::SocketOptions narrow;
+    narrow.backlog = 0;
+    listener_ = std::move(sys::open_tcp_listener(*sys::SocketAddress::parse_numeric(host, 0), narrow)).value();
+    address_ = sys::local_address(listener_.fd()).value();
+    for (int i = 0; i < 4; ++i) {
+      fillers_.push_back(std::move(sys::open_tcp_connection(address_, nullptr, {})).value());
+    }
+  }
+  [[nodiscard]] const sys::SocketAddress& address() const noexcept { return address_; }
+
+ private:
+  sys::Fd listener_;
+  sys::SocketAddress address_;
+  std::vector<sys::Connecting> fillers_;
+};
+
+// A dialer for a name with these addresses, after its look-up.
+class NamedDialer {
+ public:
+  explicit NamedDialer(const Resolver::Addresses& addresses, Duration delay = Dialer::kAttemptDelay)
+      : resolver_(
+            [addresses](const std::string&, std::uint16_t, bool) -> Result<Resolver::Addresses> { return addresses; }),
+        dialer_(*parse_endpoint("tcp://service.example:5555", false), {}, &resolver_) {
+    dialer_.set_attempt_delay(delay);
+    Signal resolved;
+    dialer_.on_resolved(resolved.function());
+    EXPECT_TRUE(dialer_.begin());
+    resolved.wait();
+  }
+  [[nodiscard]] Dialer& operator*() noexcept { return dialer_; }
+  [[nodiscard]] Dialer* operator->() noexcept { return &dialer_; }
+
+ private:
+  Resolver resolver_;
+  Dialer dialer_;
+};
+
+sys::SocketAddress address_of(const Listener& listener) { return sys::local_address(listener.fd()).value(); }
+
+TEST(Dialer, ADeadAddressDoesNotHoldUpTheNextOne) {
+  const DeadAddress dead;
+  const auto listener = listen_on("tcp://127.0.0.1:*");
+  NamedDialer dialer({dead.address(), dead.address(), address_of(*listener)}, std::chrono::milliseconds(1));
+  auto progress = dialer->finish();
+  ASSERT_EQ(*progress, Progress::pending);
+  EXPECT_EQ(dialer->tried(), 1u);
+  EXPECT_EQ(*dialer->tried_address(), dead.address());
+  progress = drive(*dialer, progress);
+  ASSERT_TRUE(progress) << progress.error().message();
+  EXPECT_EQ(*progress, Progress::connected);
+  EXPECT_EQ(*dialer->tried_address(), address_of(*listener));
+  const auto stream = dialer->take_stream();
+  EXPECT_EQ(stream->peer_address(), address_of(*listener).to_text());
+  EXPECT_EQ(dialer->fd(), -1);
+}
+
+TEST(Dialer, TheNextAddressIsNotTriedBeforeItsTime) {
+  const auto listener = listen_on("tcp://127.0.0.1:*");
+  const DeadAddress dead;
+  NamedDialer dialer({address_of(*listener), dead.address()}, std::chrono::hours(1));
+  const auto progress = drive(*dialer, dialer->finish());
+  ASSERT_TRUE(progress);
+  EXPECT_EQ(*progress, Progress::connected);
+  EXPECT_EQ(dialer->tried(), 1u);
+}
+
+TEST(Dialer, AnAddressThatRefusesMakesRoomForTheNextAtOnce) {
+  const DeadAddress dead;
+  const auto listener = listen_on("tcp://127.0.0.1:*");
+  const auto gone = address_of(*listen_on("tcp://127.0.0.1:*"));
+  NamedDialer dialer({gone, gone, address_of(*listener)}, std::chrono::hours(1));
+  const auto progress = drive(*dialer, dialer->finish());
+  ASSERT_TRUE(progress) << progress.error().message();
+  EXPECT_EQ(*progress, Progress::connected);
+}
+
+TEST(Dialer, TriesTheFamiliesInTurns) {
+  const auto listener = Listener::open(*parse_endpoint("tcp://[::1]:*", true), {.ipv6 = true});
+  if (!listener) {
+    GTEST_SKIP() << "no IPv6 here";
+  }
+  const DeadAddress dead;
+  NamedDialer dialer({dead.address(), dead.address(), dead.address(), address_of(**listener)},
+                     std::chrono::milliseconds(1));
+  const auto progress = drive(*dialer, dialer->finish());
+  ASSERT_TRUE(progress) << progress.error().message();
+  EXPECT_EQ(*progress, Progress::connected);
+  EXPECT_LE(dialer->tried(), 3u);  // the second; a slow machine begins the third besides
+}
+
+TEST(Dialer, OfManyDeadAddressesItGivesUpTheOldest) {
+  const DeadAddress dead;
+  const auto listener = listen_on("tcp://127.0.0.1:*");
+  Resolver::Addresses addresses(3 * Dialer::kAtOnceMax, dead.address());
+  addresses.push_back(address_of(*listener));
+  NamedDialer dialer(addresses, Duration(0));
+  const auto progress = drive(*dialer, dialer->finish());
+  ASSERT_TRUE(progress) << progress.error().message();
+  EXPECT_EQ(*progress, Progress::connected);
 }
 
 TEST(Dialer, FailsWithTheLastReasonWhenEveryAddressFails) {

@@ -7,6 +7,7 @@
 #include "weft/net/transport.h"
 #include "weft/sys/address.h"
 #include "weft/sys/call.h"
+#include "weft/sys/clock.h"
 
 namespace weft::net {
 
@@ -15,6 +16,31 @@ struct Dialer::LookupResult {
   std::mutex mutex;
   std::optional<Result<Resolver::Addresses>> answer;  // guarded by mutex
 };
+
+namespace {
+
+// RFC 8305 section 4: the families in turns, beginning with that of the first address.
+std::vector<sys::SocketAddress> in_turns(std::vector<sys::SocketAddress> addresses) {
+  if (addresses.empty()) {
+    return addresses;
+  }
+  const auto family = addresses.front().family();
+  const auto second = std::stable_partition(addresses.begin(), addresses.end(),
+                                            [&](const sys::SocketAddress& one) { return one.family() == family; });
+  std::vector<sys::SocketAddress> turns;
+  turns.reserve(addresses.size());
+  for (auto one = addresses.begin(), other = second; one != second || other != addresses.end();) {
+    if (one != second) {
+      turns.push_back(*one++);
+    }
+    if (other != addresses.end()) {
+      turns.push_back(*other++);
+    }
+  }
+  return turns;
+}
+
+}  // namespace
 
 Dialer::Dialer(Endpoint endpoint, const sys::SocketOptions& options, Resolver* resolver)
     : endpoint_(std::move(endpoint)),
@@ -27,8 +53,10 @@ Result<Progress> Dialer::begin() {
   if (row_.begin_connect == nullptr) {
     return Error(Errc::not_supported, "this transport has no dialer");
   }
+  tried_address_.reset();
+  looked_up_ = false;
   addresses_ = WEFT_TRY(row_.known_addresses(hop()));
-  return addresses_.empty() ? begin_lookup() : try_next_address();
+  return addresses_.empty() ? begin_lookup() : try_addresses();
 }
 
 Result<Progress> Dialer::finish() {
@@ -36,19 +64,29 @@ Result<Progress> Dialer::finish() {
     case State::idle: return Error(Errc::invalid_state, "finish without begin");
     case State::resolving: return finish_lookup();
     case State::connected: return Progress::connected;
-    case State::connecting:
+    case State::connecting: return try_addresses();
     case State::asking_proxy: break;
   }
-  const auto progress = state_ == State::connecting ? finish_connect() : ask_proxy();
+  const auto progress = ask_proxy();
   if (progress) {
     return progress;
   }
   last_error_ = progress.error();
-  return try_next_address();
+  stream_.reset();
+  return try_addresses();
+}
+
+int Dialer::fd() const noexcept { return waiting_ ? waiting_->set.fd() : tried_fd(); }
+
+int Dialer::tried_fd() const noexcept {
+  if (stream_ != nullptr) {
+    return stream_->fd();
+  }
+  return tries_.empty() ? -1 : tries_.back().fd.fd();
 }
 
 sys::Interest Dialer::interest() const noexcept {
-  const bool reads = state_ == State::asking_proxy && socks_.pending_output().empty();
+  const bool reads = state_ == State::asking_proxy ? socks_.pending_output().empty() : waiting_.has_value();
   return reads ? sys::Interest::readable : sys::Interest::writable;
 }
 
@@ -67,7 +105,8 @@ void Dialer::cancel() {
     request_ = 0;
   }
   lookup_.reset();
-  connecting_ = {};
+  tries_.clear();
+  waiting_.reset();
   stream_.reset();
   addresses_.clear();
   next_address_ = 0;
@@ -112,42 +151,115 @@ Result<Progress> Dialer::finish_lookup() {
   if (!*answer) {
     return fail(answer->error());
   }
-  addresses_ = std::move(*answer).value();
-  return try_next_address();
+  addresses_ = in_turns(std::move(*answer).value());
+  looked_up_ = true;
+  return try_addresses();
 }
 
-Result<Progress> Dialer::try_next_address() {
-  while (next_address_ < addresses_.size()) {
-    const auto progress = try_address(addresses_[next_address_++]);
-    if (progress) {
-      return progress;
-    }
-    last_error_ = progress.error();
-  }
-  return fail(last_error_);
-}
-
-Result<Progress> Dialer::try_address(const sys::SocketAddress& address) {
-  stream_.reset();
-  connecting_ = {};
-  connecting_ =
-      WEFT_TRY(row_.begin_connect(address, proxy_ && proxy_->endpoint.has_source ? hop() : endpoint_, options_));
+// Takes what became of the tries under way, and begins those that are due.
+Result<Progress> Dialer::try_addresses() {
   state_ = State::connecting;
-  return connecting_.connected ? finish_connect() : Progress::pending;
+  for (;;) {
+    for (std::size_t i = 0; i < tries_.size();) {
+      const auto outcome = sys::finish_connect(tries_[i].fd.fd());
+      if (outcome) {
+        return win(i);
+      }
+      if (outcome.error() == Errc::would_block) {
+        ++i;
+        continue;
+      }
+      last_error_ = outcome.error();
+      next_at_ = Instant::min();
+      end_try(i);
+    }
+    const bool due = tries_.empty() || (waiting_ && sys::now() >= next_at_);
+    if (next_address_ == addresses_.size() || !due) {
+      break;
+    }
+    begin_try();
+  }
+  if (tries_.empty()) {
+    return fail(last_error_);
+  }
+  if (const auto waits = await_tries(); !waits) {
+    waiting_.reset();
+    while (tries_.size() > 1) {
+      end_try(0);
+    }
+    tries_.front().waited_for = false;
+  }
+  return Progress::pending;
 }
 
-Result<Progress> Dialer::finish_connect() {
-  if (const auto outcome = sys::finish_connect(fd()); !outcome) {
-    return outcome.error() == Errc::would_block ? Result<Progress>(Progress::pending) : outcome.error();
+void Dialer::begin_try() {
+  if (tries_.size() == kAtOnceMax) {
+    end_try(0);
   }
-  stream_ = make_socket_stream(std::move(connecting_.fd));
+  const sys::SocketAddress& to = addresses_[next_address_++];
+  if (looked_up_ && !proxy_) {
+    tried_address_ = to;
+  }
+  auto begun = row_.begin_connect(to, proxy_ && proxy_->endpoint.has_source ? hop() : endpoint_, options_);
+  if (!begun) {
+    last_error_ = begun.error();
+    return;
+  }
+  tries_.push_back({std::move(begun->fd), to});
+  next_at_ = sys::now() + attempt_delay_;
+}
+
+// A child of a fork may have the descriptor, too: the set must forget it before it is closed here.
+void Dialer::end_try(std::size_t which) noexcept {
+  if (waiting_ && tries_[which].waited_for) {
+    (void)waiting_->set.remove(tries_[which].fd.fd());
+  }
+  tries_.erase(tries_.begin() + static_cast<std::ptrdiff_t>(which));
+}
+
+// Nothing to do for the only try of the last address: it has a descriptor of its own.
+Result<void> Dialer::await_tries() {
+  const bool last = next_address_ == addresses_.size();
+  if (!waiting_) {
+    if (last) {
+      return {};
+    }
+    waiting_ = Waiting{WEFT_TRY(sys::EpollSet::make()), WEFT_TRY(sys::TimerFd::make())};
+    WEFT_TRY(waiting_->set.add(waiting_->next.fd(), 0, sys::Interest::readable));
+  }
+  for (Try& one : tries_) {
+    if (!one.waited_for) {
+      WEFT_TRY(waiting_->set.add(one.fd.fd(), 0, sys::Interest::writable));
+      one.waited_for = true;
+    }
+  }
+  waiting_->next.set(last ? kNever : next_at_);
+  return {};
+}
+
+Result<Progress> Dialer::win(std::size_t which) {
+  if (waiting_ && tries_[which].waited_for) {
+    (void)waiting_->set.remove(tries_[which].fd.fd());
+  }
+  if (tried_address_) {
+    tried_address_ = tries_[which].to;
+  }
+  stream_ = make_socket_stream(std::move(tries_[which].fd));
+  tries_.clear();
+  waiting_.reset();
   if (!proxy_) {
     state_ = State::connected;
     return Progress::connected;
   }
   state_ = State::asking_proxy;
   socks_.start(*proxy_, endpoint_.host, endpoint_.port);
-  return ask_proxy();
+  const auto progress = ask_proxy();
+  if (progress) {
+    return progress;
+  }
+  last_error_ = progress.error();
+  stream_.reset();
+  return try_addresses();
 }
 
 Result<Progress> Dialer::ask_proxy() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -10,10 +11,15 @@
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/base/time.h"
 #include "weft/net/endpoint.h"
 #include "weft/net/resolver.h"
 #include "weft/net/socks5.h"
 #include "weft/net/stream.h"
+#include "weft/sys/address.h"
+#include "weft/sys/epoll_set.h"
+#include "weft/sys/event_fd.h"
+#include "weft/sys/fd.h"
 #include "weft/sys/poller.h"
 #include "weft/sys/socket.h"
 
@@ -30,16 +36,22 @@ enum class Progress : std::uint8_t {
 // Dialer: attempts to connect to one endpoint, one attempt at a time. The owner decides when to try again
 // (Backoff).
 // Owner: the connecting socket. Affinity: one thread at a time; on_resolved runs on a resolver thread.
+// Cost: a descriptor; for a name with several addresses one for each that is under way, and two more.
 // Invariants:
 // 1. No call waits: the Resolver looks names up, anew for every attempt.
-// 2. An attempt tries every address in turn before it fails.
+// 2. An attempt tries every address before it fails, IPv6 and IPv4 in turns (RFC 8305): the next one begins when one has
+//    failed, or attempt_delay after the one before. Up to kAtOnceMax are under way. The first to be connected counts.
 // 3. finish(), begin() and cancel() may close fd(): remove it from the poller before the call, and add fd()
 //    after each `pending`.
 // 4. After an error, cancel() or take_stream() the dialer is idle.
 // 5. With a proxy, the dialer tries the proxy's addresses and reads no byte from behind the proxy. The proxy
 //    looks up the endpoint's name.
+// 6. Without descriptors for more than one address at a time, the next one begins when the one before has failed.
 class Dialer {
  public:
+  static constexpr Duration kAttemptDelay = std::chrono::milliseconds(250);  // RFC 8305 section 5
+  static constexpr std::size_t kAtOnceMax = 8;
+
   Dialer(Endpoint endpoint, const sys::SocketOptions& options, Resolver* resolver = nullptr);  // null: shared()
   Dialer(const Dialer&) = delete;
   Dialer& operator=(const Dialer&) = delete;
@@ -53,26 +65,50 @@ class Dialer {
   // Set it before begin(). For tcp.
   void set_proxy(Socks5Proxy proxy) { proxy_ = std::move(proxy); }
 
+  // Set it before begin().
+  void set_attempt_delay(Duration delay) noexcept { attempt_delay_ = delay; }
+
   [[nodiscard]] Result<Progress> begin();   // cancels an attempt under way
   [[nodiscard]] Result<Progress> finish();  // continues; when called too early, returns the state it still waits for
   [[nodiscard]] std::unique_ptr<Stream> take_stream();  // null unless connected
   void cancel();                                        // idempotent
 
-  [[nodiscard]] int fd() const noexcept {  // -1 while resolving or idle
-    return stream_ != nullptr ? stream_->fd() : connecting_.fd.fd();
-  }
+  // To wait for; -1 while resolving or idle.
+  [[nodiscard]] int fd() const noexcept;
+  [[nodiscard]] bool resolving() const noexcept { return state_ == State::resolving; }
   [[nodiscard]] sys::Interest interest() const noexcept;
+  // Of the attempt: how many addresses were tried so far, and the last of them, which stays after an error. None: no
+  // name was looked up, or it is a proxy's.
+  [[nodiscard]] std::size_t tried() const noexcept { return next_address_; }
+  [[nodiscard]] const std::optional<sys::SocketAddress>& tried_address() const noexcept { return tried_address_; }
+  [[nodiscard]] int tried_fd() const noexcept;  // -1: none is under way
+  // How much later than the first the last address of the attempt begins.
+  [[nodiscard]] Duration time_to_last_address() const noexcept {
+    return attempt_delay_ * (addresses_.empty() ? 0 : static_cast<int>(addresses_.size()) - 1);
+  }
   [[nodiscard]] const Endpoint& endpoint() const noexcept { return endpoint_; }
 
  private:
   enum class State : std::uint8_t { idle, resolving, connecting, asking_proxy, connected };
   struct LookupResult;
+  struct Try {
+    sys::Fd fd;
+    sys::SocketAddress to;
+    bool waited_for = false;  // by `waiting_`
+  };
+  // One descriptor for all that are under way, and the time of the next one.
+  struct Waiting {
+    sys::EpollSet set;
+    sys::TimerFd next;
+  };
 
   Result<Progress> begin_lookup();
   Result<Progress> finish_lookup();
-  Result<Progress> try_next_address();
-  Result<Progress> try_address(const sys::SocketAddress& address);
-  Result<Progress> finish_connect();
+  Result<Progress> try_addresses();
+  void begin_try();
+  void end_try(std::size_t which) noexcept;
+  [[nodiscard]] Result<void> await_tries();
+  Result<Progress> win(std::size_t which);
   Result<Progress> ask_proxy();
   [[nodiscard]] const Endpoint& hop() const noexcept { return proxy_ ? proxy_->endpoint : endpoint_; }
   Error fail(Error error);
@@ -89,8 +125,13 @@ class Dialer {
   std::shared_ptr<LookupResult> lookup_;  // shared with the callback under way
   std::vector<sys::SocketAddress> addresses_;
   std::size_t next_address_ = 0;
+  std::optional<sys::SocketAddress> tried_address_;
+  bool looked_up_ = false;  // the addresses are those of a name
+  Duration attempt_delay_ = kAttemptDelay;
+  Instant next_at_ = kNever;
   Error last_error_;
-  sys::Connecting connecting_;
+  std::vector<Try> tries_;          // under way, the first that began in front
+  std::optional<Waiting> waiting_;  // for more than one; none: the tries are made one after the other
   std::unique_ptr<Stream> stream_;  // set once it is connected
   Socks5 socks_;
 };

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "weft/net/resolver.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <new>
 #include <system_error>
 #include <utility>
 
+#include "weft/sys/clock.h"
 #include "weft/sys/cpu.h"
 #include "weft/sys/signals.h"
 
 namespace weft::net {
 
-Resolver::Resolver(Lookup lookup, std::size_t max_pending) : lookup_(std::move(lookup)), max_pending_(max_pending) {}
+Resolver::Resolver(Lookup lookup, std::size_t max_pending, Duration slow)
+    : lookup_(std::move(lookup)), max_pending_(max_pending), slow_(slow) {}
 
 Resolver::~Resolver() {
   std::unordered_map<RequestId, Request> dropped;  // callbacks are destroyed after the lock is released
@@ -46,21 +50,44 @@ Result<Resolver::RequestId> Resolver::submit(std::string host, std::uint16_t por
   RequestId id = 0;
   {
     const std::lock_guard lock(mutex_);
-    if (queue_.size() >= max_pending_) {
-      return Error(Errc::resource_exhausted, "too many host names wait to be resolved");
+    Name name(std::move(host), ipv6);
+    if (!searches_.contains(name)) {
+      if (queue_.size() >= max_pending_) {
+        return Error(Errc::resource_exhausted, "too many host names wait to be resolved");
+      }
+      if (!ensure_worker()) {
+        return Error(Errc::resource_exhausted, "no thread to resolve host names on");
+      }
     }
-    if (!ensure_worker()) {
-      return Error(Errc::resource_exhausted, "no thread to resolve host names on");
-    }
-    id = ++last_id_;
-    requests_.emplace(id, Request{std::move(host), port, ipv6, std::move(callback)});
-    queue_.push_back(id);
+    id = enqueue(std::move(name), port, std::move(callback));
   }
   work_.notify_one();
   return id;
 }
 
-// Whether a worker will serve one more request.
+Resolver::RequestId Resolver::enqueue(Name&& name, std::uint16_t port, Callback&& callback) {
+  const auto [search, fresh] = searches_.try_emplace(std::move(name));
+  try {
+    search->second.waiting.push_back(last_id_ + 1);
+    requests_.try_emplace(last_id_ + 1, Request{port, std::move(callback), search});
+    if (fresh) {
+      search->second.port = port;
+      search->second.speed = speed_of(search->first.first);
+      queue_.push_back(search);
+    }
+  } catch (const std::bad_alloc&) {
+    requests_.erase(last_id_ + 1);
+    if (fresh) {
+      searches_.erase(search);
+    } else {
+      std::erase(search->second.waiting, last_id_ + 1);
+    }
+    throw;
+  }
+  return ++last_id_;
+}
+
+// Whether a worker will serve one more name.
 bool Resolver::ensure_worker() {
   if (queue_.size() < idle_ || workers_.size() == kMaxWorkers) {
     return true;
@@ -81,7 +108,14 @@ bool Resolver::cancel(RequestId id) {
   std::unique_lock lock(mutex_);
   const auto request = requests_.extract(id);  // destroyed after the lock is released
   if (!request.empty()) {
-    std::erase(queue_, id);
+    if (!request.mapped().answered) {
+      Search& search = request.mapped().search->second;
+      std::erase(search.waiting, id);
+      if (search.waiting.empty() && !search.running) {
+        std::erase(queue_, request.mapped().search);
+        searches_.erase(request.mapped().search);
+      }
+    }
     lock.unlock();
     return true;
   }
@@ -97,41 +131,102 @@ void Resolver::run_worker() {
   std::unique_lock lock(mutex_);
   for (;;) {
     ++idle_;
-    work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+    work_.wait(lock, [&] { return stopping_ || find_runnable() != queue_.end(); });
     --idle_;
     if (stopping_) {
       return;
     }
-    const RequestId id = queue_.front();
-    queue_.pop_front();
-    serve(id, lock);
+    const auto place = find_runnable();
+    const auto search = *place;
+    queue_.erase(place);
+    serve(search, lock);
   }
 }
 
-// The request stays in requests_ during the look-up, so that cancel() finds it.
-void Resolver::serve(RequestId id, std::unique_lock<std::mutex>& lock) {
-  const Request& pending = requests_.at(id);
-  const std::string host = pending.host;
-  const std::uint16_t port = pending.port;
-  const bool ipv6 = pending.ipv6;
+bool Resolver::may_run(const Search& search) const noexcept {
+  switch (search.speed) {
+    case Speed::quick: return true;
+    case Speed::unknown: return running_ + 1 < kMaxWorkers;
+    case Speed::slow: return running_ + 1 < kMaxWorkers && running_slow_ < kMaxSlow;
+  }
+  return true;
+}
+
+std::deque<Resolver::Searches::iterator>::iterator Resolver::find_runnable() {
+  return std::find_if(queue_.begin(), queue_.end(), [this](const auto& search) { return may_run(search->second); });
+}
+
+Resolver::Speed Resolver::speed_of(const std::string& host) const {
+  const auto known = known_.find(host);
+  return known == known_.end() ? Speed::unknown : known->second;
+}
+
+void Resolver::note_speed(const std::string& host, Speed speed) noexcept {
+  try {
+    if (known_.size() >= kMaxKnown && !known_.contains(host)) {
+      known_.clear();
+    }
+    known_.insert_or_assign(host, speed);
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the name stays unknown
+  }
+}
+
+// The search stays in searches_ during the look-up, so that requests for the same name find it.
+void Resolver::serve(Searches::iterator search, std::unique_lock<std::mutex>& lock) {
+  const bool slow = search->second.speed == Speed::slow;
+  const std::uint16_t port = search->second.port;
+  search->second.running = true;
+  ++running_;
+  running_slow_ += slow ? 1 : 0;
   lock.unlock();
-  auto answer = [&]() -> Result<Addresses> {
+  const Instant begin = sys::now();
+  const auto answer = [&]() -> Result<Addresses> {
     try {
-      return lookup_(host, port, ipv6);
+      return lookup_(search->first.first, port, search->first.second);  // the name never changes
     } catch (const std::exception&) {
       return Error(Errc::resource_exhausted, "out of memory while resolving a host name");
     }
   }();
+  const bool was_slow = sys::now() - begin >= slow_;
   lock.lock();
+  --running_;
+  running_slow_ -= slow ? 1 : 0;
+  note_speed(search->first.first, was_slow ? Speed::slow : Speed::quick);
+  const auto ended = searches_.extract(search);
+  for (const RequestId id : ended.mapped().waiting) {
+    if (const auto found = requests_.find(id); found != requests_.end()) {
+      found->second.answered = true;
+    }
+  }
+  for (const RequestId id : ended.mapped().waiting) {
+    deliver(id, answer, port, lock);
+  }
+}
+
+// `port`: of the addresses in the answer.
+void Resolver::deliver(RequestId id, const Result<Addresses>& answer, std::uint16_t port,
+                       std::unique_lock<std::mutex>& lock) {
   const auto found = requests_.find(id);
   if (found == requests_.end()) {
-    return;
+    return;  // cancelled
   }
   Callback callback = std::move(found->second.callback);
+  const std::uint16_t own_port = found->second.port;
   requests_.erase(found);
   delivering_.emplace(id, std::this_thread::get_id());
   lock.unlock();
-  callback(std::move(answer));
+  auto own = [&]() -> Result<Addresses> {
+    try {
+      Result<Addresses> copy = answer;
+      for (std::size_t i = 0; copy && own_port != port && i < copy->size(); ++i) {
+        (*copy)[i] = (*copy)[i].with_port(own_port);
+      }
+      return copy;
+    } catch (const std::bad_alloc&) {
+      return Error(Errc::resource_exhausted, "out of memory while resolving a host name");
+    }
+  }();
+  callback(std::move(own));
   callback = nullptr;  // destroys the captured objects before cancel() returns
   lock.lock();
   delivering_.erase(id);

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/base/time.h"
 #include "weft/sys/address.h"
 #include "weft/sys/fork.h"
 
@@ -26,10 +30,14 @@ namespace weft::net {
 // 1. The callback of an accepted request runs exactly once, on a worker, unless it is cancelled first.
 // 2. After cancel() returns, that callback does not run and is not running, unless the callback itself called
 //    cancel().
-// 3. At most `max_pending` requests wait.
-// 4. Destruction drops the waiting requests and joins the workers, after the look-ups under way. shared() is not
+// 3. Requests for the same name have one look-up. It goes on when they are cancelled, and its answer is for those that
+//    came meanwhile: an owner that gives up and asks again waits for the rest of the time only.
+// 4. At most `max_pending` names wait for a worker.
+// 5. Names that hang take no name's last worker: names whose last look-up was slow have kMaxSlow at once, names of which
+//    nothing is known have all but one.
+// 6. Destruction drops the waiting requests and joins the workers, after the look-ups under way. shared() is not
 //    destroyed: exit() waits for no look-up.
-// 5. A forked child has no workers. There shared() is another object, and an inherited one only takes cancel().
+// 7. A forked child has no workers. There shared() is another object, and an inherited one only takes cancel().
 class Resolver {
  public:
   using Addresses = std::vector<sys::SocketAddress>;
@@ -37,42 +45,67 @@ class Resolver {
   using Callback = std::function<void(Result<Addresses>)>;  // must neither throw nor wait
   using RequestId = std::uint64_t;                          // 0: no request
 
-  static constexpr std::size_t kMaxWorkers = 4;
+  static constexpr std::size_t kMaxWorkers = 32;
+  static constexpr std::size_t kMaxSlow = 16;
   static constexpr std::size_t kMaxPending = 1024;
+  static constexpr std::size_t kMaxKnown = 4096;  // names whose speed is kept; then all are forgotten
+  static constexpr Duration kSlow = std::chrono::seconds(1);
 
-  explicit Resolver(Lookup lookup = &sys::resolve, std::size_t max_pending = kMaxPending);
+  // `slow`: a look-up that takes so long makes its name a slow one.
+  explicit Resolver(Lookup lookup = &sys::resolve, std::size_t max_pending = kMaxPending, Duration slow = kSlow);
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
   ~Resolver();
 
   [[nodiscard]] static Resolver& shared();  // one for each process, from the first call on
 
-  // resource_exhausted: max_pending requests wait, or no thread can be started.
+  // resource_exhausted: max_pending names wait, or no thread can be started.
   [[nodiscard]] Result<RequestId> submit(std::string host, std::uint16_t port, bool ipv6, Callback callback);
   bool cancel(RequestId id);  // true: the callback has not run and never will
 
  private:
+  using Name = std::pair<std::string, bool>;  // the host; with IPv6
+  enum class Speed : std::uint8_t { unknown, quick, slow };
+  // One look-up, waiting or under way.
+  struct Search {
+    std::uint16_t port = 0;  // that the look-up is asked for; the addresses of the others get their own
+    Speed speed = Speed::unknown;
+    bool running = false;
+    std::vector<RequestId> waiting;
+  };
+  using Searches = std::map<Name, Search>;
   struct Request {
-    std::string host;
     std::uint16_t port = 0;
-    bool ipv6 = false;
     Callback callback;
+    Searches::iterator search;
+    bool answered = false;  // `search` is gone
   };
 
   void run_worker();
-  void serve(RequestId id, std::unique_lock<std::mutex>& lock);
+  void serve(Searches::iterator search, std::unique_lock<std::mutex>& lock);
+  void deliver(RequestId id, const Result<Addresses>& answer, std::uint16_t port, std::unique_lock<std::mutex>& lock);
+  void note_speed(const std::string& host, Speed speed) noexcept;
+  [[nodiscard]] Speed speed_of(const std::string& host) const;
+  [[nodiscard]] bool may_run(const Search& search) const noexcept;
+  [[nodiscard]] std::deque<Searches::iterator>::iterator find_runnable();
+  [[nodiscard]] RequestId enqueue(Name&& name, std::uint16_t port, Callback&& callback);
   bool ensure_worker();
 
   Lookup lookup_;
   std::size_t max_pending_;
+  const Duration slow_;
   std::mutex mutex_;
   std::condition_variable work_;                     // queue_ or stopping_ changed
   std::condition_variable delivered_;                // delivering_ shrank
-  std::unordered_map<RequestId, Request> requests_;  // queued or being looked up; guarded by mutex_, as all below
-  std::deque<RequestId> queue_;
+  std::unordered_map<RequestId, Request> requests_;  // not answered yet; guarded by mutex_, as all below
+  Searches searches_;
+  std::deque<Searches::iterator> queue_;  // those that do not run
   std::unordered_map<RequestId, std::thread::id> delivering_;
+  std::unordered_map<std::string, Speed> known_;
   std::vector<std::thread> workers_;
   std::size_t idle_ = 0;
+  std::size_t running_ = 0;
+  std::size_t running_slow_ = 0;
   RequestId last_id_ = 0;
   bool stopping_ = false;
   const sys::Birth birth_;

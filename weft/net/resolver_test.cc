@@ -5,6 +5,8 @@
 #include <future>
 #include <latch>
 #include <stdexcept>
+#include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -78,6 +80,11 @@ TEST(Resolver, ASlowNameDoesNotHoldTheOthers) {
   slow.wait();
 }
 
+// As many names of which nothing is known as are looked up at once.
+constexpr int kLookupsAtOnce = static_cast<int>(Resolver::kMaxWorkers) - 1;
+
+std::string numbered_host(int number) { return "h" + std::to_string(number); }
+
 TEST(Resolver, CancelledRequestsAreNotDelivered) {
   GatedLookup lookup;
   std::atomic<int> delivered{0};
@@ -85,10 +92,11 @@ TEST(Resolver, CancelledRequestsAreNotDelivered) {
   std::latch last(1);
   {
     Resolver resolver(lookup.function());
-    for (std::size_t i = 0; i < Resolver::kMaxWorkers + 2; ++i) {  // some being looked up, some queued
-      ids.push_back(*resolver.submit("h", 1, false, [&](Answer) { delivered.fetch_add(1); }));
+    for (int i = 0; i < kLookupsAtOnce + 2; ++i) {  // some being looked up, some queued; two requests for each
+      ids.push_back(*resolver.submit(numbered_host(i), 1, false, [&](Answer) { delivered.fetch_add(1); }));
+      ids.push_back(*resolver.submit(numbered_host(i), 1, false, [&](Answer) { delivered.fetch_add(1); }));
     }
-    lookup.wait_for_started(static_cast<int>(Resolver::kMaxWorkers));
+    lookup.wait_for_started(kLookupsAtOnce);
     for (const auto id : ids) {
       EXPECT_TRUE(resolver.cancel(id));
       EXPECT_FALSE(resolver.cancel(id));
@@ -133,15 +141,110 @@ TEST(Resolver, ACallbackMayCancelItselfAndSubmit) {
   second.get_future().wait();
 }
 
-TEST(Resolver, RefusesBeyondItsBound) {
+TEST(Resolver, RequestsForANameHaveOneLookup) {
+  GatedLookup lookup;
+  Resolver resolver(lookup.function());
+  std::promise<Answer> answers[3];
+  for (std::uint16_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(resolver.submit("h", static_cast<std::uint16_t>(i + 1), false,
+                                [&, i](Answer answer) { answers[i].set_value(std::move(answer)); }));
+  }
+  std::promise<Answer> other;  // the same name with IPv6 is another one
+  ASSERT_TRUE(resolver.submit("h", 9, true, [&](Answer answer) { other.set_value(std::move(answer)); }));
+  lookup.wait_for_started(2);
+  lookup.gate.set_value();
+  for (std::uint16_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(answers[i].get_future().get()->at(0).port(), i + 1);
+  }
+  EXPECT_EQ(other.get_future().get()->at(0).port(), 9);
+  EXPECT_EQ(lookup.started.load(), 2);
+}
+
+TEST(Resolver, WhoeverGivesUpAndAsksAgainGetsTheAnswerOfTheLookupUnderWay) {
+  GatedLookup lookup;
+  std::atomic<int> given_up{0};
+  std::promise<Answer> answer;
+  Resolver resolver(lookup.function());
+  for (int i = 0; i < 10; ++i) {
+    const auto id = *resolver.submit("h", 1, false, [&](Answer) { given_up.fetch_add(1); });
+    lookup.wait_for_started(1);
+    EXPECT_TRUE(resolver.cancel(id));
+  }
+  ASSERT_TRUE(resolver.submit("h", 7, false, [&](Answer got) { answer.set_value(std::move(got)); }));
+  lookup.gate.set_value();
+  EXPECT_EQ(answer.get_future().get()->at(0).port(), 7);
+  EXPECT_EQ(lookup.started.load(), 1);
+  EXPECT_EQ(given_up.load(), 0);
+}
+
+// A look-up of "good" answers at once, every other one waits for the gate of its generation.
+struct Hanging {
+  std::atomic<int> generation{0};
+  GatedLookup lookups[2];
+
+  Resolver::Lookup function() {
+    return [this](const std::string& host, std::uint16_t port, bool ipv6) {
+      return host.starts_with("good") ? one_address(port) : lookups[generation.load()].function()(host, port, ipv6);
+    };
+  }
+  static void expect_answer(Resolver& resolver, const std::string& host) {
+    std::promise<void> answered;
+    ASSERT_TRUE(resolver.submit(host, 1, false, [&](Answer) { answered.set_value(); }));
+    answered.get_future().wait();
+  }
+};
+
+TEST(Resolver, NamesThatWereSlowLeaveWorkersToNamesThatNobodyKnows) {
+  Hanging hanging;
+  Resolver resolver(hanging.function(), Resolver::kMaxPending, Duration(0));  // each look-up counts as slow
+  std::latch all(kLookupsAtOnce);
+  for (int i = 0; i < kLookupsAtOnce; ++i) {
+    ASSERT_TRUE(resolver.submit(numbered_host(i), 1, false, [&](Answer) { all.count_down(); }));
+  }
+  hanging.lookups[0].wait_for_started(kLookupsAtOnce);
+  hanging.generation = 1;
+  hanging.lookups[0].gate.set_value();
+  all.wait();
+  std::latch again(kLookupsAtOnce);
+  for (int i = 0; i < kLookupsAtOnce; ++i) {
+    ASSERT_TRUE(resolver.submit(numbered_host(i), 1, false, [&](Answer) { again.count_down(); }));
+  }
+  hanging.lookups[1].wait_for_started(static_cast<int>(Resolver::kMaxSlow));
+  for (int i = 0; i < 3; ++i) {
+    Hanging::expect_answer(resolver, "good" + std::to_string(i));
+  }
+  EXPECT_EQ(hanging.lookups[1].started.load(), static_cast<int>(Resolver::kMaxSlow));
+  hanging.lookups[1].gate.set_value();
+  again.wait();
+}
+
+TEST(Resolver, NamesThatNobodyKnowsLeaveAWorkerToNamesThatWereQuick) {
+  Hanging hanging;
+  Resolver resolver(hanging.function(), Resolver::kMaxPending, std::chrono::hours(1));
+  Hanging::expect_answer(resolver, "good");
+  std::latch all(2 * kLookupsAtOnce);
+  for (int i = 0; i < 2 * kLookupsAtOnce; ++i) {
+    ASSERT_TRUE(resolver.submit(numbered_host(i), 1, false, [&](Answer) { all.count_down(); }));
+  }
+  hanging.lookups[0].wait_for_started(kLookupsAtOnce);
+  Hanging::expect_answer(resolver, "good");
+  EXPECT_EQ(hanging.lookups[0].started.load(), kLookupsAtOnce);
+  hanging.lookups[0].gate.set_value();
+  all.wait();
+}
+
+TEST(Resolver, RefusesNamesBeyondItsBound) {
   GatedLookup lookup;
   Resolver resolver(lookup.function(), 1);
-  for (int i = 1; i <= static_cast<int>(Resolver::kMaxWorkers); ++i) {
-    ASSERT_TRUE(resolver.submit("h", 1, false, [](Answer) {}));
+  for (int i = 1; i <= kLookupsAtOnce; ++i) {
+    ASSERT_TRUE(resolver.submit(numbered_host(i), 1, false, [](Answer) {}));
     lookup.wait_for_started(i);
   }
-  ASSERT_TRUE(resolver.submit("h", 1, false, [](Answer) {}));
-  EXPECT_EQ(resolver.submit("h", 1, false, [](Answer) {}).error().code(), Errc::resource_exhausted);
+  const auto waits = resolver.submit("waits", 1, false, [](Answer) {});
+  ASSERT_TRUE(waits);
+  EXPECT_EQ(resolver.submit("refused", 1, false, [](Answer) {}).error().code(), Errc::resource_exhausted);
+  EXPECT_TRUE(resolver.submit("waits", 1, false, [](Answer) {}));
+  EXPECT_TRUE(resolver.submit(numbered_host(1), 1, false, [](Answer) {}));
   lookup.gate.set_value();
 }
 
@@ -154,10 +257,10 @@ TEST(Resolver, DestructionJoinsTheLookupsUnderWay) {
     finished.fetch_add(1);
     return answer;
   });
-  for (std::size_t i = 0; i < 3 * Resolver::kMaxWorkers; ++i) {
-    ASSERT_TRUE(resolver->submit("h", 1, false, [](Answer) {}));
+  for (int i = 0; i < 3 * kLookupsAtOnce; ++i) {
+    ASSERT_TRUE(resolver->submit(numbered_host(i), 1, false, [](Answer) {}));
   }
-  lookup.wait_for_started(static_cast<int>(Resolver::kMaxWorkers));
+  lookup.wait_for_started(kLookupsAtOnce);
   std::thread destroyer([&] { resolver.reset(); });
   lookup.gate.set_value();
   destroyer.join();

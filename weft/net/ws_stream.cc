@@ -73,8 +73,11 @@ class Block {
 
 class ZwsStream final : public Stream {
  public:
-  ZwsStream(std::unique_ptr<Stream> below, ZwsOptions options, std::uint64_t seed, Upgrade upgrade)
-      : below_(std::move(below)), options_(std::move(options)), seed_(seed), upgrade_(std::move(upgrade)) {}
+  ZwsStream(std::unique_ptr<Stream> below, ZwsOptions options, std::unique_ptr<Masks> masks, Upgrade upgrade)
+      : below_(std::move(below)),
+        options_(std::move(options)),
+        masks_(std::move(masks)),
+        upgrade_(std::move(upgrade)) {}
   void begin();
 
   [[nodiscard]] int fd() const override { return below_->fd(); }
@@ -107,8 +110,8 @@ class ZwsStream final : public Stream {
 
   const std::unique_ptr<Stream> below_;
   const ZwsOptions options_;
-  const std::uint64_t seed_;
-  std::optional<Upgrade> upgrade_;  // until established
+  std::unique_ptr<Masks> masks_;    // until established; null: we are the server
+  std::optional<Upgrade> upgrade_;  // the same
   Error failure_;                   // ok: not failed
 
   Inbound in_;
@@ -229,7 +232,7 @@ void ZwsStream::begin_frames(Bytes behind) {
   const bool bare = upgrade_->protocol() == kBare;
   const bool maybe_bare = options_.client && options_.mechanism == "NULL";
   in_.start({!options_.client, bare, maybe_bare, options_.mechanism, options_.socket_type, options_.message_max});
-  out_.start(options_.client, bare, seed_);
+  out_.start(std::move(masks_), bare);
   (void)push();
   upgrade_.reset();
 }
@@ -482,11 +485,11 @@ Result<std::unique_ptr<Stream>> make_zws_stream(std::unique_ptr<Stream> below, c
     for (std::size_t i = 0; i < sizeof nonce; i += 4) {
       store_big_endian<std::uint32_t>(nonce + i, device());
     }
-    const std::uint64_t seed = device() | static_cast<std::uint64_t>(device()) << 32;
+    auto masks = options.client ? std::make_unique<Masks>() : nullptr;
     auto upgrade = options.client ? Upgrade::as_client(options.host, options.path, protocols_for(options.mechanism),
                                                        encode_base64(nonce))
                                   : Upgrade::as_server(protocols_for(options.mechanism));
-    auto stream = std::make_unique<ZwsStream>(std::move(below), options, seed, std::move(upgrade));
+    auto stream = std::make_unique<ZwsStream>(std::move(below), options, std::move(masks), std::move(upgrade));
     stream->begin();
     return std::unique_ptr<Stream>(std::move(stream));
   } catch (const std::exception&) {  // no memory, or no source of random numbers

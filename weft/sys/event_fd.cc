@@ -2,7 +2,10 @@
 #include "weft/sys/event_fd.h"
 
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 #include "weft/sys/call.h"
 
@@ -21,6 +24,19 @@ void EventFd::signal() noexcept {
 void EventFd::drain() noexcept {
   std::uint64_t count = 0;
   call([&] { return ::read(fd(), &count, sizeof count); });  // EAGAIN: nothing to drain
+}
+
+Result<TimerFd> TimerFd::make() noexcept {
+  return TimerFd(Fd(
+      WEFT_TRY(checked_call("timerfd", [] { return ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC); }))));
+}
+
+void TimerFd::set(Instant deadline) noexcept {
+  itimerspec spec{};  // zero: no deadline
+  if (deadline != kNever) {
+    spec.it_value = to_timespec(std::max(deadline.time_since_epoch(), Duration(1)));
+  }
+  call([&] { return ::timerfd_settime(fd(), TFD_TIMER_ABSTIME, &spec, nullptr); });
 }
 
 }  // namespace weft::sys

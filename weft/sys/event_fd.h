@@ -2,6 +2,7 @@
 #pragma once
 
 #include "weft/base/result.h"
+#include "weft/base/time.h"
 #include "weft/sys/fd.h"
 
 namespace weft::sys {
@@ -18,6 +19,22 @@ class EventFd {
 
  private:
   explicit EventFd(Fd fd) noexcept : fd_(std::move(fd)) {}
+
+  Fd fd_;
+};
+
+// TimerFd: a descriptor that becomes readable at a time, for a place that has descriptors and no timers of its own.
+// Affinity: any thread. Cost: one system call each.
+class TimerFd {
+ public:
+  [[nodiscard]] static Result<TimerFd> make() noexcept;
+
+  // Readable from `deadline` on, and not before; kNever: not at all. In place of any earlier deadline.
+  void set(Instant deadline) noexcept;
+  [[nodiscard]] int fd() const noexcept { return fd_.fd(); }
+
+ private:
+  explicit TimerFd(Fd fd) noexcept : fd_(std::move(fd)) {}
 
   Fd fd_;
 };

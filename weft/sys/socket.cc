@@ -2,8 +2,10 @@
 #include "weft/sys/socket.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -210,6 +212,22 @@ Result<std::uint64_t> acknowledged_bytes(int fd) noexcept {
     return Error(Errc::not_supported, "no TCP connection");
   }
   return info.bytes_acked;
+}
+
+std::uint64_t unacknowledged_bytes(int fd) noexcept {
+  ::tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || info.tcpi_state == TCP_CLOSE) {
+    return 0;  // a reset leaves the number of bytes as it was
+  }
+  int held = 0;
+  if (::ioctl(fd, SIOCOUTQ, &held) != 0) {
+    return 0;
+  }
+  // The end of the stream counts as a byte until it is acknowledged.
+  const bool ended =
+      info.tcpi_state == TCP_FIN_WAIT1 || info.tcpi_state == TCP_CLOSING || info.tcpi_state == TCP_LAST_ACK;
+  return static_cast<std::uint64_t>(std::max(held - (ended ? 1 : 0), 0));
 }
 
 bool is_unix_stream_bound(const SocketAddress& at) noexcept {

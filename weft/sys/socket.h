@@ -70,6 +70,9 @@ struct Connecting {
                                                      const SocketOptions& options) noexcept;
 // The bytes of a TCP connection that the peer's system has acknowledged. not_supported: no TCP.
 [[nodiscard]] Result<std::uint64_t> acknowledged_bytes(int fd) noexcept;
+// The bytes of a TCP connection that the kernel holds until the peer's system has acknowledged them. 0 also for a
+// connection that is broken, and where there is no TCP.
+[[nodiscard]] std::uint64_t unacknowledged_bytes(int fd) noexcept;
 // Whether a stream socket is bound to the path. Does not connect, and no listener notices.
 [[nodiscard]] bool is_unix_stream_bound(const SocketAddress& at) noexcept;
 // would_block: the listener's backlog is full; try again later.

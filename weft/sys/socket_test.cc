@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "weft/sys/call.h"
+#include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
 #include <gtest/gtest.h>
 
@@ -120,6 +121,38 @@ TEST(Socket, WriteWouldBlockWhenThePeerDoesNotReadAndFailsWithoutSignalWhenItIsG
     written = write_some(pair.client.fd(), as_bytes(block));
   } while (written.status != Status::failed);
   EXPECT_EQ(make_error(written.os_errno, "").code(), Errc::connection_failed);
+}
+
+TEST(Socket, KnowsTheBytesThatThePeersSystemHasNotTaken) {
+  Pair pair = connect_pair({.send_buffer = 65536, .receive_buffer = 4096});
+  EXPECT_EQ(unacknowledged_bytes(pair.client.fd()), 0u);
+  const std::string block(65536, 'x');
+  const auto fill = [&] {
+    while (write_some(pair.client.fd(), as_bytes(block)).status == Status::done) {
+    }
+  };
+  fill();
+  EXPECT_GT(unacknowledged_bytes(pair.client.fd()), 0u);
+  std::uint8_t taken[4096];
+  const Instant end = now() + kPatience;
+  while (unacknowledged_bytes(pair.client.fd()) != 0 && now() < end) {
+    (void)read_some(pair.server.fd(), taken);
+  }
+  EXPECT_EQ(unacknowledged_bytes(pair.client.fd()), 0u);
+  fill();
+  shutdown_write(pair.client.fd());  // the end waits behind the bytes
+  EXPECT_GT(unacknowledged_bytes(pair.client.fd()), 0u);
+  pair.server.close();  // unread bytes: the peer answers with a reset
+  ASSERT_TRUE(wait_for(pair.client.fd(), Interest::readable));
+  EXPECT_EQ(unacknowledged_bytes(pair.client.fd()), 0u);
+
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+  const Fd near(ends[0]);
+  const Fd far(ends[1]);
+  EXPECT_EQ(write_some(near.fd(), as_bytes("unread")).bytes, 6u);
+  EXPECT_EQ(unacknowledged_bytes(near.fd()), 0u);  // the peer has them already
+  EXPECT_EQ(unacknowledged_bytes(-1), 0u);
 }
 
 TEST(Socket, AppliesItsOptions) {

@@ -54,6 +54,8 @@ class ConnectionOwner {
   // With the read baton. An error: the peer asked for too much, or there is no memory.
   [[nodiscard]] virtual Result<void> handle_subscription(Connection& connection, bool subscribe,
                                                          const FilterView& topic) = 0;
+  // With the read baton. Whether the socket joined the group.
+  [[nodiscard]] virtual bool takes_group(Bytes /*group*/) noexcept { return true; }
   // From the socket at the other end of `link`; `end` is this socket's. Throws std::bad_alloc: this end does not have
   // the subscription.
   virtual void handle_inproc_subscription(const InprocLink& link, int end, bool subscribe, const FilterView& topic) = 0;

@@ -16,7 +16,8 @@ namespace {
 // The kernel gives up on a peer that does not answer a connect. A silent proxy has answered it, so the link gives up by
 // itself.
 constexpr Duration kProxyPatience = std::chrono::seconds(30);
-constexpr int kTurnsAtUnbind = 24;  // 6 MB, which a kernel holds for a connection
+constexpr Duration kLookupPatience = std::chrono::seconds(30);  // the look-up goes on, for the next attempt
+constexpr int kTurnsAtUnbind = 24;                              // 6 MB, which a kernel holds for a connection
 }  // namespace
 
 Link::Link(ConnectionCommon& common, SendSide& send, ReceiveSide& receive, std::shared_ptr<ConnectionOwner> owner,
@@ -82,7 +83,7 @@ void Link::handle_no_memory() noexcept {
     fail_handshake(kReason);
   } else if (connecting()) {
     connector_->dialer.cancel();
-    emit(EventKind::connect_failed, kReason, dialled_fd_);
+    emit(EventKind::connect_failed, kReason, dialled_.fd);
     retry_later(Cause::lost);
   } else {
     finish();
@@ -150,27 +151,38 @@ void Link::begin() {
 
 void Link::handle_resolved() {
   if (phase_ == Phase::dialling) {
-    handle_dial(connector_->dialer.finish());
+    begin_dial_step(connector_->dialer.finish());
   }
 }
 
 void Link::dial() {
   phase_ = Phase::dialling;
-  dialled_fd_ = -1;
+  dialled_ = {};
+  begin_dial_step(connector_->dialer.begin());
+}
+
+// Of an attempt's two steps, the look-up of the name and connecting, each has a time of its own. Each address has that
+// for connecting.
+void Link::begin_dial_step(const Result<net::Progress>& progress) {
   Duration timeout = common_.options->connect_timeout;
   if (timeout <= Duration::zero() && proxied_) {
     timeout = kProxyPatience;
   }
-  if (timeout > Duration::zero()) {
-    schedule<&Link::handle_connect_time>(timers_.connect, deadline_after(sys::now(), timeout));
+  if (progress && *progress == net::Progress::resolving) {
+    timeout = kLookupPatience;
   }
-  handle_dial(connector_->dialer.begin());
+  const Instant deadline = timeout > Duration::zero()
+                               ? deadline_after(sys::now(), timeout) + connector_->dialer.time_to_last_address()
+                               : kNever;
+  schedule<&Link::handle_connect_time>(timers_.connect, deadline);
+  handle_dial(progress);
 }
 
 void Link::handle_dial(const Result<net::Progress>& progress) {
+  name_far_end();
   if (!progress) {
     connector_->dialer.cancel();
-    emit(EventKind::connect_failed, progress.error(), dialled_fd_);
+    emit(EventKind::connect_failed, progress.error(), dialled_.fd);
     const int os_errno = progress.error().os_errno();
     retry_later(os_errno == ECONNREFUSED || os_errno == ENOENT ? Cause::refused : Cause::lost);
     return;
@@ -180,29 +192,40 @@ void Link::handle_dial(const Result<net::Progress>& progress) {
     case net::Progress::resolving: return;
     case net::Progress::pending: break;
   }
-  dialled_fd_ = connector_->dialer.fd();
-  const sys::Interest interest = connector_->dialer.interest();
-  auto watch = common_.io.loop().watch(dialled_fd_, interest, true, this);
+  const net::Dialer& dialer = connector_->dialer;
+  dialled_.fd = dialer.tried_fd();
+  auto watch = common_.io.loop().watch(dialer.fd(), dialer.interest(), true, this);
   if (!watch) {
     handle_dial(watch.error());
     return;
   }
   watch_ = *watch;
-  if (interest == sys::Interest::writable) {  // else the link waits for the proxy's answer
+  if (dialer.tried() !=
+      std::exchange(dialled_.tries_told, dialer.tried())) {  // else an address under way, or the proxy
     emit(EventKind::connect_delayed);
+  }
+}
+
+void Link::name_far_end() {
+  const auto& address = connector_->dialer.tried_address();
+  if (address && common_.owner.monitor().watched()) {
+    dialled_.address = name_other_end(common_.endpoint, address->to_text());
   }
 }
 
 void Link::handle_connect_time() {
   if (phase_ == Phase::dialling) {
     common_.io.loop().unwatch(std::exchange(watch_, 0));
-    handle_dial(Error(Errc::timed_out, "connecting took too long"));
+    const bool looks_up = connector_->dialer.resolving();
+    handle_dial(looks_up ? Error(Errc::timed_out, "looking up the host's name took too long")
+                         : Error(Errc::timed_out, "connecting took too long"));
   }
 }
 
 void Link::retry_later(Cause cause) noexcept {
   phase_ = Phase::idle;
   other_end_.clear();
+  dialled_.address.clear();
   schedule<&Link::handle_connect_time>(timers_.connect, kNever);
   const Options& options = *common_.options;
   const bool gives_up = (options.reconnect_interval < Duration::zero() && cause != Cause::misgreeted) ||
@@ -234,6 +257,7 @@ std::string Link::find_other_end() const {
 MonitorEvent Link::describe(EventKind kind, Error reason, int fd) const {
   MonitorEvent event{kind, common_.endpoint, reason, {}, fd};
   event.other = other_end_;
+  event.address = dialled_.address;
   event.outgoing = connecting();
   return event;
 }

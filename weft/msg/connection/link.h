@@ -97,7 +97,9 @@ class Link final : public rt::Watcher, public ListHook {
   }
   void schedule(Timer& timer, Instant deadline, void (*fire)(void*)) noexcept;
   void dial();
+  void begin_dial_step(const Result<net::Progress>& progress);
   void handle_dial(const Result<net::Progress>& progress);
+  void name_far_end();
   void handle_connect_time();
   void retry_later(Cause cause) noexcept;
   [[nodiscard]] std::string find_other_end() const;
@@ -110,6 +112,8 @@ class Link final : public rt::Watcher, public ListHook {
   [[nodiscard]] bool greets() const;
   [[nodiscard]] Error describe_refusal() const;
   void handle_handshake();
+  void end_handshake(bool writable, int os_errno);
+  [[nodiscard]] bool has_last_words();
   void handle_layer_handshake();
   [[nodiscard]] bool write_handshake(int& os_errno);
   void await_leaving();
@@ -146,6 +150,7 @@ class Link final : public rt::Watcher, public ListHook {
   void begin_close(Instant deadline);
   void close_when_sent();
   void linger();
+  void await_delivery();
   void drain();
   void handle_close_time();
   void finish() noexcept;
@@ -158,10 +163,18 @@ class Link final : public rt::Watcher, public ListHook {
     Timer take_down;
     Timer linger;
   };
+  // The attempt to connect that is under way or has just failed; for events only.
+  struct Dialled {
+    int fd = -1;
+    std::size_t tries_told = 0;  // addresses of which events told
+    std::string address;         // MonitorEvent::address; also while there is a connection
+  };
   struct Closing {
     bool begun = false;
     bool patient = false;            // the deadline moves while the peer takes bytes
     std::uint64_t flushed_seen = 0;  // bytes that the kernel had taken when the deadline last moved
+    std::uint64_t held_seen = 0;     // draining: bytes that the kernel or a layer held
+    Instant peer_ends_by = kNever;   // draining
     Instant deadline = kNever;
   };
 
@@ -184,7 +197,7 @@ class Link final : public rt::Watcher, public ListHook {
   bool raw_ = false;                                  // this connection is bytes, not frames
   bool refused_for_now_ = false;                      // the handshake does not go on
   zmtp::Opening opening_ = zmtp::Opening::signature;  // of the next handshake
-  int dialled_fd_ = -1;                               // of the attempt under way or just failed; for events only
+  Dialled dialled_;
   std::string other_end_;                  // MonitorEvent::other; empty when nothing watched as the connection began
   std::shared_ptr<const KnownPeer> peer_;  // while there is a connection past its handshake; null: without memory
   zmtp::Metadata authenticated_;           // the authenticator's properties of the peer

@@ -7,11 +7,13 @@
 #include "weft/msg/connection/io_service.h"
 #include "weft/msg/connection/link.h"
 #include "weft/sys/clock.h"
+#include "weft/sys/socket.h"
 
 namespace weft::msg {
 
 namespace {
-constexpr Duration kDrainLongest = std::chrono::seconds(1);  // for the peer to see our end and close too
+constexpr Duration kDrainLongest = std::chrono::seconds(1);  // for a peer that has all to see our end and close too
+constexpr Duration kDeliveryRetry = std::chrono::milliseconds(100);
 constexpr Duration kMemoryRetry = std::chrono::milliseconds(10);
 constexpr Duration kLingerRetry = std::chrono::milliseconds(1);
 constexpr Duration kStalledLongest = std::chrono::seconds(30);  // for a peer that takes none of the bytes left
@@ -167,8 +169,8 @@ void Link::begin_close(Instant deadline) {
   const bool nothing_queued = send_.held_by_link() && send_.empty();
   switch (phase_) {
     case Phase::traffic: linger(); return;
-    case Phase::finished:
-    case Phase::draining: return;
+    case Phase::draining: await_delivery(); return;
+    case Phase::finished: return;
     case Phase::idle:
     case Phase::dialling:
     case Phase::handshake:
@@ -198,9 +200,30 @@ void Link::linger() {
   common_.owner.forget_descriptor(common_.connection);
   IoService::take_back(*this, common_.share);
   common_.stream->shutdown_write();
-  schedule<&Link::handle_close_time>(timers_.close, std::min(closing_.deadline, sys::now() + kDrainLongest));
   set_interest(traffic_interest());
-  drain();
+  closing_.peer_ends_by = sys::now() + kDrainLongest;
+  await_delivery();
+  if (phase_ == Phase::draining) {
+    drain();
+  }
+}
+
+// The time for the peer's own end begins once its system has all bytes. If the descriptor were closed before, the peer's
+// next byte would reset the connection, and the kernel would drop what it still holds.
+void Link::await_delivery() {
+  const Instant now = sys::now();
+  const std::uint64_t held =
+      sys::unacknowledged_bytes(common_.stream->fd()) + (common_.layer_has_unsent() ? std::uint64_t{1} : 0);
+  if (closing_.patient && held < std::exchange(closing_.held_seen, held)) {
+    closing_.deadline = now + kStalledLongest;
+  }
+  closing_.peer_ends_by = held != 0 ? now + kDrainLongest : closing_.peer_ends_by;
+  const Instant end = std::min(closing_.deadline, closing_.peer_ends_by);
+  if (now >= end) {
+    finish();
+    return;
+  }
+  schedule<&Link::handle_close_time>(timers_.close, held != 0 ? std::min(end, now + kDeliveryRetry) : end);
 }
 
 // Reads and drops. A close with unread bytes would reset the connection, and the peer would lose the last bytes sent.
@@ -228,6 +251,10 @@ void Link::drain() {
 void Link::handle_close_time() {
   const auto keep = keep_alive();
   if (phase_ == Phase::finished) {
+    return;
+  }
+  if (phase_ == Phase::draining) {
+    await_delivery();
     return;
   }
   // An application's thread may hold a baton for a moment more. Without both the stream must not go.

@@ -113,12 +113,16 @@ void Link::handle_handshake() {
     return;
   }
   bool alive = true;
+  bool writable = true;
   int os_errno = 0;
   Turn turn;
   while (alive && !common_.local_end.ready() && !common_.local_end.fault()) {
     receive_.reader().consume_bytes(common_.local_end.handle_input(receive_.reader().unparsed(), sys::now()));
-    alive = write_handshake(os_errno);
-    if (alive && common_.local_end.question() != nullptr) {
+    writable = writable && write_handshake(os_errno);
+    if (common_.local_end.question() != nullptr) {
+      if (!writable) {
+        break;
+      }
       answer_question();
       if (common_.local_end.question() != nullptr) {
         receive_.reader().settle();
@@ -139,24 +143,44 @@ void Link::handle_handshake() {
     turn.count_read(result);
     if (result.status == sys::IoResult::Status::would_block) {
       receive_.reader().settle();
-      if (!common_.layered() || write_handshake(os_errno)) {  // the read may have ended the layer's own handshake
+      // The read may have ended the layer's own handshake.
+      if (writable && (!common_.layered() || write_handshake(os_errno))) {
         return;
       }
       alive = false;
       break;
     }
-    alive = alive && result.status == sys::IoResult::Status::done;
-    os_errno = result.os_errno;
+    alive = result.status == sys::IoResult::Status::done;
+    os_errno = writable ? result.os_errno : os_errno;
   }
+  end_handshake(writable, os_errno);
+}
+
+void Link::end_handshake(bool writable, int os_errno) {
   if (common_.local_end.fault()) {
     (void)write_handshake(os_errno);  // the ERROR command, if the peer still reads
     fail_handshake(Error(common_.local_end.fault()->code, common_.local_end.fault()->text),
                    common_.local_end.fault()->detail);
-  } else if (!alive || !write_handshake(os_errno)) {
+  } else if (!common_.local_end.ready()) {
+    fail_stream("closed during the handshake", os_errno);
+  } else if ((!writable || !write_handshake(os_errno)) && !has_last_words()) {
     fail_stream("closed during the handshake", os_errno);
   } else if (common_.local_end.pending_output().empty()) {
     enter_traffic();
   }
+}
+
+// The stream takes no more of our handshake, but the peer's is whole. True: messages came behind it, which count as if
+// the peer had left a moment later; the traffic begins and ends with them.
+bool Link::has_last_words() {
+  Reader& reader = receive_.reader();
+  bool drained = false;
+  if (reader.unparsed().empty() &&
+      reader.fill(*common_.stream, nullptr, drained, kHandshakeReadMax).status != sys::IoResult::Status::done) {
+    return false;
+  }
+  common_.local_end.consume_output(common_.local_end.pending_output().size());
+  return !reader.unparsed().empty();
 }
 
 // Of a raw connection, which has no handshake of its own.

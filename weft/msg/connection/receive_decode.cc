@@ -76,6 +76,12 @@ ReceiveSide::Decoded ReceiveSide::decode_message(const Reader::Frame& frame, Fra
     reader_.consume();
     return Decoded::consumed;
   }
+  // A datagram that is no message comes as a part alone. It takes no place of the mark, which is for messages.
+  if (two_parts_ && !more && assembly_.parts.empty()) {
+    drop_unexpected();
+    reader_.consume();
+    return Decoded::consumed;
+  }
   if (more || !assembly_.parts.empty()) {
     if (!make_room(assembly_.parts)) {
       end_without_memory();
@@ -90,6 +96,11 @@ ReceiveSide::Decoded ReceiveSide::decode_message(const Reader::Frame& frame, Fra
     }
     reader_.consume();
     if (more) {
+      return Decoded::consumed;
+    }
+    if (asks_group_ && !common_.owner.takes_group(assembly_.parts.front().bytes())) {
+      drop_assembly();
+      drop_unexpected();
       return Decoded::consumed;
     }
     if (!channel_.push(assembly_.parts)) {

@@ -134,7 +134,9 @@ class ReceiveSide {
   Channel channel_;
   sync::Baton baton_;
   Reader reader_;
-  bool plain_ = false;  // a frame that is no command is a message for the application, and small ones are admitted
+  bool plain_ = false;       // a frame that is no command is a message for the application, and small ones are admitted
+  bool two_parts_ = false;   // each message has at least two
+  bool asks_group_ = false;  // the peer does not know the groups that the socket joined: datagrams
   Assembly assembly_;
   sync::SpinBudget rest_spin_;
   std::uint16_t time_to_live_ = 0;  // of the peer's last PING, in tenths of a second

@@ -45,6 +45,7 @@ struct MonitorEvent {
   int fd = -1;                   // of the connection or the listener; -1: none, or closed already
   std::uint32_t detail = 0;      // handshake_failed, disconnected: zmtp::Fault::detail
   std::string other{};           // address of the connection's other end; empty: none
+  std::string address{};         // connecting to a host's name: the address of the host; empty: `endpoint` says it
   bool outgoing = false;         // `endpoint` is the far end, `other` the near one; else the other way round
   std::uint64_t queued_out = 0;  // pipe_statistics: messages that wait to go out
   std::uint64_t queued_in = 0;   // pipe_statistics: messages that wait to be received

@@ -79,7 +79,7 @@ struct Options {
   int multicast_hops = 1;      // udp: routers take one off
   bool multicast_loop = true;  // udp: what a socket sends to a group also reaches the group's members on this host
   bool ipv6 = false;
-  Duration connect_timeout{0};         // of one attempt, over all addresses of the host; 0: the system's
+  Duration connect_timeout{0};         // of an attempt, for each address of the host; 0: the system's
   Duration tcp_max_retransmission{0};  // unacknowledged data ends a connection after this time; 0: the system's
   std::string socks_proxy;             // tcp connections go through this SOCKS5 proxy, "host:port"; empty: directly
   std::string socks_username;          // for the proxy; empty: the proxy gets no name

@@ -73,6 +73,11 @@ class Dish final : public Pattern {
     return {};
   }
 
+  bool takes_group(Bytes group) noexcept override {
+    const std::lock_guard lock(groups_mutex_);
+    return groups_.contains(as_text(group));
+  }
+
   Result<void> receive(Inbound& part) override {
     FrameView view;
     WEFT_TRY(find_body(view));
@@ -104,7 +109,7 @@ class Dish final : public Pattern {
       if (in_body_) {
         return {};
       }
-      if (skipping_ || !view.more || !joined(view.bytes)) {
+      if (skipping_ || !view.more || !takes_group(view.bytes)) {
         skipping_ = view.more;
         drops_.dropped_unexpected += view.more ? 0 : 1;
       } else {
@@ -134,11 +139,6 @@ class Dish final : public Pattern {
     return {};
   }
 
-  bool joined(Bytes group) {
-    const std::lock_guard lock(groups_mutex_);
-    return groups_.contains(as_text(group));
-  }
-
   void send_to_radios(bool join, Bytes group) {
     for (Pipe* pipe : radios_.pipes()) {
       if (pipe->notes.ready && !pipe->notes.datagrams) {
@@ -152,7 +152,7 @@ class Dish final : public Pattern {
   bool in_body_ = false;                       // the group was taken
   bool skipping_ = false;                      // in the middle of a message that is dropped
   PipeList radios_;                            // send lock
-  std::mutex groups_mutex_;                    // for threads that hold the receive lock only
+  std::mutex groups_mutex_;                    // for threads without the send lock
   std::set<std::string, std::less<>> groups_;  // send lock or groups_mutex_ to read, both to change
 };
 

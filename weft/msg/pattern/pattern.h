@@ -70,6 +70,8 @@ class Pattern {
   // A topic is a prefix, or a filter that Filter::make() takes; a group is passed as a prefix.
   [[nodiscard]] virtual Result<void> subscribe(const FilterView& topic);
   [[nodiscard]] virtual Result<void> unsubscribe(const FilterView& topic);
+  // Any thread. Whether the socket joined the group: for messages of peers that do not know it.
+  [[nodiscard]] virtual bool takes_group(Bytes /*group*/) noexcept { return true; }
   // Send lock. Whether the peer of that name takes a message now. unreachable; not_supported.
   [[nodiscard]] virtual Result<bool> peer_writable(Bytes routing_id);
   // Groups come here too, as they do to (un)subscribe. protocol_error: the peer subscribes to more than its bound;

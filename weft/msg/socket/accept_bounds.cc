@@ -10,7 +10,15 @@ namespace weft::msg {
 
 namespace {
 constexpr std::int64_t kEntriesLeast = 64;
-constexpr std::int64_t kEntriesMost = 1 << 20;  // where the socket's own bound asks for more, or there is none
+constexpr std::int64_t kEntriesMost = 1 << 26;
+constexpr std::uint32_t kEntriesUnbound = 1 << 20;  // where the socket has no bound of its own
+
+// An IPv6 connection has two entries: its address and its prefix.
+std::uint32_t entries_for(int connections_max) noexcept {
+  return connections_max == 0
+             ? kEntriesUnbound
+             : static_cast<std::uint32_t>(std::clamp(2 * std::int64_t{connections_max}, kEntriesLeast, kEntriesMost));
+}
 }  // namespace
 
 Result<std::shared_ptr<net::Admission>> AcceptBounds::make_gate(const Options& options) {
@@ -22,9 +30,7 @@ Result<std::shared_ptr<net::Admission>> AcceptBounds::make_gate(const Options& o
   bounds.prefix_connections_max = bounds.address_connections_max;  // of IPv6: /64
   bounds.accept_rate = {static_cast<std::uint32_t>(options.address_rate_max),
                         static_cast<std::uint32_t>(options.address_rate_max)};
-  // An IPv6 connection has two entries: its address and its prefix.
-  const std::int64_t wanted = options.connections_max == 0 ? kEntriesMost : 2 * std::int64_t{options.connections_max};
-  bounds.entries_max = static_cast<std::uint32_t>(std::clamp(wanted, kEntriesLeast, kEntriesMost));
+  bounds.entries_max = entries_for(options.connections_max);
   bounds.report = &AcceptBounds::count;
   bounds.report_context = this;
   bounds.report_rate = {};  // each one
@@ -40,6 +46,7 @@ Result<AcceptBounds::Place> AcceptBounds::admit(const net::Stream& stream, const
   kept_.fetch_add(1, std::memory_order_relaxed);
   Place place{decltype(Place::counted)(&kept_), gate, {}};
   if (gate != nullptr) {
+    gate->set_entries_max(entries_for(connections_max));  // which may have changed since the gate was made
     const auto peer = sys::peer_address(stream.fd());
     auto lease = gate->admit(peer ? *peer : sys::SocketAddress(), now);
     if (!lease) {

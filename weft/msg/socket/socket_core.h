@@ -211,6 +211,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void connection_finished(Connection& connection) override;
   [[nodiscard]] Result<void> handle_subscription(Connection& connection, bool subscribe,
                                                  const FilterView& topic) override;
+  [[nodiscard]] bool takes_group(Bytes group) noexcept override { return pattern_->takes_group(group); }
   void handle_inproc_subscription(const InprocLink& link, int end, bool subscribe, const FilterView& topic) override;
   // Listening: one bound endpoint, for its acceptor.
   struct Listening {
@@ -344,6 +345,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
 
   // udp (socket_datagrams.cc).
   [[nodiscard]] Result<void> refuse_unlike_transport() const;
+  [[nodiscard]] Result<void> refuse_second_datagrams() const;
   [[nodiscard]] Result<std::string> bind_datagrams(std::string_view text, const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::uint32_t> connect_datagrams(std::string_view text, const net::Endpoint& endpoint);
   [[nodiscard]] bool unbind_datagrams(const std::string& name);  // false: no datagrams are bound there

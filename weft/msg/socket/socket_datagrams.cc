@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // SocketCore: udp endpoints. One is a connection whose stream is a UDP socket, from bind or connect to unbind or
 // disconnect. It has no peers, and so no handshake, no reconnecting and no end by itself.
+#include <algorithm>
+
 #include "weft/msg/connection/io_service.h"
 #include "weft/msg/socket/context_core.h"
 #include "weft/msg/socket/socket_core.h"
@@ -30,6 +32,15 @@ Result<void> SocketCore::refuse_unlike_transport() const {
                                      : Result<void>();
 }
 
+// Table lock.
+Result<void> SocketCore::refuse_second_datagrams() const {
+  const bool has_one =
+      std::any_of(connected_.begin(), connected_.end(), [](const auto& entry) { return entry.second != nullptr; });
+  return type() == SocketType::dgram && has_one
+             ? Result<void>(Error(Errc::incompatible_peer, "a DGRAM has one endpoint, and this one is bound already"))
+             : Result<void>();
+}
+
 Result<std::string> SocketCore::bind_datagrams(std::string_view text, const net::Endpoint& endpoint) {
   if (type() != SocketType::dish && type() != SocketType::dgram) {
     return Error(Errc::incompatible_peer, "only DISH and DGRAM bind udp");
@@ -52,6 +63,10 @@ Result<std::uint32_t> SocketCore::connect_datagrams(std::string_view text, const
 Result<std::string> SocketCore::open_datagrams(std::string_view text, const net::Endpoint& endpoint, bool binds) {
   const FrozenOptions options = freeze_options();
   WEFT_TRY(refuse_security(*options));
+  {
+    const std::lock_guard table(table_mutex_);
+    WEFT_TRY(refuse_second_datagrams());
+  }
   net::UdpSocket udp = WEFT_TRY(net::open_udp(endpoint, binds, udp_options(*options), stream_options(*options)));
   WEFT_TRY(context_.start_io());
   Counted counted(context_);
@@ -72,6 +87,7 @@ Result<std::string> SocketCore::open_datagrams(std::string_view text, const net:
     }
     connection->apply_marks(options_);
     const std::lock_guard table(table_mutex_);
+    WEFT_TRY(refuse_second_datagrams());  // of another thread, since the check above
     make_room_for_end();
     ConnectedPipe& connected = connections_.try_emplace(connection.get(), *this, connection).first->second;
     connected.pipe.notes.datagrams = true;
@@ -99,12 +115,13 @@ bool SocketCore::unbind_datagrams(const std::string& name) {
     return false;
   }
   Connections ended;
-  if (!take_connected(name, ended)) {
-    return false;
-  }
   const Instant deadline = linger_end();
   {
+    // Together, so that a DGRAM that looks free in the table is free for the pattern, too.
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    if (!take_connected(name, ended)) {
+      return false;
+    }
     for (const auto& connection : ended.connections) {
       if (Pipe& pipe = pipe_of(*connection); pipe.notes.attached && !pipe.notes.ended) {
         pattern_->detach(pipe);

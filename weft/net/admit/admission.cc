@@ -49,18 +49,17 @@ struct alignas(sync::kLineSize) Admission::Stripe {
 
   mutable std::mutex mutex;
   static constexpr std::uint32_t kEntriesFirst = 4;
-  std::vector<Entry> entries;  // grows up to its bound
+  std::vector<Entry> entries;
   std::vector<std::uint32_t> buckets;
   std::uint32_t free = kNone;
   std::uint32_t idle_first = kNone;
   std::uint32_t idle_last = kNone;
-  std::uint32_t used = 0;
-  std::uint32_t bound = 0;
   std::uint64_t leases = 0;
   std::uint64_t seed = 0;
+  Budget* budget = nullptr;
 
-  void set_up(std::uint32_t entries_max, std::uint64_t hash_seed) {
-    bound = entries_max;
+  void set_up(Budget& entries_of_all, std::uint64_t hash_seed) {
+    budget = &entries_of_all;
     seed = hash_seed;
     buckets.assign(kEntriesFirst, kNone);
     entries.reserve(kEntriesFirst);
@@ -94,7 +93,7 @@ struct alignas(sync::kLineSize) Admission::Stripe {
     return at;
   }
 
-  // Finds the entry of the key, or adds an idle one; kNone: the table is full of other entries with
+  // Finds the entry of the key, or adds an idle one; kNone: the table is full, and the other entries of this stripe have
   // connections. Never forgets `spared` to make room.
   std::uint32_t find_or_add(const IpPrefix& key, std::uint32_t spared) {
     if (const std::uint32_t found = find(key); found != kNone) {
@@ -104,27 +103,38 @@ struct alignas(sync::kLineSize) Admission::Stripe {
       }
       return found;
     }
+    bool room = budget->try_take();
+    while (!room && forget_idle(spared)) {
+      room = budget->try_take();
+    }
+    if (!room) {
+      return kNone;
+    }
+    if (free == kNone && !grow() && !forget_idle(spared)) {
+      budget->give_back();
+      return kNone;
+    }
     std::uint32_t at = free;
     if (at != kNone) {
       free = entries[at].next;
-    } else if (entries.size() < bound && grow()) {
+    } else {
       at = static_cast<std::uint32_t>(entries.size());
       entries.emplace_back();
-    } else {
-      at = idle_first != kNone && idle_first == spared ? entries[idle_first].idle_after : idle_first;
-      if (at == kNone) {
-        return kNone;
-      }
-      forget(at);
-      free = entries[at].next;
     }
     Entry& entry = entries[at];
     entry = Entry{};
     entry.key = key;
     entry.next = std::exchange(bucket(key), at);
     make_idle(at);
-    ++used;
     return at;
+  }
+  // The entry that was idle longest, but not `spared`. False: there is none.
+  [[nodiscard]] bool forget_idle(std::uint32_t spared) noexcept {
+    const std::uint32_t at = idle_first != kNone && idle_first == spared ? entries[idle_first].idle_after : idle_first;
+    if (at != kNone) {
+      forget(at);
+    }
+    return at != kNone;
   }
   void forget(std::uint32_t at) noexcept {
     make_busy(at);
@@ -134,7 +144,7 @@ struct alignas(sync::kLineSize) Admission::Stripe {
     }
     *place = entries[at].next;
     entries[at].next = std::exchange(free, at);
-    --used;
+    budget->give_back();
   }
 
   void make_idle(std::uint32_t at) noexcept {
@@ -190,8 +200,9 @@ Result<std::unique_ptr<Admission>> Admission::make(AdmissionOptions options) {
 }
 
 Admission::Admission(AdmissionOptions options) : options_(std::move(options)), stripes_(new Stripe[kStripes]) {
+  budget_.set_most(options_.entries_max);
   for (std::uint32_t i = 0; i < kStripes; ++i) {
-    stripes_[i].set_up((options_.entries_max + kStripes - 1) / kStripes, options_.seed);
+    stripes_[i].set_up(budget_, options_.seed);
   }
 }
 
@@ -214,9 +225,13 @@ Result<Admission::Lease> Admission::admit(const sys::SocketAddress& peer, Instan
   if (options_.allowed.empty() || contains(options_.allowed, bytes)) {
     const IpPrefix prefix = prefix_of(bytes);
     Stripe& stripe = stripe_of(prefix);
-    Result<Lease> lease = admit_to(stripe, prefix, IpPrefix::of(bytes, 128), now, rejection);
-    if (lease) {
-      return lease;
+    bool again = true;
+    for (int rooms = 0; again; ++rooms) {
+      Result<Lease> lease = admit_to(stripe, prefix, IpPrefix::of(bytes, 128), now, rejection);
+      if (lease) {
+        return lease;
+      }
+      again = rejection == AdmissionRejection::table_full && rooms < kRoomsMade && make_room(stripe);
     }
   }
   reject(rejection, peer, now);
@@ -255,6 +270,19 @@ Result<Admission::Lease> Admission::admit_to(Stripe& stripe, const IpPrefix& pre
   }
   stripe.forget_unused(prefix_at, keep);
   return Error(Errc::resource_exhausted);
+}
+
+// Forgets an idle entry of another stripe, with no other lock held. False: there is none.
+bool Admission::make_room(const Stripe& full) noexcept {
+  const auto first = static_cast<std::uint32_t>(&full - stripes_.get());
+  for (std::uint32_t i = 1; i < kStripes; ++i) {
+    Stripe& other = stripes_[(first + i) % kStripes];
+    const std::lock_guard lock(other.mutex);
+    if (other.forget_idle(kNone)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void Admission::end(const Lease& lease) noexcept {
@@ -308,13 +336,6 @@ std::uint64_t Admission::connections() const {
   return sum;
 }
 
-std::uint32_t Admission::entries() const {
-  std::uint32_t sum = 0;
-  for (std::uint32_t i = 0; i < kStripes; ++i) {
-    const std::lock_guard lock(stripes_[i].mutex);
-    sum += stripes_[i].used;
-  }
-  return sum;
-}
+std::uint32_t Admission::entries() const { return budget_.used(); }
 
 }  // namespace weft::net

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -59,8 +60,9 @@ struct AdmissionOptions {
 //      Each admit() is one step under one lock. Only the end of a lease undoes it, once; nothing times out,
 //      nothing is corrected later.
 //   2. When every lease has ended, every count is zero.
-//   3. The table is bounded. When it is full, admission forgets the prefix without connections that was idle
-//      longest, and its rate. An address or prefix with a connection is never forgotten.
+//   3. The table is bounded as a whole, however unevenly the stripes fill. When it is full, admission forgets a prefix
+//      without connections, and its rate: the one of the stripe that was idle longest, or else of another stripe. An
+//      address or prefix with a connection is never forgotten.
 //   4. Every rejection is counted under its reason. Peers without an IP address (unix sockets) are not rejected.
 class Admission {
  public:
@@ -107,6 +109,8 @@ class Admission {
 
   // resource_exhausted: rejected; the text is describe() of the reason.
   [[nodiscard]] Result<Lease> admit(const sys::SocketAddress& peer, Instant now);
+  // As AdmissionOptions::entries_max. A lower bound than before takes no entry from an address with a connection.
+  void set_entries_max(std::uint32_t entries_max) noexcept { budget_.set_most(entries_max); }
   // Counts and reports a rejection that another part of the owner decided.
   void reject(AdmissionRejection rejection, const sys::SocketAddress& peer, Instant now);
 
@@ -119,15 +123,39 @@ class Admission {
  private:
   struct Stripe;
   static constexpr std::uint32_t kStripes = 16;
+  static constexpr int kRoomsMade = 8;  // in one admit(): it needs two entries, and other threads may take them
+
+  // Budget: the entries that all stripes use together, and how many they may. Relaxed, because the counts order nothing.
+  class Budget {
+   public:
+    void set_most(std::uint32_t most) noexcept { most_.store(most, std::memory_order_relaxed); }
+    [[nodiscard]] bool try_take() noexcept {
+      std::uint32_t used = used_.load(std::memory_order_relaxed);
+      while (used < most_.load(std::memory_order_relaxed)) {
+        if (used_.compare_exchange_weak(used, used + 1, std::memory_order_relaxed)) {
+          return true;
+        }
+      }
+      return false;
+    }
+    void give_back() noexcept { used_.fetch_sub(1, std::memory_order_relaxed); }
+    [[nodiscard]] std::uint32_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+
+   private:
+    std::atomic<std::uint32_t> most_{0};
+    std::atomic<std::uint32_t> used_{0};
+  };
 
   explicit Admission(AdmissionOptions options);
   [[nodiscard]] Stripe& stripe_of(const IpPrefix& prefix) const noexcept;
   [[nodiscard]] IpPrefix prefix_of(Bytes address) const noexcept;
   [[nodiscard]] Result<Lease> admit_to(Stripe& stripe, const IpPrefix& prefix, const IpPrefix& address, Instant now,
                                        AdmissionRejection& rejection);
+  [[nodiscard]] bool make_room(const Stripe& full) noexcept;
   void end(const Lease& lease) noexcept;
 
   AdmissionOptions options_;
+  Budget budget_;
   std::unique_ptr<Stripe[]> stripes_;
 
   mutable std::mutex rejections_mutex_;

@@ -40,22 +40,18 @@ TEST(Admission, AnAddressHasNoMoreConnectionsThanItsBoundAndGetsThemBack) {
   EXPECT_TRUE(admission->admit(peer("10.0.0.1"), kStart));
 }
 
-// Without a seed of the program's, a peer cannot know which addresses share a place of the table.
+// Without a seed of the program's, a peer cannot know which addresses share a place of the table: of a table that is full
+// of idle addresses, one is forgotten that shares the place of the new one.
 TEST(Admission, TwoTablesWithoutASeedPlaceAddressesDifferently) {
-  const auto admitted = [] {
-    const auto admission = std::move(Admission::make({.entries_max = 32})).value();
-    std::vector<Lease> leases;
+  const auto forgotten = [] {
+    const auto admission = std::move(Admission::make({.accept_rate = {1, 1}, .entries_max = 64})).value();
     std::string addresses;
-    for (int i = 0; i < 200; ++i) {
-      auto lease = admission->admit(peer("10.0.0." + std::to_string(i)), kStart);
-      addresses += lease ? '1' : '0';
-      if (lease) {
-        leases.push_back(std::move(*lease));
-      }
+    for (int i = 0; i < 400; ++i) {
+      addresses += admission->admit(peer("10.0.0." + std::to_string(i % 100)), kStart) ? '1' : '0';
     }
     return addresses;
   };
-  EXPECT_NE(admitted(), admitted());
+  EXPECT_NE(forgotten(), forgotten());
 }
 
 TEST(Admission, ARejectionSaysWhy) {
@@ -182,8 +178,54 @@ TEST(Admission, TheTableIsBoundedAndForgetsOnlyAddressesWithoutAConnection) {
   EXPECT_EQ(admission->entries(), 64u);
 }
 
+TEST(Admission, NoAddressIsRefusedWhileTheTableHasRoom) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    for (const bool ipv6 : {false, true}) {
+      const auto admission =
+          std::move(Admission::make({.address_connections_max = 9, .entries_max = 64, .seed = seed})).value();
+      std::vector<Lease> leases;
+      const auto admitted = [&](int i) {
+        const std::string number = std::to_string(i);
+        auto lease = admission->admit(peer(ipv6 ? "2001:db8:0:" + number + "::1" : "10.0.0." + number), kStart);
+        if (lease) {
+          leases.push_back(std::move(*lease));
+        }
+        return lease.has_value();
+      };
+      const int most = ipv6 ? 32 : 64;
+      for (int i = 0; i < most; ++i) {
+        EXPECT_TRUE(admitted(i)) << "seed " << seed;
+      }
+      EXPECT_FALSE(admitted(most));
+      admission->set_entries_max(66);
+      EXPECT_TRUE(admitted(most));
+      admission->set_entries_max(32);
+      leases.resize(static_cast<std::size_t>(most) / 2);
+      EXPECT_FALSE(admitted(most));  // the connections that are left fill it
+      leases.clear();
+      EXPECT_TRUE(admitted(most));
+    }
+  }
+}
+
+TEST(Admission, IdleAddressesAnywhereInTheTableMakeRoom) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    const auto admission = std::move(Admission::make({.accept_rate = {1, 1}, .entries_max = 32, .seed = seed})).value();
+    for (int i = 0; i < 200; ++i) {
+      EXPECT_TRUE(admission->admit(peer("11.0.0." + std::to_string(i)), kStart));
+    }
+    std::vector<Lease> leases;
+    for (int i = 0; i < 16; ++i) {
+      auto lease = admission->admit(peer("2001:db8:0:" + std::to_string(i) + "::1"), kStart);
+      ASSERT_TRUE(lease) << "seed " << seed << ", connection " << i;
+      leases.push_back(std::move(*lease));
+    }
+    EXPECT_EQ(admission->entries(), 32u);
+  }
+}
+
 TEST(Admission, FullOfConnectionsItDoesNotForgetThePrefixThatIsJustAskedFor) {
-  const auto admission = make({.prefix_connections_max = 1, .entries_max = 32});  // two entries a stripe
+  const auto admission = make({.prefix_connections_max = 1, .entries_max = 32});
   std::vector<Lease> leases;
   for (int i = 0; i < 400; ++i) {
     const auto address = peer("2001:db8:0:" + std::to_string(i) + "::1");

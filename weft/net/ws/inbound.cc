@@ -306,7 +306,8 @@ void Inbound::end_joined() {
     return fail("a WebSocket message without its byte of flags");
   }
   const std::uint8_t flags = joined_[0];
-  if (std::exchange(identified_, true)) {
+  const bool maybe_identity = !std::exchange(begun_, true) && config_.maybe_bare && flags == 0;
+  if (std::exchange(identified_, true) && !maybe_identity) {
     begin_message(flags, joined_.size() - 1);
     joined_given_ = 1;
     state_ = State::joined;
@@ -314,6 +315,9 @@ void Inbound::end_joined() {
   }
   if (flags != 0) {
     return fail("the first message of ZWS2.0 is no identity");
+  }
+  if (joined_.size() > zmtp::kIdentityMax + 1) {
+    return fail("an identity of more than 255 bytes", CloseStatus::size);
   }
   append_ready(Bytes(joined_).subspan(1));
   joined_ = {};

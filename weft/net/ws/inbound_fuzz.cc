@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,7 @@ void send_back(const Inbound::Config& config, weft::Bytes input) {
   in.start(config);
   std::vector<std::uint8_t> output(4 * input.size() + 1000);
   Outbound out;
-  out.start(config.masked, false, 1);
+  out.start(config.masked ? std::make_unique<weft::net::ws::Masks>() : nullptr, false);
   std::vector<std::uint8_t> wire(2 * output.size() + Outbound::kRoomMin);
   const auto moved = in.translate(input, output);
   if (moved.made >= weft::zmtp::kGreetingSize) {

@@ -174,6 +174,19 @@ TEST(WsInbound, WithTheBareProtocolTheFirstMessageIsTheIdentity) {
             "1002 the first message of ZWS2.0 is no identity");
 }
 
+// The server chose ZWS2.0 of the two sub-protocols that our client offers: only the first message is an identity.
+TEST(WsInbound, TheSecondMessageIsNoIdentityWhateverTheServerMightHaveSpoken) {
+  Inbound::Config config = kOfServer;
+  config.bare = config.maybe_bare = true;
+  config.ours = zmtp::SocketType::xpub;
+  const std::string ready = std::string("\4\x28\5READY\13Socket-Type\0\0\0\3SUB\10Identity\0\0\0", 39);
+  for (const std::string& identity :
+       {message(false, 0, "me"), frame(false, 0x02, std::string(1, '\0')) + frame(false, 0x80, "me")}) {
+    EXPECT_EQ(run_every_way(config, identity + message(false, 0, "one") + message(false, 0, "two")).made,
+              ready + std::string("\2me\0\3one\0\3two", 13));
+  }
+}
+
 TEST(WsInbound, AServerThatAgreesToAnyProtocolMaySpeakTheBareOne) {
   Inbound::Config config = kOfServer;
   config.maybe_bare = true;
@@ -182,6 +195,11 @@ TEST(WsInbound, AServerThatAgreesToAnyProtocolMaySpeakTheBareOne) {
   EXPECT_EQ(run_every_way(config, message(false, 0, "") + message(false, 0, "x")).made,
             std::string("\4\x26") + ready.substr(2) + std::string("\0\0\1x", 4));
   EXPECT_EQ(run_every_way(config, message(false, 0, "me") + message(false, 0, "x")).made.size(), ready.size() + 3 + 3);
+  const std::string in_fragments = frame(false, 0x02, std::string("\0m", 2)) + frame(false, 0x80, "e");
+  EXPECT_EQ(run_every_way(config, in_fragments + message(false, 0, "x")).made, ready + std::string("\2me\0\1x", 6));
+  EXPECT_EQ(
+      run_every_way(config, frame(false, 0x02, std::string(1, '\0')) + frame(false, 0x80, std::string(256, 'i'))).end,
+      "1009 an identity of more than 255 bytes");
   EXPECT_EQ(run_every_way(config, message(false, kCommandFlag, "\5READY") + message(false, 0, "x")).made,
             std::string("\4\6\5READY\0\1x", 11));
   EXPECT_EQ(run_every_way(config, message(false, 0, std::string(256, 'i'))).end,

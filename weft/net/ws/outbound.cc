@@ -2,7 +2,6 @@
 #include "weft/net/ws/outbound.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "weft/base/assert.h"
@@ -11,21 +10,10 @@
 
 namespace weft::net::ws {
 
-void Outbound::start(bool masks, bool bare, std::uint64_t seed) noexcept {
-  masks_ = masks;
+void Outbound::start(std::unique_ptr<Masks> masks, bool bare) noexcept {
+  masks_ = std::move(masks);
   bare_ = bare;
-  random_ = Random(seed);
   rest_ = zmtp::kGreetingSize;
-}
-
-std::optional<MaskKey> Outbound::next_mask() noexcept {
-  if (!masks_) {
-    return std::nullopt;
-  }
-  const auto number = static_cast<std::uint32_t>(random_.next() >> 32);
-  MaskKey mask;
-  std::memcpy(mask.data(), &number, sizeof number);
-  return mask;
 }
 
 Outbound::Moved Outbound::translate(Bytes input, MutableBytes output) {
@@ -87,7 +75,7 @@ bool Outbound::take_header(Bytes& input) {
   return true;
 }
 
-std::size_t Outbound::begin_frame(std::uint8_t* to) noexcept {
+std::size_t Outbound::begin_frame(std::uint8_t* to) {
   rest_ = frame_.body_size;
   if (bare_) {
     state_ = State::hidden;
@@ -138,7 +126,7 @@ void Outbound::pass(std::size_t size) noexcept {
   state_ = rest_ == 0 ? State::header : State::body;
 }
 
-std::size_t Outbound::write_control(std::uint8_t* to, Opcode opcode, Bytes body) noexcept {
+std::size_t Outbound::write_control(std::uint8_t* to, Opcode opcode, Bytes body) {
   const auto mask = next_mask();
   const std::size_t size = write_header(to, opcode, body.size(), mask);
   mask ? copy_masked(to + size, body, *mask, 0) : copy_bytes(to + size, body);

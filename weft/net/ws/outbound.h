@@ -4,12 +4,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "weft/base/bytes.h"
-#include "weft/base/random.h"
 #include "weft/net/ws/frame.h"
+#include "weft/net/ws/masks.h"
 #include "weft/zmtp/frame.h"
 #include "weft/zmtp/greeting.h"
 
@@ -28,8 +29,9 @@ class Outbound {
     std::size_t made = 0;
   };
 
-  // `masks`: we are the client. `bare`: the sub-protocol is ZWS2.0 alone: instead of READY goes our identity.
-  void start(bool masks, bool bare, std::uint64_t seed) noexcept;
+  // `masks`: we are the client; null: the server. `bare`: the sub-protocol is ZWS2.0 alone: instead of READY goes our
+  // identity.
+  void start(std::unique_ptr<Masks> masks, bool bare) noexcept;
 
   // Translates until the input is taken, less than kRoomMin is left in the output, or may_lend() for the rest.
   [[nodiscard]] Moved translate(Bytes input, MutableBytes output);
@@ -44,18 +46,20 @@ class Outbound {
   void pass(std::size_t size) noexcept;
 
   // Writes a whole control frame. `to` has room for kHeaderMax and the body.
-  std::size_t write_control(std::uint8_t* to, Opcode opcode, Bytes body) noexcept;
+  std::size_t write_control(std::uint8_t* to, Opcode opcode, Bytes body);
 
  private:
   enum class State : std::uint8_t { greeting, header, body, hidden };
 
   [[nodiscard]] bool take_header(Bytes& input);
-  std::size_t begin_frame(std::uint8_t* to) noexcept;
+  std::size_t begin_frame(std::uint8_t* to);
   [[nodiscard]] std::size_t take_hidden(Bytes& input, std::uint8_t* to);
-  [[nodiscard]] std::optional<MaskKey> next_mask() noexcept;
+  [[nodiscard]] std::optional<MaskKey> next_mask() {
+    return masks_ != nullptr ? std::optional(masks_->next()) : std::nullopt;
+  }
 
   State state_ = State::greeting;
-  bool masks_ = false;
+  std::unique_ptr<Masks> masks_;
   bool bare_ = false;  // and the identity has not been sent yet
   std::uint8_t held_size_ = 0;
   std::array<std::uint8_t, zmtp::kFrameHeaderSizeMax> held_{};  // of a header that is incomplete
@@ -63,7 +67,6 @@ class Outbound {
   std::uint64_t rest_ = 0;  // of the greeting or the body
   std::optional<MaskKey> mask_;
   std::vector<std::uint8_t> hidden_;  // the handshake's command that does not go out
-  Random random_{0};
 };
 
 }  // namespace weft::net::ws

@@ -27,16 +27,19 @@ bool same(std::string_view a, std::string_view b) noexcept {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
 }
 
+// Blanks around a value are no part of it.
+std::string_view trim(std::string_view value) noexcept {
+  value.remove_prefix(std::min(value.find_first_not_of(" \t"), value.size()));
+  return value.substr(0, value.find_last_not_of(" \t") + 1);
+}
+
 // Calls `take` with each element of a header's list "a, b", until it returns true.
 template <typename Take>
 bool any_element(std::string_view list, Take take) {
   while (!list.empty()) {
     const std::size_t comma = std::min(list.find(','), list.size());
-    std::string_view element = list.substr(0, comma);
+    const std::string_view element = trim(list.substr(0, comma));
     list.remove_prefix(std::min(comma + 1, list.size()));
-    const std::size_t begin = std::min(element.find_first_not_of(" \t"), element.size());
-    element.remove_prefix(begin);
-    element = element.substr(0, element.find_last_not_of(" \t") + 1);
     if (!element.empty() && take(element)) {
       return true;
     }
@@ -209,16 +212,18 @@ std::size_t Upgrade::Parser::handle_input(Bytes /*input*/) { return 0; }
 
 #endif
 
+// The value of a header that nobody here uses may have any bytes (RFC 9110 section 5.5): a browser sends what its user
+// gave to a cookie.
 void Upgrade::Parser::end_header() {
+  const auto at =
+      std::find_if(kNames.begin(), kNames.end(), [this](std::string_view name) { return same(name, name_); });
   if (++headers_ > kUpgradeHeadersMax) {
     refuse("431 Request Header Fields Too Large", "the head of the WebSocket's upgrade has too many lines");
-  } else if (!is_utf8(value_)) {
+  } else if (at != kNames.end() && !is_utf8(value_)) {
     refuse("400 Bad Request", "a header of the WebSocket's upgrade is not UTF-8");
-  } else if (const auto at = std::find_if(kNames.begin(), kNames.end(),
-                                          [this](std::string_view name) { return same(name, name_); });
-             at != kNames.end()) {
+  } else if (at != kNames.end()) {
     Value& value = values_[static_cast<std::size_t>(at - kNames.begin())];
-    value.text.append(value.times++ == 0 ? "" : ", ").append(value_);
+    value.text.append(value.times++ == 0 ? "" : ", ").append(trim(value_));
   }
   name_.clear();
   value_.clear();
@@ -236,7 +241,8 @@ StaticText Upgrade::Parser::check_request() const {
   if (!get_ || !version_ || values_[kHost].times != 1) {
     return "the request for a WebSocket is no GET of HTTP/1.1 with a host";
   }
-  if (values_[kCoding].times != 0 || (values_[kLength].times != 0 && values_[kLength].text != "0")) {
+  const bool length = values_[kLength].text.find_first_not_of('0') != std::string::npos;  // the library read digits
+  if (values_[kCoding].times != 0 || length) {
     return "the request for a WebSocket has a body";
   }
   return nullptr;
@@ -249,7 +255,7 @@ StaticText Upgrade::Parser::check_answer() const {
   if (values_[kAccept].text != accept_key(key_)) {
     return "the server's answer does not prove that it read the request";
   }
-  if (values_[kExtensions].times != 0) {
+  if (!values_[kExtensions].text.empty()) {
     return "the server wants a WebSocket extension that was not offered";
   }
   return nullptr;

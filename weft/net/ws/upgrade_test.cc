@@ -93,8 +93,9 @@ TEST(WsUpgrade, AServerRefusesWithAStatusAndAReason) {
        "the request for a WebSocket has a body"},
       {with(kRequest, "Host: h:1\r\n", "Host: h:1\r\nTransfer-Encoding: chunked\r\n"), "400",
        "the request for a WebSocket has a body"},
-      {with(kRequest, "Host: h:1\r\n", "Host: h:1\r\nCookie: \xC3\x28\r\n"), "400",
-       "a header of the WebSocket's upgrade is not UTF-8"},
+      {with(kRequest, "Host: h:1\r\n", "Host: h:1\r\nContent-Length: 10\r\n"), "400",
+       "the request for a WebSocket has a body"},
+      {with(kRequest, "chat,", "\xC3\x28,"), "400", "a header of the WebSocket's upgrade is not UTF-8"},
       {"\xFF\x00\x00\x00\x00\x00\x00\x00\x01\x7F", "400", "the request for a WebSocket is no HTTP"},
       {"GET / FTP/1.1\r\n\r\n", "400", "the request for a WebSocket is no HTTP"},
   };
@@ -104,6 +105,25 @@ TEST(WsUpgrade, AServerRefusesWithAStatusAndAReason) {
     EXPECT_EQ(outcome.output.substr(0, 12), std::string("HTTP/1.1 ") + status) << request;
     EXPECT_NE(outcome.output.find("Sec-WebSocket-Version: 13\r\n"), std::string::npos);
   }
+}
+
+TEST(WsUpgrade, BlanksAroundAValueAreNoPartOfIt) {
+  const std::string spaced = with(
+      with(with(with(with(kRequest, "websocket\r", "websocket \r"), "Upgrade\r", "Upgrade\t\r"), "==\r", "== \t \r"),
+           "ZWS2.0\r", "ZWS2.0 \r"),
+      " 13\r", "\t 13  \r");
+  EXPECT_EQ(run_every_way(&server, spaced).end, "done ZWS2.0/NULL");
+  EXPECT_EQ(run_every_way(&client, with(with(kAnswer, "xOo=\r", "xOo= \r"), "ZWS2.0\r", "ZWS2.0\t\r")).end,
+            "done ZWS2.0");
+}
+
+TEST(WsUpgrade, AHeaderThatNobodyUsesMayHaveAnyBytes) {
+  for (const char* const header : {"Cookie: name=Jos\xE9\r\n", "X: \xC3\x28\xFF\r\n", "Content-Length: 00\r\n"}) {
+    EXPECT_EQ(run_every_way(&server, with(kRequest, "Host: h:1\r\n", std::string("Host: h:1\r\n") + header)).end,
+              "done ZWS2.0/NULL")
+        << header;
+  }
+  EXPECT_EQ(run_every_way(&client, with(kAnswer, "\r\n\r\n", "\r\nServer: caf\xE9\r\n\r\n")).end, "done ZWS2.0");
 }
 
 TEST(WsUpgrade, AHeadHasABoundInBytesAndInLines) {
