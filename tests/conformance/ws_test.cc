@@ -96,6 +96,25 @@ TEST_P(WebSocket, ABadUpgradeIsAnsweredAndTold) {
   EXPECT_EQ(pull.statistics()->handshakes_failed, std::size(cases));
 }
 
+TEST_P(WebSocket, FragmentsOfAPeerThatDoesNotShakeHandsEndItsConnection) {
+  Socket pull = make(SocketType::pull);
+  BytePeer peer = dial(pull);
+  std::string request(kRequest);
+  request.replace(request.find("ZWS2.0"), 6, "ZWS2.0/NULL");
+  peer.write(request + frame(true, 0x02, std::string(32'768, '\0')).substr(0, 8 + 11 * 1024));
+  EXPECT_TRUE(peer.read_to_end().ends_with(frame(false, 0x88, "\x03\xF1")));
+  expect_end(pull, EventKind::handshake_failed, Errc::message_too_large,
+             "a WebSocket message in fragments exceeds its limit");
+}
+
+TEST_P(WebSocket, AMessageInFragmentsMayFollowTheHandshakeAtOnce) {
+  Socket pull = make(SocketType::pull);
+  BytePeer peer = dial(pull);
+  const std::string half(500'000, 'x');
+  peer.write(std::string(kRequest) + kNoIdentity + frame(true, 0x02, '\0' + half) + frame(true, 0x80, half));
+  EXPECT_TRUE(recv_text(pull) == half + half);
+}
+
 TEST_P(WebSocket, ASlowUpgradeEndsInTime) {
   Socket pull = make(SocketType::pull);
   ASSERT_TRUE(pull.set(option::handshake_timeout, 30ms));

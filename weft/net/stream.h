@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,6 +12,9 @@
 #include "weft/sys/socket.h"
 
 namespace weft::net {
+
+// Bytes of a peer that the layers of a stream hold together until admit(), besides OpenSSL's memory for a connection.
+inline constexpr std::size_t kUnadmittedMax = 16 * 1024;
 
 // The state of a stream that is more than a socket. The defaults are a socket's.
 struct StreamState {
@@ -37,6 +41,9 @@ class Stream {
   [[nodiscard]] virtual sys::IoResult read(std::span<MutableBytes> into) = 0;
   [[nodiscard]] virtual sys::IoResult write(std::span<const Bytes> from) = 0;  // the first 64 are used
   virtual void shutdown_write() = 0;                                           // the peer reads end_of_stream
+  // The handshake of the protocol above is over. Until then kUnadmittedMax bounds the layers: bytes that need more stay
+  // where they are, and a read() behind them, which needs them, fails.
+  virtual void admit() noexcept {}
   [[nodiscard]] virtual std::string peer_address() const = 0;  // "192.0.2.1:4711", "/path", "@name"; empty if unknown
   [[nodiscard]] virtual StreamState state() const noexcept { return {}; }
   // Asks the peer for a sign of life by a means of the stream's own, which read() hears. False: the stream has none.

@@ -24,9 +24,11 @@ using Status = IoResult::Status;
 
 constexpr std::size_t kStreamBlock = 64 * 1024;  // of one read or write below
 constexpr int kReadsMax = 8;                     // of the stream below in one read: a peer may send what gives nothing
-constexpr std::size_t kUpgradeRead = 1024;       // bytes of one read before the upgrade is over
+constexpr std::size_t kUpgradeRead = 1024;       // bytes of one read before admit()
 constexpr std::size_t kControlsMax = 4 * 1024;   // control frames that wait; past this a PING gets no PONG
+constexpr std::size_t kJoinedFirst = kUnadmittedMax - kUpgradeRead - kControlsMax;  // of fragments, before admit()
 constexpr std::string_view kBare = "ZWS2.0";
+constexpr Error kJoinedTooMuch(Errc::message_too_large, "a WebSocket message in fragments exceeds its limit");
 constexpr Error kNoMemoryForStream(Errc::resource_exhausted, "no memory for a WebSocket");
 
 std::vector<std::string> protocols_for(const std::string& mechanism) {
@@ -81,6 +83,7 @@ class ZwsStream final : public Stream {
   [[nodiscard]] IoResult read(std::span<MutableBytes> into) override;
   [[nodiscard]] IoResult write(std::span<const Bytes> from) override;
   void shutdown_write() override;
+  void admit() noexcept override;
   [[nodiscard]] std::string peer_address() const override { return below_->peer_address(); }
   [[nodiscard]] StreamState state() const noexcept override;
   [[nodiscard]] bool ping() noexcept override;
@@ -120,6 +123,7 @@ class ZwsStream final : public Stream {
   bool heard_ = false;    // in this read: a control frame came
   bool rests_ = false;    // the last read stopped with bytes unread, to give others a turn: IoResult::cut
   bool closed_ = false;   // the peer's CLOSE came
+  bool admitted_ = false;
 
   Outbound out_;
   Block held_;            // what the stream below has to take next
@@ -142,6 +146,12 @@ StreamState ZwsStream::state() const noexcept {
   return {!upgrade_, ended, !held_.empty() || waits || below.unsent, failure_ != Errc::ok ? failure_ : below.failure};
 }
 
+void ZwsStream::admit() noexcept {
+  admitted_ = true;
+  in_.admit();
+  below_->admit();
+}
+
 // --- reading ---
 
 IoResult ZwsStream::read(std::span<MutableBytes> into) {
@@ -152,13 +162,18 @@ IoResult ZwsStream::read(std::span<MutableBytes> into) {
   reads_ = 0;
   std::size_t total = 0;
   try {
+    if (in_.waits()) {  // the caller has what came before it, and its handshake goes on
+      end_with(kJoinedTooMuch, CloseStatus::size);
+      return outcome(0);
+    }
     do {  // a read below may end inside a frame, and would_block is for an empty socket only
       drained_ = false;
       below_status_ = Status::done;
       if (!upgrade_ || read_upgrade()) {
         read_frames(into, total);
       }
-    } while (total == 0 && drained_ && !rests_ && below_status_ == Status::done && failure_ == Errc::ok && !closed_);
+    } while (total == 0 && drained_ && !rests_ && below_status_ == Status::done && failure_ == Errc::ok && !closed_ &&
+             !in_.waits());
     if (heard_) {
       (void)push();
     }
@@ -228,7 +243,8 @@ void ZwsStream::begin_frames(Bytes behind) {
   staged_.end = behind.size();
   const bool bare = upgrade_->protocol() == kBare;
   const bool maybe_bare = options_.client && options_.mechanism == "NULL";
-  in_.start({!options_.client, bare, maybe_bare, options_.mechanism, options_.socket_type, options_.message_max});
+  in_.start({!options_.client, bare, maybe_bare, options_.mechanism, options_.socket_type, options_.message_max,
+             admitted_ ? SIZE_MAX : kJoinedFirst});
   out_.start(options_.client, bare, seed_);
   (void)push();
   upgrade_.reset();
@@ -258,7 +274,7 @@ bool ZwsStream::read_into(MutableBytes& room, std::size_t& total) {
         return false;
       }
       handle_control();
-      if (closed_) {
+      if (closed_ || in_.waits()) {
         return false;
       }
     } else if (drained_ || rests_ || !fill(room, total)) {
@@ -270,7 +286,7 @@ bool ZwsStream::read_into(MutableBytes& room, std::size_t& total) {
 
 // One read below: the rest of a body goes straight to its place.
 bool ZwsStream::fill(MutableBytes& room, std::size_t& total) {
-  if (!staged_.make(kStreamBlock)) {
+  if (!staged_.make(admitted_ ? kStreamBlock : kUpgradeRead)) {
     throw std::bad_alloc();
   }
   staged_.begin = staged_.end = 0;

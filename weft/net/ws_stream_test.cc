@@ -73,6 +73,8 @@ class WsStreamTest : public testing::Test {
     EXPECT_EQ(read_all(*server_).size(), zmtp::kGreetingSize);
     down_.bytes.clear();
   }
+  // The first fragment of a message.
+  static std::string frame_of_many() { return test::frame(true, 0x02, '\0' + std::string(300'000, 'x')); }
   std::string take(Pipe& pipe) { return std::exchange(pipe.bytes, {}); }
 
   Pipe up_;
@@ -123,6 +125,30 @@ TEST_F(WsStreamTest, BytesThatTheTransportDoesNotTakeAreHeldAndShown) {
   EXPECT_EQ(write(*server_, short_frame("next")).bytes, 6u);
   EXPECT_FALSE(server_->state().unsent);
   EXPECT_EQ(read_all(*client_), short_frame("abc") + short_frame("next"));
+}
+
+TEST_F(WsStreamTest, APeerThatIsNotAdmittedMakesTheStreamHoldLittle) {
+  accept_by_hand();
+  const std::string flood = frame_of_many();
+  up_.bytes = flood;
+  Status last = Status::done;
+  EXPECT_EQ(read_all(*server_, &last), "");
+  EXPECT_EQ(last, Status::failed);
+  EXPECT_EQ(server_->state().failure.code(), Errc::message_too_large);
+  EXPECT_EQ(take(down_), test::frame(false, 0x88, "\x03\xF1"));
+  EXPECT_GT(up_.bytes.size(), flood.size() - kUnadmittedMax);
+}
+
+TEST_F(WsStreamTest, AMessageInFragmentsRightBehindTheHandshakeWaitsForAdmission) {
+  accept_by_hand();
+  up_.bytes = test::message(true, 2, "\5READY") + frame_of_many() + test::frame(true, 0x80, "end");
+  std::uint8_t room[100];
+  MutableBytes into(room);
+  const sys::IoResult first = server_->read({&into, 1});
+  EXPECT_EQ(as_text(Bytes(room).first(first.bytes)), kReady);
+  EXPECT_FALSE(server_->state().ended);
+  server_->admit();
+  EXPECT_EQ(read_all(*server_).substr(9), std::string(300'000, 'x') + "end");
 }
 
 TEST_F(WsStreamTest, APingIsAnsweredAndIsASignOfLife) {

@@ -340,6 +340,7 @@ void Link::enter_traffic() {
   receive_.connect(cipher, framing);
   choose_opening();
   phase_ = Phase::traffic;
+  common_.stream->admit();
   if (send_.channel().bytes_beside() != SIZE_MAX) {
     bound_unsent();
   }

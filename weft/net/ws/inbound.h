@@ -42,6 +42,7 @@ class Inbound {
     std::string_view mechanism{};  // of the greeting
     zmtp::SocketType ours = zmtp::SocketType::pair;
     std::uint64_t message_max = UINT64_MAX;  // bounds the memory of a message in fragments, besides kJoinedMax
+    std::size_t unadmitted_max = SIZE_MAX;   // the same, before admit()
   };
   struct Moved {
     std::size_t taken = 0;
@@ -54,14 +55,19 @@ class Inbound {
   };
 
   void start(const Config& config);
+  void admit() noexcept { config_.unadmitted_max = SIZE_MAX; }
 
-  // Translates until the input is taken, the output is full, or a control frame or a fault stands there.
+  // Translates until the input is taken, the output is full, waits(), or a control frame or a fault stands there.
   [[nodiscard]] Moved translate(Bytes input, MutableBytes output);
   // The control frame at which translate() stopped. The view stays until the next call.
   [[nodiscard]] Control control() const noexcept { return control_; }
   [[nodiscard]] Bytes control_body() const noexcept { return Bytes(control_body_).first(control_size_); }
   [[nodiscard]] const std::optional<Fault>& fault() const noexcept { return fault_; }
 
+  // A message in fragments takes no more bytes before admit().
+  [[nodiscard]] bool waits() const noexcept {
+    return state_ == State::joining && joined_.size() >= config_.unadmitted_max && offset_ < frame_.body_size;
+  }
   // Output waits that needs no more input.
   [[nodiscard]] bool has_output() const noexcept { return !pending_.empty() || state_ == State::joined; }
 
