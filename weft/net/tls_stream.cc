@@ -12,7 +12,9 @@
 #include <utility>
 
 #include "weft/mem/buffer.h"
+#include "weft/net/admit/token_bucket.h"
 #include "weft/net/tls.h"
+#include "weft/sys/clock.h"
 
 namespace weft::net {
 namespace {
@@ -20,6 +22,8 @@ namespace {
 constexpr std::size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;  // 16 KB
 constexpr std::size_t kHeldMax = 64 * 1024;
 constexpr std::size_t kPartsMax = sys::kMaxWriteVector;
+constexpr std::size_t kIdleMax = 64 * 1024;  // bytes that a read() takes and that give the caller nothing
+constexpr RateLimit kRenewals{.per_second = 8, .burst = 64};  // messages of TLS behind the handshake
 
 // Cuts the bytes of a write into as few records as possible, and copies only where a record has several
 // parts.
@@ -105,6 +109,7 @@ class TlsStream final : public Stream {
 
  private:
   static BIO_METHOD* make_method();
+  static void note_message(int sent, int version, int type, const void* bytes, std::size_t size, SSL* ssl, void* self);
   [[nodiscard]] sys::IoResult read_records(std::span<MutableBytes> into);
   bool receive(MutableBytes into, std::size_t& got);
   bool send_out(Bytes from);
@@ -124,6 +129,9 @@ class TlsStream final : public Stream {
   std::size_t held_end_ = 0;
   Error failure_;
   int os_errno_ = 0;  // the socket's
+  TokenBucket renewals_;
+  std::size_t spare_ = 0;  // bytes that this read() may still take without giving any
+  bool flooded_ = false;   // more renewals than the limit
   bool established_ = false;
   bool drained_ = false;  // the last read was short: the socket has no more bytes, but perhaps an end
   bool emptied_ = false;  // the socket reported would_block
@@ -146,7 +154,7 @@ BIO_METHOD* TlsStream::make_method() {
     if (stream.receive(MutableBytes(reinterpret_cast<std::uint8_t*>(into), size), *got)) {
       return 1;
     }
-    if (!stream.below_ended_ && stream.os_errno_ == 0) {
+    if (!stream.below_ended_ && stream.os_errno_ == 0 && !stream.flooded_) {
       BIO_set_retry_read(bio);
     }
     return 0;
@@ -176,11 +184,21 @@ bool TlsStream::attach() {
   return true;
 }
 
+// Key updates and tickets bring the caller nothing, and a key update costs as much as many records.
+void TlsStream::note_message(int sent, int /*version*/, int type, const void* /*bytes*/, std::size_t /*size*/,
+                             SSL* /*ssl*/, void* self) {
+  if (sent == 0 && type == SSL3_RT_HANDSHAKE) {
+    auto& stream = *static_cast<TlsStream*>(self);
+    stream.flooded_ = !stream.renewals_.try_take(kRenewals, sys::now()) || stream.flooded_;
+  }
+}
+
 bool TlsStream::receive(MutableBytes into, std::size_t& got) {
-  if (drained_ || emptied_ || below_ended_ || os_errno_ != 0) {
+  if (drained_ || emptied_ || below_ended_ || os_errno_ != 0 || spare_ == 0 || flooded_) {
     return false;
   }
   const sys::IoResult result = below_->read({&into, 1});
+  spare_ -= std::min(spare_, result.bytes);
   drained_ = result.bytes < into.size();
   emptied_ = result.status == sys::IoResult::Status::would_block;
   below_ended_ = result.status == sys::IoResult::Status::end_of_stream;
@@ -260,7 +278,9 @@ bool TlsStream::push_held() {
 // Called after a failed OpenSSL call.
 void TlsStream::fail() {
   failed_ = true;
-  if (os_errno_ == 0 && failure_ == Errc::ok) {
+  if (flooded_) {
+    failure_ = Error(Errc::protocol_error, "more key updates and tickets than the limit");
+  } else if (os_errno_ == 0 && failure_ == Errc::ok) {
     const unsigned long number = ERR_peek_last_error();
     const char* const reason = number == 0 ? nullptr : ERR_reason_error_string(number);
     if (below_ended_) {
@@ -282,6 +302,10 @@ bool TlsStream::shake_hands() {
   ERR_clear_error();
   const int result = SSL_do_handshake(ssl());
   established_ = result == 1;
+  if (established_) {
+    SSL_set_msg_callback(ssl(), &note_message);
+    SSL_set_msg_callback_arg(ssl(), this);
+  }
   if (!established_ && SSL_get_error(ssl(), result) != SSL_ERROR_WANT_READ) {
     fail();
   }
@@ -289,12 +313,17 @@ bool TlsStream::shake_hands() {
 }
 
 sys::IoResult TlsStream::read(std::span<MutableBytes> into) {
+  using Status = sys::IoResult::Status;
   sys::IoResult result;
   emptied_ = false;
+  spare_ = kIdleMax;
   do {  // a read may end inside a record, and would_block is for an empty socket only
     drained_ = false;
     result = read_records(into);
-  } while (result.status == sys::IoResult::Status::would_block && !emptied_);
+  } while (result.status == Status::would_block && !emptied_ && spare_ != 0);
+  if (spare_ == 0 && !emptied_ && (result.status == Status::would_block || result.status == Status::done)) {
+    return {.status = Status::done, .bytes = result.bytes, .cut = true};
+  }
   return result;
 }
 
@@ -325,7 +354,11 @@ sys::IoResult TlsStream::read_records(std::span<MutableBytes> into) {
       }
       total += got;
       part = part.subspan(got);
+      spare_ = std::min(spare_ + 2 * got, kIdleMax);  // honest records have more bytes than half of theirs to give
     }
+  }
+  if (flooded_ && !failed_) {
+    fail();  // behind the bytes that came before
   }
   if (total != 0 || (more && !asked)) {
     return {Status::done, total, 0};

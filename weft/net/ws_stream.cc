@@ -11,10 +11,12 @@
 
 #include "weft/base/endian.h"
 #include "weft/mem/buffer.h"
+#include "weft/net/admit/token_bucket.h"
 #include "weft/net/ws/accept_key.h"
 #include "weft/net/ws/inbound.h"
 #include "weft/net/ws/outbound.h"
 #include "weft/net/ws/upgrade.h"
+#include "weft/sys/clock.h"
 
 namespace weft::net::ws {
 namespace {
@@ -27,8 +29,10 @@ constexpr int kReadsMax = 8;                     // of the stream below in one r
 constexpr std::size_t kUpgradeRead = 1024;       // bytes of one read before admit()
 constexpr std::size_t kControlsMax = 4 * 1024;   // control frames that wait; past this a PING gets no PONG
 constexpr std::size_t kJoinedFirst = kUnadmittedMax - kUpgradeRead - kControlsMax;  // of fragments, before admit()
+constexpr RateLimit kIdleFrames{.per_second = 10'000, .burst = 10'000};  // control frames and empty fragments
 constexpr std::string_view kBare = "ZWS2.0";
 constexpr Error kJoinedTooMuch(Errc::message_too_large, "a WebSocket message in fragments exceeds its limit");
+constexpr Error kIdleTooMuch(Errc::protocol_error, "more WebSocket control frames and empty fragments than the limit");
 constexpr Error kNoMemoryForStream(Errc::resource_exhausted, "no memory for a WebSocket");
 
 std::vector<std::string> protocols_for(const std::string& mechanism) {
@@ -115,6 +119,7 @@ class ZwsStream final : public Stream {
   Error failure_;                   // ok: not failed
 
   Inbound in_;
+  TokenBucket idle_frames_;
   Block staged_;  // bytes from below that were not translated
   Status below_status_ = Status::done;
   int below_errno_ = 0;
@@ -203,14 +208,14 @@ IoResult ZwsStream::outcome(std::size_t total) const noexcept {
 // The stream below has nothing more for now when a read took less than its room.
 IoResult ZwsStream::read_below(std::span<MutableBytes> into) {
   const IoResult result = below_->read(into);
-  rests_ = ++reads_ == kReadsMax;
+  rests_ = ++reads_ == kReadsMax || result.cut;
   std::size_t room = 0;
   for (const MutableBytes part : into) {
     room += part.size();
   }
   below_status_ = result.status;
   below_errno_ = result.os_errno;
-  drained_ = result.status != Status::done || result.bytes < room;
+  drained_ = result.status != Status::done || (result.bytes < room && !result.cut);
   return result;
 }
 
@@ -271,6 +276,11 @@ bool ZwsStream::read_into(MutableBytes& room, std::size_t& total) {
       total += moved.made;
       if (in_.fault()) {
         end_with(in_.fault()->error, in_.fault()->status);
+        return false;
+      }
+      const std::uint32_t idle = in_.take_idle_frames();
+      if (idle != 0 && !idle_frames_.try_take(kIdleFrames, sys::now(), idle)) [[unlikely]] {
+        end_with(kIdleTooMuch, CloseStatus::policy);
         return false;
       }
       handle_control();

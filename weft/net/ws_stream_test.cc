@@ -193,7 +193,7 @@ TEST_F(WsStreamTest, AFloodOfPingsIsAnsweredWithinABound) {
 
 TEST_F(WsStreamTest, AReadThatAFloodOfPingsStopsSaysThatMoreIsThere) {
   accept_by_hand();
-  const std::string ping = test::frame(true, 0x89, "");
+  const std::string ping = test::frame(true, 0x89, std::string(125, 'p'));
   while (up_.bytes.size() < 1 << 20) {
     up_.bytes += ping;
   }
@@ -210,6 +210,28 @@ TEST_F(WsStreamTest, AReadThatAFloodOfPingsStopsSaysThatMoreIsThere) {
   EXPECT_EQ(as_text(Bytes(room).first(result.bytes)), short_frame("behind"));
   EXPECT_FALSE(result.cut);
   EXPECT_EQ(server_->read({&into, 1}).status, Status::would_block);
+}
+
+TEST_F(WsStreamTest, MoreControlFramesAndEmptyFragmentsThanTheLimitEndTheStream) {
+  const std::string begin[] = {"", test::frame(true, 0x02, "")};
+  const std::string idle[] = {test::frame(true, 0x89, ""), test::frame(true, 0x00, "")};
+  for (int kind = 0; kind < 2; ++kind) {
+    accept_by_hand();
+    up_.bytes = begin[kind];
+    for (int i = 0; i < 50'000; ++i) {
+      up_.bytes += idle[kind];
+    }
+    std::uint8_t byte = 0;
+    MutableBytes into(&byte, 1);
+    sys::IoResult result{.status = Status::done};
+    for (int i = 0; i < 1000 && result.status == Status::done; ++i) {
+      result = server_->read({&into, 1});
+    }
+    EXPECT_EQ(result.status, Status::failed);
+    EXPECT_STREQ(server_->state().failure.text(),
+                 "more WebSocket control frames and empty fragments than the limit");
+    EXPECT_TRUE(down_.bytes.ends_with(test::frame(false, 0x88, "\x03\xF0")));
+  }
 }
 
 TEST_F(WsStreamTest, AReadThatEmptiedTheTransportIsNotCut) {

@@ -166,6 +166,9 @@ void Link::handle_layer_handshake() {
   const sys::IoResult result = receive_.reader().fill(*common_.stream, nullptr, drained, kHandshakeReadMax);
   if (common_.stream->state().established) {
     enter_traffic();  // which reads on, also an end
+  } else if (result.cut) {
+    receive_.reader().settle();
+    common_.io.request(common_.connection.shared_from_this(), IoService::read);
   } else if (result.status != sys::IoResult::Status::would_block) {
     fail_stream("closed during the handshake", result.os_errno);
   } else {

@@ -195,6 +195,9 @@ std::size_t Inbound::take_header(Bytes input) {
 
 void Inbound::begin_frame() {
   offset_ = 0;
+  if (is_control(frame_.opcode) || (frame_.body_size == 0 && !frame_.last)) {
+    ++idle_frames_;
+  }
   if (is_control(frame_.opcode)) {
     control_size_ = 0;
     state_ = State::control;

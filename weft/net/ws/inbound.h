@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weft/base/bytes.h"
@@ -23,7 +24,7 @@ inline constexpr std::uint8_t kCommandFlag = 2;
 inline constexpr std::size_t kJoinedMax = 16 * 1024 * 1024;  // of a message in fragments, which is joined here
 
 // The statuses of RFC 6455 section 7.4.1 that this end sends.
-enum class CloseStatus : std::uint16_t { normal = 1000, protocol = 1002, kind = 1003, text = 1007, size = 1009 };
+enum class CloseStatus : std::uint16_t { normal = 1000, protocol = 1002, kind = 1003, text = 1007, policy = 1008, size = 1009 };
 
 // Inbound: a peer's WebSocket frames in, the bytes of a ZMTP 3.0 peer out. ZMTP 3.0 because libzmq takes subscriptions
 // over a WebSocket only in its form. A pure function of bytes.
@@ -64,6 +65,8 @@ class Inbound {
   [[nodiscard]] Bytes control_body() const noexcept { return Bytes(control_body_).first(control_size_); }
   [[nodiscard]] const std::optional<Fault>& fault() const noexcept { return fault_; }
 
+  // Control frames and empty fragments since the last call: they cost work and bring nothing.
+  [[nodiscard]] std::uint32_t take_idle_frames() noexcept { return std::exchange(idle_frames_, 0); }
   // A message in fragments takes no more bytes before admit().
   [[nodiscard]] bool waits() const noexcept {
     return state_ == State::joining && joined_.size() >= config_.unadmitted_max && offset_ < frame_.body_size;
@@ -98,6 +101,7 @@ class Inbound {
   bool identified_ = false;  // bare: the identity has come
   bool begun_ = false;       // the first message has come
   bool inside_ = false;      // between the fragments of a message
+  std::uint32_t idle_frames_ = 0;
   std::uint8_t held_size_ = 0;
   std::uint8_t control_size_ = 0;
   std::array<std::uint8_t, kHeaderMax> held_{};  // of a header that is incomplete
