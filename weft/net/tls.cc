@@ -16,8 +16,7 @@ namespace weft::net {
 namespace {
 
 constexpr Error kNoMemoryForTls(Errc::resource_exhausted, "no memory for TLS");
-constexpr unsigned char kTicketContext[] =
-    "weft";  // a client with a certificate has a ticket for servers with this name only
+constexpr unsigned char kTicketContext[] = "weft";
 
 // Builds the error and the reason that OpenSSL gives for a file.
 Error refuse(const std::string& file, StaticText text, std::string* why) {
@@ -165,6 +164,7 @@ Result<std::shared_ptr<const TlsContext>> make_server_context(const TlsServerOpt
     SSL_CTX_set_client_CA_list(ssl_ctx, names);
     SSL_CTX_set_verify(ssl_ctx, SSL_VERIFY_PEER | (options.client_required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
                        nullptr);
+    SSL_CTX_set_num_tickets(ssl_ctx, 0);  // a resumption would not check the certificate's dates again
   }
   SSL_CTX_set_session_id_context(ssl_ctx, kTicketContext, sizeof(kTicketContext) - 1);
   if (!context->protocols.empty()) {

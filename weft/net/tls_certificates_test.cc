@@ -252,32 +252,47 @@ TEST_F(TlsTest, KeysAreRenewedInBetween) {
   EXPECT_EQ(client.answers, std::string(40, 'r'));
 }
 
-TEST_F(TlsTest, ATicketResumesUntilTheCertificateIsReloaded) {
-  make(server_options(), client_options());
-  RawClient client(TLS1_3_VERSION);
-  std::string heard;
-  const auto connect_again = [&](SSL_SESSION* session) {
+class TlsTickets : public TlsTest {
+ protected:
+  ~TlsTickets() override { SSL_SESSION_free(session_); }
+
+  // Connects with what the last connection left. Returns whether the server resumed that.
+  bool resumes() {
+    std::string heard;
     begin();
     up_ = {};
-    client.connect();
-    if (session != nullptr) {
-      SSL_set_session(client.ssl, session);
+    client_of_openssl_.connect();
+    if (session_ != nullptr) {
+      SSL_set_session(client_of_openssl_.ssl, session_);
     }
-    client.exchange(*server_, up_, down_, heard);
+    client_of_openssl_.exchange(*server_, up_, down_, heard);
     EXPECT_TRUE(server_->state().established);
-    SSL_SESSION* const next = SSL_get1_session(client.ssl);
-    SSL_SESSION_free(session);
-    return next;
-  };
-  SSL_SESSION* session = connect_again(nullptr);
-  EXPECT_FALSE(tls_info(*server_)->resumed);
-  EXPECT_EQ(SSL_SESSION_get_max_early_data(session), 0u);
-  session = connect_again(session);
-  EXPECT_TRUE(tls_info(*server_)->resumed);
+    SSL_SESSION_free(session_);
+    session_ = SSL_get1_session(client_of_openssl_.ssl);
+    return tls_info(*server_)->resumed;
+  }
+
+  RawClient client_of_openssl_{TLS1_3_VERSION};
+  SSL_SESSION* session_ = nullptr;
+};
+
+TEST_F(TlsTickets, ATicketResumesUntilTheCertificateIsReloaded) {
+  make(server_options(), client_options());
+  EXPECT_FALSE(resumes());
+  EXPECT_EQ(SSL_SESSION_get_max_early_data(session_), 0u);
+  EXPECT_TRUE(resumes());
   ASSERT_TRUE(tls_->reload());
-  session = connect_again(session);
-  EXPECT_FALSE(tls_info(*server_)->resumed);
-  SSL_SESSION_free(session);
+  EXPECT_FALSE(resumes());
+}
+
+TEST_F(TlsTickets, AServerThatAsksForCertificatesChecksThemInEachConnection) {
+  TlsServerOptions options = server_options();
+  options.client_ca_file = authority_.file();
+  options.client_required = false;
+  make(options, client_options());
+  EXPECT_FALSE(resumes());
+  EXPECT_EQ(SSL_SESSION_is_resumable(session_), 0);
+  EXPECT_FALSE(resumes());
 }
 
 }  // namespace
