@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "weft/net/server_name.h"
 #include "weft/net/tls_stream.h"
 
 namespace weft::net {
@@ -239,20 +240,23 @@ Result<std::shared_ptr<TlsClient>> TlsClient::make(const TlsClientOptions& optio
 }
 
 Result<std::unique_ptr<Stream>> TlsClient::wrap(std::unique_ptr<Stream> stream, const std::string& server_name) const {
-  if (checks_name_ && server_name.empty()) {
-    return Error(Errc::invalid_argument, "a server that is to be verified has a name");
+  const auto parsed = parse_server_name(server_name);
+  if (checks_name_ && !parsed) {
+    return parsed.error();
   }
+  const std::string name(parsed ? *parsed : std::string_view());
   auto ssl = make_ssl(*context_);
   if (ssl == nullptr) {
     return kNoMemoryForTls;
   }
   SSL_set_connect_state(ssl.get());
   X509_VERIFY_PARAM* const check = SSL_get0_param(ssl.get());
-  X509_VERIFY_PARAM_set_hostflags(check, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  // The names of a certificate are those in its subjectAltName (RFC 9525).
+  X509_VERIFY_PARAM_set_hostflags(check, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
   // An address is not sent as a name (RFC 6066, 3).
-  if (!server_name.empty() && X509_VERIFY_PARAM_set1_ip_asc(check, server_name.c_str()) != 1 &&
-      (SSL_set_tlsext_host_name(ssl.get(), server_name.c_str()) != 1 ||
-       (checks_name_ && SSL_set1_host(ssl.get(), server_name.c_str()) != 1))) {
+  if (!name.empty() && X509_VERIFY_PARAM_set1_ip_asc(check, name.c_str()) != 1 &&
+      (SSL_set_tlsext_host_name(ssl.get(), name.c_str()) != 1 ||
+       (checks_name_ && SSL_set1_host(ssl.get(), name.c_str()) != 1))) {
     ERR_clear_error();
     return Error(Errc::invalid_argument, "this is no name of a server");
   }

@@ -83,8 +83,8 @@ class TlsClient {
                                                                std::string* why = nullptr);
 
   // Begins the handshake. `server_name` is the host name or the address that the server's certificate must be
-  // for; with check_name off it is only told to the server, unless empty. invalid_argument: it is to be checked and
-  // empty; resource_exhausted.
+  // for, in its subjectAltName (parse_server_name()); with check_name off it is only told to the server, if it is one.
+  // invalid_argument: it is to be checked and is none; resource_exhausted.
   [[nodiscard]] Result<std::unique_ptr<Stream>> wrap(std::unique_ptr<Stream> stream,
                                                      const std::string& server_name) const;
 

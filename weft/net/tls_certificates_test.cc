@@ -33,6 +33,29 @@ TEST_F(TlsTest, AClientTakesTheServerThatTheNameAndTheAuthorityAreFor) {
   EXPECT_FALSE(connector_->wrap(std::make_unique<PipeStream>(down_, up_, nullptr), ""));
 }
 
+TEST_F(TlsTest, ACommonNameIsNoNameOfTheServer) {
+  const auto files = authority_.issue("localhost", TestAuthority::kHour, nullptr);
+  make({.certificate_file = files.certificate, .key_file = files.key}, client_options());
+  EXPECT_EQ(complaint("localhost"), "hostname mismatch");
+}
+
+TEST_F(TlsTest, AFinalDotAndAZoneAreNeitherVerifiedNorSent) {
+  const auto files = authority_.issue("server", TestAuthority::kHour, "DNS:localhost,IP:fe80::1");
+  make({.certificate_file = files.certificate, .key_file = files.key}, client_options());
+  EXPECT_EQ(complaint("fe80::1%lo"), "");
+  EXPECT_EQ(complaint("localhost."), "");
+  begin("localhost.");
+  EXPECT_NE(up_.bytes.find("localhost"), std::string::npos);
+  EXPECT_EQ(up_.bytes.find("localhost."), std::string::npos);
+}
+
+TEST_F(TlsTest, ANameThatWouldVerifyMoreThanItselfIsRefused) {
+  make(server_options(), client_options());
+  for (const std::string& name : {std::string(".localhost"), std::string("localhost\0.example", 18)}) {
+    EXPECT_EQ(connector_->wrap(std::make_unique<PipeStream>(down_, up_, nullptr), name).error(), Errc::invalid_argument);
+  }
+}
+
 TEST_F(TlsTest, AClientRefusesAStrangersCertificateAndAnOldOne) {
   const TestAuthority stranger("stranger");
   make(server_options(), {.ca_file = stranger.file()});
