@@ -7,6 +7,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include <cerrno>
 #include <memory>
 #include <utility>
 
@@ -19,6 +20,21 @@ namespace {
 constexpr Error kNoMemoryForTls(Errc::resource_exhausted, "no memory for TLS");
 constexpr unsigned char kTicketContext[] = "weft";
 
+// The errno with which the system kept OpenSSL from a file that may be a good one; 0: the file cannot be used. Empties
+// OpenSSL's list of errors.
+int take_shortage() noexcept {
+  int shortage = 0;
+  while (const unsigned long error = ERR_get_error()) {
+    const int reason = ERR_GET_REASON(error);
+    if (ERR_SYSTEM_ERROR(error) && (reason == EMFILE || reason == ENFILE || reason == ENOMEM)) {
+      shortage = reason;
+    } else if (!ERR_SYSTEM_ERROR(error) && reason == ERR_R_MALLOC_FAILURE) {
+      shortage = ENOMEM;
+    }
+  }
+  return shortage;
+}
+
 // Builds the error and the reason that OpenSSL gives for a file.
 Error refuse(const std::string& file, StaticText text, std::string* why) {
   if (why != nullptr) {
@@ -27,8 +43,8 @@ Error refuse(const std::string& file, StaticText text, std::string* why) {
     const std::string_view all(reason);  // "error:0480006C:PEM routines::no start line"
     *why = file + ": " + text.c_str() + ": " + std::string(all.substr(all.rfind(':') + 1));
   }
-  ERR_clear_error();
-  return Error(Errc::invalid_argument, text);
+  const int shortage = take_shortage();
+  return shortage != 0 ? Error(Errc::resource_exhausted, text, shortage) : Error(Errc::invalid_argument, text);
 }
 
 struct FreeOpenSsl {
@@ -84,6 +100,20 @@ Result<void> trust_pem(SSL_CTX* ssl_ctx, const std::string& pem, std::string* wh
     bad = X509_STORE_add_cert(SSL_CTX_get_cert_store(ssl_ctx), one.get()) != 1;
   }
   return bad || count == 0 ? refuse("PEM", "the authorities of servers cannot be used", why) : Result<void>();
+}
+
+// OpenSSL is silent about a file of the system's authorities that it could not open. Their directory is read later, for
+// each certificate.
+Result<void> trust_system(SSL_CTX* ssl_ctx, std::string* why) {
+  const char* const file = X509_get_default_cert_file();
+  if (const Bio probe(BIO_new_file(file, "r")); probe == nullptr) {
+    if (const Error error = refuse(file, "the system's authorities cannot be used", why);
+        error == Errc::resource_exhausted) {
+      return error;
+    }
+  }
+  SSL_CTX_set_default_verify_paths(ssl_ctx);
+  return {};
 }
 
 Result<std::string> wire_protocols(const std::vector<std::string>& protocols) {
@@ -220,7 +250,7 @@ Result<std::shared_ptr<TlsClient>> TlsClient::make(const TlsClientOptions& optio
     WEFT_TRY(use_certificate(ssl_ctx, options.certificate_file, options.key_file, why));
   }
   if (options.verify && (options.system_too || (options.ca_file.empty() && options.ca_pem.empty()))) {
-    SSL_CTX_set_default_verify_paths(ssl_ctx);
+    WEFT_TRY(trust_system(ssl_ctx, why));
   }
   if (options.verify && !options.ca_file.empty() && SSL_CTX_load_verify_file(ssl_ctx, options.ca_file.c_str()) != 1) {
     return refuse(options.ca_file, "the authorities of servers cannot be used", why);

@@ -43,7 +43,8 @@ struct TlsServerOptions {
 // 2. When reload() fails, the certificate and rules in use stay in use.
 class TlsServer {
  public:
-  // invalid_argument: a file cannot be used; `why` gets its name and OpenSSL's reason.
+  // invalid_argument: a file cannot be used; `why` gets its name and OpenSSL's reason. resource_exhausted: there was no
+  // descriptor or no memory to read it.
   [[nodiscard]] static Result<std::shared_ptr<TlsServer>> make(const TlsServerOptions& options,
                                                                std::string* why = nullptr);
   TlsServer(const TlsServer&) = delete;
@@ -79,6 +80,7 @@ struct TlsClientOptions {
 // TlsClient: the connecting side. Owner: shared by the dialers that connect. Affinity: any thread; immutable.
 class TlsClient {
  public:
+  // Errors as TlsServer::make().
   [[nodiscard]] static Result<std::shared_ptr<TlsClient>> make(const TlsClientOptions& options,
                                                                std::string* why = nullptr);
 

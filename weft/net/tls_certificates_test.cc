@@ -4,11 +4,14 @@
 
 #include <openssl/ssl.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 
 #include "weft/net/test_tls.h"
+#include "weft/sys/event_fd.h"
+#include "weft/sys/limits.h"
 #include <gtest/gtest.h>
 
 namespace weft::net {
@@ -173,6 +176,24 @@ TEST_F(TlsTest, AFileThatCannotBeUsedIsNamedAndWhatWasInUseStaysInUse) {
   EXPECT_TRUE(why.starts_with(other.key + ": ")) << why;
   EXPECT_FALSE(TlsClient::make({.ca_file = "/nowhere"}, &why));
   EXPECT_TRUE(why.starts_with("/nowhere: ")) << why;
+}
+
+TEST_F(TlsTest, WithoutDescriptorsTheFilesAreNotWhatIsWrong) {
+  const TlsServerOptions server = server_options();
+  make(server, client_options());
+  const int lowest = sys::EventFd::make().value().fd();  // the next descriptor
+  const auto before = sys::set_descriptor_limit(static_cast<std::size_t>(lowest));
+  ASSERT_TRUE(before);
+  const auto bound = TlsServer::make(server);
+  const auto reloaded = tls_->reload();
+  const auto connected = TlsClient::make(client_options());
+  const auto trusting = TlsClient::make({});
+  ASSERT_TRUE(sys::set_descriptor_limit(*before));
+  for (const Error error : {bound.error(), reloaded.error(), connected.error(), trusting.error()}) {
+    EXPECT_EQ(error.code(), Errc::resource_exhausted);
+    EXPECT_EQ(error.os_errno(), EMFILE);
+  }
+  EXPECT_TRUE(tls_->reload());
 }
 
 TEST_F(TlsTest, AKeyWithAPassPhraseIsRefusedAndNobodyIsAsked) {
