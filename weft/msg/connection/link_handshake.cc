@@ -108,6 +108,10 @@ void Link::handle_handshake() {
     await_leaving();
     return;
   }
+  if (common_.layered() && common_.io.defers_handshake()) {
+    common_.io.request(common_.connection.shared_from_this(), IoService::read);
+    return;
+  }
   if (raw_) {
     handle_layer_handshake();
     return;

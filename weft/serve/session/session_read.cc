@@ -48,6 +48,11 @@ void Session::note_peer_end(bool failed) noexcept {
 // One read. The rest of a half-received frame is read behind its beginning; the bytes after it are decoded in
 // place.
 void Session::read_some() {
+  if (reading_.in_handshake && shard_.defers_handshake()) [[unlikely]] {
+    reading_.resume_due = true;
+    list();
+    return;
+  }
   MutableBytes into[2];
   std::size_t count = 0;
   const MutableBytes scratch = shard_.scratch();
