@@ -385,6 +385,7 @@ constexpr OptionRow kOptions[] = {
     {WEFT_TLS_SERVER_NAME, read_text<option::tls_server_name>, write_filled<option::tls_server_name>},
     WEFT_ROW(WEFT_TLS_VERIFY, tls_verify),
     WEFT_ROW(WEFT_ANNOUNCE_FILTERS, announce_filters),
+    WEFT_ROW(WEFT_RECONNECT_AFTER_FAULT, reconnect_after_fault),
     {WEFT_TLS_RELOAD, nullptr, write_tls_reload},
     {ZMQ_WSS_KEY_PEM, nullptr, write_filled<option::wss_key_pem>},
     {ZMQ_WSS_CERT_PEM, nullptr, write_filled<option::wss_certificate_pem>},

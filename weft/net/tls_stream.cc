@@ -100,7 +100,7 @@ class TlsStream final : public Stream {
   [[nodiscard]] std::string peer_address() const override { return below_->peer_address(); }
   [[nodiscard]] const Stream* below() const noexcept override { return below_.get(); }
   [[nodiscard]] StreamState state() const noexcept override {
-    return {established_, ended_ || failed_, held_ != nullptr, failure_};
+    return {established_, ended_ || failed_, held_ != nullptr, failure_, false, failed_};
   }
 
   [[nodiscard]] bool established() const noexcept { return established_; }

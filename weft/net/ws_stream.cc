@@ -148,7 +148,9 @@ StreamState ZwsStream::state() const noexcept {
   const bool ended = closed_ || failure_ != Errc::ok || write_errno_ != 0 || below_status_ == Status::end_of_stream ||
                      below_status_ == Status::failed || below.ended;
   const bool waits = !controls_.empty() && (upgrade_ || out_.between_frames());
-  return {!upgrade_, ended, !held_.empty() || waits || below.unsent, failure_ != Errc::ok ? failure_ : below.failure};
+  const bool own = failure_ != Errc::ok;
+  return {!upgrade_, ended, !held_.empty() || waits || below.unsent, own ? failure_ : below.failure,
+          false,     !own && below.failed_in_tls};
 }
 
 void ZwsStream::admit() noexcept {
