@@ -27,7 +27,7 @@ struct StreamState {
 };
 
 // Stream: the seam between a connection and its byte transport: a reliable, ordered, two-way stream of bytes.
-// Owner: the connection; destruction closes. Called once per batch, never per message.
+// Owner: the connection; destruction closes, and TLS announces its end. Called once per batch, never per message.
 // Affinity: one reader thread and one writer thread at a time, which may differ; other calls any thread.
 // Invariants:
 // 1. No call waits.

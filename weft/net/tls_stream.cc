@@ -15,6 +15,7 @@
 #include "weft/net/admit/token_bucket.h"
 #include "weft/net/tls.h"
 #include "weft/sys/clock.h"
+#include "weft/sys/fork.h"
 
 namespace weft::net {
 namespace {
@@ -89,7 +90,12 @@ class TlsStream final : public Stream {
       : below_(std::move(below)), context_(std::move(context)), ssl_(std::move(ssl)) {}
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
-  ~TlsStream() override { release_held(); }
+  ~TlsStream() override {
+    if (held_ == nullptr) {
+      announce_end();
+    }
+    release_held();
+  }
 
   [[nodiscard]] bool attach();
 
@@ -115,6 +121,7 @@ class TlsStream final : public Stream {
   bool send_out(Bytes from);
   [[nodiscard]] bool hold(Bytes bytes);
   bool push_held();
+  void announce_end() noexcept;
   void release_held() noexcept;
   void fail();
   [[nodiscard]] sys::IoResult failure() const noexcept {
@@ -139,6 +146,7 @@ class TlsStream final : public Stream {
   bool ended_ = false;  // the peer's TLS announced the end
   bool failed_ = false;
   bool write_ended_ = false;
+  sys::Birth birth_;
 };
 
 // --- functions that OpenSSL calls ---
@@ -394,15 +402,22 @@ sys::IoResult TlsStream::write(std::span<const Bytes> from) {
   return {total != 0 || moved ? Status::done : Status::would_block, total, 0};
 }
 
-void TlsStream::shutdown_write() {
-  if (std::exchange(write_ended_, true)) {
-    return;
-  }
-  if (established_ && !failed_) {
+// The peer can tell an end from a truncation (RFC 8446, 6.1), so also a stream that is destroyed says it; but not behind
+// a record that was cut, and not in a forked child, which has no part in the parent's connection.
+void TlsStream::announce_end() noexcept {
+  const bool ended = std::exchange(write_ended_, true);
+  if (established_ && !failed_ && !ended && !birth_.elsewhere()) {
     ERR_clear_error();
     (void)SSL_shutdown(ssl());
     ERR_clear_error();
   }
+}
+
+void TlsStream::shutdown_write() {
+  if (write_ended_) {
+    return;
+  }
+  announce_end();
   if (held_ == nullptr) {
     below_->shutdown_write();
   }

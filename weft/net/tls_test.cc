@@ -159,6 +159,28 @@ TEST_F(TlsTest, AStreamThatEndsWithoutTheEndOfItsTlsFailsBehindItsBytes) {
   EXPECT_EQ(write(*server_, "x").status, Status::failed);
 }
 
+TEST_F(TlsTest, AStreamThatIsDestroyedAnnouncesItsEnd) {
+  connect();
+  EXPECT_EQ(write(*client_, "last words").bytes, 10u);
+  client_.reset();
+  Status last{};
+  EXPECT_EQ(read_all(*server_, &last), "last words");
+  EXPECT_EQ(last, Status::end_of_stream);
+}
+
+TEST_F(TlsTest, AStreamThatIsDestroyedInsideARecordAnnouncesNoEnd) {
+  connect();
+  up_.room = 100;
+  EXPECT_EQ(write(*client_, numbered(1000)).bytes, 1000u);
+  up_.room = 1 << 20;
+  client_.reset();
+  EXPECT_EQ(up_.bytes.size(), 100u);
+  up_.ended = true;
+  Status last{};
+  EXPECT_EQ(read_all(*server_, &last), "");
+  EXPECT_EQ(last, Status::failed);
+}
+
 TEST_F(TlsTest, AFailureOfTheSocketIsTheSockets) {
   connect();
   up_.broken = true;
