@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;  // 16 KB
 constexpr std::size_t kHeldMax = 64 * 1024;
 constexpr std::size_t kPartsMax = sys::kMaxWriteVector;
-constexpr std::size_t kIdleMax = 64 * 1024;  // bytes that a read() takes and that give the caller nothing
+constexpr std::ptrdiff_t kIdleMax = 64 * 1024;  // bytes that a read() takes and that give the caller nothing
 constexpr RateLimit kRenewals{.per_second = 8, .burst = 64};  // messages of TLS behind the handshake
 
 // Cuts the bytes of a write into as few records as possible, and copies only where a record has several
@@ -137,7 +137,7 @@ class TlsStream final : public Stream {
   Error failure_;
   int os_errno_ = 0;  // the socket's
   TokenBucket renewals_;
-  std::size_t spare_ = 0;  // bytes that this read() may still take without giving any
+  std::ptrdiff_t spare_ = 0;  // bytes that this read() may still take without giving any
   bool flooded_ = false;   // more renewals than the limit
   bool established_ = false;
   bool drained_ = false;  // the last read was short: the socket has no more bytes, but perhaps an end
@@ -202,11 +202,11 @@ void TlsStream::note_message(int sent, int /*version*/, int type, const void* /*
 }
 
 bool TlsStream::receive(MutableBytes into, std::size_t& got) {
-  if (drained_ || emptied_ || below_ended_ || os_errno_ != 0 || spare_ == 0 || flooded_) {
+  if (drained_ || emptied_ || below_ended_ || os_errno_ != 0 || spare_ <= 0 || flooded_) {
     return false;
   }
   const sys::IoResult result = below_->read({&into, 1});
-  spare_ -= std::min(spare_, result.bytes);
+  spare_ -= static_cast<std::ptrdiff_t>(result.bytes);
   drained_ = result.bytes < into.size();
   emptied_ = result.status == sys::IoResult::Status::would_block;
   below_ended_ = result.status == sys::IoResult::Status::end_of_stream;
@@ -328,8 +328,8 @@ sys::IoResult TlsStream::read(std::span<MutableBytes> into) {
   do {  // a read may end inside a record, and would_block is for an empty socket only
     drained_ = false;
     result = read_records(into);
-  } while (result.status == Status::would_block && !emptied_ && spare_ != 0);
-  if (spare_ == 0 && !emptied_ && (result.status == Status::would_block || result.status == Status::done)) {
+  } while (result.status == Status::would_block && !emptied_ && spare_ > 0);
+  if (spare_ <= 0 && !emptied_ && (result.status == Status::would_block || result.status == Status::done)) {
     return {.status = Status::done, .bytes = result.bytes, .cut = true};
   }
   return result;
@@ -362,7 +362,8 @@ sys::IoResult TlsStream::read_records(std::span<MutableBytes> into) {
       }
       total += got;
       part = part.subspan(got);
-      spare_ = std::min(spare_ + 2 * got, kIdleMax);  // honest records have more bytes than half of theirs to give
+      // Of honest records more than a third is for the caller.
+      spare_ = std::min(spare_ + 3 * static_cast<std::ptrdiff_t>(got), kIdleMax);
     }
   }
   if (flooded_ && !failed_) {
