@@ -13,6 +13,7 @@
 
 #include "weft/net/server_name.h"
 #include "weft/net/tls_stream.h"
+#include "weft/sys/address.h"
 
 namespace weft::net {
 namespace {
@@ -283,12 +284,17 @@ Result<std::unique_ptr<Stream>> TlsClient::wrap(std::unique_ptr<Stream> stream, 
   X509_VERIFY_PARAM* const check = SSL_get0_param(ssl.get());
   // The names of a certificate are those in its subjectAltName (RFC 9525).
   X509_VERIFY_PARAM_set_hostflags(check, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
-  // An address is not sent as a name (RFC 6066, 3).
-  if (!name.empty() && X509_VERIFY_PARAM_set1_ip_asc(check, name.c_str()) != 1 &&
-      (SSL_set_tlsext_host_name(ssl.get(), name.c_str()) != 1 ||
-       (checks_name_ && SSL_set1_host(ssl.get(), name.c_str()) != 1))) {
+  bool taken = true;
+  if (const auto address = sys::SocketAddress::parse_numeric(name, 0); address) {
+    const Bytes bytes = address->ip_bytes();
+    taken = !checks_name_ || X509_VERIFY_PARAM_set1_ip(check, bytes.data(), bytes.size()) == 1;
+  } else if (!name.empty()) {  // an address is not sent as a name (RFC 6066, 3)
+    taken = SSL_set_tlsext_host_name(ssl.get(), name.c_str()) == 1 &&
+            (!checks_name_ || SSL_set1_host(ssl.get(), name.c_str()) == 1);
+  }
+  if (!taken) {
     ERR_clear_error();
-    return Error(Errc::invalid_argument, "this is no name of a server");
+    return kNoMemoryForTls;
   }
   return make_tls_stream(std::move(stream), context_, std::move(ssl));
 }

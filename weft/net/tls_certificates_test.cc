@@ -30,6 +30,7 @@ TEST_F(TlsTest, AClientTakesTheServerThatTheNameAndTheAuthorityAreFor) {
   make(server_options(), client_options());
   EXPECT_EQ(complaint("localhost"), "");
   EXPECT_EQ(complaint("127.0.0.1"), "");
+  EXPECT_EQ(complaint("::ffff:7f00:1"), "");  // the same address
   EXPECT_EQ(complaint("elsewhere.example"), "hostname mismatch");
   EXPECT_EQ(complaint("127.0.0.2"), "IP address mismatch");
   EXPECT_EQ(client_->state().failure, Errc::protocol_error);
