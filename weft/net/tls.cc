@@ -20,6 +20,7 @@ namespace {
 
 constexpr Error kNoMemoryForTls(Errc::resource_exhausted, "no memory for TLS");
 constexpr unsigned char kTicketContext[] = "weft";
+constexpr long kCertificatesMax = 32 * 1024;  // bytes of a client's certificate and its chain
 
 // The errno with which the system kept OpenSSL from a file that may be a good one; 0: the file cannot be used. Empties
 // OpenSSL's list of errors.
@@ -196,6 +197,7 @@ Result<std::shared_ptr<const TlsContext>> make_server_context(const TlsServerOpt
     SSL_CTX_set_client_CA_list(ssl_ctx, names);
     SSL_CTX_set_verify(ssl_ctx, SSL_VERIFY_PEER | (options.client_required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
                        nullptr);
+    SSL_CTX_set_max_cert_list(ssl_ctx, kCertificatesMax);
     SSL_CTX_set_num_tickets(ssl_ctx, 0);  // a resumption would not check the certificate's dates again
   }
   SSL_CTX_set_session_id_context(ssl_ctx, kTicketContext, sizeof(kTicketContext) - 1);

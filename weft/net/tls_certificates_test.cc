@@ -103,6 +103,19 @@ TEST_F(TlsTest, ClientsProveThemselvesWhenTheyMust) {
       comes_in({.ca_file = authority_.file(), .certificate_file = unknown.certificate, .key_file = unknown.key}));
 }
 
+TEST_F(TlsTest, ACertificateOfMuchMoreBytesThanUsualIsRefused) {
+  std::string names = "DNS:localhost";
+  while (names.size() < 40'000) {
+    names += ",DNS:" + std::string(60, 'n') + std::to_string(names.size());
+  }
+  const auto huge = authority_.issue("huge", TestAuthority::kHour, names.c_str());
+  TlsServerOptions options = server_options();
+  options.client_ca_file = authority_.file();
+  make(options, client_options());
+  EXPECT_FALSE(comes_in({.ca_file = authority_.file(), .certificate_file = huge.certificate, .key_file = huge.key}));
+  EXPECT_STREQ(server_->state().failure.text(), "excessive message size");
+}
+
 TEST_F(TlsTest, AnUnverifiedCertificateNamesNobody) {
   make(server_options(), {.verify = false});
   EXPECT_TRUE(comes_in({.verify = false}));

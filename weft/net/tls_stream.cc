@@ -14,6 +14,7 @@
 #include "weft/mem/buffer.h"
 #include "weft/net/admit/token_bucket.h"
 #include "weft/net/tls.h"
+#include "weft/net/tls_hello.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/fork.h"
 
@@ -136,6 +137,7 @@ class TlsStream final : public Stream {
   std::size_t held_end_ = 0;
   Error failure_;
   int os_errno_ = 0;  // the socket's
+  HelloBound hello_;
   TokenBucket renewals_;
   std::ptrdiff_t spare_ = 0;  // bytes that this read() may still take without giving any
   bool flooded_ = false;   // more renewals than the limit
@@ -162,7 +164,7 @@ BIO_METHOD* TlsStream::make_method() {
     if (stream.receive(MutableBytes(reinterpret_cast<std::uint8_t*>(into), size), *got)) {
       return 1;
     }
-    if (!stream.below_ended_ && stream.os_errno_ == 0 && !stream.flooded_) {
+    if (!stream.below_ended_ && stream.os_errno_ == 0 && !stream.flooded_ && stream.failure_ == Errc::ok) {
       BIO_set_retry_read(bio);
     }
     return 0;
@@ -212,6 +214,10 @@ bool TlsStream::receive(MutableBytes into, std::size_t& got) {
   below_ended_ = result.status == sys::IoResult::Status::end_of_stream;
   if (result.status == sys::IoResult::Status::failed) {
     os_errno_ = result.os_errno;
+  }
+  if (!established_ && SSL_is_server(ssl()) == 1 && !hello_.check(Bytes(into).first(result.bytes))) {
+    failure_ = Error(Errc::protocol_error, "the hello of a TLS client exceeds its limit");
+    return false;
   }
   got = result.bytes;
   return result.status == sys::IoResult::Status::done;

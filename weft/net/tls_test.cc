@@ -228,6 +228,14 @@ TEST_F(TlsTest, PlainTextAndGarbageAreRefusedWithAReason) {
   }
 }
 
+TEST_F(TlsTest, AHelloThatClaimsMuchIsRefusedBeforeThereIsRoomForIt) {
+  make(server_options(), client_options());
+  begin();
+  up_.bytes = std::string("\x16\x03\x01\x00\x04\x01\x01\xFF\xFF", 9);
+  EXPECT_EQ(touch(*server_), Status::failed);
+  EXPECT_STREQ(server_->state().failure.text(), "the hello of a TLS client exceeds its limit");
+}
+
 TEST_F(TlsTest, AHandshakeWithOneByteChangedComesToNothing) {
   make(server_options(), client_options());
   Random random(7);
