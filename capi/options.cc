@@ -8,9 +8,9 @@
 
 #include "capi/handles.h"
 #include "capi/option_values.h"
-#include "weft/zmtp/z85.h"
 #include "weft/net/admit/accept_filter.h"
 #include "weft/zmtp/curve.h"
+#include "weft/zmtp/z85.h"
 
 using namespace weft;        // NOLINT(google-build-using-namespace)
 using namespace weft::capi;  // NOLINT(google-build-using-namespace)

@@ -22,7 +22,7 @@ struct StreamState {
   bool ended = false;       // behind the bytes that read() gave is an end or a failure that no event announces
   bool unsent = false;  // it holds bytes that the socket did not take: write() again when writable, even with no bytes
   Error failure{};      // after `failed`: the reason, unless the socket itself failed
-  bool datagrams = false;  // no peer and no end: read() and write() have whole frames, and there is no handshake
+  bool datagrams = false;      // no peer and no end: read() and write() have whole frames, and there is no handshake
   bool failed_in_tls = false;  // `failure` is of TLS: the certificates may be others at the next attempt
 };
 

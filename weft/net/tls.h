@@ -25,8 +25,8 @@ namespace weft::net {
 struct TlsContext;  // the loaded certificates and key
 
 struct TlsServerOptions {
-  std::string certificate_file;          // PEM: the server's certificate, then the chain to its authority
-  std::string key_file;                  // PEM, without a pass phrase
+  std::string certificate_file;  // PEM: the server's certificate, then the chain to its authority
+  std::string key_file;          // PEM, without a pass phrase
   // PEM: the authorities of clients. Empty: no certificate is requested. With it no connection resumes an earlier one, so
   // that each proves a certificate that is valid today.
   std::string client_ca_file{};

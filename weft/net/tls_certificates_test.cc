@@ -56,7 +56,8 @@ TEST_F(TlsTest, AFinalDotAndAZoneAreNeitherVerifiedNorSent) {
 TEST_F(TlsTest, ANameThatWouldVerifyMoreThanItselfIsRefused) {
   make(server_options(), client_options());
   for (const std::string& name : {std::string(".localhost"), std::string("localhost\0.example", 18)}) {
-    EXPECT_EQ(connector_->wrap(std::make_unique<PipeStream>(down_, up_, nullptr), name).error(), Errc::invalid_argument);
+    EXPECT_EQ(connector_->wrap(std::make_unique<PipeStream>(down_, up_, nullptr), name).error(),
+              Errc::invalid_argument);
   }
 }
 

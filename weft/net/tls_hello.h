@@ -23,7 +23,7 @@ class HelloBound {
  private:
   [[nodiscard]] bool check_messages(Bytes part) noexcept;
 
-  std::array<std::uint8_t, 5> record_{};  // its header: kind, version, size
+  std::array<std::uint8_t, 5> record_{};   // its header: kind, version, size
   std::array<std::uint8_t, 4> message_{};  // its header: kind, size
   std::size_t record_have_ = 0;
   std::size_t message_have_ = 0;

@@ -47,8 +47,8 @@ TEST(HelloBound, AClaimIsFoundInAnyRecordAndBehindAnyMessage) {
   const std::string claim = message(131'000, 0);
   EXPECT_FALSE(passes(record(22, claim.substr(0, 1)) + record(22, "") + record(22, claim.substr(1))));
   EXPECT_FALSE(passes(record(22, message(500, 500) + claim)));
-  EXPECT_FALSE(passes(record(22, message(500, 200)) + record(20, "\1") + record(22, std::string(300, 'h')) +
-                      record(22, claim)));
+  EXPECT_FALSE(
+      passes(record(22, message(500, 200)) + record(20, "\1") + record(22, std::string(300, 'h')) + record(22, claim)));
   EXPECT_TRUE(passes(record(22, message(500, 500)) + record(20, claim)));
 }
 

@@ -140,7 +140,7 @@ class TlsStream final : public Stream {
   HelloBound hello_;
   TokenBucket renewals_;
   std::ptrdiff_t spare_ = 0;  // bytes that this read() may still take without giving any
-  bool flooded_ = false;   // more renewals than the limit
+  bool flooded_ = false;      // more renewals than the limit
   bool established_ = false;
   bool drained_ = false;  // the last read was short: the socket has no more bytes, but perhaps an end
   bool emptied_ = false;  // the socket reported would_block

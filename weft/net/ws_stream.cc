@@ -149,8 +149,12 @@ StreamState ZwsStream::state() const noexcept {
                      below_status_ == Status::failed || below.ended;
   const bool waits = !controls_.empty() && (upgrade_ || out_.between_frames());
   const bool own = failure_ != Errc::ok;
-  return {!upgrade_, ended, !held_.empty() || waits || below.unsent, own ? failure_ : below.failure,
-          false,     !own && below.failed_in_tls};
+  return {!upgrade_,
+          ended,
+          !held_.empty() || waits || below.unsent,
+          own ? failure_ : below.failure,
+          false,
+          !own && below.failed_in_tls};
 }
 
 void ZwsStream::admit() noexcept {

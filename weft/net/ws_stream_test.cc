@@ -193,6 +193,7 @@ TEST_F(WsStreamTest, AFloodOfPingsIsAnsweredWithinABound) {
 
 TEST_F(WsStreamTest, AReadThatAFloodOfPingsStopsSaysThatMoreIsThere) {
   accept_by_hand();
+  server_->admit();
   const std::string ping = test::frame(true, 0x89, std::string(125, 'p'));
   while (up_.bytes.size() < 1 << 20) {
     up_.bytes += ping;
@@ -228,8 +229,7 @@ TEST_F(WsStreamTest, MoreControlFramesAndEmptyFragmentsThanTheLimitEndTheStream)
       result = server_->read({&into, 1});
     }
     EXPECT_EQ(result.status, Status::failed);
-    EXPECT_STREQ(server_->state().failure.text(),
-                 "more WebSocket control frames and empty fragments than the limit");
+    EXPECT_STREQ(server_->state().failure.text(), "more WebSocket control frames and empty fragments than the limit");
     EXPECT_TRUE(down_.bytes.ends_with(test::frame(false, 0x88, "\x03\xF0")));
   }
 }

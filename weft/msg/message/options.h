@@ -251,8 +251,8 @@ inline constexpr Option<std::string> tls_key{"tls_key", &Options::tls_key, 0, 40
 inline constexpr Option<std::string> tls_authorities{"tls_authorities", &Options::tls_authorities, 0, 4096};
 inline constexpr Option<bool> tls_client_required{"tls_client_required", &Options::tls_client_required, 0, 1};
 inline constexpr auto kIsServerName = [](const std::string& name) { return name.empty() || net::is_server_name(name); };
-inline constexpr Option<std::string> tls_server_name{
-    "tls_server_name", &Options::tls_server_name, 0, 253, nullptr, kIsServerName};
+inline constexpr Option<std::string> tls_server_name{"tls_server_name", &Options::tls_server_name, 0, 253, nullptr,
+                                                     kIsServerName};
 inline constexpr Option<bool> tls_verify{"tls_verify", &Options::tls_verify, 0, 1};
 inline constexpr Option<bool> announce_filters{"announce_filters", &Options::announce_filters, 0, 1};
 inline constexpr Option<std::string> wss_certificate_pem{"wss_certificate_pem", &Options::wss_certificate_pem, 0,

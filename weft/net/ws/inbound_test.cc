@@ -116,8 +116,7 @@ TEST(WsInbound, AMessageInFragmentsWaitsForAdmissionAtABound) {
   Inbound::Config config = kOfClient;
   config.unadmitted_max = 1000;
   const std::string body = std::string(999, 'x') + std::string(5000, 'y');
-  const std::string begin =
-      message(true, kCommandFlag, "\5READY") + frame(true, 0x02, '\0' + body.substr(0, 600));
+  const std::string begin = message(true, kCommandFlag, "\5READY") + frame(true, 0x02, '\0' + body.substr(0, 600));
   const std::string bytes = begin + frame(true, 0x80, body.substr(600)) + message(true, 0, "next");
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, bytes.size()}) {
     Inbound in;
