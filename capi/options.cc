@@ -8,9 +8,9 @@
 
 #include "capi/handles.h"
 #include "capi/option_values.h"
-#include "weft/zmtp/z85.h"
 #include "weft/net/admit/accept_filter.h"
 #include "weft/zmtp/curve.h"
+#include "weft/zmtp/z85.h"
 
 using namespace weft;        // NOLINT(google-build-using-namespace)
 using namespace weft::capi;  // NOLINT(google-build-using-namespace)
@@ -385,6 +385,7 @@ constexpr OptionRow kOptions[] = {
     {WEFT_TLS_SERVER_NAME, read_text<option::tls_server_name>, write_filled<option::tls_server_name>},
     WEFT_ROW(WEFT_TLS_VERIFY, tls_verify),
     WEFT_ROW(WEFT_ANNOUNCE_FILTERS, announce_filters),
+    WEFT_ROW(WEFT_RECONNECT_AFTER_FAULT, reconnect_after_fault),
     {WEFT_TLS_RELOAD, nullptr, write_tls_reload},
     {ZMQ_WSS_KEY_PEM, nullptr, write_filled<option::wss_key_pem>},
     {ZMQ_WSS_CERT_PEM, nullptr, write_filled<option::wss_certificate_pem>},

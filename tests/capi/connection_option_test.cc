@@ -68,6 +68,28 @@ TEST_F(ConnectionOptions, ReconnectStopEndsTheAttemptsAfterARefusal) {
   push.expect_silence();
 }
 
+TEST_F(ConnectionOptions, AFaultOfThePeerIsTheEndUnlessTheSocketIsToReconnect) {
+  for (const int again : {0, 1}) {
+    Plain listener;
+    const Watched push(context_, ZMQ_PUSH);
+    push.set(WEFT_RECONNECT_AFTER_FAULT, again);
+    push.connect(listener.listen());
+    for (int i = 0; i <= again; ++i) {
+      const Plain peer(listener.accept());
+      peer.send(greeting("CURVE"));
+      push.expect(ZMQ_EVENT_CONNECTED);
+      push.expect(ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL);
+      push.expect(ZMQ_EVENT_DISCONNECTED);
+      if (again != 0) {
+        push.expect(ZMQ_EVENT_CONNECT_RETRIED);
+      }
+    }
+    if (again == 0) {
+      push.expect_silence();
+    }
+  }
+}
+
 TEST_F(ConnectionOptions, ConnectTimeoutEndsAnUnansweredAttempt) {
   Plain listener;  // accepts no connection; once its queue is full the system lets further attempts hang
   const int port = listener.listen(0);

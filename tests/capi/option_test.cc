@@ -96,6 +96,7 @@ const std::vector<IntOption> kInts = {
     {WEFT_OPTION(WEFT_ADDRESS_CONNECTIONS_MAX), kEvery, 0, {0, 1, 1 << 24}, {-1, kMax}},
     {WEFT_OPTION(WEFT_ADDRESS_RATE_MAX), kEvery, 0, {0, 1, 1 << 24}, {-1, kMax}},
     {WEFT_OPTION(WEFT_ANNOUNCE_FILTERS), kEvery, 0, {0, 1}, {-1, 2}},
+    {WEFT_OPTION(WEFT_RECONNECT_AFTER_FAULT), kEvery, 0, {0, 1}, {-1, 2}},
     {WEFT_OPTION(WEFT_TLS_CLIENT_REQUIRED), kEvery, 1, {0, 1}, {2, -1}},
     {WEFT_OPTION(WEFT_TLS_VERIFY), kEvery, 1, {0, 1}, {2, -1}},
     {WEFT_OPTION(ZMQ_TYPE), kEvery, ZMQ_DEALER, {}, {0}, true},
@@ -428,8 +429,9 @@ TEST_F(Options, OfTlsFilesAndNamesAreReadBackAndForgotten) {
   void* socket = open(ZMQ_DEALER);
   for (const int id : {WEFT_TLS_CERTIFICATE, WEFT_TLS_KEY, WEFT_TLS_AUTHORITIES, WEFT_TLS_SERVER_NAME}) {
     EXPECT_EQ(get_text(socket, id), std::string(1, '\0'));
-    EXPECT_EQ(set(socket, id, "/no/such/file"), 0);
-    EXPECT_EQ(get_text(socket, id), std::string("/no/such/file\0", 14));
+    const std::string text = id == WEFT_TLS_SERVER_NAME ? "a.host.example" : "/no/such/file";
+    EXPECT_EQ(set(socket, id, text), 0);
+    EXPECT_EQ(get_text(socket, id), text + '\0');
     EXPECT_EQ(set(socket, id, ""), 0);
     EXPECT_EQ(get_text(socket, id), std::string(1, '\0'));
     EXPECT_TRUE(refused(set(socket, id, std::string(5000, 'x'))));

@@ -196,12 +196,42 @@ TEST_F(TlsPeers, APeerThatStopsInTheMiddleOfARecordLosesOnlyItsOwnMessage) {
   peer.write(wire_frame(0, std::string(20'000, 'x')).substr(0, 10'000));
   EXPECT_EQ(pull.recv()->text(), "whole");
   expect_serves(pull, endpoint);
-  {
-    const WirePeer gone = std::move(peer);
-  }  // without the end of its TLS
+  sys::shutdown_write(peer.stream().fd());
   const MonitorEvent event = wait_for(pull, EventKind::disconnected);
   EXPECT_EQ(event.reason.code(), Errc::connection_closed) << event.reason.message();
+  EXPECT_EQ(reason_of(event), "the stream ended without the end of its TLS");
   EXPECT_EQ(pull.try_recv().error(), Errc::would_block);
+}
+
+TEST_F(TlsPeers, EveryEndOfAConnectionIsAnnounced) {
+  Socket pull = make(SocketType::pull);
+  const std::string endpoint = bind(pull);
+  const auto expect_announced = [](BytePeer& peer) {
+    (void)peer.read_to_end();
+    EXPECT_EQ(peer.stream().state().failure, Errc::ok) << peer.stream().state().failure.message();
+    EXPECT_TRUE(peer.stream().state().ended);
+  };
+  WirePeer first = WirePeer::dial(endpoint, zmtp::SocketType::push);
+  first.end_writing();
+  expect_announced(first);
+  BytePeer faulty = BytePeer::dial(endpoint);
+  faulty.write(std::string(100, 'g'));  // no greeting
+  expect_announced(faulty);
+  WirePeer last = WirePeer::dial(endpoint, zmtp::SocketType::push);
+  pull.close();  // without linger
+  expect_announced(last);
+}
+
+TEST_F(TlsPeers, TheEventOfAStreamSaysThatItWasCut) {
+  Socket stream = make(SocketType::stream);
+  const std::string endpoint = bind(stream);
+  for (const bool cut : {false, true}) {
+    BytePeer peer = BytePeer::dial(endpoint);
+    peer.write("bytes");
+    cut ? sys::shutdown_write(peer.stream().fd()) : peer.end_writing();
+    const MonitorEvent event = wait_for(stream, EventKind::disconnected);
+    EXPECT_EQ(reason_of(event), cut ? "the stream ended without the end of its TLS" : "");
+  }
 }
 
 TEST_F(TlsPeers, AForgedRecordEndsTheConnection) {

@@ -68,6 +68,13 @@ TEST_F(Tls, AServerOfAnotherNameIsRefused) {
   expect_refused(push, "hostname mismatch");
 }
 
+TEST_F(Tls, ANameThatIsNoneIsAnErrorOfSetAndOfConnect) {
+  Socket push = make(SocketType::push);
+  EXPECT_EQ(push.set(option::tls_server_name, ".example.org").error(), Errc::invalid_argument);
+  EXPECT_EQ(push.set(option::tls_server_name, std::string("localhost\0.evil", 15)).error(), Errc::invalid_argument);
+  EXPECT_EQ(push.connect("tls+tcp://.example.org:5555").error(), Errc::invalid_argument);
+}
+
 TEST_F(Tls, AnExpiredServerIsRefused) {
   Socket pull = make(SocketType::pull);
   Socket push = make(SocketType::push);

@@ -19,10 +19,20 @@ std::uint64_t Backoff::seed_for(const void* owner) noexcept {
 }
 
 Duration Backoff::next() noexcept {
+  ceiling_ = std::min(ceiling_, max_);
+  return draw(max_);
+}
+
+Duration Backoff::next_costly() noexcept {
+  ceiling_ = std::max(ceiling_, 2 * kCostlyFirst);
+  return draw(std::max(max_, kCostlyMax));
+}
+
+Duration Backoff::draw(Duration most) noexcept {
   const Duration floor = ceiling_ / 2;
   const auto width = static_cast<std::uint64_t>((ceiling_ - floor).count());
   const Duration interval = floor + Duration(static_cast<Duration::rep>(random_.below(width)));
-  ceiling_ = std::min(2 * ceiling_, max_);
+  ceiling_ = std::min(2 * ceiling_, most);
   return interval;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 #include "weft/base/random.h"
@@ -14,19 +15,26 @@ namespace weft::net {
 // 1. Constant mode (`max` <= `base`): next() is uniform in [base, 2 * base).
 // 2. Otherwise the k-th next() is uniform in [h/2, h) with h = min(2^k * base, max).
 // 3. Base 0 always gives 0.
+// 4. next_costly() grows in every mode: as in 2, with h between 2 * kCostlyFirst and kCostlyMax at least.
 // Every interval has jitter, since clients of one dead server must not return in step.
 // The owner adds the wait itself, and decides when an attempt has succeeded and when it gives up.
 class Backoff {
  public:
+  static constexpr Duration kCostlyFirst = std::chrono::milliseconds(10);
+  static constexpr Duration kCostlyMax = std::chrono::seconds(5);
+
   Backoff(Duration base, Duration max, std::uint64_t seed) noexcept;  // max 0: constant
 
   // A seed that differs between owners and between processes that start together: the owner's address and the time.
   [[nodiscard]] static std::uint64_t seed_for(const void* owner) noexcept;
 
   [[nodiscard]] Duration next() noexcept;
+  [[nodiscard]] Duration next_costly() noexcept;  // after an attempt that cost both ends much, as a handshake of TLS
   void reset() noexcept { ceiling_ = first_ceiling_; }  // called after a success
 
  private:
+  [[nodiscard]] Duration draw(Duration most) noexcept;
+
   Random random_;
   Duration first_ceiling_;
   Duration max_;

@@ -55,6 +55,20 @@ TEST(Backoff, StartsAnewAfterReset) {
   EXPECT_LT(backoff.next(), milliseconds(2));
 }
 
+TEST(Backoff, AfterCostlyAttemptsGrowsAlsoInConstantModeAndThenIsConstantAgain) {
+  for (const Duration base : {Duration(0), Duration(milliseconds(10))}) {
+    Backoff backoff(base, Duration(0), 3);
+    for (const int ceiling : {20, 40, 80, 160, 320, 640, 1280, 2560, 5000, 5000}) {
+      const Duration interval = backoff.next_costly();
+      EXPECT_GE(interval, milliseconds(ceiling) / 2);
+      EXPECT_LT(interval, milliseconds(ceiling));
+    }
+    EXPECT_LE(backoff.next(), 2 * base);
+  }
+  Backoff patient(std::chrono::minutes(1), Duration(0), 3);
+  EXPECT_GE(patient.next_costly(), std::chrono::minutes(1));
+}
+
 TEST(Backoff, DifferentSeedsDoNotReturnInStep) {
   Backoff a(milliseconds(100), Duration(0), 1);
   Backoff b(milliseconds(100), Duration(0), 2);

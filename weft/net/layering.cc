@@ -31,6 +31,10 @@ class SharedStream final : public Stream {
     const std::lock_guard lock(mutex_);
     layer_->shutdown_write();
   }
+  void admit() noexcept override {
+    const std::lock_guard lock(mutex_);
+    layer_->admit();
+  }
   [[nodiscard]] std::string peer_address() const override { return layer_->peer_address(); }
   [[nodiscard]] StreamState state() const noexcept override {
     const std::lock_guard lock(mutex_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,17 +13,21 @@
 
 namespace weft::net {
 
+// Bytes of a peer that the layers of a stream hold together until admit(), besides OpenSSL's memory for a connection.
+inline constexpr std::size_t kUnadmittedMax = 16 * 1024;
+
 // The state of a stream that is more than a socket. The defaults are a socket's.
 struct StreamState {
   bool established = true;  // the handshake is over: write() takes bytes
   bool ended = false;       // behind the bytes that read() gave is an end or a failure that no event announces
   bool unsent = false;  // it holds bytes that the socket did not take: write() again when writable, even with no bytes
   Error failure{};      // after `failed`: the reason, unless the socket itself failed
-  bool datagrams = false;  // no peer and no end: read() and write() have whole frames, and there is no handshake
+  bool datagrams = false;      // no peer and no end: read() and write() have whole frames, and there is no handshake
+  bool failed_in_tls = false;  // `failure` is of TLS: the certificates may be others at the next attempt
 };
 
 // Stream: the seam between a connection and its byte transport: a reliable, ordered, two-way stream of bytes.
-// Owner: the connection; destruction closes. Called once per batch, never per message.
+// Owner: the connection; destruction closes, and TLS announces its end. Called once per batch, never per message.
 // Affinity: one reader thread and one writer thread at a time, which may differ; other calls any thread.
 // Invariants:
 // 1. No call waits.
@@ -37,6 +42,9 @@ class Stream {
   [[nodiscard]] virtual sys::IoResult read(std::span<MutableBytes> into) = 0;
   [[nodiscard]] virtual sys::IoResult write(std::span<const Bytes> from) = 0;  // the first 64 are used
   virtual void shutdown_write() = 0;                                           // the peer reads end_of_stream
+  // The handshake of the protocol above is over. Until then kUnadmittedMax bounds the layers: bytes that need more stay
+  // where they are, and a read() behind them, which needs them, fails.
+  virtual void admit() noexcept {}
   [[nodiscard]] virtual std::string peer_address() const = 0;  // "192.0.2.1:4711", "/path", "@name"; empty if unknown
   [[nodiscard]] virtual StreamState state() const noexcept { return {}; }
   // Asks the peer for a sign of life by a means of the stream's own, which read() hears. False: the stream has none.

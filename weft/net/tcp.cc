@@ -54,6 +54,11 @@ Result<void> check_host(std::string_view host) {
   if (std::all_of(host.begin(), host.end(), is_host_character) || sys::SocketAddress::parse_numeric(host, 0)) {
     return {};
   }
+  // The interface of a zone may come later.
+  if (const std::size_t zone = host.find('%');
+      zone < host.size() - 1 && host.find(':') < zone && sys::SocketAddress::parse_numeric(host.substr(0, zone), 0)) {
+    return {};
+  }
   const std::size_t colon = host.find(':');
   if (colon != std::string_view::npos && colon > 0) {
     const std::string_view name = host.substr(0, colon);

@@ -39,10 +39,12 @@ class TestAuthority {
 
   [[nodiscard]] const std::string& file() const noexcept { return files_.certificate; }
   [[nodiscard]] std::string path(const std::string& name) const { return directory_ + "/" + name; }
-  // For localhost and 127.0.0.1; CN is the name. The same name again replaces the files.
-  CertificateFiles issue(const std::string& name, long lifetime_s = kHour) {
+  // For localhost and 127.0.0.1, unless subjectAltName is to be another; null: none. CN is the name. The same name again
+  // replaces the files.
+  CertificateFiles issue(const std::string& name, long lifetime_s = kHour,
+                         const char* names = "DNS:localhost,IP:127.0.0.1") {
     const Key key(EVP_EC_gen("P-256"));
-    return write(name, *make(name, *key, lifetime_s, false), *key);
+    return write(name, *make(name, *key, lifetime_s, false, names), *key);
   }
   static constexpr long kHour = 3600;
 
@@ -56,7 +58,8 @@ class TestAuthority {
   using Certificate = std::unique_ptr<X509, Free>;
   using File = std::unique_ptr<std::FILE, Free>;
 
-  Certificate make(const std::string& name, EVP_PKEY& key, long lifetime_s, bool authority) {
+  Certificate make(const std::string& name, EVP_PKEY& key, long lifetime_s, bool authority,
+                   const char* names = nullptr) {
     static std::atomic<long> serial = 1;
     Certificate made(X509_new());
     X509* const certificate = made.get();
@@ -70,8 +73,8 @@ class TestAuthority {
     X509_set_issuer_name(certificate, X509_get_subject_name(issuer));
     X509_set_pubkey(certificate, &key);
     extend(*certificate, NID_basic_constraints, authority ? "critical,CA:TRUE" : "critical,CA:FALSE");
-    if (!authority) {
-      extend(*certificate, NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1");
+    if (names != nullptr) {
+      extend(*certificate, NID_subject_alt_name, names);
     }
     EXPECT_NE(X509_sign(certificate, key_.get(), EVP_sha256()), 0);
     return made;

@@ -40,6 +40,8 @@ class TlsTest : public testing::Test {
     connector_ = std::move(*connector);
   }
   void begin(const std::string& name = "localhost", Random* random = nullptr) {
+    server_.reset();  // each still writes its end
+    client_.reset();
     up_ = down_ = {};
     server_ = *tls_->wrap(std::make_unique<PipeStream>(up_, down_, random));
     client_ = *connector_->wrap(std::make_unique<PipeStream>(down_, up_, random), name);

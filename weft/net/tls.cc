@@ -7,17 +7,35 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include <cerrno>
 #include <memory>
 #include <utility>
 
+#include "weft/net/server_name.h"
 #include "weft/net/tls_stream.h"
+#include "weft/sys/address.h"
 
 namespace weft::net {
 namespace {
 
 constexpr Error kNoMemoryForTls(Errc::resource_exhausted, "no memory for TLS");
-constexpr unsigned char kTicketContext[] =
-    "weft";  // a client with a certificate has a ticket for servers with this name only
+constexpr unsigned char kTicketContext[] = "weft";
+constexpr long kCertificatesMax = 32 * 1024;  // bytes of a client's certificate and its chain
+
+// The errno with which the system kept OpenSSL from a file that may be a good one; 0: the file cannot be used. Empties
+// OpenSSL's list of errors.
+int take_shortage() noexcept {
+  int shortage = 0;
+  while (const unsigned long error = ERR_get_error()) {
+    const int reason = ERR_GET_REASON(error);
+    if (ERR_SYSTEM_ERROR(error) && (reason == EMFILE || reason == ENFILE || reason == ENOMEM)) {
+      shortage = reason;
+    } else if (!ERR_SYSTEM_ERROR(error) && reason == ERR_R_MALLOC_FAILURE) {
+      shortage = ENOMEM;
+    }
+  }
+  return shortage;
+}
 
 // Builds the error and the reason that OpenSSL gives for a file.
 Error refuse(const std::string& file, StaticText text, std::string* why) {
@@ -27,8 +45,8 @@ Error refuse(const std::string& file, StaticText text, std::string* why) {
     const std::string_view all(reason);  // "error:0480006C:PEM routines::no start line"
     *why = file + ": " + text.c_str() + ": " + std::string(all.substr(all.rfind(':') + 1));
   }
-  ERR_clear_error();
-  return Error(Errc::invalid_argument, text);
+  const int shortage = take_shortage();
+  return shortage != 0 ? Error(Errc::resource_exhausted, text, shortage) : Error(Errc::invalid_argument, text);
 }
 
 struct FreeOpenSsl {
@@ -84,6 +102,20 @@ Result<void> trust_pem(SSL_CTX* ssl_ctx, const std::string& pem, std::string* wh
     bad = X509_STORE_add_cert(SSL_CTX_get_cert_store(ssl_ctx), one.get()) != 1;
   }
   return bad || count == 0 ? refuse("PEM", "the authorities of servers cannot be used", why) : Result<void>();
+}
+
+// OpenSSL is silent about a file of the system's authorities that it could not open. Their directory is read later, for
+// each certificate.
+Result<void> trust_system(SSL_CTX* ssl_ctx, std::string* why) {
+  const char* const file = X509_get_default_cert_file();
+  if (const Bio probe(BIO_new_file(file, "r")); probe == nullptr) {
+    if (const Error error = refuse(file, "the system's authorities cannot be used", why);
+        error == Errc::resource_exhausted) {
+      return error;
+    }
+  }
+  SSL_CTX_set_default_verify_paths(ssl_ctx);
+  return {};
 }
 
 Result<std::string> wire_protocols(const std::vector<std::string>& protocols) {
@@ -165,6 +197,8 @@ Result<std::shared_ptr<const TlsContext>> make_server_context(const TlsServerOpt
     SSL_CTX_set_client_CA_list(ssl_ctx, names);
     SSL_CTX_set_verify(ssl_ctx, SSL_VERIFY_PEER | (options.client_required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
                        nullptr);
+    SSL_CTX_set_max_cert_list(ssl_ctx, kCertificatesMax);
+    SSL_CTX_set_num_tickets(ssl_ctx, 0);  // a resumption would not check the certificate's dates again
   }
   SSL_CTX_set_session_id_context(ssl_ctx, kTicketContext, sizeof(kTicketContext) - 1);
   if (!context->protocols.empty()) {
@@ -219,7 +253,7 @@ Result<std::shared_ptr<TlsClient>> TlsClient::make(const TlsClientOptions& optio
     WEFT_TRY(use_certificate(ssl_ctx, options.certificate_file, options.key_file, why));
   }
   if (options.verify && (options.system_too || (options.ca_file.empty() && options.ca_pem.empty()))) {
-    SSL_CTX_set_default_verify_paths(ssl_ctx);
+    WEFT_TRY(trust_system(ssl_ctx, why));
   }
   if (options.verify && !options.ca_file.empty() && SSL_CTX_load_verify_file(ssl_ctx, options.ca_file.c_str()) != 1) {
     return refuse(options.ca_file, "the authorities of servers cannot be used", why);
@@ -239,22 +273,30 @@ Result<std::shared_ptr<TlsClient>> TlsClient::make(const TlsClientOptions& optio
 }
 
 Result<std::unique_ptr<Stream>> TlsClient::wrap(std::unique_ptr<Stream> stream, const std::string& server_name) const {
-  if (checks_name_ && server_name.empty()) {
-    return Error(Errc::invalid_argument, "a server that is to be verified has a name");
+  const auto parsed = parse_server_name(server_name);
+  if (checks_name_ && !parsed) {
+    return parsed.error();
   }
+  const std::string name(parsed ? *parsed : std::string_view());
   auto ssl = make_ssl(*context_);
   if (ssl == nullptr) {
     return kNoMemoryForTls;
   }
   SSL_set_connect_state(ssl.get());
   X509_VERIFY_PARAM* const check = SSL_get0_param(ssl.get());
-  X509_VERIFY_PARAM_set_hostflags(check, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-  // An address is not sent as a name (RFC 6066, 3).
-  if (!server_name.empty() && X509_VERIFY_PARAM_set1_ip_asc(check, server_name.c_str()) != 1 &&
-      (SSL_set_tlsext_host_name(ssl.get(), server_name.c_str()) != 1 ||
-       (checks_name_ && SSL_set1_host(ssl.get(), server_name.c_str()) != 1))) {
+  // The names of a certificate are those in its subjectAltName (RFC 9525).
+  X509_VERIFY_PARAM_set_hostflags(check, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+  bool taken = true;
+  if (const auto address = sys::SocketAddress::parse_numeric(name, 0); address) {
+    const Bytes bytes = address->ip_bytes();
+    taken = !checks_name_ || X509_VERIFY_PARAM_set1_ip(check, bytes.data(), bytes.size()) == 1;
+  } else if (!name.empty()) {  // an address is not sent as a name (RFC 6066, 3)
+    taken = SSL_set_tlsext_host_name(ssl.get(), name.c_str()) == 1 &&
+            (!checks_name_ || SSL_set1_host(ssl.get(), name.c_str()) == 1);
+  }
+  if (!taken) {
     ERR_clear_error();
-    return Error(Errc::invalid_argument, "this is no name of a server");
+    return kNoMemoryForTls;
   }
   return make_tls_stream(std::move(stream), context_, std::move(ssl));
 }

@@ -25,9 +25,11 @@ namespace weft::net {
 struct TlsContext;  // the loaded certificates and key
 
 struct TlsServerOptions {
-  std::string certificate_file;          // PEM: the server's certificate, then the chain to its authority
-  std::string key_file;                  // PEM, without a pass phrase
-  std::string client_ca_file{};          // PEM: the authorities of clients. Empty: no certificate is requested
+  std::string certificate_file;  // PEM: the server's certificate, then the chain to its authority
+  std::string key_file;          // PEM, without a pass phrase
+  // PEM: the authorities of clients. Empty: no certificate is requested. With it no connection resumes an earlier one, so
+  // that each proves a certificate that is valid today.
+  std::string client_ca_file{};
   bool client_required = true;           // with a client_ca_file: a client without a certificate is refused
   std::vector<std::string> protocols{};  // ALPN, the best first. A client without a common one is refused
   std::string certificate_pem{};         // the contents of such files, in their place
@@ -41,7 +43,8 @@ struct TlsServerOptions {
 // 2. When reload() fails, the certificate and rules in use stay in use.
 class TlsServer {
  public:
-  // invalid_argument: a file cannot be used; `why` gets its name and OpenSSL's reason.
+  // invalid_argument: a file cannot be used; `why` gets its name and OpenSSL's reason. resource_exhausted: there was no
+  // descriptor or no memory to read it.
   [[nodiscard]] static Result<std::shared_ptr<TlsServer>> make(const TlsServerOptions& options,
                                                                std::string* why = nullptr);
   TlsServer(const TlsServer&) = delete;
@@ -77,12 +80,13 @@ struct TlsClientOptions {
 // TlsClient: the connecting side. Owner: shared by the dialers that connect. Affinity: any thread; immutable.
 class TlsClient {
  public:
+  // Errors as TlsServer::make().
   [[nodiscard]] static Result<std::shared_ptr<TlsClient>> make(const TlsClientOptions& options,
                                                                std::string* why = nullptr);
 
   // Begins the handshake. `server_name` is the host name or the address that the server's certificate must be
-  // for; with check_name off it is only told to the server, unless empty. invalid_argument: it is to be checked and
-  // empty; resource_exhausted.
+  // for, in its subjectAltName (parse_server_name()); with check_name off it is only told to the server, if it is one.
+  // invalid_argument: it is to be checked and is none; resource_exhausted.
   [[nodiscard]] Result<std::unique_ptr<Stream>> wrap(std::unique_ptr<Stream> stream,
                                                      const std::string& server_name) const;
 

@@ -4,11 +4,14 @@
 
 #include <openssl/ssl.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 
 #include "weft/net/test_tls.h"
+#include "weft/sys/event_fd.h"
+#include "weft/sys/limits.h"
 #include <gtest/gtest.h>
 
 namespace weft::net {
@@ -27,10 +30,35 @@ TEST_F(TlsTest, AClientTakesTheServerThatTheNameAndTheAuthorityAreFor) {
   make(server_options(), client_options());
   EXPECT_EQ(complaint("localhost"), "");
   EXPECT_EQ(complaint("127.0.0.1"), "");
+  EXPECT_EQ(complaint("::ffff:7f00:1"), "");  // the same address
   EXPECT_EQ(complaint("elsewhere.example"), "hostname mismatch");
   EXPECT_EQ(complaint("127.0.0.2"), "IP address mismatch");
   EXPECT_EQ(client_->state().failure, Errc::protocol_error);
   EXPECT_FALSE(connector_->wrap(std::make_unique<PipeStream>(down_, up_, nullptr), ""));
+}
+
+TEST_F(TlsTest, ACommonNameIsNoNameOfTheServer) {
+  const auto files = authority_.issue("localhost", TestAuthority::kHour, nullptr);
+  make({.certificate_file = files.certificate, .key_file = files.key}, client_options());
+  EXPECT_EQ(complaint("localhost"), "hostname mismatch");
+}
+
+TEST_F(TlsTest, AFinalDotAndAZoneAreNeitherVerifiedNorSent) {
+  const auto files = authority_.issue("server", TestAuthority::kHour, "DNS:localhost,IP:fe80::1");
+  make({.certificate_file = files.certificate, .key_file = files.key}, client_options());
+  EXPECT_EQ(complaint("fe80::1%lo"), "");
+  EXPECT_EQ(complaint("localhost."), "");
+  begin("localhost.");
+  EXPECT_NE(up_.bytes.find("localhost"), std::string::npos);
+  EXPECT_EQ(up_.bytes.find("localhost."), std::string::npos);
+}
+
+TEST_F(TlsTest, ANameThatWouldVerifyMoreThanItselfIsRefused) {
+  make(server_options(), client_options());
+  for (const std::string& name : {std::string(".localhost"), std::string("localhost\0.example", 18)}) {
+    EXPECT_EQ(connector_->wrap(std::make_unique<PipeStream>(down_, up_, nullptr), name).error(),
+              Errc::invalid_argument);
+  }
 }
 
 TEST_F(TlsTest, AClientRefusesAStrangersCertificateAndAnOldOne) {
@@ -74,6 +102,19 @@ TEST_F(TlsTest, ClientsProveThemselvesWhenTheyMust) {
   EXPECT_TRUE(comes_in(friendly));
   EXPECT_FALSE(
       comes_in({.ca_file = authority_.file(), .certificate_file = unknown.certificate, .key_file = unknown.key}));
+}
+
+TEST_F(TlsTest, ACertificateOfMuchMoreBytesThanUsualIsRefused) {
+  std::string names = "DNS:localhost";
+  while (names.size() < 40'000) {
+    names += ",DNS:" + std::string(60, 'n') + std::to_string(names.size());
+  }
+  const auto huge = authority_.issue("huge", TestAuthority::kHour, names.c_str());
+  TlsServerOptions options = server_options();
+  options.client_ca_file = authority_.file();
+  make(options, client_options());
+  EXPECT_FALSE(comes_in({.ca_file = authority_.file(), .certificate_file = huge.certificate, .key_file = huge.key}));
+  EXPECT_STREQ(server_->state().failure.text(), "excessive message size");
 }
 
 TEST_F(TlsTest, AnUnverifiedCertificateNamesNobody) {
@@ -150,6 +191,24 @@ TEST_F(TlsTest, AFileThatCannotBeUsedIsNamedAndWhatWasInUseStaysInUse) {
   EXPECT_TRUE(why.starts_with(other.key + ": ")) << why;
   EXPECT_FALSE(TlsClient::make({.ca_file = "/nowhere"}, &why));
   EXPECT_TRUE(why.starts_with("/nowhere: ")) << why;
+}
+
+TEST_F(TlsTest, WithoutDescriptorsTheFilesAreNotWhatIsWrong) {
+  const TlsServerOptions server = server_options();
+  make(server, client_options());
+  const int lowest = sys::EventFd::make().value().fd();  // the next descriptor
+  const auto before = sys::set_descriptor_limit(static_cast<std::size_t>(lowest));
+  ASSERT_TRUE(before);
+  const auto bound = TlsServer::make(server);
+  const auto reloaded = tls_->reload();
+  const auto connected = TlsClient::make(client_options());
+  const auto trusting = TlsClient::make({});
+  ASSERT_TRUE(sys::set_descriptor_limit(*before));
+  for (const Error error : {bound.error(), reloaded.error(), connected.error(), trusting.error()}) {
+    EXPECT_EQ(error.code(), Errc::resource_exhausted);
+    EXPECT_EQ(error.os_errno(), EMFILE);
+  }
+  EXPECT_TRUE(tls_->reload());
 }
 
 TEST_F(TlsTest, AKeyWithAPassPhraseIsRefusedAndNobodyIsAsked) {
@@ -252,32 +311,47 @@ TEST_F(TlsTest, KeysAreRenewedInBetween) {
   EXPECT_EQ(client.answers, std::string(40, 'r'));
 }
 
-TEST_F(TlsTest, ATicketResumesUntilTheCertificateIsReloaded) {
-  make(server_options(), client_options());
-  RawClient client(TLS1_3_VERSION);
-  std::string heard;
-  const auto connect_again = [&](SSL_SESSION* session) {
+class TlsTickets : public TlsTest {
+ protected:
+  ~TlsTickets() override { SSL_SESSION_free(session_); }
+
+  // Connects with what the last connection left. Returns whether the server resumed that.
+  bool resumes() {
+    std::string heard;
     begin();
     up_ = {};
-    client.connect();
-    if (session != nullptr) {
-      SSL_set_session(client.ssl, session);
+    client_of_openssl_.connect();
+    if (session_ != nullptr) {
+      SSL_set_session(client_of_openssl_.ssl, session_);
     }
-    client.exchange(*server_, up_, down_, heard);
+    client_of_openssl_.exchange(*server_, up_, down_, heard);
     EXPECT_TRUE(server_->state().established);
-    SSL_SESSION* const next = SSL_get1_session(client.ssl);
-    SSL_SESSION_free(session);
-    return next;
-  };
-  SSL_SESSION* session = connect_again(nullptr);
-  EXPECT_FALSE(tls_info(*server_)->resumed);
-  EXPECT_EQ(SSL_SESSION_get_max_early_data(session), 0u);
-  session = connect_again(session);
-  EXPECT_TRUE(tls_info(*server_)->resumed);
+    SSL_SESSION_free(session_);
+    session_ = SSL_get1_session(client_of_openssl_.ssl);
+    return tls_info(*server_)->resumed;
+  }
+
+  RawClient client_of_openssl_{TLS1_3_VERSION};
+  SSL_SESSION* session_ = nullptr;
+};
+
+TEST_F(TlsTickets, ATicketResumesUntilTheCertificateIsReloaded) {
+  make(server_options(), client_options());
+  EXPECT_FALSE(resumes());
+  EXPECT_EQ(SSL_SESSION_get_max_early_data(session_), 0u);
+  EXPECT_TRUE(resumes());
   ASSERT_TRUE(tls_->reload());
-  session = connect_again(session);
-  EXPECT_FALSE(tls_info(*server_)->resumed);
-  SSL_SESSION_free(session);
+  EXPECT_FALSE(resumes());
+}
+
+TEST_F(TlsTickets, AServerThatAsksForCertificatesChecksThemInEachConnection) {
+  TlsServerOptions options = server_options();
+  options.client_ca_file = authority_.file();
+  options.client_required = false;
+  make(options, client_options());
+  EXPECT_FALSE(resumes());
+  EXPECT_EQ(SSL_SESSION_is_resumable(session_), 0);
+  EXPECT_FALSE(resumes());
 }
 
 }  // namespace

@@ -12,7 +12,11 @@
 #include <utility>
 
 #include "weft/mem/buffer.h"
+#include "weft/net/admit/token_bucket.h"
 #include "weft/net/tls.h"
+#include "weft/net/tls_hello.h"
+#include "weft/sys/clock.h"
+#include "weft/sys/fork.h"
 
 namespace weft::net {
 namespace {
@@ -20,6 +24,8 @@ namespace {
 constexpr std::size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;  // 16 KB
 constexpr std::size_t kHeldMax = 64 * 1024;
 constexpr std::size_t kPartsMax = sys::kMaxWriteVector;
+constexpr std::ptrdiff_t kIdleMax = 64 * 1024;  // bytes that a read() takes and that give the caller nothing
+constexpr RateLimit kRenewals{.per_second = 8, .burst = 64};  // messages of TLS behind the handshake
 
 // Cuts the bytes of a write into as few records as possible, and copies only where a record has several
 // parts.
@@ -85,7 +91,12 @@ class TlsStream final : public Stream {
       : below_(std::move(below)), context_(std::move(context)), ssl_(std::move(ssl)) {}
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
-  ~TlsStream() override { release_held(); }
+  ~TlsStream() override {
+    if (held_ == nullptr) {
+      announce_end();
+    }
+    release_held();
+  }
 
   [[nodiscard]] bool attach();
 
@@ -96,7 +107,7 @@ class TlsStream final : public Stream {
   [[nodiscard]] std::string peer_address() const override { return below_->peer_address(); }
   [[nodiscard]] const Stream* below() const noexcept override { return below_.get(); }
   [[nodiscard]] StreamState state() const noexcept override {
-    return {established_, ended_ || failed_, held_ != nullptr, failure_};
+    return {established_, ended_ || failed_, held_ != nullptr, failure_, false, failed_};
   }
 
   [[nodiscard]] bool established() const noexcept { return established_; }
@@ -105,11 +116,13 @@ class TlsStream final : public Stream {
 
  private:
   static BIO_METHOD* make_method();
+  static void note_message(int sent, int version, int type, const void* bytes, std::size_t size, SSL* ssl, void* self);
   [[nodiscard]] sys::IoResult read_records(std::span<MutableBytes> into);
   bool receive(MutableBytes into, std::size_t& got);
   bool send_out(Bytes from);
   [[nodiscard]] bool hold(Bytes bytes);
   bool push_held();
+  void announce_end() noexcept;
   void release_held() noexcept;
   void fail();
   [[nodiscard]] sys::IoResult failure() const noexcept {
@@ -124,6 +137,10 @@ class TlsStream final : public Stream {
   std::size_t held_end_ = 0;
   Error failure_;
   int os_errno_ = 0;  // the socket's
+  HelloBound hello_;
+  TokenBucket renewals_;
+  std::ptrdiff_t spare_ = 0;  // bytes that this read() may still take without giving any
+  bool flooded_ = false;      // more renewals than the limit
   bool established_ = false;
   bool drained_ = false;  // the last read was short: the socket has no more bytes, but perhaps an end
   bool emptied_ = false;  // the socket reported would_block
@@ -131,6 +148,7 @@ class TlsStream final : public Stream {
   bool ended_ = false;  // the peer's TLS announced the end
   bool failed_ = false;
   bool write_ended_ = false;
+  sys::Birth birth_;
 };
 
 // --- functions that OpenSSL calls ---
@@ -146,7 +164,7 @@ BIO_METHOD* TlsStream::make_method() {
     if (stream.receive(MutableBytes(reinterpret_cast<std::uint8_t*>(into), size), *got)) {
       return 1;
     }
-    if (!stream.below_ended_ && stream.os_errno_ == 0) {
+    if (!stream.below_ended_ && stream.os_errno_ == 0 && !stream.flooded_ && stream.failure_ == Errc::ok) {
       BIO_set_retry_read(bio);
     }
     return 0;
@@ -176,16 +194,30 @@ bool TlsStream::attach() {
   return true;
 }
 
+// Key updates and tickets bring the caller nothing, and a key update costs as much as many records.
+void TlsStream::note_message(int sent, int /*version*/, int type, const void* /*bytes*/, std::size_t /*size*/,
+                             SSL* /*ssl*/, void* self) {
+  if (sent == 0 && type == SSL3_RT_HANDSHAKE) {
+    auto& stream = *static_cast<TlsStream*>(self);
+    stream.flooded_ = !stream.renewals_.try_take(kRenewals, sys::now()) || stream.flooded_;
+  }
+}
+
 bool TlsStream::receive(MutableBytes into, std::size_t& got) {
-  if (drained_ || emptied_ || below_ended_ || os_errno_ != 0) {
+  if (drained_ || emptied_ || below_ended_ || os_errno_ != 0 || spare_ <= 0 || flooded_) {
     return false;
   }
   const sys::IoResult result = below_->read({&into, 1});
+  spare_ -= static_cast<std::ptrdiff_t>(result.bytes);
   drained_ = result.bytes < into.size();
   emptied_ = result.status == sys::IoResult::Status::would_block;
   below_ended_ = result.status == sys::IoResult::Status::end_of_stream;
   if (result.status == sys::IoResult::Status::failed) {
     os_errno_ = result.os_errno;
+  }
+  if (!established_ && SSL_is_server(ssl()) == 1 && !hello_.check(Bytes(into).first(result.bytes))) {
+    failure_ = Error(Errc::protocol_error, "the hello of a TLS client exceeds its limit");
+    return false;
   }
   got = result.bytes;
   return result.status == sys::IoResult::Status::done;
@@ -260,7 +292,9 @@ bool TlsStream::push_held() {
 // Called after a failed OpenSSL call.
 void TlsStream::fail() {
   failed_ = true;
-  if (os_errno_ == 0 && failure_ == Errc::ok) {
+  if (flooded_) {
+    failure_ = Error(Errc::protocol_error, "more key updates and tickets than the limit");
+  } else if (os_errno_ == 0 && failure_ == Errc::ok) {
     const unsigned long number = ERR_peek_last_error();
     const char* const reason = number == 0 ? nullptr : ERR_reason_error_string(number);
     if (below_ended_) {
@@ -282,6 +316,10 @@ bool TlsStream::shake_hands() {
   ERR_clear_error();
   const int result = SSL_do_handshake(ssl());
   established_ = result == 1;
+  if (established_) {
+    SSL_set_msg_callback(ssl(), &note_message);
+    SSL_set_msg_callback_arg(ssl(), this);
+  }
   if (!established_ && SSL_get_error(ssl(), result) != SSL_ERROR_WANT_READ) {
     fail();
   }
@@ -289,12 +327,17 @@ bool TlsStream::shake_hands() {
 }
 
 sys::IoResult TlsStream::read(std::span<MutableBytes> into) {
+  using Status = sys::IoResult::Status;
   sys::IoResult result;
   emptied_ = false;
+  spare_ = kIdleMax;
   do {  // a read may end inside a record, and would_block is for an empty socket only
     drained_ = false;
     result = read_records(into);
-  } while (result.status == sys::IoResult::Status::would_block && !emptied_);
+  } while (result.status == Status::would_block && !emptied_ && spare_ > 0);
+  if (spare_ <= 0 && !emptied_ && (result.status == Status::would_block || result.status == Status::done)) {
+    return {.status = Status::done, .bytes = result.bytes, .cut = true};
+  }
   return result;
 }
 
@@ -325,7 +368,12 @@ sys::IoResult TlsStream::read_records(std::span<MutableBytes> into) {
       }
       total += got;
       part = part.subspan(got);
+      // Of honest records more than a third is for the caller.
+      spare_ = std::min(spare_ + 3 * static_cast<std::ptrdiff_t>(got), kIdleMax);
     }
+  }
+  if (flooded_ && !failed_) {
+    fail();  // behind the bytes that came before
   }
   if (total != 0 || (more && !asked)) {
     return {Status::done, total, 0};
@@ -361,15 +409,22 @@ sys::IoResult TlsStream::write(std::span<const Bytes> from) {
   return {total != 0 || moved ? Status::done : Status::would_block, total, 0};
 }
 
-void TlsStream::shutdown_write() {
-  if (std::exchange(write_ended_, true)) {
-    return;
-  }
-  if (established_ && !failed_) {
+// The peer can tell an end from a truncation (RFC 8446, 6.1), so also a stream that is destroyed says it; but not behind
+// a record that was cut, and not in a forked child, which has no part in the parent's connection.
+void TlsStream::announce_end() noexcept {
+  const bool ended = std::exchange(write_ended_, true);
+  if (established_ && !failed_ && !ended && !birth_.elsewhere()) {
     ERR_clear_error();
     (void)SSL_shutdown(ssl());
     ERR_clear_error();
   }
+}
+
+void TlsStream::shutdown_write() {
+  if (write_ended_) {
+    return;
+  }
+  announce_end();
   if (held_ == nullptr) {
     below_->shutdown_write();
   }

@@ -68,6 +68,8 @@ TEST_F(TlsTest, BytesArriveInOrderHoweverTheTransportCutsAndStopsThem) {
     }
     EXPECT_EQ(got, sent);
     EXPECT_FALSE(client_->state().unsent);
+    server_.reset();  // before the random numbers by which the transport cuts their last bytes
+    client_.reset();
   }
 }
 
@@ -159,6 +161,28 @@ TEST_F(TlsTest, AStreamThatEndsWithoutTheEndOfItsTlsFailsBehindItsBytes) {
   EXPECT_EQ(write(*server_, "x").status, Status::failed);
 }
 
+TEST_F(TlsTest, AStreamThatIsDestroyedAnnouncesItsEnd) {
+  connect();
+  EXPECT_EQ(write(*client_, "last words").bytes, 10u);
+  client_.reset();
+  Status last{};
+  EXPECT_EQ(read_all(*server_, &last), "last words");
+  EXPECT_EQ(last, Status::end_of_stream);
+}
+
+TEST_F(TlsTest, AStreamThatIsDestroyedInsideARecordAnnouncesNoEnd) {
+  connect();
+  up_.room = 100;
+  EXPECT_EQ(write(*client_, numbered(1000)).bytes, 1000u);
+  up_.room = 1 << 20;
+  client_.reset();
+  EXPECT_EQ(up_.bytes.size(), 100u);
+  up_.ended = true;
+  Status last{};
+  EXPECT_EQ(read_all(*server_, &last), "");
+  EXPECT_EQ(last, Status::failed);
+}
+
 TEST_F(TlsTest, AFailureOfTheSocketIsTheSockets) {
   connect();
   up_.broken = true;
@@ -204,6 +228,14 @@ TEST_F(TlsTest, PlainTextAndGarbageAreRefusedWithAReason) {
     EXPECT_EQ(touch(*server_), Status::failed);  // at the latest by the end, which is read at once
     EXPECT_FALSE(server_->state().failure == Errc::ok);
   }
+}
+
+TEST_F(TlsTest, AHelloThatClaimsMuchIsRefusedBeforeThereIsRoomForIt) {
+  make(server_options(), client_options());
+  begin();
+  up_.bytes = std::string("\x16\x03\x01\x00\x04\x01\x01\xFF\xFF", 9);
+  EXPECT_EQ(touch(*server_), Status::failed);
+  EXPECT_STREQ(server_->state().failure.text(), "the hello of a TLS client exceeds its limit");
 }
 
 TEST_F(TlsTest, AHandshakeWithOneByteChangedComesToNothing) {

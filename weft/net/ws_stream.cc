@@ -11,10 +11,12 @@
 
 #include "weft/base/endian.h"
 #include "weft/mem/buffer.h"
+#include "weft/net/admit/token_bucket.h"
 #include "weft/net/ws/accept_key.h"
 #include "weft/net/ws/inbound.h"
 #include "weft/net/ws/outbound.h"
 #include "weft/net/ws/upgrade.h"
+#include "weft/sys/clock.h"
 
 namespace weft::net::ws {
 namespace {
@@ -24,9 +26,13 @@ using Status = IoResult::Status;
 
 constexpr std::size_t kStreamBlock = 64 * 1024;  // of one read or write below
 constexpr int kReadsMax = 8;                     // of the stream below in one read: a peer may send what gives nothing
-constexpr std::size_t kUpgradeRead = 1024;       // bytes of one read before the upgrade is over
+constexpr std::size_t kUpgradeRead = 1024;       // bytes of one read before admit()
 constexpr std::size_t kControlsMax = 4 * 1024;   // control frames that wait; past this a PING gets no PONG
+constexpr std::size_t kJoinedFirst = kUnadmittedMax - kUpgradeRead - kControlsMax;  // of fragments, before admit()
+constexpr RateLimit kIdleFrames{.per_second = 10'000, .burst = 10'000};  // control frames and empty fragments
 constexpr std::string_view kBare = "ZWS2.0";
+constexpr Error kJoinedTooMuch(Errc::message_too_large, "a WebSocket message in fragments exceeds its limit");
+constexpr Error kIdleTooMuch(Errc::protocol_error, "more WebSocket control frames and empty fragments than the limit");
 constexpr Error kNoMemoryForStream(Errc::resource_exhausted, "no memory for a WebSocket");
 
 std::vector<std::string> protocols_for(const std::string& mechanism) {
@@ -84,6 +90,7 @@ class ZwsStream final : public Stream {
   [[nodiscard]] IoResult read(std::span<MutableBytes> into) override;
   [[nodiscard]] IoResult write(std::span<const Bytes> from) override;
   void shutdown_write() override;
+  void admit() noexcept override;
   [[nodiscard]] std::string peer_address() const override { return below_->peer_address(); }
   [[nodiscard]] StreamState state() const noexcept override;
   [[nodiscard]] bool ping() noexcept override;
@@ -115,6 +122,7 @@ class ZwsStream final : public Stream {
   Error failure_;                   // ok: not failed
 
   Inbound in_;
+  TokenBucket idle_frames_;
   Block staged_;  // bytes from below that were not translated
   Status below_status_ = Status::done;
   int below_errno_ = 0;
@@ -123,6 +131,7 @@ class ZwsStream final : public Stream {
   bool heard_ = false;    // in this read: a control frame came
   bool rests_ = false;    // the last read stopped with bytes unread, to give others a turn: IoResult::cut
   bool closed_ = false;   // the peer's CLOSE came
+  bool admitted_ = false;
 
   Outbound out_;
   Block held_;            // what the stream below has to take next
@@ -142,7 +151,19 @@ StreamState ZwsStream::state() const noexcept {
   const bool ended = closed_ || failure_ != Errc::ok || write_errno_ != 0 || below_status_ == Status::end_of_stream ||
                      below_status_ == Status::failed || below.ended;
   const bool waits = !controls_.empty() && (upgrade_ || out_.between_frames());
-  return {!upgrade_, ended, !held_.empty() || waits || below.unsent, failure_ != Errc::ok ? failure_ : below.failure};
+  const bool own = failure_ != Errc::ok;
+  return {!upgrade_,
+          ended,
+          !held_.empty() || waits || below.unsent,
+          own ? failure_ : below.failure,
+          false,
+          !own && below.failed_in_tls};
+}
+
+void ZwsStream::admit() noexcept {
+  admitted_ = true;
+  in_.admit();
+  below_->admit();
 }
 
 // --- reading ---
@@ -155,13 +176,18 @@ IoResult ZwsStream::read(std::span<MutableBytes> into) {
   reads_ = 0;
   std::size_t total = 0;
   try {
+    if (in_.waits()) {  // the caller has what came before it, and its handshake goes on
+      end_with(kJoinedTooMuch, CloseStatus::size);
+      return outcome(0);
+    }
     do {  // a read below may end inside a frame, and would_block is for an empty socket only
       drained_ = false;
       below_status_ = Status::done;
       if (!upgrade_ || read_upgrade()) {
         read_frames(into, total);
       }
-    } while (total == 0 && drained_ && !rests_ && below_status_ == Status::done && failure_ == Errc::ok && !closed_);
+    } while (total == 0 && drained_ && !rests_ && below_status_ == Status::done && failure_ == Errc::ok && !closed_ &&
+             !in_.waits());
     if (heard_) {
       (void)push();
     }
@@ -191,14 +217,14 @@ IoResult ZwsStream::outcome(std::size_t total) const noexcept {
 // The stream below has nothing more for now when a read took less than its room.
 IoResult ZwsStream::read_below(std::span<MutableBytes> into) {
   const IoResult result = below_->read(into);
-  rests_ = ++reads_ == kReadsMax;
+  rests_ = ++reads_ == kReadsMax || result.cut;
   std::size_t room = 0;
   for (const MutableBytes part : into) {
     room += part.size();
   }
   below_status_ = result.status;
   below_errno_ = result.os_errno;
-  drained_ = result.status != Status::done || result.bytes < room;
+  drained_ = result.status != Status::done || (result.bytes < room && !result.cut);
   return result;
 }
 
@@ -231,7 +257,8 @@ void ZwsStream::begin_frames(Bytes behind) {
   staged_.end = behind.size();
   const bool bare = upgrade_->protocol() == kBare;
   const bool maybe_bare = options_.client && options_.mechanism == "NULL";
-  in_.start({!options_.client, bare, maybe_bare, options_.mechanism, options_.socket_type, options_.message_max});
+  in_.start({!options_.client, bare, maybe_bare, options_.mechanism, options_.socket_type, options_.message_max,
+             admitted_ ? SIZE_MAX : kJoinedFirst});
   out_.start(std::move(masks_), bare);
   (void)push();
   upgrade_.reset();
@@ -260,8 +287,13 @@ bool ZwsStream::read_into(MutableBytes& room, std::size_t& total) {
         end_with(in_.fault()->error, in_.fault()->status);
         return false;
       }
+      const std::uint32_t idle = in_.take_idle_frames();
+      if (idle != 0 && !idle_frames_.try_take(kIdleFrames, sys::now(), idle)) [[unlikely]] {
+        end_with(kIdleTooMuch, CloseStatus::policy);
+        return false;
+      }
       handle_control();
-      if (closed_) {
+      if (closed_ || in_.waits()) {
         return false;
       }
     } else if (drained_ || rests_ || !fill(room, total)) {
@@ -273,7 +305,7 @@ bool ZwsStream::read_into(MutableBytes& room, std::size_t& total) {
 
 // One read below: the rest of a body goes straight to its place.
 bool ZwsStream::fill(MutableBytes& room, std::size_t& total) {
-  if (!staged_.make(kStreamBlock)) {
+  if (!staged_.make(admitted_ ? kStreamBlock : kUpgradeRead)) {
     throw std::bad_alloc();
   }
   staged_.begin = staged_.end = 0;

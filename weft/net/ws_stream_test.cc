@@ -73,6 +73,8 @@ class WsStreamTest : public testing::Test {
     EXPECT_EQ(read_all(*server_).size(), zmtp::kGreetingSize);
     down_.bytes.clear();
   }
+  // The first fragment of a message.
+  static std::string frame_of_many() { return test::frame(true, 0x02, '\0' + std::string(300'000, 'x')); }
   std::string take(Pipe& pipe) { return std::exchange(pipe.bytes, {}); }
 
   Pipe up_;
@@ -125,6 +127,30 @@ TEST_F(WsStreamTest, BytesThatTheTransportDoesNotTakeAreHeldAndShown) {
   EXPECT_EQ(read_all(*client_), short_frame("abc") + short_frame("next"));
 }
 
+TEST_F(WsStreamTest, APeerThatIsNotAdmittedMakesTheStreamHoldLittle) {
+  accept_by_hand();
+  const std::string flood = frame_of_many();
+  up_.bytes = flood;
+  Status last = Status::done;
+  EXPECT_EQ(read_all(*server_, &last), "");
+  EXPECT_EQ(last, Status::failed);
+  EXPECT_EQ(server_->state().failure.code(), Errc::message_too_large);
+  EXPECT_EQ(take(down_), test::frame(false, 0x88, "\x03\xF1"));
+  EXPECT_GT(up_.bytes.size(), flood.size() - kUnadmittedMax);
+}
+
+TEST_F(WsStreamTest, AMessageInFragmentsRightBehindTheHandshakeWaitsForAdmission) {
+  accept_by_hand();
+  up_.bytes = test::message(true, 2, "\5READY") + frame_of_many() + test::frame(true, 0x80, "end");
+  std::uint8_t room[100];
+  MutableBytes into(room);
+  const sys::IoResult first = server_->read({&into, 1});
+  EXPECT_EQ(as_text(Bytes(room).first(first.bytes)), kReady);
+  EXPECT_FALSE(server_->state().ended);
+  server_->admit();
+  EXPECT_EQ(read_all(*server_).substr(9), std::string(300'000, 'x') + "end");
+}
+
 TEST_F(WsStreamTest, APingIsAnsweredAndIsASignOfLife) {
   accept_by_hand();
   up_.bytes = test::frame(true, 0x89, "one") + test::frame(true, 0x89, "");
@@ -167,7 +193,8 @@ TEST_F(WsStreamTest, AFloodOfPingsIsAnsweredWithinABound) {
 
 TEST_F(WsStreamTest, AReadThatAFloodOfPingsStopsSaysThatMoreIsThere) {
   accept_by_hand();
-  const std::string ping = test::frame(true, 0x89, "");
+  server_->admit();
+  const std::string ping = test::frame(true, 0x89, std::string(125, 'p'));
   while (up_.bytes.size() < 1 << 20) {
     up_.bytes += ping;
   }
@@ -184,6 +211,27 @@ TEST_F(WsStreamTest, AReadThatAFloodOfPingsStopsSaysThatMoreIsThere) {
   EXPECT_EQ(as_text(Bytes(room).first(result.bytes)), short_frame("behind"));
   EXPECT_FALSE(result.cut);
   EXPECT_EQ(server_->read({&into, 1}).status, Status::would_block);
+}
+
+TEST_F(WsStreamTest, MoreControlFramesAndEmptyFragmentsThanTheLimitEndTheStream) {
+  const std::string begin[] = {"", test::frame(true, 0x02, "")};
+  const std::string idle[] = {test::frame(true, 0x89, ""), test::frame(true, 0x00, "")};
+  for (int kind = 0; kind < 2; ++kind) {
+    accept_by_hand();
+    up_.bytes = begin[kind];
+    for (int i = 0; i < 50'000; ++i) {
+      up_.bytes += idle[kind];
+    }
+    std::uint8_t byte = 0;
+    MutableBytes into(&byte, 1);
+    sys::IoResult result{.status = Status::done};
+    for (int i = 0; i < 1000 && result.status == Status::done; ++i) {
+      result = server_->read({&into, 1});
+    }
+    EXPECT_EQ(result.status, Status::failed);
+    EXPECT_STREQ(server_->state().failure.text(), "more WebSocket control frames and empty fragments than the limit");
+    EXPECT_TRUE(down_.bytes.ends_with(test::frame(false, 0x88, "\x03\xF0")));
+  }
 }
 
 TEST_F(WsStreamTest, AReadThatEmptiedTheTransportIsNotCut) {

@@ -98,7 +98,8 @@ Result<void> bind_to(int fd, bool ipv6, const DatagramOptions& how, const Socket
     WEFT_TRY(set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1, "set SO_REUSEPORT"));
   }
   if (ipv6) {
-    WEFT_TRY(set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, options.ipv6 ? 0 : 1, "set IPV6_V6ONLY"));
+    const bool takes_ipv4 = options.ipv6 || how.local.ip_bytes().size() == 4;
+    WEFT_TRY(set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, takes_ipv4 ? 0 : 1, "set IPV6_V6ONLY"));
   }
   try_datagram_option(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
   const auto size = static_cast<socklen_t>(how.local.raw_size());

@@ -156,7 +156,9 @@ Result<Fd> open_tcp_listener(const SocketAddress& at, const SocketOptions& optio
     WEFT_TRY(set_option(fd.fd(), SOL_SOCKET, SO_REUSEPORT, 1, "set SO_REUSEPORT"));
   }
   if (at.family() == SocketAddress::Family::ipv6) {
-    WEFT_TRY(set_option(fd.fd(), IPPROTO_IPV6, IPV6_V6ONLY, options.ipv6 ? 0 : 1, "set IPV6_V6ONLY"));
+    const bool takes_ipv4 =
+        options.ipv6 || at.ip_bytes().size() == 4;  // an IPv4 address in IPv6 form takes nothing else
+    WEFT_TRY(set_option(fd.fd(), IPPROTO_IPV6, IPV6_V6ONLY, takes_ipv4 ? 0 : 1, "set IPV6_V6ONLY"));
   }
   WEFT_TRY(bind_and_listen(fd.fd(), at, options.backlog));
   return fd;

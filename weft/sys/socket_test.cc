@@ -290,6 +290,16 @@ TEST(Socket, UnixConnectionsNeedAListenerWithRoom) {
   EXPECT_TRUE(accept_connection(listener.fd()));
 }
 
+TEST(Socket, AnIpv4AddressInIpv6FormTakesAListener) {
+  const auto listener = open_tcp_listener(*SocketAddress::parse_numeric("::ffff:127.0.0.1", 0), {});
+  if (!listener && listener.error() == Errc::not_supported) {
+    GTEST_SKIP() << "no IPv6 here";
+  }
+  ASSERT_TRUE(listener) << listener.error().message();
+  const std::uint16_t port = local_address(listener->fd())->port();
+  EXPECT_TRUE(open_tcp_connection(*SocketAddress::parse_numeric("127.0.0.1", port), nullptr, {}));
+}
+
 TEST(Socket, Ipv6ListenerTakesIpv4OnlyWhenAsked) {
   for (const bool ipv6 : {false, true}) {
     const auto listener = open_tcp_listener(SocketAddress::any(true, 0), {.ipv6 = ipv6});

@@ -64,6 +64,10 @@ struct ConnectionCommon {
     const Error own = layered() ? stream->state().failure : Error();
     return own == Errc::ok ? otherwise : own;
   }
+  // The stream failed in TLS. Another attempt may find other certificates, or no man in the middle.
+  [[nodiscard]] bool failed_in_tls() const noexcept {
+    return layered() && stream != nullptr && stream->state().failed_in_tls;
+  }
   static constexpr std::size_t kAwaitedMin = 8 * 1024;  // a wait that brought less did not pay
 
   Connection& connection;

@@ -9,6 +9,7 @@
 
 #include "weft/base/list.h"
 #include "weft/msg/connection/socket_share.h"
+#include "weft/net/handshake_turns.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/sync/call_list.h"
 
@@ -79,6 +80,8 @@ class IoService final : private rt::TurnHook {
   }
 
   // Own thread.
+  // A step of a handshake waits for the next turn.
+  [[nodiscard]] bool defers_handshake() noexcept { return handshakes_.defers(loop_->now()); }
   // Room for one more connection in the list of the armed ones, until remove_link(). Throws std::bad_alloc.
   void add_link();
   void remove_link() noexcept { --links_; }
@@ -129,6 +132,7 @@ class IoService final : private rt::TurnHook {
   Duration nap_ = kNap;
   Instant next_flush_ = kNever;
   Instant next_check_ = kNever;
+  net::HandshakeTurns handshakes_;
 };
 
 }  // namespace weft::msg

@@ -222,7 +222,7 @@ void Link::handle_connect_time() {
   }
 }
 
-void Link::retry_later(Cause cause) noexcept {
+void Link::retry_later(Cause cause, bool costly) noexcept {
   phase_ = Phase::idle;
   other_end_.clear();
   dialled_.address.clear();
@@ -234,7 +234,9 @@ void Link::retry_later(Cause cause) noexcept {
     finish();  // no connection will ever take the queued messages; the socket sends its next ones elsewhere
     return;
   }
-  const Duration delay = cause == Cause::misgreeted ? Duration::zero() : connector_->backoff.next();
+  const Duration delay = cause == Cause::misgreeted ? Duration::zero()
+                         : costly                   ? connector_->backoff.next_costly()
+                                                    : connector_->backoff.next();
   common_.owner.monitor().emit_made(EventKind::connect_retried, [&] {
     MonitorEvent event = describe(EventKind::connect_retried);
     event.delay = delay;

@@ -101,7 +101,7 @@ class Link final : public rt::Watcher, public ListHook {
   void handle_dial(const Result<net::Progress>& progress);
   void name_far_end();
   void handle_connect_time();
-  void retry_later(Cause cause) noexcept;
+  void retry_later(Cause cause, bool costly = false) noexcept;
   [[nodiscard]] std::string find_other_end() const;
   [[nodiscard]] MonitorEvent describe(EventKind kind, Error reason = {}, int fd = -1) const;
   void emit(EventKind kind, Error reason = {}, int fd = -1, std::uint32_t detail = 0) const noexcept;
@@ -119,7 +119,7 @@ class Link final : public rt::Watcher, public ListHook {
   void await_leaving();
   void fail_stream(StaticText text, int os_errno) noexcept;
   void fail_handshake(Error reason, std::uint32_t detail = 0) noexcept;
-  [[nodiscard]] bool ends_for_good(const Error& reason) const noexcept;
+  [[nodiscard]] bool ends_for_good(const Error& reason, bool in_tls) const noexcept;
   void choose_opening() noexcept;
   void answer_question();
   void take_zap_reply(const ZapReply& reply) noexcept;

@@ -75,11 +75,12 @@ void Link::finish_take_down() {
   }
   const int fd = common_.stream->fd();
   const bool again = keeps_stream(reason);
+  const bool in_tls = common_.failed_in_tls();
   drop_stream(again);
   // Before the event: its reader finds that nothing more is sent to this connection.
   const auto owner = keep_owner_;
   const auto detail = static_cast<std::uint32_t>(receive_.take_breach());
-  if (!again && (ends_for_good(reason) || (closing_.begun && send_.empty()))) {
+  if (!again && (ends_for_good(reason, in_tls) || (closing_.begun && send_.empty()))) {
     finish();
     emit(EventKind::disconnected, reason, fd, detail);  // `keep` and `owner` still are
     return;
@@ -91,7 +92,7 @@ void Link::finish_take_down() {
   if (again) {
     begin_later();
   } else {
-    retry_later(Cause::lost);
+    retry_later(Cause::lost, in_tls);
   }
 }
 

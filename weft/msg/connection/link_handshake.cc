@@ -108,6 +108,10 @@ void Link::handle_handshake() {
     await_leaving();
     return;
   }
+  if (common_.layered() && common_.io.defers_handshake()) {
+    common_.io.request(common_.connection.shared_from_this(), IoService::read);
+    return;
+  }
   if (raw_) {
     handle_layer_handshake();
     return;
@@ -190,6 +194,9 @@ void Link::handle_layer_handshake() {
   const sys::IoResult result = receive_.reader().fill(*common_.stream, nullptr, drained, kHandshakeReadMax);
   if (common_.stream->state().established) {
     enter_traffic();  // which reads on, also an end
+  } else if (result.cut) {
+    receive_.reader().settle();
+    common_.io.request(common_.connection.shared_from_this(), IoService::read);
   } else if (result.status != sys::IoResult::Status::would_block) {
     fail_stream("closed during the handshake", result.os_errno);
   } else {
@@ -293,6 +300,7 @@ void Link::fail_handshake(Error reason, std::uint32_t detail) noexcept {
   const int fd = common_.stream != nullptr ? common_.stream->fd() : -1;
   const bool again = connecting() && common_.local_end.greeted_too_much();
   const bool keeps = keeps_stream(reason);
+  const bool in_tls = common_.failed_in_tls();
   const bool told = again || std::exchange(refused_for_now_, false);
   emit(told ? EventKind::disconnected : EventKind::handshake_failed, reason, fd, detail);
   drop_stream(keeps);
@@ -301,19 +309,19 @@ void Link::fail_handshake(Error reason, std::uint32_t detail) noexcept {
     begin_later();
   } else if (again) {
     retry_later(Cause::misgreeted);
-  } else if (ends_for_good(reason)) {
+  } else if (ends_for_good(reason, in_tls)) {
     finish();
   } else {
-    retry_later(Cause::handshake_failed);
+    retry_later(Cause::handshake_failed, in_tls);
   }
 }
 
-// Another try would end the same way: the peer has refused us, or one side broke the protocol.
-bool Link::ends_for_good(const Error& reason) const noexcept {
+// Another try would end the same way: the peer has refused us, or one side broke the protocol of ZMTP.
+bool Link::ends_for_good(const Error& reason, bool in_tls) const noexcept {
   const Errc code = reason.code();
   const bool fault = code == Errc::protocol_error || code == Errc::incompatible_peer ||
                      code == Errc::handshake_refused || code == Errc::message_too_large;
-  return !connecting() || (fault && !common_.options->reconnect_after_fault);
+  return !connecting() || (fault && !in_tls && !common_.options->reconnect_after_fault);
 }
 
 // Of the certificate by which TLS has verified the client; empty: none.
@@ -364,6 +372,7 @@ void Link::enter_traffic() {
   receive_.connect(cipher, framing);
   choose_opening();
   phase_ = Phase::traffic;
+  common_.stream->admit();
   if (send_.channel().bytes_beside() != SIZE_MAX) {
     bound_unsent();
   }

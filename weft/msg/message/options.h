@@ -141,6 +141,9 @@ struct Option {
 namespace msg {
 [[nodiscard]] bool are_properties(std::string_view text) noexcept;  // own_properties.h
 }
+namespace net {
+[[nodiscard]] bool is_server_name(std::string_view name) noexcept;  // server_name.h
+}
 
 namespace option {
 inline constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
@@ -247,14 +250,17 @@ inline constexpr Option<std::string> tls_certificate{"tls_certificate", &Options
 inline constexpr Option<std::string> tls_key{"tls_key", &Options::tls_key, 0, 4096};
 inline constexpr Option<std::string> tls_authorities{"tls_authorities", &Options::tls_authorities, 0, 4096};
 inline constexpr Option<bool> tls_client_required{"tls_client_required", &Options::tls_client_required, 0, 1};
-inline constexpr Option<std::string> tls_server_name{"tls_server_name", &Options::tls_server_name, 0, 253};
+inline constexpr auto kIsServerName = [](const std::string& name) { return name.empty() || net::is_server_name(name); };
+inline constexpr Option<std::string> tls_server_name{"tls_server_name", &Options::tls_server_name, 0, 253, nullptr,
+                                                     kIsServerName};
 inline constexpr Option<bool> tls_verify{"tls_verify", &Options::tls_verify, 0, 1};
 inline constexpr Option<bool> announce_filters{"announce_filters", &Options::announce_filters, 0, 1};
 inline constexpr Option<std::string> wss_certificate_pem{"wss_certificate_pem", &Options::wss_certificate_pem, 0,
                                                          262144};
 inline constexpr Option<std::string> wss_key_pem{"wss_key_pem", &Options::wss_key_pem, 0, 262144};
 inline constexpr Option<std::string> wss_trust_pem{"wss_trust_pem", &Options::wss_trust_pem, 0, 262144};
-inline constexpr Option<std::string> wss_hostname{"wss_hostname", &Options::wss_hostname, 0, 4096};
+inline constexpr Option<std::string> wss_hostname{"wss_hostname", &Options::wss_hostname, 0, 253,
+                                                  nullptr,        kIsServerName};
 inline constexpr Option<bool> wss_trust_system{"wss_trust_system", &Options::wss_trust_system, 0, 1};
 
 inline constexpr Option<bool> zap_enforce_domain{"zap_enforce_domain", &Options::zap_enforce_domain, 0, 1};

@@ -68,6 +68,17 @@ std::string text_at(const Option<T>& row, std::int64_t measure) {
   return std::is_same_v<T, std::string> ? text_of(row.name, measure) : std::to_string(measure);
 }
 
+TEST(Options, TheNameOfAServerIsCheckedWhenItIsSet) {
+  for (const auto* const row : {&option::tls_server_name, &option::wss_hostname}) {
+    Options options;
+    EXPECT_TRUE(set_option(options, *row, std::string("a.example.")));
+    for (const std::string& name : {std::string(".example"), std::string("a.example\0", 10), std::string("a b")}) {
+      EXPECT_EQ(set_option(options, *row, name).error(), Errc::invalid_argument);
+    }
+    EXPECT_EQ(options.*row->member, "a.example.");
+  }
+}
+
 TEST(Options, EveryRowIsFoundByItsNameAndNamesAreUnique) {
   std::set<std::string_view> names;
   for (const AnyOption& any : option_table()) {

@@ -2,6 +2,7 @@
 // SocketCore: the layers of its endpoints, and their certificates.
 #include "weft/msg/socket/socket_core.h"
 #include "weft/net/layering.h"
+#include "weft/net/server_name.h"
 #include "weft/net/tls.h"
 #include "weft/net/transport.h"
 
@@ -70,6 +71,9 @@ Result<std::shared_ptr<const net::Layering>> SocketCore::make_layering(const net
     const net::TlsClientOptions how = client_options(endpoint, options);
     layering->tls_client = WEFT_TRY(net::TlsClient::make(how));
     layering->tls_name = how.check_name ? server_name(endpoint, options) : std::string();
+    if (const auto name = net::parse_server_name(layering->tls_name); how.verify && how.check_name && !name) {
+      return name.error();
+    }
   }
   return std::shared_ptr<const net::Layering>(std::move(layering));
 }

@@ -161,7 +161,12 @@ Inbound::Moved Inbound::translate(Bytes input, MutableBytes output) {
         break;
       }
       case State::control: moved.taken += take_control(rest); break;
-      case State::joining: moved.taken += join(rest); break;
+      case State::joining:
+        if (waits()) {
+          return moved;
+        }
+        moved.taken += join(rest);
+        break;
       case State::joined: break;
     }
   }
@@ -190,6 +195,9 @@ std::size_t Inbound::take_header(Bytes input) {
 
 void Inbound::begin_frame() {
   offset_ = 0;
+  if (is_control(frame_.opcode) || (frame_.body_size == 0 && !frame_.last)) {
+    ++idle_frames_;
+  }
   if (is_control(frame_.opcode)) {
     control_size_ = 0;
     state_ = State::control;
@@ -285,8 +293,12 @@ void Inbound::check_close() noexcept {
 
 // Fragments of a message, and the identity of the bare sub-protocol.
 std::size_t Inbound::join(Bytes input) {
-  const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(input.size(), frame_.body_size - offset_));
   const std::size_t before = joined_.size();
+  const std::size_t room = config_.unadmitted_max - std::min(config_.unadmitted_max, before);
+  const auto size = static_cast<std::size_t>(std::min<std::uint64_t>({input.size(), room, frame_.body_size - offset_}));
+  if (joined_.capacity() < before + size) {
+    joined_.reserve(std::min(std::max(before + size, 2 * before), config_.unadmitted_max));
+  }
   joined_.insert(joined_.end(), input.begin(), input.begin() + static_cast<std::ptrdiff_t>(size));
   if (frame_.mask) {
     copy_masked(joined_.data() + before, Bytes(joined_).subspan(before), *frame_.mask, offset_);

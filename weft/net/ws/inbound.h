@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weft/base/bytes.h"
@@ -23,7 +24,14 @@ inline constexpr std::uint8_t kCommandFlag = 2;
 inline constexpr std::size_t kJoinedMax = 16 * 1024 * 1024;  // of a message in fragments, which is joined here
 
 // The statuses of RFC 6455 section 7.4.1 that this end sends.
-enum class CloseStatus : std::uint16_t { normal = 1000, protocol = 1002, kind = 1003, text = 1007, size = 1009 };
+enum class CloseStatus : std::uint16_t {
+  normal = 1000,
+  protocol = 1002,
+  kind = 1003,
+  text = 1007,
+  policy = 1008,
+  size = 1009
+};
 
 // Inbound: a peer's WebSocket frames in, the bytes of a ZMTP 3.0 peer out. ZMTP 3.0 because libzmq takes subscriptions
 // over a WebSocket only in its form. A pure function of bytes.
@@ -42,6 +50,7 @@ class Inbound {
     std::string_view mechanism{};  // of the greeting
     zmtp::SocketType ours = zmtp::SocketType::pair;
     std::uint64_t message_max = UINT64_MAX;  // bounds the memory of a message in fragments, besides kJoinedMax
+    std::size_t unadmitted_max = SIZE_MAX;   // the same, before admit()
   };
   struct Moved {
     std::size_t taken = 0;
@@ -54,14 +63,21 @@ class Inbound {
   };
 
   void start(const Config& config);
+  void admit() noexcept { config_.unadmitted_max = SIZE_MAX; }
 
-  // Translates until the input is taken, the output is full, or a control frame or a fault stands there.
+  // Translates until the input is taken, the output is full, waits(), or a control frame or a fault stands there.
   [[nodiscard]] Moved translate(Bytes input, MutableBytes output);
   // The control frame at which translate() stopped. The view stays until the next call.
   [[nodiscard]] Control control() const noexcept { return control_; }
   [[nodiscard]] Bytes control_body() const noexcept { return Bytes(control_body_).first(control_size_); }
   [[nodiscard]] const std::optional<Fault>& fault() const noexcept { return fault_; }
 
+  // Control frames and empty fragments since the last call: they cost work and bring nothing.
+  [[nodiscard]] std::uint32_t take_idle_frames() noexcept { return std::exchange(idle_frames_, 0); }
+  // A message in fragments takes no more bytes before admit().
+  [[nodiscard]] bool waits() const noexcept {
+    return state_ == State::joining && joined_.size() >= config_.unadmitted_max && offset_ < frame_.body_size;
+  }
   // Output waits that needs no more input.
   [[nodiscard]] bool has_output() const noexcept { return !pending_.empty() || state_ == State::joined; }
 
@@ -92,6 +108,7 @@ class Inbound {
   bool identified_ = false;  // bare: the identity has come
   bool begun_ = false;       // the first message has come
   bool inside_ = false;      // between the fragments of a message
+  std::uint32_t idle_frames_ = 0;
   std::uint8_t held_size_ = 0;
   std::uint8_t control_size_ = 0;
   std::array<std::uint8_t, kHeaderMax> held_{};  // of a header that is incomplete

@@ -112,6 +112,38 @@ TEST(WsInbound, AMessageInFragmentsHasABound) {
   EXPECT_EQ(endless.fault()->error.code(), Errc::message_too_large);
 }
 
+TEST(WsInbound, AMessageInFragmentsWaitsForAdmissionAtABound) {
+  Inbound::Config config = kOfClient;
+  config.unadmitted_max = 1000;
+  const std::string body = std::string(999, 'x') + std::string(5000, 'y');
+  const std::string begin = message(true, kCommandFlag, "\5READY") + frame(true, 0x02, '\0' + body.substr(0, 600));
+  const std::string bytes = begin + frame(true, 0x80, body.substr(600)) + message(true, 0, "next");
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, bytes.size()}) {
+    Inbound in;
+    in.start(config);
+    std::vector<std::uint8_t> output(10'000);
+    std::string made;
+    std::size_t taken = 0;
+    const auto run = [&] {
+      for (Inbound::Moved moved{1, 0}; moved.taken + moved.made != 0;) {
+        moved = in.translate(as_bytes(bytes).subspan(taken, std::min(piece, bytes.size() - taken)), output);
+        taken += moved.taken;
+        made += as_text(Bytes(output).first(moved.made));
+      }
+    };
+    run();
+    EXPECT_TRUE(in.waits());
+    EXPECT_FALSE(in.fault());
+    EXPECT_EQ(made.substr(zmtp::kGreetingSize), std::string("\4\6\5READY", 8));
+    EXPECT_EQ(taken, begin.size() + 8 + 399);  // a header, and the bytes up to the bound
+    in.admit();
+    EXPECT_FALSE(in.waits());
+    run();
+    EXPECT_EQ(made.substr(zmtp::kGreetingSize + 8),
+              std::string("\2\0\0\0\0\0\0\x17\x6F", 9) + body + std::string("\0\4next", 6));
+  }
+}
+
 TEST(WsInbound, ABrokenRuleIsAFaultWithItsStatus) {
   const auto after = [](std::string_view bytes) { return message(false, 0, "before") + std::string(bytes); };
   const struct {

@@ -6,6 +6,7 @@
 
 #include "weft/net/dialer.h"
 #include "weft/rt/task/async_event.h"
+#include "weft/rt/task/task_time.h"
 #include "weft/sys/call.h"
 
 namespace weft::serve {
@@ -79,6 +80,7 @@ rt::Task<Result<std::unique_ptr<net::Stream>>> shake_hands(rt::Loop& loop, std::
   while (waited) {
     watched.ready().reset();
     sys::IoResult result = stream->read({});
+    const bool cut = result.cut;
     if (result.status != sys::IoResult::Status::failed && stream->state().unsent) {
       result = stream->write({});
     }
@@ -92,7 +94,11 @@ rt::Task<Result<std::unique_ptr<net::Stream>>> shake_hands(rt::Loop& loop, std::
     if (state.established && !state.unsent) {
       co_return std::move(stream);
     }
-    waited = co_await watched.ready().wait();
+    if (cut) {
+      waited = co_await rt::yield();
+    } else {
+      waited = co_await watched.ready().wait();
+    }
   }
   co_return waited.error();
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Peers that stop in the middle, and owed replies: each bound ends its own session, and the others are served.
 #include <algorithm>
+#include <atomic>
 #include <deque>
+#include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -40,6 +43,52 @@ class HostilePeers : public test::ServerTest {
   }
   bool any_closed() { return server_->counters().closed_total() != 0; }
 };
+
+// A layer that gives one byte in each read and says that more is there; or nothing, again and again.
+class CutStream final : public net::Stream {
+ public:
+  CutStream(std::unique_ptr<net::Stream> inner, std::atomic<bool>& endless) noexcept
+      : inner_(std::move(inner)), endless_(endless) {}
+  [[nodiscard]] int fd() const override { return inner_->fd(); }
+  [[nodiscard]] sys::IoResult read(std::span<MutableBytes> into) override {
+    if (endless_.load()) {
+      return {.status = sys::IoResult::Status::done, .cut = true};
+    }
+    MutableBytes one = into[0].first(1);
+    sys::IoResult result = inner_->read({&one, 1});
+    result.cut = result.status == sys::IoResult::Status::done;
+    return result;
+  }
+  [[nodiscard]] sys::IoResult write(std::span<const Bytes> from) override { return inner_->write(from); }
+  void shutdown_write() override { inner_->shutdown_write(); }
+  [[nodiscard]] std::string peer_address() const override { return inner_->peer_address(); }
+
+ private:
+  std::unique_ptr<net::Stream> inner_;
+  std::atomic<bool>& endless_;
+};
+
+TEST_F(HostilePeers, AReadThatWasCutGoesOnInTheNextTurnAndNeverWithoutEnd) {
+  std::atomic<bool> endless{false};
+  ListenerOptions options;
+  options.wrap = [&endless](std::unique_ptr<net::Stream> stream) -> Result<std::unique_ptr<net::Stream>> {
+    return std::unique_ptr<net::Stream>(std::make_unique<CutStream>(std::move(stream), endless));
+  };
+  script_.on_frame = [&endless](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    echo(session, frame);
+    if (frame.body.size() == 4) {
+      endless = true;
+      session.close();
+    }
+  };
+  Client client(listen(options));
+  client.send(1, "one after the other");
+  EXPECT_EQ(client.receive(), "one after the other");
+  client.send(2, "last");
+  EXPECT_EQ(client.receive(), "last");
+  EXPECT_EQ(client.read_to_end(), "");
+  ASSERT_TRUE(closed_.take());
+}
 
 // Sessions of a server with a small budget, with clients that do not read.
 class SilentReaders : public HostilePeers {

@@ -64,6 +64,7 @@ void Session::end_handshake() noexcept {
 
 void Session::begin() noexcept {
   end_handshake();
+  stream_->admit();
   clock_.note_begun();
   queue_limits_.take = std::max<std::size_t>(slot_.limits.write_budget, 1);
   try {

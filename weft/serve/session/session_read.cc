@@ -48,6 +48,11 @@ void Session::note_peer_end(bool failed) noexcept {
 // One read. The rest of a half-received frame is read behind its beginning; the bytes after it are decoded in
 // place.
 void Session::read_some() {
+  if (reading_.in_handshake && shard_.defers_handshake()) [[unlikely]] {
+    reading_.resume_due = true;
+    list();
+    return;
+  }
   MutableBytes into[2];
   std::size_t count = 0;
   const MutableBytes scratch = shard_.scratch();
@@ -77,7 +82,8 @@ void Session::read_some() {
   shard_.counters().bytes_in.add(result.bytes);
   record_.counts.bytes_in += result.bytes;
   // A read that did not fill its room has emptied the socket; an event reports the next bytes.
-  reading_.readable = result.bytes == missing.size() + scratch.size() || reading_.peer_end != PeerEnd::none;
+  const bool full = result.bytes == missing.size() + scratch.size();
+  reading_.readable = full || result.cut || reading_.peer_end != PeerEnd::none;
   const std::size_t into_kept = std::min(missing.size(), result.bytes);
   handle_bytes(into_kept, scratch.first(result.bytes - into_kept));
   if (reading_.readable && wants_frames()) {
@@ -277,7 +283,8 @@ void Session::discard_input() noexcept {
     if (result.status == sys::IoResult::Status::would_block) {
       return;
     }
-    reading_.discarded += static_cast<std::uint32_t>(result.bytes);
+    // A read that stopped early had much to do, however few bytes it gave.
+    reading_.discarded += static_cast<std::uint32_t>(result.cut ? scratch.size() : result.bytes);
     if (result.status != sys::IoResult::Status::done || reading_.discarded > kDiscardMax) {
       reading_.note_end(PeerEnd::read);
     }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "weft/base/slot_map.h"
+#include "weft/net/handshake_turns.h"
 #include "weft/rt/core/core.h"
 #include "weft/serve/admission/byte_budget.h"
 #include "weft/serve/admission/session_count.h"
@@ -75,6 +76,7 @@ class Shard : public rt::CoreResident {
   [[nodiscard]] HeldFrames& held_frames() noexcept { return held_frames_; }
   [[nodiscard]] GroupTable& groups() noexcept { return groups_; }
   [[nodiscard]] MutableBytes scratch() noexcept;  // empty: no memory
+  [[nodiscard]] bool defers_handshake() noexcept { return handshakes_.defers(core_.loop().now()); }
 
   // Makes a session of a connection, or rejects the connection: counted, and closed.
   void open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, net::Admission::Lease lease = {});
@@ -138,6 +140,7 @@ class Shard : public rt::CoreResident {
   InputMemory input_memory_;
   HeldFrames held_frames_;
   SessionCount& count_;
+  net::HandshakeTurns handshakes_;
   CoreCounters& counters_;
   const LogSink& log_;
   const HandlerExceptionSink on_exception_;
