@@ -271,8 +271,8 @@ TEST_P(WebSocket, TheRefusedClientTriesAgain) {
   }
 }
 
-// A server by hand, which a socket connects to. Answers the request with the sub-protocol of its choice and `behind`, in
-// one write.
+// A server by hand, which a socket connects to. It answers the request with the sub-protocol that it chose and
+// `behind`, in one write.
 class ByHand {
  public:
   explicit ByHand(Socket& client) { EXPECT_TRUE(client.connect("ws" + listener_->bound_endpoint().substr(3))); }

@@ -39,8 +39,9 @@ enum class Progress : std::uint8_t {
 // Cost: a descriptor; for a name with several addresses one for each that is under way, and two more.
 // Invariants:
 // 1. No call waits: the Resolver looks names up, anew for every attempt.
-// 2. An attempt tries every address before it fails, IPv6 and IPv4 in turns (RFC 8305): the next one begins when one has
-//    failed, or attempt_delay after the one before. Up to kAtOnceMax are under way. The first to be connected counts.
+// 2. An attempt tries every address before it fails, IPv6 and IPv4 in turns (RFC 8305): the next one begins when one
+//    has failed, or attempt_delay after the one before. Up to kAtOnceMax are under way. The first one that is connected
+//    counts.
 // 3. finish(), begin() and cancel() may close fd(): remove it from the poller before the call, and add fd()
 //    after each `pending`.
 // 4. After an error, cancel() or take_stream() the dialer is idle.

@@ -33,8 +33,8 @@ namespace weft::net {
 // 3. Requests for the same name have one look-up. It goes on when they are cancelled, and its answer is for those that
 //    came meanwhile: an owner that gives up and asks again waits for the rest of the time only.
 // 4. At most `max_pending` names wait for a worker.
-// 5. Names that hang take no name's last worker: names whose last look-up was slow have kMaxSlow at once, names of which
-//    nothing is known have all but one.
+// 5. Names that hang do not take the last worker: names whose last look-up was slow have kMaxSlow at once, names of
+//    which nothing is known have all but one.
 // 6. Destruction drops the waiting requests and joins the workers, after the look-ups under way. shared() is not
 //    destroyed: exit() waits for no look-up.
 // 7. A forked child has no workers. There shared() is another object, and an inherited one only takes cancel().

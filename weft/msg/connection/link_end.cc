@@ -209,8 +209,8 @@ void Link::linger() {
   }
 }
 
-// The time for the peer's own end begins once its system has all bytes. If the descriptor were closed before, the peer's
-// next byte would reset the connection, and the kernel would drop what it still holds.
+// The time for the peer's own end begins once its system has all bytes. If the descriptor were closed before, the next
+// byte of the peer would reset the connection, and the kernel would drop what it still holds.
 void Link::await_delivery() {
   const Instant now = sys::now();
   const std::uint64_t held =

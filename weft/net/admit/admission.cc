@@ -93,8 +93,8 @@ struct alignas(sync::kLineSize) Admission::Stripe {
     return at;
   }
 
-  // Finds the entry of the key, or adds an idle one; kNone: the table is full, and the other entries of this stripe have
-  // connections. Never forgets `spared` to make room.
+  // Finds the entry of the key, or adds an idle one; kNone: the table is full, and the other entries of this stripe
+  // have connections. Never forgets `spared` to make room.
   std::uint32_t find_or_add(const IpPrefix& key, std::uint32_t spared) {
     if (const std::uint32_t found = find(key); found != kNone) {
       if (entries[found].connections == 0) {

@@ -125,7 +125,8 @@ class Admission {
   static constexpr std::uint32_t kStripes = 16;
   static constexpr int kRoomsMade = 8;  // in one admit(): it needs two entries, and other threads may take them
 
-  // Budget: the entries that all stripes use together, and how many they may. Relaxed, because the counts order nothing.
+  // Budget: the entries that all stripes use together, and how many they may use. Relaxed, because the counts order
+  // nothing.
   class Budget {
    public:
     void set_most(std::uint32_t most) noexcept { most_.store(most, std::memory_order_relaxed); }

@@ -40,8 +40,8 @@ TEST(Admission, AnAddressHasNoMoreConnectionsThanItsBoundAndGetsThemBack) {
   EXPECT_TRUE(admission->admit(peer("10.0.0.1"), kStart));
 }
 
-// Without a seed of the program's, a peer cannot know which addresses share a place of the table: of a table that is full
-// of idle addresses, one is forgotten that shares the place of the new one.
+// Without a seed of the program's, a peer cannot know which addresses share a place of the table: a table that is full
+// of idle addresses forgets one that shares the place of the new one.
 TEST(Admission, TwoTablesWithoutASeedPlaceAddressesDifferently) {
   const auto forgotten = [] {
     const auto admission = std::move(Admission::make({.accept_rate = {1, 1}, .entries_max = 64})).value();
