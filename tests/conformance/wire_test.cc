@@ -162,9 +162,13 @@ TEST_P(Wire, APingBehindTheLastMessageIsAnsweredThoughTheApplicationReceivesNoMo
   WirePeer peer = WirePeer::dial(bind(pull), zmtp::SocketType::push);
   std::uint8_t ping[zmtp::kPingFrameMax];
   const std::string command(as_text(Bytes(ping, zmtp::write_ping(ping, 0, {}))));
+  const std::string part(300, 'p');
   for (int i = 0; i < 3; ++i) {  // the first may arrive before the I/O thread leaves reading to the application
     peer.write(wire_frame(0, "last") + command);
     EXPECT_EQ(recv_text(pull), "last");
+    EXPECT_EQ(peer.read_frame().body, "\4PONG");
+    peer.write(wire_frame(kMore, part) + wire_frame(0, part) + command);
+    EXPECT_EQ(recv(pull), (Texts{part, part}));
     EXPECT_EQ(peer.read_frame().body, "\4PONG");
   }
 }

@@ -245,6 +245,11 @@ Result<Progress> Dialer::win(std::size_t which) {
     tried_address_ = tries_[which].to;
   }
   stream_ = make_socket_stream(std::move(tries_[which].fd));
+  for (std::size_t i = 0; proxy_ && i < tries_.size(); ++i) {  // for when the proxy there refuses
+    if (i != which) {
+      addresses_.push_back(tries_[i].to);
+    }
+  }
   tries_.clear();
   waiting_.reset();
   if (!proxy_) {

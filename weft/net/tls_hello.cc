@@ -6,19 +6,17 @@
 namespace weft::net {
 namespace {
 // RFC 8446, 5.1.
-constexpr std::uint8_t kChangeCipherSpec = 20;
 constexpr std::uint8_t kHandshake = 22;
 }  // namespace
 
 bool HelloBound::check(Bytes records) noexcept {
-  while (!records.empty() && !over_) {
+  while (!records.empty()) {
     if (record_rest_ == 0) {
       record_[record_have_++] = records[0];
       records = records.subspan(1);
       if (record_have_ == record_.size()) {
         record_have_ = 0;
         record_rest_ = std::size_t{record_[3]} << 8U | record_[4];
-        over_ = record_[0] != kHandshake && record_[0] != kChangeCipherSpec;
       }
       continue;
     }

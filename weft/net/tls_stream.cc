@@ -107,7 +107,8 @@ class TlsStream final : public Stream {
   [[nodiscard]] std::string peer_address() const override { return below_->peer_address(); }
   [[nodiscard]] const Stream* below() const noexcept override { return below_.get(); }
   [[nodiscard]] StreamState state() const noexcept override {
-    return {established_, ended_ || failed_, held_ != nullptr, failure_, false, failed_};
+    const bool by_tls = failed_ && os_errno_ == 0 && !below_ended_;
+    return {established_, ended_ || failed_, held_ != nullptr, failure_, false, by_tls};
   }
 
   [[nodiscard]] bool established() const noexcept { return established_; }

@@ -51,13 +51,20 @@ class CallList {
   // Relaxed: a hint. A thread that must not miss an entry needs a fence, and so does the adder.
   [[nodiscard]] bool empty() const noexcept { return top_.load(std::memory_order_relaxed) == nullptr; }
 
-  // Calls visit(value) for every entry. From that call on the entry may be added again. One thread.
+  // Calls visit(value) for every entry, in the order of their adds. From that call on the entry may be added again. One
+  // thread.
   template <typename Visit>
   void take_all(Visit visit) {
     if (empty()) {
       return;
     }
-    for (Entry* entry = top_.exchange(nullptr, std::memory_order_acquire); entry != nullptr;) {
+    Entry* entry = nullptr;
+    for (Entry* last = top_.exchange(nullptr, std::memory_order_acquire); last != nullptr;) {
+      Entry* const before = last->next_;
+      last->next_ = entry;
+      entry = std::exchange(last, before);
+    }
+    while (entry != nullptr) {
       Entry* const next = entry->next_;
       Value value = std::exchange(entry->value_, Value{});
       // Before the visit, so that a later write adds the entry again. acq_rel: pairs with the exchange in

@@ -175,7 +175,7 @@ class SpinTurns {
 };
 
 // Spins until `look()` is true or the budget is spent: short pauses, then a yield, so that on a shared core the other
-// thread gets to run. The thread never spins longer than about 2 us without a yield.
+// thread gets to run. Only a thread that comes from a rest spins longer than about 2 us without a yield.
 template <typename Look>
 Spun spin_until(std::uint32_t budget_us, Look look) {
   SpinTurns turns(budget_us);

@@ -44,6 +44,10 @@ ReceiveSide::Peek ReceiveSide::peek(FrameView& view, FrameRun& run) noexcept {
     if (decoded == Decoded::view) {
       return Peek::stream;  // with the baton, until pop() or unpeek()
     }
+    if (decoded == Decoded::queued) {  // the last part of a message: it is whole now
+      leave_rest();
+      return Peek::channel;
+    }
     if (decoded == Decoded::need_more && maybe_readable_.load(std::memory_order_relaxed) && !end_.reached) {
       if (!turn.may_read() && !may_stay(end)) [[unlikely]] {
         return stop_spent();

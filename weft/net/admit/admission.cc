@@ -272,6 +272,15 @@ Result<Admission::Lease> Admission::admit_to(Stripe& stripe, const IpPrefix& pre
   return Error(Errc::resource_exhausted);
 }
 
+void Admission::set_entries_max(std::uint32_t entries_max) noexcept {
+  budget_.set_most(entries_max);
+  for (std::uint32_t i = 0; i < kStripes && budget_.exceeded(); ++i) {
+    const std::lock_guard lock(stripes_[i].mutex);
+    while (budget_.exceeded() && stripes_[i].forget_idle(kNone)) {
+    }
+  }
+}
+
 // Forgets an idle entry of another stripe, with no other lock held. False: there is none.
 bool Admission::make_room(const Stripe& full) noexcept {
   const auto first = static_cast<std::uint32_t>(&full - stripes_.get());

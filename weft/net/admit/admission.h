@@ -109,8 +109,8 @@ class Admission {
 
   // resource_exhausted: rejected; the text is describe() of the reason.
   [[nodiscard]] Result<Lease> admit(const sys::SocketAddress& peer, Instant now);
-  // As AdmissionOptions::entries_max. A lower bound than before takes no entry from an address with a connection.
-  void set_entries_max(std::uint32_t entries_max) noexcept { budget_.set_most(entries_max); }
+  // As AdmissionOptions::entries_max. A lower bound than before forgets idle addresses, and none with a connection.
+  void set_entries_max(std::uint32_t entries_max) noexcept;
   // Counts and reports a rejection that another part of the owner decided.
   void reject(AdmissionRejection rejection, const sys::SocketAddress& peer, Instant now);
 
@@ -140,6 +140,7 @@ class Admission {
       return false;
     }
     void give_back() noexcept { used_.fetch_sub(1, std::memory_order_relaxed); }
+    [[nodiscard]] bool exceeded() const noexcept { return used() > most_.load(std::memory_order_relaxed); }
     [[nodiscard]] std::uint32_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
 
    private:

@@ -224,6 +224,18 @@ TEST(Admission, IdleAddressesAnywhereInTheTableMakeRoom) {
   }
 }
 
+TEST(Admission, ALowerBoundForgetsIdleAddressesAtOnce) {
+  const auto admission = make({.accept_rate = {1, 1}, .entries_max = 1000});
+  const auto used = admission->admit(peer("12.0.0.1"), kStart);
+  for (int i = 0; i < 250; ++i) {
+    EXPECT_TRUE(admission->admit(peer("11.0.0." + std::to_string(i)), kStart));
+  }
+  admission->set_entries_max(32);
+  EXPECT_EQ(admission->entries(), 32u);
+  EXPECT_EQ(admission->connections(), 1u);
+  EXPECT_TRUE(admission->admit(peer("13.0.0.1"), kStart));
+}
+
 TEST(Admission, FullOfConnectionsItDoesNotForgetThePrefixThatIsJustAskedFor) {
   const auto admission = make({.prefix_connections_max = 1, .entries_max = 32});
   std::vector<Lease> leases;
