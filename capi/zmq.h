@@ -499,8 +499,8 @@ ZMQ_EXPORT int weft_socket_unsubscribe_glob(void* socket, const char* glob);
 /* int, 0. 1: PUB, SUB and their X forms tell Weft peers that they know filters, so that publishers filter for
    weft_socket_subscribe(). With 0 the prefixes of filters cross the wire, and the subscriber filters. */
 #define WEFT_ANNOUNCE_FILTERS 1017
-/* int, 0. 1: connects again also to a peer that refused this socket, or broke the protocol of ZMTP, where libzmq gives up
-   for good. After a failure of TLS a socket connects again in any case. */
+/* int, 0. 1: connects again also to a peer that refused this socket, or broke the protocol of ZMTP, where libzmq gives
+   up for good. After a failure of TLS a socket connects again in any case. */
 #define WEFT_RECONNECT_AFTER_FAULT 1018
 ZMQ_EXPORT void weft_version(int* major, int* minor, int* patch);
 

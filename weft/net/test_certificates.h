@@ -39,8 +39,8 @@ class TestAuthority {
 
   [[nodiscard]] const std::string& file() const noexcept { return files_.certificate; }
   [[nodiscard]] std::string path(const std::string& name) const { return directory_ + "/" + name; }
-  // For localhost and 127.0.0.1, unless subjectAltName is to be another; null: none. CN is the name. The same name again
-  // replaces the files.
+  // For localhost and 127.0.0.1, unless subjectAltName is to be another; null: none. CN is the name. The same name
+  // again replaces the files.
   CertificateFiles issue(const std::string& name, long lifetime_s = kHour,
                          const char* names = "DNS:localhost,IP:127.0.0.1") {
     const Key key(EVP_EC_gen("P-256"));

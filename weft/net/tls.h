@@ -27,8 +27,8 @@ struct TlsContext;  // the loaded certificates and key
 struct TlsServerOptions {
   std::string certificate_file;  // PEM: the server's certificate, then the chain to its authority
   std::string key_file;          // PEM, without a pass phrase
-  // PEM: the authorities of clients. Empty: no certificate is requested. With it no connection resumes an earlier one, so
-  // that each proves a certificate that is valid today.
+  // PEM: the authorities of clients. Empty: no certificate is requested. With it no connection resumes an earlier one,
+  // so that each proves a certificate that is valid today.
   std::string client_ca_file{};
   bool client_required = true;           // with a client_ca_file: a client without a certificate is refused
   std::vector<std::string> protocols{};  // ALPN, the best first. A client without a common one is refused

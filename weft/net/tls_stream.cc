@@ -410,8 +410,8 @@ sys::IoResult TlsStream::write(std::span<const Bytes> from) {
   return {total != 0 || moved ? Status::done : Status::would_block, total, 0};
 }
 
-// The peer can tell an end from a truncation (RFC 8446, 6.1), so also a stream that is destroyed says it; but not behind
-// a record that was cut, and not in a forked child, which has no part in the parent's connection.
+// Also a stream that is destroyed announces its end, so that the peer can tell it from a truncation (RFC 8446, 6.1).
+// Not behind a record that was cut, and not in a forked child, which has no part in the parent's connection.
 void TlsStream::announce_end() noexcept {
   const bool ended = std::exchange(write_ended_, true);
   if (established_ && !failed_ && !ended && !birth_.elsewhere()) {

@@ -9,7 +9,7 @@
 
 #include "weft/base/list.h"
 #include "weft/msg/connection/socket_share.h"
-#include "weft/net/handshake_turns.h"
+#include "weft/net/admit/handshake_turns.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/sync/call_list.h"
 

@@ -75,7 +75,7 @@ void Link::finish_take_down() {
   }
   const int fd = common_.stream->fd();
   const bool again = keeps_stream(reason);
-  const bool in_tls = common_.failed_in_tls();
+  const bool in_tls = reason == Errc::protocol_error && common_.failed_in_tls();
   drop_stream(again);
   // Before the event: its reader finds that nothing more is sent to this connection.
   const auto owner = keep_owner_;

@@ -300,7 +300,7 @@ void Link::fail_handshake(Error reason, std::uint32_t detail) noexcept {
   const int fd = common_.stream != nullptr ? common_.stream->fd() : -1;
   const bool again = connecting() && common_.local_end.greeted_too_much();
   const bool keeps = keeps_stream(reason);
-  const bool in_tls = common_.failed_in_tls();
+  const bool in_tls = reason == Errc::protocol_error && common_.failed_in_tls();
   const bool told = again || std::exchange(refused_for_now_, false);
   emit(told ? EventKind::disconnected : EventKind::handshake_failed, reason, fd, detail);
   drop_stream(keeps);

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "weft/net/handshake_turns.h"
+#include "weft/net/admit/handshake_turns.h"
 #include "weft/net/test_certificates.h"
 #include "weft/serve/server/test_client.h"
 #include <gtest/gtest.h>

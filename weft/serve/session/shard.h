@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "weft/base/slot_map.h"
-#include "weft/net/handshake_turns.h"
+#include "weft/net/admit/handshake_turns.h"
 #include "weft/rt/core/core.h"
 #include "weft/serve/admission/byte_budget.h"
 #include "weft/serve/admission/session_count.h"

@@ -9,8 +9,8 @@
 
 namespace weft::net {
 
-// HandshakeTurns: bounds the time that handshakes take in one turn of a loop. A step of one takes milliseconds with a big
-// key of RSA, and many peers may come at once.
+// HandshakeTurns: bounds the time that handshakes take in one turn of a loop. A step of one takes milliseconds with a
+// big key of RSA, and many peers may come at once.
 // Owner: beside a loop. Affinity: the loop's thread. Cost: a call to the clock.
 // Invariant: one step runs in each turn, so that every handshake ends.
 class HandshakeTurns {

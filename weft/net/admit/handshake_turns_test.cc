@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/net/handshake_turns.h"
+#include "weft/net/admit/handshake_turns.h"
 
 #include <gtest/gtest.h>
 
