@@ -9,9 +9,9 @@
 
 namespace weft::net {
 
-// HelloBound: the sizes that the messages of a TLS client claim in the clear: its hello, and a second one. OpenSSL takes
-// 128 KiB as soon as four bytes claim them. A pure function of bytes. Records of other kinds are passed over: an alert may
-// stand between the two, and an encrypted record of TLS 1.3 has a kind of its own.
+// HelloBound: the sizes that the messages of a TLS client claim in the clear: its hello, and a second one. OpenSSL
+// takes 128 KiB as soon as four bytes claim them. A pure function of bytes. Records of other kinds are passed over: an
+// alert may stand between the two, and an encrypted record of TLS 1.3 has a kind of its own.
 // Owner: the stream of a server. Affinity: one thread at a time. Cost: some steps for each record and message.
 // Invariant: the outcome depends on the bytes, never on how they were cut.
 class HelloBound {

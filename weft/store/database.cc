@@ -23,7 +23,7 @@ namespace weft::store {
 namespace {
 
 // The errno of the system's call that failed within a call of SQLite. SQLite remembers it of some failures only.
-void begin_call() noexcept { sys::clear_errno(); }
+void begin_call() noexcept { sys::set_errno(0); }
 int os_errno_of(sqlite3* connection) noexcept {
   const int last = sys::last_errno();
   return last != 0 || connection == nullptr ? last : sqlite3_system_errno(connection);

@@ -6,8 +6,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstring>
+
+#include "weft/sys/call.h"
 
 namespace weft::store {
 
@@ -63,7 +64,7 @@ struct TestDiskCalls {
       return SQLITE_IOERR_WRITE;
     }
     if (disk.refusal_ != 0) {
-      errno = disk.refusal_;
+      sys::set_errno(disk.refusal_);
       return SQLITE_IOERR_WRITE;
     }
     if (at + bytes > live.size() && disk.bytes() + (at + bytes - live.size()) > disk.room_) {

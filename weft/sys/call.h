@@ -25,7 +25,7 @@ struct CallResult {
 
 // The errno that a library's call left, for libraries that do not tell it.
 [[nodiscard]] inline int last_errno() noexcept { return errno; }
-inline void clear_errno() noexcept { errno = 0; }
+inline void set_errno(int os_errno) noexcept { errno = os_errno; }
 
 // Calls once and reports EINTR: for waits, whose callers decide, and for close(), which must not be repeated.
 template <typename Function>

@@ -91,8 +91,8 @@ ReceiveSide::Peek ReceiveSide::stop_spent() noexcept {
   return Peek::spent;
 }
 
-// The socket may receive no more, and no event of the poller reports bytes that are in the reader. The I/O thread reads a
-// link that it left to the application when it takes the link back: Link::await_input() takes the baton or nudges its
+// The socket may receive no more, and no event of the poller reports bytes that are in the reader. The I/O thread reads
+// a link that it left to the application when it takes the link back: Link::await_input() takes the baton or nudges its
 // holder, whatever is loaded here. The application tells it of another link: once, then it leaves the link to us.
 void ReceiveSide::tell_of_rest() noexcept {
   const bool known = left_to_app_.load(std::memory_order_relaxed) || rest_told_.load(std::memory_order_relaxed);

@@ -72,8 +72,8 @@ class ReceiveSide {
   [[nodiscard]] bool queue_farewell(const std::string& text) noexcept;
   void disconnect() noexcept;
   [[nodiscard]] bool stalled() const noexcept { return stalled_.load(std::memory_order_relaxed); }
-  // Whether the link is in AppReaders::links. After `false` the caller reads: the application may have left bytes in the
-  // reader, which no event of the poller reports.
+  // Whether the link is in AppReaders::links. After `false` the caller reads: the application may have left bytes in
+  // the reader, which no event of the poller reports.
   void set_left_to_app(bool left) noexcept { left_to_app_.store(left, std::memory_order_relaxed); }
   void handle_rest_told() noexcept { rest_told_.store(false, std::memory_order_relaxed); }  // then it reads, or leaves
   [[nodiscard]] bool ended() const noexcept { return end_.reached; }
