@@ -86,11 +86,9 @@ TEST_F(Kept, EachCauseOfAConflictHasItsOwnText) {
   Stream work = *topics.stream({.name = "work", .keep = Keep::work});
   ASSERT_TRUE(work.consumer("one"));
   ASSERT_TRUE(log.consumer("c"));
-  const Error errors[] = {log.publish("log.a", "2", {.expect_last = 7}).error(),
-                          bucket.create("k", "2").error(),
+  const Error errors[] = {log.publish("log.a", "2", {.expect_last = 7}).error(), bucket.create("k", "2").error(),
                           topics.stream({.name = "log", .age_max = std::chrono::hours(1)}).error(),
-                          work.consumer("two").error(),
-                          log.consumer("c", {.unacked_max = 7}).error()};
+                          work.consumer("two").error(), log.consumer("c", {.unacked_max = 7}).error()};
   std::set<std::string> texts;
   for (const Error& error : errors) {
     EXPECT_EQ(error, Errc::conflict);
