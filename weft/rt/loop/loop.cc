@@ -387,8 +387,8 @@ void Loop::dispatch_all(std::size_t count) {
   }
 }
 
-// A timer that is late by as much was held up, by a handler or by other programs. Meanwhile a peer's bytes may have come,
-// for which the timer waits, so events go first.
+// A timer that is late by as much was held up, by a handler or by other programs. A peer's bytes, for which the timer
+// waits, may have come meanwhile, so events go first.
 constexpr Duration kHeldUp = std::chrono::milliseconds(1);
 
 void Loop::turn() noexcept {
