@@ -36,7 +36,7 @@ LEFT_OUT = {
     "^test_busy_poll$": "needs SO_BUSY_POLL of a network card",
     "cap_net_admin$": "changes the kernel's settings",
 }
-SLOW = ("test_heartbeats", "test_security_zap")  # they wait for most of a minute
+SLOW = ("test_heartbeats", "test_security_zap", "test_wss_transport")  # they wait for most of a minute
 # A case that its program gives up for this reason lacks something of the machine, not of the library.
 MACHINE = re.compile(r"ipv6|multicast", re.IGNORECASE)
 

@@ -156,28 +156,27 @@ Result<Progress> Dialer::finish_lookup() {
   return try_addresses();
 }
 
-// Takes what became of the tries under way, and begins those that are due.
+// Takes what became of the tries under way, and begins those that are due. A try that the kernel has under way is looked
+// at in a later call, so that a caller hears of it.
 Result<Progress> Dialer::try_addresses() {
   state_ = State::connecting;
-  for (;;) {
-    for (std::size_t i = 0; i < tries_.size();) {
-      const auto outcome = sys::finish_connect(tries_[i].fd.fd());
-      if (outcome) {
-        return win(i);
-      }
-      if (outcome.error() == Errc::would_block) {
-        ++i;
-        continue;
-      }
-      last_error_ = outcome.error();
-      next_at_ = Instant::min();
-      end_try(i);
+  for (std::size_t i = 0; i < tries_.size();) {
+    const auto outcome = sys::finish_connect(tries_[i].fd.fd());
+    if (outcome) {
+      return win(i);
     }
-    const bool due = tries_.empty() || (waiting_ && sys::now() >= next_at_);
-    if (next_address_ == addresses_.size() || !due) {
-      break;
+    if (outcome.error() == Errc::would_block) {
+      ++i;
+      continue;
     }
-    begin_try();
+    last_error_ = outcome.error();
+    next_at_ = Instant::min();
+    end_try(i);
+  }
+  while (next_address_ != addresses_.size() && (tries_.empty() || (waiting_ && sys::now() >= next_at_))) {
+    if (begin_try()) {
+      return win(tries_.size() - 1);
+    }
   }
   if (tries_.empty()) {
     return fail(last_error_);
@@ -192,7 +191,8 @@ Result<Progress> Dialer::try_addresses() {
   return Progress::pending;
 }
 
-void Dialer::begin_try() {
+// True: it is connected.
+bool Dialer::begin_try() {
   if (tries_.size() == kAtOnceMax) {
     end_try(0);
   }
@@ -203,10 +203,11 @@ void Dialer::begin_try() {
   auto begun = row_.begin_connect(to, proxy_ && proxy_->endpoint.has_source ? hop() : endpoint_, options_);
   if (!begun) {
     last_error_ = begun.error();
-    return;
+    return false;
   }
   tries_.push_back({std::move(begun->fd), to});
   next_at_ = sys::now() + attempt_delay_;
+  return begun->connected;
 }
 
 // A child of a fork may have the descriptor, too: the set must forget it before it is closed here.

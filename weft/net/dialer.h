@@ -106,7 +106,7 @@ class Dialer {
   Result<Progress> begin_lookup();
   Result<Progress> finish_lookup();
   Result<Progress> try_addresses();
-  void begin_try();
+  [[nodiscard]] bool begin_try();
   void end_try(std::size_t which) noexcept;
   [[nodiscard]] Result<void> await_tries();
   Result<Progress> win(std::size_t which);
