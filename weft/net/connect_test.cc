@@ -155,6 +155,15 @@ TEST(Dialer, ConnectsFromItsSourceAddress) {
   EXPECT_TRUE((*listener->try_accept())->peer_address().starts_with("127.0.0.3:"));
 }
 
+// The monitor's event of an attempt under way comes from there.
+TEST(Dialer, AConnectionUnderWayIsPendingHoweverSoonItIsMade) {
+  const auto listener = listen_on("tcp://127.0.0.1:*");
+  Dialer dialer(*parse_endpoint("tcp://127.0.0.1:" + port_of(*listener), false), {});
+  const auto begun = dialer.begin();
+  EXPECT_EQ(*begun, Progress::pending);
+  EXPECT_EQ(*drive(dialer, begun), Progress::connected);
+}
+
 TEST(Dialer, InprocIsNotDialled) {
   Dialer dialer(*parse_endpoint("inproc://x", false), {});
   EXPECT_EQ(dialer.begin().error().code(), Errc::not_supported);
