@@ -156,8 +156,8 @@ Result<Progress> Dialer::finish_lookup() {
   return try_addresses();
 }
 
-// Takes the outcomes of the tries under way, and begins those that are due. A later call takes the outcome of a try that
-// begins here, so that the caller hears of it first.
+// Takes the outcomes of the tries under way, and begins those that are due. A later call takes the outcome of a try
+// that begins here, so that the caller hears of it first.
 Result<Progress> Dialer::try_addresses() {
   state_ = State::connecting;
   for (std::size_t i = 0; i < tries_.size();) {
