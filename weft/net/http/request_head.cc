@@ -93,8 +93,9 @@ Refusal parse_target(RequestHead& into) noexcept {
     return into.method == "OPTIONS" ? Refusal::none : Refusal::malformed;
   }
   if (!rest.starts_with('/')) {
-    const std::size_t scheme = std::min(rest.find("://"), rest.size());
-    if (!same_text(rest.substr(0, scheme), "http") && !same_text(rest.substr(0, scheme), "https")) {
+    const std::size_t scheme = rest.find("://");
+    const std::string_view name = rest.substr(0, scheme);
+    if (scheme == std::string_view::npos || (!same_text(name, "http") && !same_text(name, "https"))) {
       return Refusal::malformed;
     }
     rest.remove_prefix(scheme + 3);

@@ -141,10 +141,10 @@ TEST(HttpHead, ATargetHasOneOfFourForms) {
     EXPECT_EQ(read.head.path, path) << line;
     EXPECT_EQ(read.head.host, host) << line;
   }
-  for (const char* line :
-       {"GET * HTTP/1.1", "GET a HTTP/1.1", "GET ftp://a/ HTTP/1.1", "GET http:/a HTTP/1.1", "GET /a#b HTTP/1.1",
-        "GET /<a> HTTP/1.1", "GET /a\"b HTTP/1.1", "GET /%4 HTTP/1.1", "GET /%zz HTTP/1.1", "GET /?%4g HTTP/1.1",
-        "GET /a|b HTTP/1.1", "GET ?a HTTP/1.1", "CONNECT / HTTP/1.1", "GET \\ HTTP/1.1"}) {
+  for (const char* line : {"GET * HTTP/1.1", "GET a HTTP/1.1", "GET http HTTP/1.1", "GET https: HTTP/1.1",
+                           "GET ftp://a/ HTTP/1.1", "GET http:/a HTTP/1.1", "GET /a#b HTTP/1.1", "GET /<a> HTTP/1.1",
+                           "GET /a\"b HTTP/1.1", "GET /%4 HTTP/1.1", "GET /%zz HTTP/1.1", "GET /?%4g HTTP/1.1",
+                           "GET /a|b HTTP/1.1", "GET ?a HTTP/1.1", "CONNECT / HTTP/1.1", "GET \\ HTTP/1.1"}) {
     EXPECT_EQ(refusal(std::string(line) + "\r\nHost: a\r\n\r\n"), Refusal::malformed) << line;
   }
   EXPECT_EQ(refusal("CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n"), Refusal::method_unknown);
