@@ -60,6 +60,8 @@ TEST(HttpChunks, ASizeIsHexadecimalDigitsAlone) {
                            "FFFFFFFFFFFFFFFFF", "1\r"}) {
     EXPECT_EQ(read_chunks(std::string(size) + "\r\na\r\n0\r\n\r\n"), "refused 400") << size;
   }
+  EXPECT_EQ(read_chunks("\r\n\r\n"), "refused 400");
+  EXPECT_EQ(read_chunks(";a\r\n\r\n"), "refused 400");
   EXPECT_EQ(read_chunks("FFFFFFFF\r\n"), "refused 413");
 }
 
@@ -67,6 +69,7 @@ TEST(HttpChunks, LinesEndWithCrlfAndContentEndsWhereItsSizeSays) {
   EXPECT_EQ(read_chunks("1\na\r\n0\r\n\r\n"), "refused 400");
   EXPECT_EQ(read_chunks("1\r\na\n0\r\n\r\n"), "refused 400");
   EXPECT_EQ(read_chunks("1\r\nab\r\n0\r\n\r\n"), "refused 400");
+  EXPECT_EQ(read_chunks("1\r\nab\n0\r\n\r\n"), "refused 400");
   EXPECT_EQ(read_chunks("2\r\na\r\n0\r\n\r\n"), "refused 400");
   EXPECT_EQ(read_chunks("1\r\na\r0\r\n\r\n"), "refused 400");
   EXPECT_EQ(read_chunks("0\r\n\n"), "refused 400");

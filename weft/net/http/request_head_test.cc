@@ -273,7 +273,9 @@ TEST(HttpHead, EachBoundHoldsToTheByte) {
 
 TEST(HttpHead, BytesOfAnotherProtocolAreRefusedAtTheFirstOne) {
   EXPECT_EQ(refusal("\x16\x03\x01"), Refusal::malformed);
-  EXPECT_EQ(refusal("GET\xFF"), Refusal::none);  // its line is judged when it has ended
+  EXPECT_EQ(refusal(" "), Refusal::malformed);
+  EXPECT_EQ(refusal("GET / HTTP/1.1\r\nHost: a\r\n\t"), Refusal::malformed);  // a folded line
+  EXPECT_EQ(refusal("GET\xFF"), Refusal::none);                               // its line is judged when it has ended
   EXPECT_FALSE(read_head("GET / HTTP/1.1\r\nHost: a\r\n").whole);
 }
 
