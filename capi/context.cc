@@ -11,7 +11,6 @@
 #include "capi/handles.h"
 #include "weft/base/version.h"
 #include "weft/net/tls.h"
-#include "weft/net/ws/upgrade.h"
 #include "weft/zmtp/curve.h"
 
 namespace weft::capi {
@@ -132,8 +131,8 @@ constexpr Capability kCapabilities[] = {
     {"ipc", []() noexcept { return true; }},
     {"draft", []() noexcept { return true; }},
     {"curve", zmtp::curve_available},
-    {"ws", net::ws::upgrade_available},
-    {"wss", []() noexcept { return net::ws::upgrade_available() && net::tls_available(); }},
+    {"ws", []() noexcept { return true; }},
+    {"wss", net::tls_available},
 };
 
 void put_version(int* major, int* minor, int* patch, const std::array<int, 3>& version) noexcept {

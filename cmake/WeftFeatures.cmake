@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 # The optional features of this build, and why the others are missing. weft_feature_<name> is ON or OFF; weft_reason_<name> says what is
-# missing. WEFT_REQUIRE_TLS, _CURVE and _ADMIN make the absence an error.
+# missing. WEFT_REQUIRE_TLS and _CURVE make the absence an error.
 option(WEFT_REQUIRE_TLS "Refuse to configure without TLS" OFF)
 option(WEFT_REQUIRE_CURVE "Refuse to configure without CURVE" OFF)
-option(WEFT_REQUIRE_ADMIN "Refuse to configure without the admin port" OFF)
 
 # weft_feature(NAME FOUND REASON)
 macro(weft_feature name found reason)
@@ -20,20 +19,14 @@ macro(weft_feature name found reason)
   endif()
 endmacro()
 
-set(weft_http_found OFF)
-if(WEFT_HTTP_PARSER AND WEFT_HTTP_PARSER_INCLUDE)
-  set(weft_http_found ON)
-endif()
 weft_feature(curve "${sodium_FOUND}" "pkg-config finds no libsodium (Debian: libsodium-dev), which CURVE needs")
 weft_feature(tls "${OPENSSL_FOUND}" "CMake finds no OpenSSL 3 (Debian: libssl-dev), which TLS needs")
-weft_feature(admin "${weft_http_found}"
-  "CMake finds no http_parser (Debian: libhttp-parser-dev), which the admin port and WebSocket need")
 weft_feature(kept "${SQLite3_FOUND}" "CMake finds no SQLite 3 (Debian: libsqlite3-dev), which topics that are kept need")
 
 # Called at the end of the configuration.
 function(weft_print_features)
   message(STATUS "Weft ${PROJECT_VERSION}:")
-  foreach(name curve tls admin kept)
+  foreach(name curve tls kept)
     if(weft_feature_${name})
       message(STATUS "  ${name}: yes")
     else()

@@ -34,17 +34,13 @@ inline constexpr Transport kTransports[] = {
     {"inproc", "inproc://place-N", false},
     {"tcp", "tcp://127.0.0.1:*", true},
     {"ipc", "ipc://DIR/place-N", true},
-#ifdef WEFT_HAVE_HTTP_PARSER
     {"ws", "ws://127.0.0.1:*/path", true},
-#endif
 #ifdef WEFT_HAVE_SODIUM
     {"curve", "tcp://127.0.0.1:*", true, true},
 #endif
 #ifdef WEFT_HAVE_OPENSSL
     {"tls", "tls+tcp://127.0.0.1:*", true, false, true},
-#ifdef WEFT_HAVE_HTTP_PARSER
     {"wss", "wss://127.0.0.1:*/path", true, false, true},
-#endif
 #endif
 };
 

@@ -16,5 +16,6 @@ weft::Result<void> foundations();  // and tuning
 weft::Result<void> beside_asio();
 weft::Result<void> clients();
 weft::Result<void> operations();
+weft::Result<void> web_servers();
 
 }  // namespace guides

@@ -323,12 +323,10 @@ TEST(SocketExhaustion, Datagrams) {
            join});
 }
 
-#ifdef WEFT_HAVE_HTTP_PARSER
 TEST(SocketExhaustion, WebSocket) {
   torture({"router, ws", SocketType::router, SocketType::dealer, "ws://127.0.0.1:*/path", {2, 300}, through_router});
   torture({"1 MB, ws", SocketType::pull, SocketType::push, "ws://127.0.0.1:*", {1, 1 << 20}, to_bound});
 }
-#endif
 
 #ifdef WEFT_HAVE_OPENSSL
 // The allocations of Weft around OpenSSL; those inside its library do not fail here. Both sides demand a certificate.
@@ -350,12 +348,10 @@ TEST_F(EncryptedExhaustion, Tls) {
       {"dealer, tls", SocketType::dealer, SocketType::dealer, "tls+tcp://127.0.0.1:*", {1, 300}, both_ways});
 }
 
-#ifdef WEFT_HAVE_HTTP_PARSER
 TEST_F(EncryptedExhaustion, WebSocketOverTls) {
   torture_with_certificate(
       {"dealer, wss", SocketType::dealer, SocketType::dealer, "wss://127.0.0.1:*/path", {1, 300}, both_ways});
 }
-#endif
 #endif
 
 TEST(SocketExhaustion, Curve) {

@@ -14,11 +14,10 @@ endfunction()
 file(REMOVE_RECURSE ${WORK})
 set(ENV{PKG_CONFIG_LIBDIR} ${WORK}/none)  # there is no libsodium
 run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX} -DWEFT_BUILD_TESTS=ON
-  -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON -DCMAKE_DISABLE_FIND_PACKAGE_SQLite3=ON
-  -DWEFT_HTTP_PARSER=OFF -DWEFT_HTTP_PARSER_INCLUDE=OFF)
+  -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON -DCMAKE_DISABLE_FIND_PACKAGE_SQLite3=ON)
 
 # The installed package asks for none that the build lacks.
-set(packages "sqlite|libssl|libcrypto|openssl|sodium|http_parser")
+set(packages "sqlite|libssl|libcrypto|openssl|sodium")
 file(GLOB_RECURSE files ${WORK}/CMakeFiles/Export/weftTargets*.cmake ${WORK}/weft.pc ${WORK}/weft-topics.pc)
 list(LENGTH files count)
 if(count LESS 3)
@@ -35,7 +34,7 @@ file(GLOB_RECURSE files ${SOURCE}/weft/*.cc)
 list(FILTER files EXCLUDE REGEX "(_(test|fuzz|bench)|/test_[a-z_]+)\\.cc$")
 set(objects)
 foreach(file IN LISTS files)
-  file(STRINGS ${file} lines REGEX "WEFT_HAVE_(OPENSSL|SODIUM|HTTP_PARSER|SQLITE)")
+  file(STRINGS ${file} lines REGEX "WEFT_HAVE_(OPENSSL|SODIUM|SQLITE)")
   if(lines)
     file(RELATIVE_PATH object ${SOURCE} ${file})
     string(REPLACE "/" "_" object ${object}.o)

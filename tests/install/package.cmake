@@ -48,8 +48,6 @@ configure(sodium "built with CURVE, and the library sodium is not on this machin
 set(bare -S ${SOURCE} -DWEFT_BUILD_TESTS=OFF -DWEFT_BUILD_BENCH=OFF)
 configure(no_tls "WEFT_REQUIRE_TLS is on, and CMake finds no OpenSSL 3" ${bare} -DWEFT_REQUIRE_TLS=ON
   -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON)
-configure(no_admin "WEFT_REQUIRE_ADMIN is on, and CMake finds no http_parser" ${bare} -DWEFT_REQUIRE_ADMIN=ON
-  -DWEFT_HTTP_PARSER=OFF)
 configure(no_curve "WEFT_REQUIRE_CURVE is on, and pkg-config finds no libsodium" ${bare} -DWEFT_REQUIRE_CURVE=ON
   -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON)
 

@@ -33,11 +33,9 @@ constexpr std::array kTransports{
 #ifdef WEFT_HAVE_OPENSSL
     "tls+tcp",
 #endif
-#ifdef WEFT_HAVE_HTTP_PARSER
     "ws",
 #ifdef WEFT_HAVE_OPENSSL
     "wss",
-#endif
 #endif
 };
 

@@ -20,6 +20,7 @@
 #include "weft/serve/client/client_pool.h"
 #include "weft/serve/dispatch/dispatcher.h"
 #include "weft/serve/server/admin.h"
+#include "weft/serve/web/site.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
 #include "weft/topic/hub/counters.h"
@@ -40,6 +41,7 @@ constexpr const CounterTable* kTables[] = {&kSocketTable,
                                            &serve::kClientPoolTable,
                                            &serve::kClientHostTable,
                                            &serve::kDispatchTable,
+                                           &serve::web::kWebTable,
                                            &rt::kCoreTable,
                                            &rt::kCoreTurnTable,
                                            &rt::kExecutorTable,
@@ -199,6 +201,9 @@ Result<void> run() {
   for (const auto& echo : echoes) {
     admin->add("echo", echo->dispatcher);
   }
+
+  const serve::web::Site site{serve::web::Router()};
+  admin->add("shop", site);
 
   const auto workers = WEFT_TRY(rt::ThreadPool::make_fixed(1));
   for (int i = 0; i < 4; ++i) {

@@ -8,7 +8,6 @@
 
 #include "weft/msg/version.h"
 #include "weft/net/tls.h"
-#include "weft/net/ws/upgrade.h"
 #include "weft/sys/cpu.h"
 #include "weft/sys/poller.h"
 #include "weft/sys/small_file.h"
@@ -56,8 +55,6 @@ void check_build(Findings& all) {
   feature("curve", zmtp::curve_available(),
           "build Weft where libsodium-dev is: tcp is encrypted by nothing else than TLS");
   feature("tls", net::tls_available(), "build Weft where libssl-dev (OpenSSL 3) is, for tls+tcp and wss");
-  feature("websocket", net::ws::upgrade_available(),
-          "build Weft where libhttp-parser-dev is, for ws, wss and the admin port");
 }
 
 void check_limits(Findings& all) {

@@ -7,7 +7,6 @@
 #include "weft/net/layering.h"
 #include "weft/net/tcp.h"
 #include "weft/net/tls.h"
-#include "weft/net/ws/upgrade.h"
 #include "weft/net/ws_stream.h"
 
 namespace weft::net {
@@ -19,9 +18,6 @@ const TransportRow& tcp() noexcept {
 }
 
 Result<void> parse(std::string_view address, bool for_bind, Endpoint& into) {
-  if (!ws::upgrade_available()) {
-    return Error(Errc::unknown_transport, "this build has no WebSocket");
-  }
   const std::size_t slash = std::min(address.find('/'), address.size());
   WEFT_TRY(tcp().parse(address.substr(0, slash), for_bind, into));
   const std::string_view path = address.substr(slash);

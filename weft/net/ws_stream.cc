@@ -508,9 +508,6 @@ bool ZwsStream::ping() noexcept {
 }  // namespace
 
 Result<std::unique_ptr<Stream>> make_zws_stream(std::unique_ptr<Stream> below, const ZwsOptions& options) {
-  if (!upgrade_available()) {
-    return Error(Errc::not_supported, "this build has no WebSocket");
-  }
   try {
     std::random_device device;
     std::uint8_t nonce[16];

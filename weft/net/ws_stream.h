@@ -28,7 +28,7 @@ struct ZwsOptions {
 // CLOSE with its status; StreamState::failure has the reason.
 // Cost: one copy in each direction; none for a large body that is sent without a mask, or whose rest is read. An idle
 // stream holds no block, and a few kilobytes until the upgrade is over.
-// not_supported: a build without http_parser. resource_exhausted. After an error `below` is closed.
+// resource_exhausted. After an error `below` is closed.
 [[nodiscard]] Result<std::unique_ptr<Stream>> make_zws_stream(std::unique_ptr<Stream> below, const ZwsOptions& options);
 
 }  // namespace weft::net::ws

@@ -16,11 +16,9 @@ namespace weft::net::ws {
 inline constexpr std::size_t kUpgradeHeadMax = 8 * 1024;  // bytes of a request's or an answer's head
 inline constexpr std::size_t kUpgradeHeadersMax = 64;     // header lines in it
 
-[[nodiscard]] bool upgrade_available() noexcept;  // false in a build without http_parser: every upgrade is a fault
-
 // Upgrade: one end of the HTTP/1.1 exchange that turns a stream of bytes into a WebSocket (RFC 6455 section 4), without
-// I/O: bytes in, bytes out. The library http_parser parses the head.
-// Owner: a stream, until done(). Affinity: one thread at a time. Cost: a few kilobytes; each byte is parsed once.
+// I/O: bytes in, bytes out. The head is read by net/http.
+// Owner: a stream, until done(). Affinity: one thread at a time. Cost: the bytes of the head; each is scanned once.
 // Invariants:
 // 1. The outcome depends on the bytes, never on how they were cut. It takes no byte behind the head.
 // 2. The first fault stays. The output offered with it tells the peer: flush it, then close.

@@ -98,6 +98,9 @@ TEST(WsUpgrade, AServerRefusesWithAStatusAndAReason) {
       {with(kRequest, "chat,", "\xC3\x28,"), "400", "a header of the WebSocket's upgrade is not UTF-8"},
       {"\xFF\x00\x00\x00\x00\x00\x00\x00\x01\x7F", "400", "the request for a WebSocket is no HTTP"},
       {"GET / FTP/1.1\r\n\r\n", "400", "the request for a WebSocket is no HTTP"},
+      {with(kRequest, "Connection:", "Connection :"), "400", "the request for a WebSocket is no HTTP"},
+      {with(kRequest, "\r\nUpgrade", "\nUpgrade"), "400", "the request for a WebSocket is no HTTP"},
+      {with(kRequest, "keep-alive, ", "keep-alive,\r\n "), "400", "the request for a WebSocket is no HTTP"},
   };
   for (const auto& [request, status, why] : cases) {
     const Outcome outcome = run_every_way(&server, request);
@@ -134,7 +137,7 @@ TEST(WsUpgrade, AHeadHasABoundInBytesAndInLines) {
   EXPECT_EQ(run_every_way(&server, fits).end, "done ZWS2.0/NULL");
   EXPECT_EQ(run_every_way(&server, with(fits, "A: ", "AA: ")).end, "the head of the WebSocket's upgrade is too long");
   EXPECT_EQ(run_every_way(&server, std::string(2 * kUpgradeHeadMax, 'G')).end,
-            "the request for a WebSocket is no HTTP");
+            "the head of the WebSocket's upgrade is too long");
 
   std::string lines;
   for (std::size_t i = 6; i < kUpgradeHeadersMax; ++i) {
@@ -169,6 +172,9 @@ TEST(WsUpgrade, AClientAsksAndChecksTheAnswer) {
       {with(kAnswer, "\r\n\r\n", "\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n"),
        "the server wants a WebSocket extension that was not offered"},
       {"SSH-2.0-OpenSSH\r\n", "the server's answer is no HTTP"},
+      {with(kAnswer, "Connection: Upgrade", "Connection : Upgrade"), "the server's answer is no HTTP"},
+      {with(kAnswer, "Upgrade\r\n", "Upgrade\n"), "the server's answer is no HTTP"},
+      {with(kAnswer, "HTTP/1.1 101", "HTTP/2.0 101"), "the server's answer is no HTTP"},
   };
   for (const auto& [answer, why] : cases) {
     EXPECT_EQ(run_every_way(&client, answer).end, why) << answer;

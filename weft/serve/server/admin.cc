@@ -9,7 +9,9 @@
 #include "weft/net/endpoint.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/server/core_health.h"
-#include "weft/serve/server/http_codec.h"
+#include "weft/serve/web/answer.h"
+#include "weft/serve/web/date.h"
+#include "weft/serve/web/http_codec.h"
 #include "weft/sys/address.h"
 #include "weft/sys/clock.h"
 
@@ -43,7 +45,7 @@ struct Shared {
 
 class AdminService {
  public:
-  using HttpSession = SessionOf<HttpCodec>;
+  using HttpSession = web::HttpSession;
 
   AdminService(std::shared_ptr<const Shared> shared, rt::Core& core) : shared_(std::move(shared)), core_(core) {}
 
@@ -61,24 +63,23 @@ class AdminService {
     peers_.erase(none ? peers_.end() - 1 : idlest);
   }
 
-  void on_frame(HttpSession& session, const HttpFrame& frame) {
-    const HttpRequest& request = frame.header;
-    HttpResponse response = request;
+  void on_frame(HttpSession& session, const web::HttpFrame& frame) {
+    const web::HttpRequest& request = frame.header;
+    web::Answer answer = web::Answer::to(request);
+    answer.keep_alive = answer.keep_alive && request.part == web::Part::whole;  // nobody takes a body that is asked for
     note_active(session, false);
-    body_.clear();
-    if (request.path == "/healthz" && answers(request, response)) {
+    if (request.head.path == "/healthz" && refusal_of(request) == 0) {
       note_active(session, true);
       session.pause_reading();  // answers leave in the order of the requests
       session.begin_reply();
-      if (session.spawn(health(session, response, request.head()))) {
+      if (session.spawn(health(session, answer))) {
         return;
       }
       session.end_reply();
       session.resume_reading();
-      response.status = 500;
+      return send(session, answer, web::status_response(500));
     }
-    fill(request, response);
-    send(session, response, request.head());
+    send(session, answer, response_to(request));
   }
 
   void on_close(HttpSession& session, const Error& /*why*/) {
@@ -101,24 +102,19 @@ class AdminService {
     }
   }
 
-  // True: the response is 200. False: it is set to the refusal.
-  static bool answers(const HttpRequest& request, HttpResponse& response) {
-    if (request.refusal != 0) {
-      return false;
+  // The status that refuses the request; 0: it is answered.
+  static unsigned refusal_of(const web::HttpRequest& request) {
+    if (request.refusal != net::http::Refusal::none) {
+      return net::http::status_of(request.refusal);
     }
-    if (request.path != "/metrics" && request.path != "/healthz" && request.path != "/readyz") {
-      response.status = 404;
-      return false;
+    const std::string_view path = request.head.path;
+    if (path != "/metrics" && path != "/healthz" && path != "/readyz") {
+      return 404;
     }
-    if (request.method != "GET" && !request.head()) {
-      response.status = 405;
-      response.allow = "GET, HEAD";
-      return false;
-    }
-    return true;
+    return request.head.method == "GET" || request.head.is_head() ? 0 : 405;
   }
 
-  rt::Task<> health(HttpSession& session, HttpResponse response, bool head) {
+  rt::Task<> health(HttpSession& session, web::Answer answer) {
     for (const auto& cores : shared_->health) {
       cores->ask(sys::now());
     }
@@ -131,14 +127,13 @@ class AdminService {
       }
       timeout = shared_->options.health_timeout;
     }
-    body_.clear();
+    std::string complaints;
     for (const auto& cores : shared_->health) {
-      body_ += cores->complaints(sys::now());
+      complaints += cores->complaints(sys::now());
     }
-    response.status = body_.empty() ? 200 : 503;
-    body_ = body_.empty() ? "alive\n" : "not alive\n" + body_;
     note_active(session, false);
-    send(session, response, head);
+    send(session, answer,
+         complaints.empty() ? web::Response("alive\n") : web::Response(503, "not alive\n" + complaints));
     session.resume_reading();
     session.end_reply();
   }
@@ -149,71 +144,61 @@ class AdminService {
                        [=](const auto& cores) { return cores->waits(now, timeout); });
   }
 
-  void send(HttpSession& session, HttpResponse response, bool head) {
-    if (body_.empty()) {
-      body_ = std::to_string(response.status) + "\n";
-    }
-    Bytes body = as_bytes(body_);
-    if (head) {
-      response.content_length = body.size();
-      body = {};
-    }
-    if (!session.send(response, body) || !response.keep_alive) {
+  void send(HttpSession& session, const web::Answer& answer, const web::Response& response) {
+    if (!web::send_response(session, answer, response, date_.text(core_.loop().now()))) {
       session.close();
     }
   }
 
-  void fill(const HttpRequest& request, HttpResponse& response) {
-    if (response.status == 500 || !answers(request, response)) {
-      return;
+  // To a request for anything but /healthz.
+  web::Response response_to(const web::HttpRequest& request) {
+    if (const unsigned refusal = refusal_of(request); refusal != 0) {
+      web::Response response = web::status_response(refusal);
+      if (refusal == 405) {
+        response.set("Allow", "GET, HEAD");
+      }
+      return response;
     }
     try {
-      request.path == "/metrics" ? metrics(response) : readiness(response);
+      return request.head.path == "/metrics" ? metrics() : readiness();
     } catch (...) {  // a function of the program threw, or no memory
-      response.status = 500;
-      body_.clear();
+      return web::status_response(500);
     }
   }
 
-  void metrics(HttpResponse& response) {
+  web::Response metrics() {
     if (!scrapes_.try_take(shared_->options.scrapes, core_.loop().now())) {
-      response.status = 429;
-      return;
+      return web::status_response(429);
     }
     PrometheusWriter writer;
     shared_->sources->write(writer);
     if (shared_->options.metrics) {
       shared_->options.metrics(writer);
     }
-    response.content_type = PrometheusWriter::kContentType;
-    body_ = writer.text();
+    return {std::string(writer.text()), PrometheusWriter::kContentType};
   }
 
-  void readiness(HttpResponse& response) {
+  web::Response readiness() {
+    std::string reasons;
     for (const NamedServer& named : shared_->options.servers) {
-      add_reason(named.name, named.server->ready());
+      add_reason(named.name, named.server->ready(), reasons);
     }
     if (shared_->options.ready) {
-      add_reason("", shared_->options.ready());
+      add_reason("", shared_->options.ready(), reasons);
     }
-    if (body_.empty()) {
-      body_ = "ready\n";
-    } else {
-      response.status = 503;
-      body_ = "not ready\n" + body_;
-    }
+    return reasons.empty() ? web::Response("ready\n") : web::Response(503, "not ready\n" + reasons);
   }
-  void add_reason(const std::string& name, const Result<void>& ready) {
+  static void add_reason(const std::string& name, const Result<void>& ready, std::string& reasons) {
     if (!ready) {
-      body_ += name.empty() ? name : name + ": ";
-      body_ += ready.error().message() + "\n";
+      reasons += name.empty() ? name : name + ": ";
+      reasons += ready.error().message() + "\n";
     }
   }
 
   std::shared_ptr<const Shared> shared_;
   rt::Core& core_;
   net::TokenBucket scrapes_;
-  std::string body_;
+  web::DateClock date_;
   std::vector<Peer> peers_;  // those that are open
 };
 
@@ -234,9 +219,6 @@ std::vector<std::shared_ptr<CoreHealth>> health_of(rt::Runtime& runtime, const s
 }  // namespace
 
 Result<std::unique_ptr<Admin>> Admin::make(rt::Runtime& runtime, AdminOptions options) {
-  if (!HttpCodec::supported()) {
-    return Error(Errc::not_supported, "an admin port needs a build with the library http_parser");
-  }
   if (!is_local(WEFT_TRY(net::parse_endpoint(options.endpoint, true))) && !options.remote) {
     return Error(Errc::invalid_argument, "an admin port that other machines reach needs AdminOptions::remote");
   }
@@ -265,7 +247,10 @@ Result<std::unique_ptr<Admin>> Admin::make(rt::Runtime& runtime, AdminOptions op
   listener.limits.idle_timeout = options.idle_timeout;
   listener.limits.peer_left = PeerLeft::answer;  // a scraper may end its stream behind its request
   listener.limits.message_rate = {100, 32};      // pipelined requests do not occupy a core
-  const HttpCodec codec(options.head_max, 8 * 1024);
+  web::HttpLimits limits;
+  limits.head_max = options.head_max;
+  limits.body_max = limits.framing_max = 8 * 1024;
+  const web::HttpCodec codec(limits);
   const std::string endpoint = options.endpoint;
   const auto sources = std::make_shared<MetricSources>();
   for (const NamedServer& named : options.servers) {
@@ -274,7 +259,7 @@ Result<std::unique_ptr<Admin>> Admin::make(rt::Runtime& runtime, AdminOptions op
   sources->add("", runtime);
   auto health = health_of(runtime, options.servers);
   const auto shared = std::make_shared<const Shared>(Shared{sources, std::move(options), std::move(health)});
-  std::string bound = WEFT_TRY(server->listen<HttpCodec>(
+  std::string bound = WEFT_TRY(server->listen<web::HttpCodec>(
       endpoint, listener, [shared](rt::Core& core) { return AdminService(shared, core); }, codec));
   return std::unique_ptr<Admin>(new Admin(sources, std::move(thread), std::move(server), std::move(bound)));
 }

@@ -46,7 +46,7 @@ struct AdminOptions {
 //   GET /metrics   the counters, for Prometheus: those of servers, cores and added things (docs/metrics.md)
 //   GET /healthz   200: every core has answered within health_timeout; 503 with a line for each that has not
 //   GET /readyz    200, or 503 with a line for each reason: a server is starting, full, draining or stopped
-// HEAD as GET. Otherwise 404, 405, or the refusals of HttpCodec: 400, 411, 413, 431, 505.
+// HEAD as GET. Otherwise 404, 405, or the refusals of HTTP (net/http/refusal.h).
 // Owner: the program, on a foreign thread; the runtime and the servers must outlive it. The destructor closes
 // its port.
 // Affinity: as Server.
@@ -55,9 +55,8 @@ struct AdminOptions {
 // second, connections, bytes and times are bounded.
 class Admin {
  public:
-  // /healthz asks the cores of this runtime and those of the servers. not_supported: a build without an HTTP parser;
-  // invalid_argument: an endpoint that other machines reach, or a null server; otherwise as Server::listen(), and
-  // resource_exhausted: no thread.
+  // /healthz asks the cores of this runtime and those of the servers. invalid_argument: an endpoint that other machines
+  // reach, or a null server; otherwise as Server::listen(), and resource_exhausted: no thread.
   [[nodiscard]] static Result<std::unique_ptr<Admin>> make(rt::Runtime& runtime, AdminOptions options = {});
 
   // Shows the counters of a thing on /metrics: admin->add("orders", socket). As MetricSources. Any thread.

@@ -7,7 +7,6 @@
 
 #include "weft/rt/core/test_runtime.h"
 #include "weft/serve/metrics/test_prometheus.h"
-#include "weft/serve/server/http_codec.h"
 #include "weft/serve/server/test_client.h"
 #include "weft/sys/event_fd.h"
 #include "weft/sys/limits.h"
@@ -50,12 +49,6 @@ Answer read_answer(Client& client, bool with_body = true) {
 
 class AdminTest : public test::ServerTest {
  protected:
-  void SetUp() override {
-    if (!HttpCodec::supported()) {
-      GTEST_SKIP() << "this build has no HTTP parser";
-    }
-    ServerTest::SetUp();
-  }
   void TearDown() override {
     admin_.reset();
     ServerTest::TearDown();
@@ -167,7 +160,8 @@ TEST_F(AdminTest, UnknownPathsAndMethodsAreRefusedByStatus) {
       {"\x16\x03\x01 this is no HTTP\r\n\r\n", 400},
       {"GET /healthz HTTP/1.1\r\n\r\n", 400},
       {"GET /healthz HTTP/3.0\r\nHost: x\r\n\r\n", 505},
-      {"POST /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 411},
+      {"POST /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501},
+      {"POST /healthz HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n", 405},
       {"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n", 413},
   };
   for (const auto& [request, status] : refused) {
@@ -207,8 +201,11 @@ TEST_F(AdminTest, AConnectionIsKeptAndPipelinedRequestsAreAnsweredInOrder) {
 
 TEST_F(AdminTest, HeadSaysTheLengthOfTheBodyOfGet) {
   make_admin();
-  Answer head = ask("/healthz", "HEAD");
-  EXPECT_EQ(head.head, ask("/healthz").head);
+  const auto without_date = [](std::string head) {
+    const std::size_t date = head.find("Date: ");
+    return date == std::string::npos ? "no date" : head.erase(date, head.find("\r\n", date) + 2 - date);
+  };
+  EXPECT_EQ(without_date(ask("/healthz", "HEAD").head), without_date(ask("/healthz").head));
 }
 
 TEST_F(AdminTest, MoreScrapesThanAllowedAreNotMade) {
@@ -373,14 +370,6 @@ TEST_F(AdminTest, OnlyThisMachineReachesItUnlessThatIsAskedFor) {
   AdminOptions wrong;
   wrong.servers.push_back({"none", nullptr});
   EXPECT_EQ(Admin::make(*runtime_, std::move(wrong)).error(), Errc::invalid_argument);
-}
-
-TEST(Admin, ABuildWithoutAnHttpParserSaysSo) {
-  if (!HttpCodec::supported()) {
-    const auto runtime = rt::Runtime::start();
-    ASSERT_TRUE(runtime);
-    EXPECT_EQ(Admin::make(**runtime).error(), Errc::not_supported);
-  }
 }
 
 }  // namespace

@@ -3,17 +3,24 @@
 #include <cstdint>
 
 #include "weft/base/assert.h"
-#include "weft/serve/server/http_codec.h"
-#include "weft/serve/server/test_http.h"
+#include "weft/serve/web/http_codec.h"
+#include "weft/serve/web/test_http.h"
 
 // The first bytes choose the bounds and the cuts; the rest is the peer's stream. Checks besides the sanitizers and
 // feed_http(): the outcome is the same whole and in pieces, bounds are kept, nothing comes behind a refusal.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace weft::serve;
+  using namespace weft::serve::web;
   if (size < 4) {
     return 0;
   }
-  const HttpCodec codec(data[0] * 8u + 1, data[1]);
+  HttpLimits limits;
+  limits.head_max = data[0] * 8u + 1;
+  limits.target_max = data[0] * 4u + 1;
+  limits.fields_max = data[0] / 16;
+  limits.body_max = data[1];
+  limits.framing_max = data[1] * 2u;
+  limits.requests_max = data[1] / 8;
+  const HttpCodec codec(limits);
   std::uint32_t random = data[2] * 256U + data[3];
   const weft::Bytes stream(data + 4, size - 4);
   const test::SeenRequests whole = test::feed_http(codec, stream);
@@ -23,9 +30,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   });
   WEFT_ASSERT(whole == pieces);
   for (const test::SeenRequest& request : whole.requests) {
-    WEFT_ASSERT(request.body.size() <= codec.body_max() && request.target.size() <= codec.head_max());
-    WEFT_ASSERT(request.refusal == 0 || &request == &whole.requests.back());
-    WEFT_ASSERT(request.path.size() <= request.target.size());
+    WEFT_ASSERT(request.body.size() <= limits.body_max && request.target.size() <= limits.target_max);
+    WEFT_ASSERT((request.refusal == 0 && request.keep_alive) || request.part == Part::head ||
+                &request == &whole.requests.back());
+    WEFT_ASSERT(request.refusal != 0 || request.part == Part::body || !request.path.empty());
   }
   return 0;
 }

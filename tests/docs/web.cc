@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// The C++ blocks of docs/web.md that are not of examples/web_hello.cc. The test docs.web compares them, docs.guides
+// runs them.
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "guides.h"
+#include "weft/net/dialer.h"
+#include "weft/rt/task/task_time.h"
+#include "weft/serve/server/server.h"
+#include "weft/serve/web/site.h"
+#include "weft/sys/clock.h"
+
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
+using namespace weft;                  // NOLINT(google-build-using-namespace)
+using guides::expect;
+namespace web = serve::web;
+
+web::Response greet(const web::Request& request) {
+  const std::string name = request.param("name");                  // decoded: may have any character
+  const std::string times = request.query("times").value_or("1");  // of "?times=2"
+  const std::string_view agent = request["User-Agent"];            // a field; empty: there is none
+  web::Response response(name + " " + times + " " + std::string(agent));
+  response.set("Cache-Control", "no-store");
+  return response;
+}
+
+Result<web::Response> find_user(const web::Request& request) {
+  if (request.param("id") != "7") {
+    return Error(Errc::not_found, "no such user");
+  }
+  return web::Response("{\"name\":\"Ada\"}", "application/json");
+}
+
+rt::Task<web::Response> slowly(const web::Request& request) {
+  const Result<void> slept = co_await rt::sleep(1ms);
+  if (!slept) {
+    co_return web::Response(503);  // the connection ended: nobody gets this
+  }
+  co_return web::Response(std::string(request.body()));
+}
+
+Result<web::Site> make_users() {
+  web::Router router;
+  WEFT_TRY(router.get("/hello/{name}", greet));
+  WEFT_TRY(router.get("/users/{id}", find_user));
+  WEFT_TRY(router.post("/slowly", slowly));
+  web::HttpLimits limits;
+  limits.body_max = 64 * 1024;
+  return web::Site(std::move(router), limits);
+}
+
+// The status and the body of the answer to a request, over a connection of its own.
+Result<std::string> ask(const std::string& endpoint, const std::string& line, const std::string& rest = "\r\n") {
+  net::Dialer dialer(WEFT_TRY(net::parse_endpoint(endpoint, false)), {});
+  for (auto progress = WEFT_TRY(dialer.begin()); progress != net::Progress::connected;) {
+    std::this_thread::sleep_for(1ms);
+    progress = WEFT_TRY(dialer.finish());
+  }
+  const auto stream = dialer.take_stream();
+  const std::string request = line + " HTTP/1.1\r\nHost: x\r\nUser-Agent: test\r\nConnection: close\r\n" + rest;
+  const Bytes bytes = as_bytes(request);
+  (void)stream->write({&bytes, 1});
+  std::string answer;
+  for (;;) {
+    std::uint8_t room[4096];
+    MutableBytes into(room);
+    const sys::IoResult result = stream->read({&into, 1});
+    if (result.status == sys::IoResult::Status::would_block) {
+      std::this_thread::yield();
+    } else if (result.status != sys::IoResult::Status::done) {
+      return answer.substr(9, 4) + answer.substr(answer.find("\r\n\r\n") + 4);
+    }
+    answer += as_text(Bytes(room).first(result.bytes));
+  }
+}
+
+}  // namespace
+
+Result<void> guides::web_servers() {
+  const web::Site site = WEFT_TRY(make_users());
+  rt::RuntimeOptions cores;
+  cores.cores = 2;
+  const auto runtime = WEFT_TRY(rt::Runtime::start(cores));
+  const auto server = WEFT_TRY(serve::Server::make(*runtime));
+  serve::ListenerOptions options;
+  options.limits = web::session_limits();
+  const std::string at =
+      WEFT_TRY(server->listen<web::HttpCodec>("tcp://127.0.0.1:0", options, site.services(), site.codec()));
+  WEFT_TRY(expect(WEFT_TRY(ask(at, "GET /hello/Ada%20L?times=2")), "200 Ada L 2 test"));
+  WEFT_TRY(expect(WEFT_TRY(ask(at, "GET /users/7")), "200 {\"name\":\"Ada\"}"));
+  WEFT_TRY(expect(WEFT_TRY(ask(at, "GET /users/8")), "404 404 Not Found\n"));
+  WEFT_TRY(expect(WEFT_TRY(ask(at, "POST /slowly", "Content-Length: 4\r\n\r\ntext")), "200 text"));
+  return server->stop(sys::now() + 5s);
+}

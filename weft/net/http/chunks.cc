@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "weft/net/http/chunks.h"
+
+#include <algorithm>
+
+#include "weft/net/http/chars.h"
+
+namespace weft::net::http {
+
+namespace {
+constexpr std::uint32_t kSizeDigitsMax = 8;  // so that a size fits into 32 bits
+}  // namespace
+
+ChunkScanner::Found ChunkScanner::scan(Bytes input, const BodyLimits& limits) noexcept {
+  for (;;) {
+    if (refusal_ != Refusal::none) {
+      return Found::refusal;
+    }
+    if (part_ == Part::end) {
+      return Found::end;
+    }
+    if (at_ >= input.size()) {
+      return Found::nothing;
+    }
+    ++framing_;
+    ++in_line_;
+    refusal_ = take(input[at_++], limits);
+    if (refusal_ == Refusal::none && (framing_ > limits.framing_max || in_line_ > BodyLimits::kLineMax)) {
+      refusal_ = Refusal::chunks_large;
+    }
+  }
+}
+
+Refusal ChunkScanner::take(std::uint8_t c, const BodyLimits& limits) noexcept {
+  switch (part_) {
+    case Part::size: return take_size(c);
+    case Part::extension:
+      if (c == '\r') {
+        part_ = Part::size_end;
+        return Refusal::none;
+      }
+      return is_value_char(static_cast<char>(c)) ? Refusal::none : Refusal::chunk;
+    case Part::size_end: return c == '\n' ? end_size(limits) : Refusal::chunk;
+    case Part::content_cr: return expect(c, '\r', Part::content_end);
+    case Part::content_end:
+      if (c == '\n') {
+        chunk_ = 0;
+        begin_line(Part::size);
+        return Refusal::none;
+      }
+      return Refusal::chunk;
+    case Part::trailer:
+    case Part::value:
+    case Part::trailer_end:
+    case Part::end: return take_trailer(c);
+  }
+  return Refusal::chunk;
+}
+
+Refusal ChunkScanner::take_size(std::uint8_t c) noexcept {
+  const int digit = hex_value(static_cast<char>(c));
+  if (digit >= 0 && in_line_ <= kSizeDigitsMax) {
+    chunk_ = chunk_ * 16 + static_cast<std::uint32_t>(digit);
+    return Refusal::none;
+  }
+  if (in_line_ == 1 || (c != '\r' && c != ';')) {
+    return Refusal::chunk;
+  }
+  part_ = c == ';' ? Part::extension : Part::size_end;
+  return Refusal::none;
+}
+
+// Behind the line of a size: skips the content, or comes to the trailers.
+Refusal ChunkScanner::end_size(const BodyLimits& limits) noexcept {
+  if (chunk_ == 0) {
+    begin_line(Part::trailer);
+    return Refusal::none;
+  }
+  if (chunk_ > limits.body_max || content_ > limits.body_max - chunk_) {
+    return Refusal::body_large;
+  }
+  content_ += chunk_;
+  at_ += chunk_;
+  begin_line(Part::content_cr);
+  return Refusal::none;
+}
+
+// A trailer is "name: value". An empty line ends the body.
+Refusal ChunkScanner::take_trailer(std::uint8_t c) noexcept {
+  const char as_char = static_cast<char>(c);
+  if (part_ == Part::trailer_end) {
+    if (c != '\n') {
+      return Refusal::chunk;
+    }
+    const bool empty = in_line_ == 2;
+    begin_line(empty ? Part::end : Part::trailer);
+    return Refusal::none;
+  }
+  if (c == '\r' && (part_ == Part::value || in_line_ == 1)) {
+    part_ = Part::trailer_end;
+    return Refusal::none;
+  }
+  if (part_ == Part::trailer && c == ':' && in_line_ != 1) {
+    part_ = Part::value;
+    return Refusal::none;
+  }
+  return (part_ == Part::value ? is_value_char(as_char) : is_token_char(as_char)) ? Refusal::none : Refusal::chunk;
+}
+
+std::size_t copy_chunks(Bytes body, std::uint8_t* into) noexcept {
+  const std::uint8_t* const begin = into;
+  while (!body.empty()) {
+    std::size_t size = 0;
+    std::size_t at = 0;
+    for (; at < body.size() && hex_value(static_cast<char>(body[at])) >= 0; ++at) {
+      size = size * 16 + static_cast<std::size_t>(hex_value(static_cast<char>(body[at])));
+    }
+    const auto line_end = std::find(body.begin() + static_cast<std::ptrdiff_t>(at), body.end(), std::uint8_t{'\n'});
+    at = static_cast<std::size_t>(line_end - body.begin()) + 1;
+    if (size == 0 || body.size() < at + size + 2) {
+      break;
+    }
+    copy_bytes(into, body.subspan(at, size));
+    into += size;
+    body = body.subspan(at + size + 2);
+  }
+  return static_cast<std::size_t>(into - begin);
+}
+
+}  // namespace weft::net::http

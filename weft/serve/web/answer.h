@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string_view>
+
+#include "weft/base/result.h"
+#include "weft/serve/session/service.h"
+#include "weft/serve/web/http_codec.h"
+#include "weft/serve/web/response.h"
+
+namespace weft::serve::web {
+
+using HttpSession = SessionOf<HttpCodec>;
+
+// The part of a request that its answer depends on.
+struct Answer {
+  bool keep_alive = false;
+  bool is_head = false;
+  bool http_1_0 = false;
+
+  [[nodiscard]] static Answer to(const HttpRequest& request) noexcept {
+    return {request.keep_alive, request.head.is_head(), request.head.minor == 0};
+  }
+};
+
+// Sends the response, without a body where none may stand, and closes the session if it ends with this answer. Errors
+// of send(): then nothing was sent. invalid_argument and message_too_large leave the session as it was, so that another
+// response can be sent; any other error closes it.
+Result<void> send_response(HttpSession& session, const Answer& answer, const Response& response, std::string_view date);
+
+// "404 Not Found\n": a response that says its status.
+[[nodiscard]] Response status_response(unsigned status);
+
+// The status for the error of a handler: 400 invalid_argument, 403 not_permitted, 404 not_found, 409 conflict, 503
+// resource_exhausted or would_block, 504 timed_out, 500 any other.
+[[nodiscard]] unsigned status_of(const Error& error) noexcept;
+
+}  // namespace weft::serve::web

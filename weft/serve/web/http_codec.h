@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "weft/net/http/chunks.h"
+#include "weft/net/http/head_scanner.h"
+#include "weft/net/http/refusal.h"
+#include "weft/net/http/request_head.h"
+#include "weft/serve/frame/frame_codec.h"
+#include "weft/serve/web/fields.h"
+
+namespace weft::serve::web {
+
+// Bounds of a connection that speaks HTTP. Those of time are its session's, see session_limits().
+struct HttpLimits : net::http::HeadLimits, net::http::BodyLimits {
+  std::uint32_t requests_max = 10'000;  // of one connection; the answer to the last one closes it
+};
+
+// The head of an answer, besides what the codec writes itself.
+struct ResponseHead {
+  static constexpr std::size_t kOfBody = ~std::size_t{0};
+
+  std::uint16_t status = 200;
+  bool keep_alive = true;                // false sends "Connection: close"; the service then closes
+  bool http_1_0 = false;                 // the peer learns that the connection stays only if it is told
+  std::size_t content_length = kOfBody;  // HEAD: the size of the body that is not sent
+  std::string_view date{};               // see DateClock; empty: none is sent
+  const Fields* fields = nullptr;
+};
+
+// The part of a request that a frame is.
+enum class Part : std::uint8_t {
+  whole,  // head and body
+  head,   // a head with "Expect: 100-continue": the peer waits for 100 before it sends the body
+  body,   // that body: `head` is empty
+};
+
+// The head of a request; views into the input. A request that this codec refuses is a frame too, so that a service
+// can answer it: it is the last frame of its connection.
+struct HttpRequest {
+  net::http::RequestHead head;
+  std::string_view text;         // the bytes of the head
+  std::size_t content_size = 0;  // of the body, without the framing of chunks
+  net::http::Refusal refusal = net::http::Refusal::none;
+  Part part = Part::whole;
+  bool chunked = false;     // the frame's body is chunks: copy_chunks()
+  bool keep_alive = false;  // the connection stays open behind the answer
+
+  // The default answer to the request.
+  operator ResponseHead() const noexcept {  // NOLINT(google-explicit-constructor): echoes the request's header
+    ResponseHead answer;
+    answer.status = static_cast<std::uint16_t>(net::http::status_of(refusal));
+    answer.keep_alive = keep_alive;
+    answer.http_1_0 = head.minor == 0;
+    return answer;
+  }
+};
+
+struct HttpFrame {
+  HttpRequest header;
+  Bytes body;  // as it came: with the framing of chunks
+};
+
+// HttpCodec: requests of HTTP/1.0 and 1.1 in, answers out (RFC 9112). A FrameCodec. A frame is a whole request, with a
+// body that has a length or chunks. A request that expects 100-continue is two frames: its head, then its body.
+// The codec ignores other wishes of a request: Upgrade, TE, trailers.
+// Cost: the scanner reads every byte of a head once, however the input is cut; a whole head is parsed once, and once
+// more if its body comes later.
+// Errors of decode: protocol_error behind a refusal, or behind the last of requests_max. Errors of encode_header:
+// invalid_argument: a status that is none; message_too_large.
+class HttpCodec {
+ public:
+  using Header = ResponseHead;
+  using Frame = HttpFrame;
+  static constexpr std::size_t kHeaderMax = 4096;
+
+  HttpCodec() noexcept : HttpCodec(HttpLimits()) {}
+  // Bounds of more than 64 MiB count as 64 MiB.
+  explicit HttpCodec(const HttpLimits& limits) noexcept;
+
+  [[nodiscard]] Decoded<Frame> decode(Bytes input) noexcept;
+  [[nodiscard]] Result<std::size_t> encode_header(const ResponseHead& header, Bytes body,
+                                                  std::span<std::uint8_t, kHeaderMax> out) const noexcept;
+  [[nodiscard]] static Bytes trailer() noexcept { return {}; }
+  [[nodiscard]] std::size_t body_max() const noexcept { return limits_.body_max; }
+  [[nodiscard]] const HttpLimits& limits() const noexcept { return limits_; }
+
+ private:
+  enum class Stage : std::uint8_t {
+    head,         // the input begins with a head
+    whole_body,   // the input begins with a head that is whole; its body is not
+    lonely_body,  // the input begins with a body whose head was a frame
+    refused,      // nothing more is decoded
+  };
+
+  [[nodiscard]] Decoded<Frame> decode_head(Bytes input) noexcept;
+  [[nodiscard]] Decoded<Frame> decode_body(Bytes input) noexcept;
+  [[nodiscard]] Decoded<Frame> refuse(net::http::Refusal why, std::size_t size) noexcept;
+  [[nodiscard]] std::string_view head_text(Bytes input) const noexcept {
+    return as_text(input).substr(scanner_.begin(), scanner_.size() - scanner_.begin());
+  }
+  void begin_request() noexcept;
+
+  HttpLimits limits_;
+  net::http::HeadScanner scanner_;
+  net::http::ChunkScanner chunks_;
+  std::uint32_t length_ = 0;    // of a body with a length
+  std::uint32_t requests_ = 0;  // that were decoded
+  Stage stage_ = Stage::head;
+  bool chunked_ = false;
+  bool keep_alive_ = false;
+};
+static_assert(FrameCodec<HttpCodec>);
+
+}  // namespace weft::serve::web

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+#include "weft/serve/web/web_service.h"
+
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "weft/serve/session/session_task.h"
+#include "weft/serve/session/shard.h"
+#include "weft/sync/counter_block.h"
+
+namespace weft::serve::web {
+
+namespace {
+
+namespace http = net::http;
+
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+constexpr std::size_t kChunkedKept = 64 * 1024;  // bytes of room that stay for the next body in chunks
+constexpr Error kNoAnswer(Errc::job_threw, "the handler threw");
+
+Bytes content_of(Bytes body, bool chunked, std::uint8_t* room, std::size_t size) noexcept {
+  if (chunked) {
+    return {room, http::copy_chunks(body, room)};
+  }
+  copy_bytes(room, body);
+  return {room, size};
+}
+
+}  // namespace
+
+WebCounters& SiteState::add_counters() {
+  const std::lock_guard lock(mutex_);
+  counters_.push_back(std::make_unique<WebCounters>());
+  return *counters_.back();
+}
+
+WebCounts SiteState::counts() const {
+  WebCounts sum;
+  const std::lock_guard lock(mutex_);
+  for (const auto& one : counters_) {
+    sync::add_counters(sum, *one);
+  }
+  return sum;
+}
+
+void WebService::on_frame(HttpSession& session, const HttpFrame& frame) {
+  const HttpRequest& request = frame.header;
+  if (request.refusal != http::Refusal::none) {
+    (void)drop_head(session);
+    counter_of(counts_, request.refusal).add();
+    return send(session, {}, status_response(http::status_of(request.refusal)));
+  }
+  if (request.part == Part::head) {
+    return take_head(session, request);
+  }
+  Incoming incoming{request.head, request.text, frame.body, request.content_size, request.chunked, Answer::to(request)};
+  if (request.part == Part::body) {
+    const std::string text = drop_head(session);
+    (void)http::parse_request_head(text, session.codec().limits(), incoming.head);
+    incoming.text = text;
+    incoming.answer = {request.keep_alive, incoming.head.is_head(), false};
+    return serve(session, incoming);
+  }
+  serve(session, incoming);
+}
+
+void WebService::on_close(HttpSession& session, const Error& /*why*/) { (void)drop_head(session); }
+
+// A peer that waits before it sends a body hears whether there is a handler for it at all.
+void WebService::take_head(HttpSession& session, const HttpRequest& request) {
+  Incoming incoming{request.head, request.text, {}, 0, false, Answer::to(request)};
+  const Router::Match match = site_->router().find(request.head.method, request.head.path);
+  if (match.handler == nullptr) {
+    incoming.answer.keep_alive = false;  // the body may come all the same
+    return answer_unrouted(session, incoming, match);
+  }
+  if (!session.shard().budget().take(request.text.size())) {
+    counts_.no_memory.add();
+    return send(session, {}, status_response(503));
+  }
+  try {
+    heads_.emplace(session.id().value, request.text);
+  } catch (...) {
+    session.shard().budget().give_back(request.text.size());
+    throw;
+  }
+  counts_.continues.add();
+  if (!session.send_bytes(as_bytes(kContinue))) {
+    session.close();
+  }
+}
+
+// The head of the session that waits for its body; empty: there is none.
+std::string WebService::drop_head(HttpSession& session) {
+  const auto at = heads_.find(session.id().value);
+  if (at == heads_.end()) {
+    return {};
+  }
+  std::string text = std::move(at->second);
+  heads_.erase(at);
+  session.shard().budget().give_back(text.size());
+  return text;
+}
+
+void WebService::serve(HttpSession& session, const Incoming& incoming) {
+  if (incoming.head.keep_alive && !incoming.answer.keep_alive) {
+    counts_.worn.add();
+  }
+  const Router::Match match = site_->router().find(incoming.head.method, incoming.head.path);
+  if (match.handler == nullptr) {
+    return answer_unrouted(session, incoming, match);
+  }
+  if (match.handler->start) {
+    return start(session, incoming, *match.handler);
+  }
+  Result<Response> outcome = kNoAnswer;
+  try {
+    Bytes body = incoming.body;
+    if (incoming.chunked) {
+      chunked_body_.resize(incoming.content_size);
+      body = content_of(body, true, reinterpret_cast<std::uint8_t*>(chunked_body_.data()), incoming.content_size);
+    }
+    outcome = match.handler->call(Request(incoming.head, body, match.params, &session));
+  } catch (...) {
+    return fail(session, incoming.answer);
+  }
+  if (chunked_body_.capacity() > kChunkedKept) {
+    chunked_body_ = {};
+  }
+  finish(session, incoming.answer, outcome);
+}
+
+// A request that lives as long as its coroutine: the head and the body are copied behind it.
+struct WebService::Kept {
+  WebService* service;
+  HttpSession* session;
+  const Handler* handler;
+  Answer answer;
+  std::optional<Request> request{};
+
+  void handle_end(const Error& outcome, bool /*cancelled*/) const noexcept {
+    if (!(outcome == Errc::ok)) {
+      session->abort(CloseReason::service_failed, outcome);
+    }
+  }
+};
+
+void WebService::start(HttpSession& session, const Incoming& incoming, const Handler& handler) {
+  using Block = SessionTaskOf<void, Kept>;
+  const std::size_t head_size = incoming.text.size();
+  auto block = Block::make(Kept{this, &session, &handler, incoming.answer}, head_size + incoming.content_size);
+  Result<void> started = Error(Errc::resource_exhausted, "no memory for the handler");
+  if (block != nullptr) {
+    std::uint8_t* const room = block->room();
+    copy_bytes(room, as_bytes(incoming.text));
+    const Bytes body = content_of(incoming.body, incoming.chunked, room + head_size, incoming.content_size);
+    http::RequestHead head;
+    (void)http::parse_request_head(as_text({room, head_size}), session.codec().limits(), head);
+    const Router::Match match = site_->router().find(head.method, head.path);
+    Kept& kept = block->kept();
+    kept.request.emplace(head, body, match.params, &session);
+    started = start_made<Block>(session, std::move(block), run(kept));
+  }
+  if (!started) {
+    counts_.no_memory.add();
+    Answer last = incoming.answer;
+    last.keep_alive = false;
+    send(session, last, status_response(503));
+  }
+}
+
+rt::Task<> WebService::run(Kept& kept) {
+  WebService& self = *kept.service;
+  Result<Response> outcome = kNoAnswer;
+  std::exception_ptr thrown;
+  try {
+    outcome = co_await kept.handler->start(*kept.request);
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (!kept.session->is_open()) {
+    self.counts_.cancelled.add();
+  } else if (thrown != nullptr) {
+    kept.session->note_exception(thrown);
+    self.counts_.thrown.add();
+    self.send(*kept.session, kept.answer, status_response(500));
+  } else {
+    self.finish(*kept.session, kept.answer, outcome);
+  }
+}
+
+void WebService::answer_unrouted(HttpSession& session, const Incoming& incoming, const Router::Match& match) {
+  if (incoming.head.path == "*") {
+    return send(session, incoming.answer, Response(204));
+  }
+  (match.status == 404 ? counts_.no_path : counts_.no_method).add();
+  Response response = status_response(match.status);
+  if (match.status == 405) {
+    response.set("Allow", Router::allow_of(match.methods));
+  }
+  send(session, incoming.answer, response);
+}
+
+void WebService::finish(HttpSession& session, const Answer& answer, const Result<Response>& outcome) {
+  if (outcome) {
+    return send(session, answer, *outcome);
+  }
+  counts_.errors.add();
+  send(session, answer, status_response(status_of(outcome.error())));
+}
+
+void WebService::fail(HttpSession& session, const Answer& answer) {
+  session.note_exception(std::current_exception());
+  counts_.thrown.add();
+  send(session, answer, status_response(500));
+}
+
+void WebService::send(HttpSession& session, const Answer& answer, const Response& response) {
+  const std::string_view date = date_.text(core_.loop().now());
+  unsigned status = response.status();
+  Result<void> sent = send_response(session, answer, response, date);
+  if (sent.error() == Errc::invalid_argument || sent.error() == Errc::message_too_large) {
+    counts_.unsendable.add();
+    status = 500;
+    sent = send_response(session, answer, status_response(status), date);
+  }
+  if (sent) {
+    counter_of_status(counts_, status).add();
+  }
+}
+
+}  // namespace weft::serve::web

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "weft/rt/core/core.h"
+#include "weft/rt/task/task.h"
+#include "weft/serve/web/answer.h"
+#include "weft/serve/web/date.h"
+#include "weft/serve/web/http_codec.h"
+#include "weft/serve/web/router.h"
+#include "weft/serve/web/web_counts.h"
+
+namespace weft::serve::web {
+
+// SiteState: the data that the services of all cores share. Affinity: any thread.
+class SiteState {
+ public:
+  explicit SiteState(Router router) : router_(std::move(router)) {}
+
+  [[nodiscard]] const Router& router() const noexcept { return router_; }
+  [[nodiscard]] WebCounters& add_counters();  // of a further service; they live as long as this
+  [[nodiscard]] WebCounts counts() const;
+
+ private:
+  const Router router_;
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<WebCounters>> counters_;  // guarded by mutex_
+};
+
+// WebService: the service of a Site on one core: requests to the handlers of a router, answers to peers.
+// Owner: a server's run. Affinity: its core.
+// Cost: a request to a plain function is not copied, but for a body in chunks. One to a coroutine is copied once, and
+// counts as memory of the server until the coroutine has ended.
+// Invariants:
+//   (1) Answers leave in the order of the requests: while a coroutine runs, its session decodes no further request.
+//   (2) Whatever a handler does, its request gets one answer, or its connection ends. Each failure is counted.
+//   (3) A head that waits for its body counts as memory of the server.
+class WebService {
+ public:
+  WebService(std::shared_ptr<SiteState> site, rt::Core& core)
+      : site_(std::move(site)), counts_(site_->add_counters()), core_(core) {}
+
+  void on_frame(HttpSession& session, const HttpFrame& frame);
+  void on_close(HttpSession& session, const Error& why);
+
+ private:
+  struct Incoming {
+    net::http::RequestHead head;
+    std::string_view text;  // of the head
+    Bytes body;             // as it came
+    std::size_t content_size;
+    bool chunked;
+    Answer answer;
+  };
+  struct Kept;  // for a coroutine
+
+  void take_head(HttpSession& session, const HttpRequest& request);
+  [[nodiscard]] std::string drop_head(HttpSession& session);
+  void serve(HttpSession& session, const Incoming& incoming);
+  void start(HttpSession& session, const Incoming& incoming, const Handler& handler);
+  static rt::Task<> run(Kept& kept);
+  void answer_unrouted(HttpSession& session, const Incoming& incoming, const Router::Match& match);
+  void finish(HttpSession& session, const Answer& answer, const Result<Response>& outcome);
+  void fail(HttpSession& session, const Answer& answer);  // inside a catch block
+  void send(HttpSession& session, const Answer& answer, const Response& response);
+
+  std::shared_ptr<SiteState> site_;
+  WebCounters& counts_;
+  rt::Core& core_;
+  DateClock date_;
+  std::string chunked_body_;                              // the content of a body, while its handler runs
+  std::unordered_map<std::uint64_t, std::string> heads_;  // that wait for their bodies, by session
+};
+
+}  // namespace weft::serve::web
