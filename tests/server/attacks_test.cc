@@ -18,7 +18,6 @@
 #include "weft/rt/core/test_runtime.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/server/admin.h"
-#include "weft/serve/server/http_codec.h"
 #include "weft/serve/server/server_run.h"
 #include "weft/serve/server/test_client.h"
 #include "weft/sys/clock.h"
@@ -111,11 +110,9 @@ class QuietAttack : public test::ServerTest {
     endpoint_ = *server_->listen<HeaderCodec>("tcp://127.0.0.1:0", options, [this] { return Attacked{&shared_}; });
     attacker();  // takes core 0
     good_ = std::make_unique<Client>(endpoint_);
-    if (HttpCodec::supported()) {
-      AdminOptions admin;
-      admin.servers.push_back({"attacked", server_.get()});
-      admin_ = std::move(Admin::make(*runtime_, std::move(admin))).value();
-    }
+    AdminOptions admin;
+    admin.servers.push_back({"attacked", server_.get()});
+    admin_ = std::move(Admin::make(*runtime_, std::move(admin))).value();
     (void)rate();  // warm
   }
   void TearDown() override {
