@@ -197,7 +197,10 @@ TEST_F(TlsPeers, APeerThatStopsInTheMiddleOfARecordLosesOnlyItsOwnMessage) {
   EXPECT_EQ(pull.recv()->text(), "whole");
   expect_serves(pull, endpoint);
   sys::shutdown_write(peer.stream().fd());
-  const MonitorEvent event = wait_for(pull, EventKind::disconnected);
+  MonitorEvent event = wait_for(pull, EventKind::disconnected);
+  if (reason_of(event).empty()) {  // that of the good peer, which announced its end
+    event = wait_for(pull, EventKind::disconnected);
+  }
   EXPECT_EQ(event.reason.code(), Errc::connection_closed) << event.reason.message();
   EXPECT_EQ(reason_of(event), "the stream ended without the end of its TLS");
   EXPECT_EQ(pull.try_recv().error(), Errc::would_block);
