@@ -83,7 +83,8 @@ TEST_P(WebSocket, ABadUpgradeIsAnsweredAndTold) {
   } cases[] = {
       {"GET / HTTP/1.1\r\nHost: h\r\n\r\n", "426", "the request asks for no WebSocket"},
       {"\xFF\1\1\1\1\1\1\1\1\x7F\3", "400", "the request for a WebSocket is no HTTP"},
-      {"GET / HTTP/1.1\r\nHost: \xC3(\r\n\r\n", "400", "a header of the WebSocket's upgrade is not UTF-8"},
+      {"GET / HTTP/1.1\r\nHost: h\r\nUpgrade: \xC3(\r\n\r\n", "400",
+       "a header of the WebSocket's upgrade is not UTF-8"},
   };
   for (const auto& [request, status, why] : cases) {
     BytePeer peer = dial(pull);

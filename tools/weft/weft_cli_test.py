@@ -137,7 +137,7 @@ def speaks_tls_to_those_that_it_trusts():
             make_certificates(f"{folder}/{name}")
         own = ["--tls-cert", f"{folder}/ours/peer.crt", "--tls-key", f"{folder}/ours/peer.key"]
         trust, distrust = ["--tls-ca", f"{folder}/ours/ca.crt"], ["--tls-ca", f"{folder}/other/ca.crt"]
-        for transport in ("tls+tcp", "wss") if features["websocket"] else ("tls+tcp",):
+        for transport in ("tls+tcp", "wss"):
             pull = start("pull", "-b", f"{transport}://127.0.0.1:*", *own)
             endpoint = pull.stderr.readline().split()[-1]
 
