@@ -259,13 +259,7 @@ Result<Progress> Dialer::win(std::size_t which) {
   }
   state_ = State::asking_proxy;
   socks_.start(*proxy_, endpoint_.host, endpoint_.port);
-  const auto progress = ask_proxy();
-  if (progress) {
-    return progress;
-  }
-  last_error_ = progress.error();
-  stream_.reset();
-  return try_addresses();
+  return finish();
 }
 
 Result<Progress> Dialer::ask_proxy() {
