@@ -350,21 +350,19 @@ Result<void> Core::post_foreign(unsigned slot, F&& function) {
     return post_foreign(slot, Job(std::forward<F>(function)));
   } else {
     ForeignLane& foreign = foreign_[slot];
-    {
-      const std::lock_guard lock(foreign.mutex);
-      Message* const cell = claim_foreign(slot);
-      if (cell == nullptr) [[unlikely]] {
-        return foreign.closed ? Error(Errc::closed, "the runtime was stopped")
-                              : Error(Errc::resource_exhausted, "the lane to that core is full");
-      }
-      ::new (static_cast<void*>(cell)) Message{Job(std::forward<F>(function))};
-      if (!cell->job) [[unlikely]] {
-        return Error(Errc::resource_exhausted, "no memory for the message");
-      }
-      count(foreign.counters.foreign_posted);
-      lanes_[cores_ + slot].outgoing()->commit(1);
+    const std::lock_guard lock(foreign.mutex);
+    Message* const cell = claim_foreign(slot);
+    if (cell == nullptr) [[unlikely]] {
+      return foreign.closed ? Error(Errc::closed, "the runtime was stopped")
+                            : Error(Errc::resource_exhausted, "the lane to that core is full");
     }
-    ring(bit_of(cores_ + slot));
+    ::new (static_cast<void*>(cell)) Message{Job(std::forward<F>(function))};
+    if (!cell->job) [[unlikely]] {
+      return Error(Errc::resource_exhausted, "no memory for the message");
+    }
+    count(foreign.counters.foreign_posted);
+    lanes_[cores_ + slot].outgoing()->commit(1);
+    ring(bit_of(cores_ + slot));  // under the lock, which stop() takes: the message may destroy the runtime
     return {};
   }
 }
