@@ -164,18 +164,19 @@ class SocketCore::InputWait {
     }
   }
 
-  [[nodiscard]] Result<void> sleep(Instant deadline) noexcept {
+  // A cancellation point: the application's thread may be cancelled while it sleeps.
+  [[nodiscard]] Result<void> sleep(Instant deadline) {
     const Duration timeout = time_left(deadline, sys::now());
     if (timeout == Duration::zero()) {
       return Errc::timed_out;
     }
     if (!leads_) {
-      return core_.share_.input_parker.sleep(ticket_, timeout) == sys::FutexResult::interrupted
+      return core_.share_.input_parker.sleep_cancellably(ticket_, timeout) == sys::FutexResult::interrupted
                  ? Result<void>(Errc::interrupted)
                  : Result<void>();
     }
     std::array<sys::PollEvent, 64> events;
-    const std::size_t count = WEFT_TRY(core_.epoll_->wait(events, timeout));
+    const std::size_t count = WEFT_TRY(core_.epoll_->wait_cancellably(events, timeout));
     const std::lock_guard lock(core_.receive_mutex_);
     drain_if_rung();
     core_.take_events(count, events.data());
@@ -230,7 +231,7 @@ Result<void> SocketCore::wait_for_output(Instant deadline, Attempt attempt) {
     if (timeout == Duration::zero()) {
       return Errc::timed_out;
     }
-    if (share_.output_parker.sleep(ticket, timeout) == sys::FutexResult::interrupted) {
+    if (share_.output_parker.sleep_cancellably(ticket, timeout) == sys::FutexResult::interrupted) {
       return Errc::interrupted;
     }
     if (attempt()) {
