@@ -25,10 +25,13 @@ Result<void> SocketCore::try_send(Outbound& part) {
   if (refuses()) [[unlikely]] {
     return refusal();
   }
+  if (!send_bounds_.permit(part)) [[unlikely]] {
+    return send_bounds_.refusal(part);
+  }
   if (traits_.one_lock) {
     share_.turn.begin(Instant::min());  // a new request drops what came for the last one
   }
-  return pattern_->send(part);
+  return send_bounded(part);
 }
 
 Result<void> SocketCore::try_receive(Inbound& part, bool look, Instant deadline) {
