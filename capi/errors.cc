@@ -85,10 +85,12 @@ int zmq_errno(void) { return errno; }
 
 const char* zmq_strerror(int errnum) {
   switch (errnum) {
-    case EFSM: return "The socket is not in a state for this call";
-    case ENOCOMPATPROTO: return "The socket type does not go with this transport or peer";
-    case ETERM: return "The context was terminated";
-    case EMTHREAD: return "No I/O thread is available";
+    // libzmq's words: programs and tests compare them.
+    case EFSM: return "Operation cannot be accomplished in current state";
+    case ENOCOMPATPROTO: return "The protocol is not compatible with the socket type";
+    case ETERM: return "Context was terminated";
+    case EMTHREAD: return "No thread available";
+    case EHOSTUNREACH: return "Host unreachable";
     default: return std::strerror(errnum);
   }
 }

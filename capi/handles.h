@@ -87,9 +87,9 @@ int fail(const Error& error) noexcept;
 [[nodiscard]] int errno_of(const Error& error) noexcept;
 
 // Runs the body of a function of the C interface, through which no exception may pass. Memory that runs out in there
-// sets ENOMEM, and the function returns `failed`.
+// sets ENOMEM, and the function returns `failed`. Not noexcept: the stack of a cancelled thread unwinds through it.
 template <typename Body>
-[[nodiscard]] auto or_enomem(Body&& body, decltype(body()) failed) noexcept -> decltype(body()) {
+[[nodiscard]] auto or_enomem(Body&& body, decltype(body()) failed) -> decltype(body()) {
   try {
     return body();
   } catch (const std::bad_alloc&) {
@@ -98,7 +98,7 @@ template <typename Body>
   }
 }
 template <typename Body>
-[[nodiscard]] int or_enomem(Body&& body) noexcept {
+[[nodiscard]] int or_enomem(Body&& body) {
   return or_enomem(body, -1);
 }
 

@@ -386,6 +386,8 @@ constexpr OptionRow kOptions[] = {
     WEFT_ROW(WEFT_TLS_VERIFY, tls_verify),
     WEFT_ROW(WEFT_ANNOUNCE_FILTERS, announce_filters),
     WEFT_ROW(WEFT_RECONNECT_AFTER_FAULT, reconnect_after_fault),
+    WEFT_ROW(WEFT_SUBSCRIPTIONS_MAX, subscriptions_max),
+    WEFT_ROW(WEFT_MESSAGE_PARTS_MAX, message_parts_max),
     {WEFT_TLS_RELOAD, nullptr, write_tls_reload},
     {ZMQ_WSS_KEY_PEM, nullptr, write_filled<option::wss_key_pem>},
     {ZMQ_WSS_CERT_PEM, nullptr, write_filled<option::wss_certificate_pem>},

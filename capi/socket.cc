@@ -19,7 +19,7 @@ void set_compatible_defaults(Options& options, const ContextHandle& context, int
   options.handshake_timeout = std::chrono::seconds(30);
   options.heartbeat_interval = Duration::zero();
   options.heartbeat_timeout = Duration(-1);
-  options.max_message_size = -1;
+  options.max_message_size = options.max_send_size = -1;
   options.announce_filters = false;  // READY as libzmq sends it
   options.connections_max = options.address_connections_max = options.address_rate_max = 0;
   options.ipv6 = context.ipv6;

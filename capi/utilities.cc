@@ -4,11 +4,11 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <thread>
 
 #include "capi/handle_store.h"
 #include "capi/handles.h"
 #include "weft/sys/clock.h"
+#include "weft/sys/poll.h"
 #include "weft/sys/thread.h"
 
 using namespace weft;        // NOLINT(google-build-using-namespace)
@@ -84,7 +84,8 @@ unsigned long zmq_stopwatch_stop(void* watch) {
   return elapsed;
 }
 
-void zmq_sleep(int seconds) { std::this_thread::sleep_for(std::chrono::seconds(std::max(seconds, 0))); }
+// As libzmq's, a signal ends it.
+void zmq_sleep(int seconds) { (void)sys::poll_fds({}, std::chrono::seconds(std::max(seconds, 0))); }
 
 void* zmq_threadstart(zmq_thread_fn* func, void* arg) {
   if (func == nullptr) {

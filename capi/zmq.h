@@ -473,7 +473,7 @@ ZMQ_EXPORT int zmq_poller_remove_fd(void* poller, zmq_fd_t fd);
    with the bytes in front of the first wildcard, and this socket filters. Both calls return 0, or -1 and zmq_errno().
    EINVAL: the text breaks the rules of its kind, there is no such kind, another type of socket, or nothing to take
    back. EMSGSIZE: a longer text. ENOMEM. */
-#define WEFT_FILTER_EXACT 1 /* the first part is the text */
+#define WEFT_FILTER_EXACT 1  /* the first part is the text */
 #define WEFT_FILTER_TOKENS 2 /* tokens between dots: "px.*" with one there, "px.>" with one or more; or a plain name */
 #define WEFT_FILTER_PREFIX 3 /* as ZMQ_SUBSCRIBE */
 #define WEFT_FILTER_GLOB 4   /* the pattern of Redis' PSUBSCRIBE: "news:*:d[ek]" */
@@ -502,6 +502,10 @@ ZMQ_EXPORT int weft_socket_unsubscribe_glob(void* socket, const char* glob);
 /* int, 0. 1: connects again also to a peer that refused this socket, or broke the protocol of ZMTP, where libzmq gives
    up for good. After a failure of TLS a socket connects again in any case. */
 #define WEFT_RECONNECT_AFTER_FAULT 1018
+/* int; 0 is no bound. A call of this socket beyond one fails with EINVAL (subscriptions) or EMSGSIZE (parts). What a
+   peer sends beyond one is dropped and counted. */
+#define WEFT_SUBSCRIPTIONS_MAX 1019 /* 1048576: of one peer; of a SUB, XSUB or DISH itself */
+#define WEFT_MESSAGE_PARTS_MAX 1020 /* 262144: of one message */
 ZMQ_EXPORT void weft_version(int* major, int* minor, int* patch);
 
 #ifdef __cplusplus

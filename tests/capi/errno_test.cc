@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <thread>
@@ -211,6 +212,16 @@ TEST_F(CapiErrnoTest, OfEndpointsAndMonitors) {
   EXPECT_ERRNO(EINVAL, zmq_setsockopt(socket, ZMQ_TYPE, &number_, sizeof number_));
 }
 
+// libzmq's words, which programs compare.
+TEST_F(CapiErrnoTest, OfLibzmqHaveItsWords) {
+  EXPECT_STREQ(zmq_strerror(EFSM), "Operation cannot be accomplished in current state");
+  EXPECT_STREQ(zmq_strerror(ENOCOMPATPROTO), "The protocol is not compatible with the socket type");
+  EXPECT_STREQ(zmq_strerror(ETERM), "Context was terminated");
+  EXPECT_STREQ(zmq_strerror(EMTHREAD), "No thread available");
+  EXPECT_STREQ(zmq_strerror(EHOSTUNREACH), "Host unreachable");
+  EXPECT_STREQ(zmq_strerror(EINVAL), strerror(EINVAL));
+}
+
 TEST_F(CapiErrnoTest, OfAContextWithoutIoThreads) {
   ASSERT_EQ(zmq_ctx_set(context_, ZMQ_IO_THREADS, 0), 0);
   void* const peer = open(ZMQ_PEER);
@@ -276,6 +287,7 @@ TEST_F(CapiErrnoTest, OfEveryCallOnceTheContextHasEnded) {
   EXPECT_ERRNO(ETERM, zmq_poll(&item, 1, -1));
 }
 
+// Also where the handler has SA_RESTART, as signal() installs it.
 TEST_F(CapiErrnoTest, OfASignalThatComesWhileACallWaits) {
   struct sigaction action{};
   struct sigaction before{};
@@ -308,17 +320,21 @@ TEST_F(CapiErrnoTest, OfASignalThatComesWhileACallWaits) {
       [&] { return zmq_ctx_destroy(waits); },
       [&] { return zmq_term(waits); },
   };
-  for (const auto& call : calls) {
-    std::atomic<bool> back{false};
-    std::thread waiter([&] {
-      EXPECT_ERRNO(EINTR, call());
-      back.store(true);
-    });
-    while (!back.load()) {  // the first signals may come before the call
-      ASSERT_EQ(pthread_kill(waiter.native_handle(), SIGUSR1), 0);
-      std::this_thread::yield();
+  for (const int flags : {0, SA_RESTART}) {
+    action.sa_flags = flags;
+    ASSERT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
+    for (const auto& call : calls) {
+      std::atomic<bool> back{false};
+      std::thread waiter([&] {
+        EXPECT_ERRNO(EINTR, call());
+        back.store(true);
+      });
+      while (!back.load()) {  // the first signals may come before the call
+        ASSERT_EQ(pthread_kill(waiter.native_handle(), SIGUSR1), 0);
+        std::this_thread::yield();
+      }
+      waiter.join();
     }
-    waiter.join();
   }
   ASSERT_EQ(sigaction(SIGUSR1, &before, nullptr), 0);
   ASSERT_EQ(zmq_poller_destroy(&poller), 0);

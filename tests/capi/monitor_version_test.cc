@@ -11,7 +11,7 @@
 namespace weft::capi {
 namespace {
 
-struct Event {
+struct VersionedEvent {
   std::uint64_t number = 0;
   std::vector<std::uint64_t> values;
   std::string local;
@@ -56,8 +56,8 @@ class MonitorVersions : public CapiTest {
     std::memcpy(&value, text.data(), std::min(text.size(), sizeof value));
     return value;
   }
-  [[nodiscard]] static Event next(void* reader) {
-    Event event;
+  [[nodiscard]] static VersionedEvent next(void* reader) {
+    VersionedEvent event;
     event.number = number(reader);
     const std::uint64_t count = number(reader);
     while (event.values.size() < count && !HasFailure()) {
@@ -67,8 +67,8 @@ class MonitorVersions : public CapiTest {
     event.remote = part(reader, false);
     return event;
   }
-  [[nodiscard]] static Event wait_for(void* reader, std::uint64_t number) {
-    Event event;
+  [[nodiscard]] static VersionedEvent wait_for(void* reader, std::uint64_t number) {
+    VersionedEvent event;
     do {
       event = next(reader);
     } while (event.number != number && !HasFailure());
@@ -89,7 +89,7 @@ TEST_F(MonitorVersions, TheSecondTellsBothEndsOfAConnection) {
   void* of_server = open_reader(ZMQ_PAIR, "inproc://server");
   void* of_client = open_reader(ZMQ_PULL, "inproc://client");
   const std::string exact = bind_any(server);
-  Event event = next(of_server);
+  VersionedEvent event = next(of_server);
   EXPECT_EQ(event.number, std::uint64_t{ZMQ_EVENT_LISTENING});
   ASSERT_EQ(event.values.size(), 1U);
   EXPECT_GT(event.values[0], 2U);
@@ -97,7 +97,7 @@ TEST_F(MonitorVersions, TheSecondTellsBothEndsOfAConnection) {
   EXPECT_EQ(event.remote, "");
 
   ASSERT_EQ(zmq_connect(client, exact.c_str()), 0);
-  const Event accepted = next(of_server);
+  const VersionedEvent accepted = next(of_server);
   EXPECT_EQ(accepted.number, std::uint64_t{ZMQ_EVENT_ACCEPTED});
   EXPECT_EQ(accepted.local, exact);
   EXPECT_EQ(accepted.remote.rfind("tcp://127.0.0.1:", 0), 0U);
@@ -133,7 +133,7 @@ TEST_F(MonitorVersions, OfAPublisherTheNumberIsTheTopic) {
   ASSERT_EQ(zmq_connect(reader, "inproc://monitor"), 0);
   const std::string exact = bind_any(socket);
   ASSERT_EQ(zmq_unbind(socket, exact.c_str()), 0);
-  const Event event = next(reader);
+  const VersionedEvent event = next(reader);
   EXPECT_EQ(event.number, topic);
   EXPECT_EQ(event.local, exact);
   close({socket, reader});
@@ -183,7 +183,7 @@ TEST_F(MonitorVersions, StatisticsCountTheMessagesQueuedAtEachPeer) {
     ASSERT_EQ(zmq_send(push, "x", 1, 0), 1);
   }
   ASSERT_EQ(zmq_socket_monitor_pipes_stats(push), 0);
-  Event event = next(reader);
+  VersionedEvent event = next(reader);
   EXPECT_EQ(event.number, std::uint64_t{ZMQ_EVENT_PIPES_STATS});
   EXPECT_EQ(event.values, (std::vector<std::uint64_t>{5, 0}));
   EXPECT_EQ(event.local, "");
@@ -207,7 +207,7 @@ TEST_F(MonitorVersions, StatisticsComeInTheOrderOfConnecting) {
   }
   ASSERT_EQ(zmq_socket_monitor_pipes_stats(push), 0);
   for (int i = 0; i < 20; ++i) {
-    const Event event = next(reader);
+    const VersionedEvent event = next(reader);
     EXPECT_EQ(event.remote, i % 4 == 3 ? "inproc" : endpoints[i]);
     EXPECT_EQ(event.values, (std::vector<std::uint64_t>{i < 7 ? 2U : 1U, 0}));
   }

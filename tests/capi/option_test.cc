@@ -97,6 +97,8 @@ const std::vector<IntOption> kInts = {
     {WEFT_OPTION(WEFT_ADDRESS_RATE_MAX), kEvery, 0, {0, 1, 1 << 24}, {-1, kMax}},
     {WEFT_OPTION(WEFT_ANNOUNCE_FILTERS), kEvery, 0, {0, 1}, {-1, 2}},
     {WEFT_OPTION(WEFT_RECONNECT_AFTER_FAULT), kEvery, 0, {0, 1}, {-1, 2}},
+    {WEFT_OPTION(WEFT_SUBSCRIPTIONS_MAX), kEvery, 1'048'576, {0, 1, 1 << 30}, {-1, kMax}},
+    {WEFT_OPTION(WEFT_MESSAGE_PARTS_MAX), kEvery, 262'144, {0, 1, 1 << 30}, {-1, kMax}},
     {WEFT_OPTION(WEFT_TLS_CLIENT_REQUIRED), kEvery, 1, {0, 1}, {2, -1}},
     {WEFT_OPTION(WEFT_TLS_VERIFY), kEvery, 1, {0, 1}, {2, -1}},
     {WEFT_OPTION(ZMQ_TYPE), kEvery, ZMQ_DEALER, {}, {0}, true},

@@ -101,6 +101,7 @@ weft::Result<void> as_libzmq(weft::Socket& socket) {
   WEFT_TRY(socket.set(weft::option::handshake_timeout, 30s));
   WEFT_TRY(socket.set(weft::option::heartbeat_interval, 0s));
   WEFT_TRY(socket.set(weft::option::max_message_size, -1));
+  WEFT_TRY(socket.set(weft::option::max_send_size, -1));
   WEFT_TRY(socket.set(weft::option::connections_max, 0));
   WEFT_TRY(socket.set(weft::option::address_connections_max, 0));
   WEFT_TRY(socket.set(weft::option::address_rate_max, 0));

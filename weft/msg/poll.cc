@@ -2,6 +2,7 @@
 #include "weft/msg/poll.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -172,7 +173,7 @@ Result<std::size_t> poll_items(std::span<PollItem> items, Duration timeout, cons
 }  // namespace
 
 Result<std::size_t> poll(std::span<PollItem> items, Duration timeout, const sys::SignalMask* mask) {
-  return msg::or_no_memory([&]() -> Result<std::size_t> {
+  try {
     auto ready = poll_items(items, timeout, mask);
     if (mask != nullptr && ready) {
       // The kernel lets a signal through only when no descriptor is ready. A program that blocks its signals outside
@@ -180,7 +181,9 @@ Result<std::size_t> poll(std::span<PollItem> items, Duration timeout, const sys:
       (void)WEFT_TRY(sys::poll_fds({}, Duration::zero(), mask));
     }
     return ready;
-  });
+  } catch (const std::bad_alloc&) {
+    return Error(Errc::resource_exhausted, "no memory");
+  }
 }
 
 }  // namespace weft

@@ -20,19 +20,25 @@ std::uint64_t Backoff::seed_for(const void* owner) noexcept {
 
 Duration Backoff::next() noexcept {
   ceiling_ = std::min(ceiling_, max_);
-  return draw(max_);
+  return draw(ceiling_, max_);
 }
 
 Duration Backoff::next_costly() noexcept {
   ceiling_ = std::max(ceiling_, 2 * kCostlyFirst);
-  return draw(std::max(max_, kCostlyMax));
+  return draw(ceiling_, std::max(max_, kCostlyMax));
 }
 
-Duration Backoff::draw(Duration most) noexcept {
-  const Duration floor = ceiling_ / 2;
-  const auto width = static_cast<std::uint64_t>((ceiling_ - floor).count());
+Duration Backoff::next_cut() noexcept {
+  cut_ceiling_ = std::max({cut_ceiling_, first_ceiling_, 2 * kCostlyFirst});
+  return draw(cut_ceiling_, std::max(first_ceiling_, kCutMax));
+}
+
+// The next ceiling is twice this one, up to `most`.
+Duration Backoff::draw(Duration& ceiling, Duration most) noexcept {
+  const Duration floor = ceiling / 2;
+  const auto width = static_cast<std::uint64_t>((ceiling - floor).count());
   const Duration interval = floor + Duration(static_cast<Duration::rep>(random_.below(width)));
-  ceiling_ = std::min(2 * ceiling_, most);
+  ceiling = std::min(2 * ceiling, most);
   return interval;
 }
 

@@ -69,6 +69,23 @@ TEST(Backoff, AfterCostlyAttemptsGrowsAlsoInConstantModeAndThenIsConstantAgain) 
   EXPECT_GE(patient.next_costly(), std::chrono::minutes(1));
 }
 
+TEST(Backoff, AfterCutConnectionsGrowsInEveryModeUntilOneLasts) {
+  for (const Duration base : {Duration(0), Duration(milliseconds(10))}) {
+    Backoff backoff(base, Duration(0), 3);
+    for (const int ceiling : {20, 40, 80, 160, 320, 640, 1280, 2000, 2000}) {
+      const Duration interval = backoff.next_cut();
+      EXPECT_GE(interval, milliseconds(ceiling) / 2);
+      EXPECT_LT(interval, milliseconds(ceiling));
+      backoff.reset();
+      EXPECT_LE(backoff.next(), 2 * base);
+    }
+    backoff.settle();
+    EXPECT_LT(backoff.next_cut(), milliseconds(20));
+  }
+  Backoff patient(std::chrono::minutes(1), Duration(0), 3);
+  EXPECT_GE(patient.next_cut(), std::chrono::minutes(1));
+}
+
 TEST(Backoff, DifferentSeedsDoNotReturnInStep) {
   Backoff a(milliseconds(100), Duration(0), 1);
   Backoff b(milliseconds(100), Duration(0), 2);

@@ -23,6 +23,10 @@ struct SystemWait {
                                      Duration timeout) noexcept {
     return sys::futex_wait(word, expected, timeout);
   }
+  static sys::FutexResult futex_wait_cancellably(std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                                                 Duration timeout) {
+    return sys::futex_wait_cancellably(word, expected, timeout);
+  }
   static void futex_wake(std::atomic<std::uint32_t>& word) noexcept { sys::futex_wake(word, 1 << 30); }
 };
 
@@ -102,6 +106,14 @@ class BasicParker {
       return sys::FutexResult::changed;
     }
     return System::futex_wait(word_, word, timeout);
+  }
+  // The same, as a cancellation point (sys/call.h). A cancelled thread leaves its announcement: see invariant 2.
+  sys::FutexResult sleep_cancellably(Ticket ticket, Duration timeout) {
+    const std::uint32_t word = word_.load(std::memory_order_relaxed);  // relaxed: as in sleep()
+    if ((word & ~kAnnounced) != ticket) {
+      return sys::FutexResult::changed;
+    }
+    return System::futex_wait_cancellably(word_, word, timeout);
   }
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <pthread.h>
 #include <time.h>
 
 #include <cerrno>
@@ -27,10 +28,25 @@ struct CallResult {
 [[nodiscard]] inline int last_errno() noexcept { return errno; }
 inline void set_errno(int os_errno) noexcept { errno = os_errno; }
 
+// CancellationOff: pthread_cancel() does not end the calling thread while one exists. Many functions of the C library are
+// cancellation points, and a thread that ended in one of them would leave Weft's objects half changed.
+// Affinity: the thread that made it. Cost: two atomic operations.
+class CancellationOff {
+ public:
+  CancellationOff() noexcept { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  CancellationOff(const CancellationOff&) = delete;
+  CancellationOff& operator=(const CancellationOff&) = delete;
+  ~CancellationOff() { ::pthread_setcancelstate(before_, nullptr); }
+
+ private:
+  int before_ = 0;
+};
+
 // Calls once and reports EINTR: for waits, whose callers decide, and for close(), which must not be repeated.
 template <typename Function>
 auto call_once(Function&& function) noexcept {
   using Value = decltype(function());
+  const CancellationOff off;
   const Value value = function();
   return CallResult<Value>{value, value == static_cast<Value>(-1) ? errno : 0};
 }
@@ -44,6 +60,16 @@ auto call(Function&& function) noexcept {
       return result;
     }
   }
+}
+
+// One raw system call that is a cancellation point, for the waits of an application's thread. After pthread_cancel() the
+// stack unwinds from within the call, so that no function on the way to it is noexcept.
+[[nodiscard]] CallResult<long> call_cancellably(long number, long first, long second, long third, long fourth,
+                                                long fifth, long sixth);
+inline constexpr long kSignalMaskBytes = 8;  // the size that the kernel expects of a signal mask
+template <typename T>
+[[nodiscard]] long raw_argument(T* pointer) noexcept {
+  return reinterpret_cast<long>(pointer);
 }
 
 // `call` with the value or the Error as a Result.

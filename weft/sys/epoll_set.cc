@@ -47,29 +47,32 @@ int round_up_to_milliseconds(Duration timeout) noexcept {
   return static_cast<int>(std::min<Duration::rep>(milliseconds, INT_MAX));
 }
 
+constexpr auto kCallOnce = [](auto... arguments) noexcept {
+  return call_once([&] { return ::syscall(arguments...); });
+};
+
 #if defined(SYS_epoll_pwait2)
 // Old kernels, sandboxes and emulators lack the call. The process tries it once and then remembers. Relaxed:
 // a thread that misses the note only tries again.
 std::atomic<bool> nanosecond_wait_missing{false};
+#endif
 
-CallResult<int> wait_precisely(int set, epoll_event* events, int capacity, Duration timeout) noexcept {
+template <typename Call>
+CallResult<long> wait_precisely(Call call, int set, epoll_event* events, int capacity, Duration timeout) {
+#if defined(SYS_epoll_pwait2)
   if (!nanosecond_wait_missing.load(std::memory_order_relaxed)) {
     const timespec spec = to_timespec(timeout);
-    const auto result = call_once([&] {
-      return static_cast<int>(::syscall(SYS_epoll_pwait2, set, events, capacity, &spec, nullptr, std::size_t{8}));
-    });
+    const auto result =
+        call(SYS_epoll_pwait2, set, raw_argument(events), capacity, raw_argument(&spec), 0L, kSignalMaskBytes);
     if (result.os_errno != ENOSYS && result.os_errno != EPERM) {
       return result;
     }
     nanosecond_wait_missing.store(true, std::memory_order_relaxed);
   }
-  return call_once([&] { return ::epoll_wait(set, events, capacity, round_up_to_milliseconds(timeout)); });
-}
-#else
-CallResult<int> wait_precisely(int set, epoll_event* events, int capacity, Duration timeout) noexcept {
-  return call_once([&] { return ::epoll_wait(set, events, capacity, round_up_to_milliseconds(timeout)); });
-}
 #endif
+  return call(SYS_epoll_pwait, set, raw_argument(events), capacity, round_up_to_milliseconds(timeout), 0L,
+              kSignalMaskBytes);
+}
 
 }  // namespace
 
@@ -89,15 +92,16 @@ Result<void> EpollSet::remove(int member) noexcept {
   return control(fd(), EPOLL_CTL_DEL, member, 0, 0, "remove from poller");
 }
 
-Result<std::size_t> EpollSet::wait(std::span<PollEvent> out, Duration timeout) noexcept {
+template <typename Call>
+Result<std::size_t> EpollSet::wait_by(Call call, std::span<PollEvent> out, Duration timeout) {
   epoll_event events[kMaxEvents];
   const int capacity = static_cast<int>(std::min(out.size(), kMaxEvents));
-  CallResult<int> result{};
+  CallResult<long> result{};
   if (timeout > Duration::zero()) {
-    result = wait_precisely(fd(), events, capacity, timeout);
+    result = wait_precisely(call, fd(), events, capacity, timeout);
   } else {
-    const int milliseconds = timeout < Duration::zero() ? -1 : 0;
-    result = call_once([&] { return ::epoll_wait(fd(), events, capacity, milliseconds); });
+    const long milliseconds = timeout < Duration::zero() ? -1 : 0;
+    result = call(SYS_epoll_pwait, fd(), raw_argument(events), capacity, milliseconds, 0L, kSignalMaskBytes);
   }
   if (result.failed()) {
     return make_error(result.os_errno, "epoll_wait");
@@ -105,6 +109,14 @@ Result<std::size_t> EpollSet::wait(std::span<PollEvent> out, Duration timeout) n
   const auto count = static_cast<std::size_t>(result.value);
   std::transform(events, events + count, out.begin(), to_poll_event);
   return count;
+}
+
+Result<std::size_t> EpollSet::wait(std::span<PollEvent> out, Duration timeout) noexcept {
+  return wait_by(kCallOnce, out, timeout);
+}
+
+Result<std::size_t> EpollSet::wait_cancellably(std::span<PollEvent> out, Duration timeout) {
+  return wait_by(call_cancellably, out, timeout);
 }
 
 }  // namespace weft::sys

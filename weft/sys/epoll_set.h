@@ -29,10 +29,14 @@ class EpollSet {
   // As Poller::wait, but a signal is Errc::interrupted. Timeouts have nanoseconds where the kernel has
   // epoll_pwait2 (5.11), else they are rounded up to milliseconds. An empty `out` is invalid_argument.
   [[nodiscard]] Result<std::size_t> wait(std::span<PollEvent> out, Duration timeout) noexcept;
+  // The same, as a cancellation point (call.h).
+  [[nodiscard]] Result<std::size_t> wait_cancellably(std::span<PollEvent> out, Duration timeout);
 
   [[nodiscard]] int fd() const noexcept { return fd_.fd(); }
 
  private:
+  template <typename Call>
+  [[nodiscard]] Result<std::size_t> wait_by(Call call, std::span<PollEvent> out, Duration timeout);
   explicit EpollSet(Fd fd) noexcept : fd_(std::move(fd)) {}
 
   Fd fd_;

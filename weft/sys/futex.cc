@@ -11,17 +11,35 @@ namespace weft::sys {
 
 static_assert(sizeof(std::atomic<std::uint32_t>) == 4 && std::atomic<std::uint32_t>::is_always_lock_free);
 
-FutexResult futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, Duration timeout) noexcept {
-  const bool bounded = timeout >= Duration::zero();
-  const timespec spec = to_timespec(bounded ? timeout : Duration::zero());
-  const auto result = call_once(
-      [&] { return ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, bounded ? &spec : nullptr, nullptr, 0); });
-  switch (result.os_errno) {
+namespace {
+
+// The kernel restarts a wait without a timeout after a handler with SA_RESTART, and never one with a timeout. So "for
+// ever" is a timeout, whose end is a spurious wake-up.
+constexpr Duration kForEver = std::chrono::hours(24 * 365);
+
+FutexResult result_of(int os_errno, Duration timeout) noexcept {
+  switch (os_errno) {
     case EAGAIN: return FutexResult::changed;
-    case ETIMEDOUT: return FutexResult::timed_out;
+    case ETIMEDOUT: return timeout < Duration::zero() ? FutexResult::woken : FutexResult::timed_out;
     case EINTR: return FutexResult::interrupted;
     default: return FutexResult::woken;
   }
+}
+
+}  // namespace
+
+FutexResult futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, Duration timeout) noexcept {
+  const timespec spec = to_timespec(timeout < Duration::zero() ? kForEver : timeout);
+  const auto result =
+      call_once([&] { return ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, &spec, nullptr, 0); });
+  return result_of(result.os_errno, timeout);
+}
+
+FutexResult futex_wait_cancellably(std::atomic<std::uint32_t>& word, std::uint32_t expected, Duration timeout) {
+  const timespec spec = to_timespec(timeout < Duration::zero() ? kForEver : timeout);
+  const auto result = call_cancellably(SYS_futex, raw_argument(&word), FUTEX_WAIT_PRIVATE, static_cast<long>(expected),
+                                       raw_argument(&spec), 0, 0);
+  return result_of(result.os_errno, timeout);
 }
 
 void futex_wake(std::atomic<std::uint32_t>& word, int count) noexcept {

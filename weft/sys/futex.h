@@ -15,8 +15,11 @@ enum class FutexResult : std::uint8_t {
   interrupted,  // by a signal
 };
 
-// Process-private futexes. Any thread; one system call each. Negative timeout: for ever.
+// Process-private futexes. Any thread; one system call each. Negative timeout: for ever. A handler that was installed
+// with SA_RESTART ends the wait, too.
 FutexResult futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, Duration timeout) noexcept;
+// The same, as a cancellation point (call.h).
+FutexResult futex_wait_cancellably(std::atomic<std::uint32_t>& word, std::uint32_t expected, Duration timeout);
 void futex_wake(std::atomic<std::uint32_t>& word, int count) noexcept;
 
 }  // namespace weft::sys

@@ -2,10 +2,10 @@
 #include "weft/sys/poll.h"
 
 #include <poll.h>
-#include <signal.h>
+#include <sys/syscall.h>
 
-#include <cstring>
 #include <iterator>
+#include <optional>
 #include <vector>
 
 #include "weft/sys/call.h"
@@ -43,21 +43,19 @@ void take_answer(const pollfd& from, PollFd& into) noexcept {
   into.failed = (from.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
 }
 
-Result<std::size_t> wait(std::span<PollFd> fds, std::span<pollfd> polled, Duration timeout,
-                         const SignalMask* mask) noexcept {
+Result<std::size_t> wait(std::span<PollFd> fds, std::span<pollfd> polled, Duration timeout, const SignalMask* mask) {
   for (std::size_t i = 0; i < fds.size(); ++i) {
     polled[i] = to_pollfd(fds[i]);
   }
   const bool bounded = timeout >= Duration::zero();
-  const timespec spec = to_timespec(bounded ? timeout : Duration::zero());
-  sigset_t signals;
-  if (mask != nullptr) {
-    static_assert(sizeof signals <= sizeof mask->bytes);
-    std::memcpy(&signals, mask->bytes.data(), sizeof signals);
+  timespec spec = to_timespec(bounded ? timeout : Duration::zero());  // the kernel writes the rest of the time into it
+  std::optional<CancellationOff> off;
+  if (timeout == Duration::zero()) {
+    off.emplace();
   }
-  const auto result = call_once([&] {
-    return ::ppoll(polled.data(), polled.size(), bounded ? &spec : nullptr, mask != nullptr ? &signals : nullptr);
-  });
+  const auto result = call_cancellably(SYS_ppoll, raw_argument(polled.data()), static_cast<long>(polled.size()),
+                                       bounded ? raw_argument(&spec) : 0,
+                                       mask != nullptr ? raw_argument(mask->bytes.data()) : 0, kSignalMaskBytes, 0);
   if (result.failed()) {
     return make_error(result.os_errno, "ppoll");
   }

@@ -20,7 +20,8 @@ struct PollFd {
 
 // Waits until one of `fds` is ready and returns the number of ready ones, 0 after the timeout. Negative
 // timeout: for ever; zero: never waits. A signal is Errc::interrupted. `mask`, if not null, is the thread's
-// signal mask during the wait only. Level-triggered; any thread; allocates beyond 64 descriptors.
+// signal mask during the wait only. Level-triggered; any thread; allocates beyond 64 descriptors. A cancellation point
+// (call.h), unless the timeout is zero.
 [[nodiscard]] Result<std::size_t> poll_fds(std::span<PollFd> fds, Duration timeout, const SignalMask* mask = nullptr);
 
 // Whether a write would take at least one byte, or would fail. Never waits.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The small waiting tools: EpollSet, EventFd, poll_fds, is_writable, futex, SignalsBlocked.
+#include "weft/sys/poll.h"
+
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -20,7 +22,6 @@
 #include "weft/sys/epoll_set.h"
 #include "weft/sys/event_fd.h"
 #include "weft/sys/futex.h"
-#include "weft/sys/poll.h"
 #include "weft/sys/signals.h"
 #include "weft/sys/socket.h"
 #include "weft/sys/test_socket_pair.h"
@@ -35,8 +36,9 @@ constexpr Duration kAtOnce{0};
 // While it lives, SIGUSR1 hits the thread that made it again and again.
 class SignalStorm {
  public:
-  SignalStorm() {
+  explicit SignalStorm(int flags = 0) {
     struct sigaction action{};
+    action.sa_flags = flags;
     action.sa_handler = [](int) {};
     ::sigaction(SIGUSR1, &action, &before_);
     thread_ = std::thread([this, victim = ::pthread_self()] {
@@ -207,8 +209,12 @@ TEST(Futex, AnswersWhyItReturned) {
   EXPECT_EQ(futex_wait(word, 1, std::chrono::microseconds(200)), FutexResult::timed_out);
   EXPECT_GE(now() - start, std::chrono::microseconds(200));
   EXPECT_EQ(futex_wait(word, 1, kAtOnce), FutexResult::timed_out);
-  const SignalStorm storm;
-  EXPECT_EQ(futex_wait(word, 1, kForever), FutexResult::interrupted);
+  for (const int flags : {0, SA_RESTART}) {  // with which the kernel restarts some waits
+    const SignalStorm storm(flags);
+    EXPECT_EQ(futex_wait(word, 1, kForever), FutexResult::interrupted);
+    EXPECT_EQ(futex_wait_cancellably(word, 1, kForever), FutexResult::interrupted);
+    EXPECT_EQ(poll_fds({}, kForever).error().code(), Errc::interrupted);
+  }
 }
 
 TEST(Futex, WakesAWaiter) {

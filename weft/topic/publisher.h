@@ -32,7 +32,7 @@ class Publisher {
 
   // Takes the message, or says why not. With WhenFull::drop publish() never waits: a peer whose queue is full misses
   // the message, and dropped_full counts it. With WhenFull::wait it waits until every peer has room. A taken
-  // message may still reach nobody. closed; message_too_large: more than 64 KiB of headers;
+  // message may still reach nobody. closed; message_too_large: more than 64 KiB of headers, 64 MiB;
   // resource_exhausted: no memory.
   Result<void> publish(Bytes body, const Headers& headers = {});
   Result<void> publish(std::string_view body, const Headers& headers = {}) { return publish(as_bytes(body), headers); }

@@ -78,6 +78,19 @@ TEST_F(OneHandle, HeadersArrive) {
   EXPECT_EQ(s.next_until(soon())->header("traceparent"), "00-1-2-01");
 }
 
+// The sockets of other processes would end the connection.
+TEST_F(OneHandle, AMessageBeyond64MebibytesIsRefusedToThePublisher) {
+  Topics topics = open();
+  Subscription s = *topics.subscribe("t");
+  Publisher t = *topics.publisher("t");
+  const std::uint8_t byte = 0;
+  EXPECT_EQ(t.publish(Bytes(&byte, (std::size_t{64} << 20) + 1)).error(), Errc::message_too_large);
+  EXPECT_EQ(s.try_next().error(), Errc::would_block);
+  ASSERT_TRUE(t.publish("small"));
+  EXPECT_EQ(s.try_next()->text(), "small");
+  expect_balance(topics);
+}
+
 TEST_F(OneHandle, ASubscriptionGetsAMessageOnceHoweverManyFiltersMatch) {
   Topics topics = open();
   Subscription s = *topics.subscribe({"a.b", "a.*", "a.>"});

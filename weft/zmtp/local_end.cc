@@ -59,8 +59,10 @@ LocalEnd::LocalEnd(LocalEndConfig config, std::unique_ptr<Mechanism> mechanism)
     : config_(std::move(config)), mechanism_(std::move(mechanism)), our_metadata_(encode_metadata(config_)) {
   WEFT_ASSERT(mechanism_ != nullptr && config_.identity.size() <= kIdentityMax);
   const Limits& limits = config_.limits;
-  command_body_max_ =
-      std::max<std::uint64_t>(limits.command_bytes_max, kSubscribeNameSize + limits.subscription_bytes_max);
+  const std::uint64_t topic_max = takes_filters(config_.socket_type)
+                                      ? std::max(limits.subscription_bytes_max, limits.subscription_dropped_max)
+                                      : limits.subscription_bytes_max;
+  command_body_max_ = std::max<std::uint64_t>(limits.command_bytes_max, kSubscribeNameSize + topic_max);
 }
 
 void LocalEnd::start(Instant now, Opening opening) {
@@ -412,11 +414,11 @@ Event LocalEnd::parse_legacy_subscription(Bytes message_body, Instant now) noexc
 }
 
 Event LocalEnd::subscription(Event::Kind kind, Bytes topic, Instant now) noexcept {
-  if (topic.size() > config_.limits.subscription_bytes_max) {
-    return fail(Errc::message_too_large, "subscription exceeds its limit"), Event{};
-  }
   if (!meters_.subscriptions.take(config_.limits.subscriptions, now)) {
     return fail(Errc::protocol_error, "more subscriptions and cancellations than the limit"), Event{};
+  }
+  if (topic.size() > config_.limits.subscription_bytes_max) {
+    return {Event::Kind::excess, 0, topic, FilterKind::prefix};
   }
   return {kind, 0, topic, FilterKind::prefix};
 }

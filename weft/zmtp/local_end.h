@@ -37,11 +37,12 @@ struct Limits {
   std::uint32_t handshake_bytes_max = 16 * 1024;      // bodies of all handshake commands together
   std::uint32_t metadata_properties_max = 64;         // properties in them
   std::uint32_t command_bytes_max = 1024;             // body of a later command, SUBSCRIBE and CANCEL excepted
-  std::uint32_t subscription_bytes_max = 64 * 1024;   // topic, in either form
+  std::uint32_t subscription_bytes_max = 64 * 1024;   // topic, in either form; a longer one is dropped
+  std::uint32_t subscription_dropped_max = 16 << 20;  // such a topic, as a command
   std::uint64_t frame_bytes_max = kFrameBodySizeMax;  // body of one message frame
   CommandRate pings{10'000, 10'000};
   CommandRate pongs{10'000, 10'000};              // one for each of our PINGs
-  CommandRate subscriptions{1'000'000, 100'000};  // SUBSCRIBE, CANCEL, FILTER, UNFILTER, JOIN, LEAVE, the older form
+  CommandRate subscriptions{2'000'000, 200'000};  // SUBSCRIBE, CANCEL, FILTER, UNFILTER, JOIN, LEAVE, the older form
   CommandRate unknown_commands{10'000, 1'000};    // of later versions
 };
 
@@ -64,9 +65,10 @@ struct LocalEndConfig {
 
 // The meaning of a command for the socket. The view points into the caller's bytes.
 struct Event {
-  enum class Kind : std::uint8_t { none, subscribe, cancel, ping, pong, error, join, leave, filter, unfilter };
+  enum class Kind : std::uint8_t { none, subscribe, cancel, excess, ping, pong, error, join, leave, filter, unfilter };
   Kind kind = Kind::none;
   std::uint16_t ttl_deciseconds = 0;  // ping
+  // excess: a subscription or cancellation beyond its bound, which has no effect
   // subscribe, cancel: topic; filter, unfilter: its text; join, leave: group; ping, pong: context; error: reason
   Bytes topic_or_context;
   FilterKind filter_kind = FilterKind::prefix;  // subscribe, cancel, filter, unfilter

@@ -67,7 +67,7 @@ TEST(PeerHandshake, ConversationWithA31Subscriber) {
                                                "04 0A 05 'ERROR' 03 '400'");
   Outcome expected;
   expected.log =
-      "1 0 a\n3 100 hi\n0 0  message 3\n4 0 yo\n0 0  message 0\n0 0 \n2 0 a\n1 0 b message 2\n5 0 400\n"
+      "1 0 a\n4 100 hi\n0 0  message 3\n5 0 yo\n0 0  message 0\n0 0 \n2 0 a\n1 0 b message 2\n6 0 400\n"
       "ready minor 1 identity  Socket-Type=SUB";
   expected.output = wire(kGreeting31) + wire(
                                             "04 2D 05 'READY' 0B 'Socket-Type' 00000004 'XPUB'"

@@ -11,9 +11,9 @@ namespace {
 
 std::unique_ptr<Connector> make_connector(const Options& options, const net::Endpoint& endpoint,
                                           std::optional<net::Socks5Proxy> proxy, const void* seed) {
-  auto connector = std::unique_ptr<Connector>(new Connector{
-      net::Dialer(endpoint, stream_options(options)),
-      net::Backoff(options.reconnect_interval, options.reconnect_interval_max, net::Backoff::seed_for(seed))});
+  auto connector =
+      std::unique_ptr<Connector>(new Connector(endpoint, stream_options(options), options.reconnect_interval,
+                                               options.reconnect_interval_max, net::Backoff::seed_for(seed)));
   if (proxy) {
     connector->dialer.set_proxy(std::move(*proxy));
   }

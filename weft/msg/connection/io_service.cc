@@ -6,6 +6,7 @@
 
 #include "weft/msg/connection/connection.h"
 #include "weft/sync/spin.h"
+#include "weft/sys/call.h"
 #include "weft/sys/clock.h"
 
 namespace weft::msg {
@@ -44,6 +45,7 @@ void IoService::run_errand(Errand& errand) noexcept {
   if (errands_.add(errand.entry, &errand)) {
     loop_->wake_sleeper();
   }
+  const sys::CancellationOff off;
   std::unique_lock lock(errand.mutex);
   errand.ended.wait(lock, [&] { return errand.done; });
 }

@@ -222,7 +222,7 @@ void Link::handle_connect_time() {
   }
 }
 
-void Link::retry_later(Cause cause, bool costly) noexcept {
+void Link::retry_later(Cause cause, Pace pace) noexcept {
   phase_ = Phase::idle;
   other_end_.clear();
   dialled_.address.clear();
@@ -235,8 +235,9 @@ void Link::retry_later(Cause cause, bool costly) noexcept {
     return;
   }
   const Duration delay = cause == Cause::misgreeted ? Duration::zero()
-                         : costly                   ? connector_->backoff.next_costly()
-                                                    : connector_->backoff.next();
+                         : pace == Pace::costly     ? connector_->backoff.next_costly()
+                         : pace == Pace::cut        ? connector_->backoff.next_cut()
+                                                    : connector_->wait_after_failure();
   common_.owner.monitor().emit_made(EventKind::connect_retried, [&] {
     MonitorEvent event = describe(EventKind::connect_retried);
     event.delay = delay;

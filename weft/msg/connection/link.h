@@ -64,6 +64,10 @@ class Link final : public rt::Watcher, public ListHook {
   enum class Phase : std::uint8_t { idle, dialling, handshake, traffic, draining, finished };
   // Why there is no connection: a bit of the option reconnect_stop, or 0.
   enum Cause : std::uint8_t { lost = 0, refused = 1, handshake_failed = 2, closing = 4, misgreeted = 8 };
+  // How the wait before the next attempt is chosen: see Backoff.
+  enum class Pace : std::uint8_t { usual, cut, costly };
+  // A peer that ends a connection sooner may be one that ends each of them.
+  static constexpr Duration kSettled = std::chrono::seconds(2);
   // A thread of the application holds a baton for microseconds. Until the link has it, it tries again after this.
   static constexpr Duration kBatonRetry = std::chrono::microseconds(200);
 
@@ -101,7 +105,7 @@ class Link final : public rt::Watcher, public ListHook {
   void handle_dial(const Result<net::Progress>& progress);
   void name_far_end();
   void handle_connect_time();
-  void retry_later(Cause cause, bool costly = false) noexcept;
+  void retry_later(Cause cause, Pace pace = Pace::usual) noexcept;
   [[nodiscard]] std::string find_other_end() const;
   [[nodiscard]] MonitorEvent describe(EventKind kind, Error reason = {}, int fd = -1) const;
   void emit(EventKind kind, Error reason = {}, int fd = -1, std::uint32_t detail = 0) const noexcept;
@@ -192,6 +196,7 @@ class Link final : public rt::Watcher, public ListHook {
   Closing closing_;
   Timers timers_;
   TimerRetry timer_retry_{*this};
+  Instant traffic_since_{};                           // the end of the last handshake
   bool listed_ = false;                               // at the I/O service
   std::atomic<Instant::rep> close_deadline_{};        // of request_close()
   bool raw_ = false;                                  // this connection is bytes, not frames

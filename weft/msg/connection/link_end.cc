@@ -91,9 +91,13 @@ void Link::finish_take_down() {
   emit(EventKind::disconnected, reason, fd, detail);
   if (again) {
     begin_later();
-  } else {
-    retry_later(Cause::lost, in_tls);
+    return;
   }
+  const bool settled = connector_ != nullptr && sys::now() - traffic_since_ >= kSettled;
+  if (settled) {
+    connector_->backoff.settle();
+  }
+  retry_later(Cause::lost, in_tls ? Pace::costly : settled ? Pace::usual : Pace::cut);
 }
 
 // Datagrams end when memory runs out, and for no other reason. No peer would come again, so the socket stays.

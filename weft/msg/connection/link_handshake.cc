@@ -312,7 +312,7 @@ void Link::fail_handshake(Error reason, std::uint32_t detail) noexcept {
   } else if (ends_for_good(reason, in_tls)) {
     finish();
   } else {
-    retry_later(Cause::handshake_failed, in_tls);
+    retry_later(Cause::handshake_failed, in_tls ? Pace::costly : Pace::usual);
   }
 }
 
@@ -387,8 +387,9 @@ void Link::enter_traffic() {
     (void)common_.owner.handle_subscription(common_.connection, true, {FilterKind::prefix, {}});
   }
   if (connector_ != nullptr) {
-    connector_->backoff.reset();
+    connector_->handle_success();
   }
+  traffic_since_ = sys::now();
   if (speaks_zmtp) {
     emit(EventKind::handshake_succeeded, Error(), common_.stream->fd());
     schedule_peer_time();

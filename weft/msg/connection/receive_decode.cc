@@ -10,6 +10,10 @@
 
 namespace weft::msg {
 
+namespace {
+constexpr std::size_t kKeptParts = 1024;  // of the assembly, for the next message
+}
+
 // Decodes frames until one is for the caller, or the turn is spent. With `view` a message of one part is shown in
 // place, else it is queued.
 ReceiveSide::Decoded ReceiveSide::decode(FrameView* view, Turn& turn) noexcept {
@@ -91,6 +95,13 @@ ReceiveSide::Decoded ReceiveSide::decode_message(const Reader::Frame& frame, Fra
       reader_.consume();
       return Decoded::consumed;
     }
+    if (!share_.traits.single_part && exceeds(frame.body.size())) [[unlikely]] {
+      if (!skip_message(more)) {
+        return Decoded::stopped;
+      }
+      reader_.consume();
+      return Decoded::consumed;
+    }
     if (!assemble(frame)) {
       return Decoded::stopped;
     }
@@ -110,6 +121,9 @@ ReceiveSide::Decoded ReceiveSide::decode_message(const Reader::Frame& frame, Fra
     }
     assembly_.parts.clear();
     assembly_.bytes = 0;
+    if (assembly_.parts.capacity() > kKeptParts) {
+      assembly_.parts.shrink_to_fit();
+    }
     return Decoded::queued;
   }
   if (view != nullptr) {
@@ -174,12 +188,41 @@ void ReceiveSide::drop_assembly() noexcept {
   assembly_.bytes = 0;
 }
 
-bool ReceiveSide::assemble(const Reader::Frame& frame) noexcept {
-  assembly_.bytes += frame.body.size();
-  if (assembly_.parts.size() >= kPartsMax || assembly_.bytes > kMultipartBytesMax) {
-    end_input(Error(Errc::message_too_large, "multipart message exceeds its limit"));
+// Whether the message exceeds its bounds with a part of `size` bytes, or did so before.
+bool ReceiveSide::exceeds(std::size_t size) noexcept {
+  const auto parts_max = static_cast<std::size_t>(common_.options->message_parts_max);
+  return assembly_.skipping || (parts_max != 0 && assembly_.parts.size() >= parts_max + kEnvelopeMax) ||
+         assembly_.bytes + size > kMultipartBytesMax;
+}
+
+// As in discard(), an empty part stands in the assembly until the message ends. Reports the first part in excess.
+bool ReceiveSide::skip_message(bool more) noexcept {
+  drop_assembly();
+  if (!assembly_.skipping) {
+    assembly_.parts.shrink_to_fit();
+    report_excess(Error(Errc::message_too_large, "multipart message exceeds its limit"));
+  }
+  assembly_.skipping = more;
+  if (!more) {
+    count_past_channel(1);
+    ++share_.drops.dropped_excess;
+    return true;
+  }
+  if (!make_room(assembly_.parts)) {
+    end_without_memory();
     return false;
   }
+  assembly_.parts.push_back(Cell{});
+  return true;
+}
+
+// The peer loses a subscription or a message, and nothing else.
+void ReceiveSide::report_excess(Error reason) noexcept {
+  common_.owner.monitor().emit(EventKind::bound_exceeded, common_.endpoint, reason);
+}
+
+bool ReceiveSide::assemble(const Reader::Frame& frame) noexcept {
+  assembly_.bytes += frame.body.size();
   Cell cell;
   if (!make_input_cell(cell, frame)) {
     end_without_memory();
@@ -191,9 +234,17 @@ bool ReceiveSide::assemble(const Reader::Frame& frame) noexcept {
 
 bool ReceiveSide::subscribe(const zmtp::Event& event) noexcept {
   using Kind = zmtp::Event::Kind;
+  if (event.kind == Kind::excess) {
+    report_excess(Error(Errc::message_too_large, "subscription exceeds its limit"));
+    return true;
+  }
   const bool on = event.kind == Kind::subscribe || event.kind == Kind::filter || event.kind == Kind::join;
   const FilterView topic{event.filter_kind, as_text(event.topic_or_context)};
   const Result<void> handled = common_.owner.handle_subscription(common_.connection, on, topic);
+  if (!handled && handled.error() == Errc::message_too_large) {
+    report_excess(handled.error());
+    return true;
+  }
   if (!handled) {
     end_input(handled.error());
   }
@@ -216,7 +267,8 @@ bool ReceiveSide::handle_command(Bytes body) noexcept {
       return true;
     }
     case zmtp::Event::Kind::subscribe:
-    case zmtp::Event::Kind::cancel: return !share_.traits.takes_subscriptions || subscribe(event);
+    case zmtp::Event::Kind::cancel:
+    case zmtp::Event::Kind::excess: return !share_.traits.takes_subscriptions || subscribe(event);
     case zmtp::Event::Kind::filter:
     case zmtp::Event::Kind::unfilter:
     case zmtp::Event::Kind::join:

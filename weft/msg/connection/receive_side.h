@@ -26,7 +26,7 @@ namespace weft::msg {
 //   3. A message of several parts enters the channel only when it is whole.
 class ReceiveSide {
  public:
-  static constexpr std::size_t kPartsMax = 65'536;                         // of one multipart message
+  static constexpr std::size_t kEnvelopeMax = 64;  // parts that patterns add to those of the sender's application
   static constexpr std::size_t kMultipartBytesMax = std::size_t{1} << 31;  // of one multipart message, together
 
   explicit ReceiveSide(ConnectionCommon& common);
@@ -103,6 +103,9 @@ class ReceiveSide {
   [[nodiscard]] bool discard(bool more) noexcept;
   void end_without_memory() noexcept;
   void drop_assembly() noexcept;
+  [[nodiscard]] bool exceeds(std::size_t size) noexcept;
+  [[nodiscard]] bool skip_message(bool more) noexcept;  // false: no memory
+  void report_excess(Error reason) noexcept;
   [[nodiscard]] bool assemble(const Reader::Frame& frame) noexcept;
   [[nodiscard]] bool make_input_cell(Cell& cell, const Reader::Frame& frame) noexcept;
   [[nodiscard]] bool handle_command(Bytes body) noexcept;
@@ -121,7 +124,7 @@ class ReceiveSide {
   struct Assembly {
     std::vector<Cell> parts;  // of a message that is not whole yet
     std::size_t bytes = 0;
-    bool skipping = false;  // in the middle of a message that this socket type does not take
+    bool skipping = false;  // in the middle of a message that this socket does not take
   };
   struct End {
     bool reached = false;

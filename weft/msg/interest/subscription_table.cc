@@ -55,19 +55,21 @@ void SubscriptionTable::Peers::free() noexcept {
   one_ = nullptr;
 }
 
-Result<void> SubscriptionTable::check_bounds(const Peer& peer, std::size_t topics, std::size_t size) noexcept {
-  if (peer.local || (topics <= kTopicsMax && peer.bytes + size <= kTopicBytesMax)) {
+Result<void> SubscriptionTable::check_bounds(const Peer& peer, std::size_t topics, std::size_t size,
+                                             int topics_max) noexcept {
+  const bool too_many = topics_max != 0 && topics > static_cast<std::size_t>(topics_max);
+  if (peer.local || (!too_many && peer.bytes + size <= kTopicBytesMax)) {
     return {};
   }
-  return Error(Errc::protocol_error, topics > kTopicsMax ? StaticText("too many subscriptions")
-                                                         : StaticText("too many bytes of subscriptions"));
+  return Error(Errc::message_too_large,
+               too_many ? StaticText("too many subscriptions") : StaticText("too many bytes of subscriptions"));
 }
 
-Result<bool> SubscriptionTable::add(Peer& peer, const FilterView& topic) noexcept {
+Result<bool> SubscriptionTable::add(Peer& peer, const FilterView& topic, int topics_max) noexcept {
   if (topic.kind == FilterKind::prefix) {
-    return add_prefix(peer, as_bytes(topic.text));
+    return add_prefix(peer, as_bytes(topic.text), topics_max);
   }
-  if (const Result<void> fits = check_bounds(peer, peer.topics() + 1, topic.text.size()); !fits) {
+  if (const Result<void> fits = check_bounds(peer, peer.topics() + 1, topic.text.size(), topics_max); !fits) {
     return filters_.has(peer, topic) ? Result<bool>(false) : fits.error();
   }
   const FilterIndex::Added added = WEFT_TRY(filters_.add(peer, topic));
@@ -75,7 +77,7 @@ Result<bool> SubscriptionTable::add(Peer& peer, const FilterView& topic) noexcep
   return added == FilterIndex::Added::filter;
 }
 
-Result<bool> SubscriptionTable::add_prefix(Peer& peer, Bytes prefix) noexcept {
+Result<bool> SubscriptionTable::add_prefix(Peer& peer, Bytes prefix, int topics_max) noexcept {
   constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a subscription");
   bool is_own_new = false;
   std::uint32_t* const place = peer.prefixes.insert(prefix, is_own_new);
@@ -85,7 +87,7 @@ Result<bool> SubscriptionTable::add_prefix(Peer& peer, Bytes prefix) noexcept {
   if (!is_own_new) {
     return false;
   }
-  if (const Result<void> fits = check_bounds(peer, peer.topics(), prefix.size()); !fits) {
+  if (const Result<void> fits = check_bounds(peer, peer.topics(), prefix.size(), topics_max); !fits) {
     peer.prefixes.erase(prefix);
     return fits.error();
   }

@@ -29,9 +29,8 @@ class Pipe;
 // 2. A topic without peers is not in the table.
 class SubscriptionTable {
  public:
-  // The bounds of one peer. Peers in the same process have none.
-  static constexpr std::size_t kTopicsMax = 262'144;
-  static constexpr std::size_t kTopicBytesMax = std::size_t{32} << 20;
+  // The bounds of one peer, besides that of `topics_max`. Peers in the same process have none.
+  static constexpr std::size_t kTopicBytesMax = std::size_t{64} << 20;
 
   // Peer: one peer's part of the table. While it has topics the table has its address.
   struct Peer : FilterIndex::Peer {
@@ -50,10 +49,10 @@ class SubscriptionTable {
 
   [[nodiscard]] static FilterView prefix(Bytes bytes) noexcept { return {FilterKind::prefix, as_text(bytes)}; }
 
-  // True: the topic is new. False: another peer has the topic, or this one has it already. protocol_error: the peer
+  // True: the topic is new. False: another peer has the topic, or this one has it already. message_too_large: the peer
   // would exceed a bound; resource_exhausted: no memory. After an error nothing has changed. Filter::make() takes
-  // the text of a filter that is no prefix.
-  [[nodiscard]] Result<bool> add(Peer& peer, const FilterView& topic) noexcept;
+  // the text of a filter that is no prefix. `topics_max`: of the peer; 0: none.
+  [[nodiscard]] Result<bool> add(Peer& peer, const FilterView& topic, int topics_max = 0) noexcept;
   void remove(Peer& peer, const FilterView& topic) noexcept;
   [[nodiscard]] std::size_t size() const noexcept {  // topics, also those of peers that are gone
     return prefixes_.size() + filters_.size();
@@ -135,9 +134,10 @@ class SubscriptionTable {
     Peer* one_ = nullptr;  // or the byte behind the first of a Many
   };
 
-  // protocol_error. `topics` are the peer's with the new one, `size` is the new one's.
-  [[nodiscard]] static Result<void> check_bounds(const Peer& peer, std::size_t topics, std::size_t size) noexcept;
-  [[nodiscard]] Result<bool> add_prefix(Peer& peer, Bytes prefix) noexcept;
+  // message_too_large. `topics` are the peer's with the new one, `size` is the new one's.
+  [[nodiscard]] static Result<void> check_bounds(const Peer& peer, std::size_t topics, std::size_t size,
+                                                 int topics_max) noexcept;
+  [[nodiscard]] Result<bool> add_prefix(Peer& peer, Bytes prefix, int topics_max) noexcept;
   void remove_prefix(Peer& peer, Bytes prefix) noexcept;
   [[nodiscard]] bool take_first(Peer& peer) noexcept;
 

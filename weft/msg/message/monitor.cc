@@ -23,6 +23,7 @@ std::string_view event_name(EventKind kind) noexcept {
     case EventKind::disconnected: return "disconnected";
     case EventKind::closed: return "closed";
     case EventKind::pipe_statistics: return "pipe statistics";
+    case EventKind::bound_exceeded: return "bound exceeded";
     case EventKind::stopped: return "stopped";
   }
   return "unknown event";

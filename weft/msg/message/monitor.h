@@ -32,6 +32,7 @@ enum class EventKind : std::uint8_t {
   disconnected,      // with the reason
   closed,            // a listener
   pipe_statistics,   // of one peer, after a call of report_pipes()
+  bound_exceeded,    // with the reason: a subscription or a message of a peer was dropped, and the peer stays
   stopped,           // the last event that a sink gets
 };
 inline constexpr std::size_t kEventKinds = static_cast<std::size_t>(EventKind::stopped) + 1;

@@ -47,6 +47,11 @@ struct Options {
   Duration heartbeat_timeout{-1};                          // 0: none; negative: the interval
   Duration heartbeat_ttl{0};                               // 0: not announced
   std::int64_t max_message_size = 64 << 20;                // bytes in one part; -1: no limit
+  std::int64_t max_send_size = 64 << 20;                   // bytes in one part that is sent; -1: no limit
+  // Bounds on a peer's messages and subscriptions, and the same on this socket's own, so that a call fails where a peer
+  // with these defaults would drop what it brings; 0: none.
+  int message_parts_max = 262'144;    // of one message
+  int subscriptions_max = 1'048'576;  // of one peer; of a SUB, XSUB or DISH itself
   // Bounds on connections to bound endpoints; 0: none. A connection beyond a bound is closed at once and counted.
   int connections_max = 65'536;         // of the socket, until the application has received all that they sent
   int address_connections_max = 8'192;  // of one address to one endpoint; of IPv6, the first 64 bits are the address
@@ -164,6 +169,10 @@ inline constexpr Option<Duration> heartbeat_ttl{"heartbeat_ttl", &Options::heart
                                                 6'553'599};  // 16 bits of 100 ms
 inline constexpr Option<std::int64_t> max_message_size{"max_message_size", &Options::max_message_size, -1,
                                                        std::numeric_limits<std::int64_t>::max()};
+inline constexpr Option<std::int64_t> max_send_size{"max_send_size", &Options::max_send_size, -1,
+                                                    std::numeric_limits<std::int64_t>::max()};
+inline constexpr Option<int> message_parts_max{"message_parts_max", &Options::message_parts_max, 0, 1 << 30};
+inline constexpr Option<int> subscriptions_max{"subscriptions_max", &Options::subscriptions_max, 0, 1 << 30};
 inline constexpr Option<int> connections_max{"connections_max", &Options::connections_max, 0, 1 << 24};
 inline constexpr Option<int> address_connections_max{"address_connections_max", &Options::address_connections_max, 0,
                                                      1 << 24};

@@ -11,11 +11,12 @@
 // handshake names (zmtp::SocketType), so that two types can speak with the same peers. Several types may share a maker.
 #define WEFT_SOCKET_TYPES(ROW)                                                                        \
   ROW(pair, 0, pair, make_pair)                                                                       \
-  ROW(pub, 1, pub, make_publisher, .receives = false, .conflates = true, .takes_subscriptions = true) \
-  ROW(sub, 2, sub, make_subscriber, .sends = false, .conflates = true)                                \
-  ROW(req, 3, req, make_req, .one_lock = true)                                                        \
+  ROW(pub, 1, pub, make_publisher, .receives = false, .conflates = true, .takes_subscriptions = true, \
+      .connects_once = true)                                                                          \
+  ROW(sub, 2, sub, make_subscriber, .sends = false, .conflates = true, .connects_once = true)         \
+  ROW(req, 3, req, make_req, .one_lock = true, .connects_once = true)                                 \
   ROW(rep, 4, rep, make_rep, .one_lock = true)                                                        \
-  ROW(dealer, 5, dealer, make_dealer, .conflates = true, .takes_hiccup = true)                        \
+  ROW(dealer, 5, dealer, make_dealer, .conflates = true, .takes_hiccup = true, .connects_once = true) \
   ROW(router, 6, router, make_router, .takes_goodbye = true)                                          \
   ROW(pull, 7, pull, make_pull, .sends = false, .conflates = true)                                    \
   ROW(push, 8, push, make_push, .receives = false, .conflates = true)                                 \

@@ -25,6 +25,9 @@ namespace weft {
   ROW(dropped_unexpected, counter, "messages_dropped_total", "reason", "unexpected", "messages",                       \
       "Messages that vanished: received, though nobody asked for them or the socket's type does not take them.",       \
       "msg/connection/receive_side.h")                                                                                 \
+  ROW(dropped_excess, counter, "messages_dropped_total", "reason", "excess", "messages",                               \
+      "Messages that vanished: received, of more parts or bytes than the socket's bound.",                             \
+      "msg/connection/receive_decode.cc")                                                                              \
   ROW(dropped_no_memory, counter, "messages_dropped_total", "reason", "no memory", "messages",                         \
       "Messages that vanished: memory ran out.", "msg/connection/receive_decode.cc")                                   \
   ROW(dropped_too_long, counter, "messages_dropped_total", "reason", "too long", "messages",                           \
@@ -77,6 +80,8 @@ namespace weft {
       "Handshakes of connections: that failed.", "msg/message/monitor.cc")                                             \
   ROW(disconnected, counter, "connections_lost_total", "", "", "connections",                                          \
       "Connections that the peer, or an error, ended.", "msg/message/monitor.cc")                                      \
+  ROW(bounds_exceeded, counter, "bounds_exceeded_total", "", "", "events",                                             \
+      "Subscriptions and messages of peers that exceeded a bound, and were dropped.", "msg/message/monitor.cc")        \
   ROW(events_dropped, counter, "events_dropped_total", "", "", "events",                                               \
       "Events that the reader of the socket's monitor was too slow for.", "msg/message/monitor.cc")
 // clang-format on

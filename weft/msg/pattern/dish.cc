@@ -42,6 +42,9 @@ class Dish final : public Pattern {
   Result<void> subscribe(const FilterView& name) override {
     const Bytes group = as_bytes(name.text);
     WEFT_TRY(Message::check_group(as_text(group)));
+    if (options_.subscriptions_max != 0 && groups_.size() >= static_cast<std::size_t>(options_.subscriptions_max)) {
+      return Error(Errc::invalid_argument, "more groups than the option subscriptions_max permits");
+    }
     {
       const std::lock_guard lock(groups_mutex_);
       try {

@@ -28,6 +28,7 @@ struct PatternTraits {
   bool groups = false;               // RADIO, DISH: each message is of a group; peers JOIN and LEAVE groups
   bool takes_hiccup = false;         // the option `hiccup_message` has an effect
   bool takes_goodbye = false;        // the option `disconnect_message` has an effect
+  bool connects_once = false;        // a connect to an endpoint to which the socket is connected does nothing
 };
 
 // Pattern: the rules by which a socket type sends to its pipes and receives from them. A dynamic seam; a new pattern is
@@ -74,8 +75,8 @@ class Pattern {
   [[nodiscard]] virtual bool takes_group(Bytes /*group*/) noexcept { return true; }
   // Send lock. Whether the peer of that name takes a message now. unreachable; not_supported.
   [[nodiscard]] virtual Result<bool> peer_writable(Bytes routing_id);
-  // Groups come here too, as they do to (un)subscribe. protocol_error: the peer subscribes to more than its bound;
-  // resource_exhausted. After an error nothing has changed, and the peer is to be refused.
+  // Groups come here too, as they do to (un)subscribe. message_too_large: the peer would exceed a bound, and loses this
+  // subscription; protocol_error, resource_exhausted: the peer is to be refused. After an error nothing has changed.
   [[nodiscard]] virtual Result<void> handle_subscription(Pipe& pipe, bool subscribe, const FilterView& topic);
   // Send lock. Does work that detach() left, for a bounded time. True: more is left.
   [[nodiscard]] virtual bool sweep();

@@ -235,7 +235,7 @@ class Publisher final : public Pattern {
     SubscriptionTable& table = manual ? wanted_ : subscriptions_;
     SubscriptionTable::Peer& peer = manual ? subscriber.wanted : subscriber.own;
     const std::size_t before = peer.topics();
-    const bool is_new = WEFT_TRY(table.add(peer, topic));
+    const bool is_new = WEFT_TRY(table.add(peer, topic, options_.subscriptions_max));
     if (is_new || options_.xpub_verbose || options_.xpub_verboser || manual) {
       if (const auto told = notify(subscriber, true, topic); !told) {
         if (peer.topics() != before) {
@@ -348,7 +348,7 @@ class Publisher final : public Pattern {
       return {};  // the peer is gone
     }
     if (subscribe) {
-      WEFT_TRY(subscriptions_.add(asker->own, topic));
+      WEFT_TRY(subscriptions_.add(asker->own, topic, options_.subscriptions_max));
     } else {
       subscriptions_.remove(asker->own, topic);
     }

@@ -90,7 +90,7 @@ class Radio final : public Pattern {
     }
     const std::size_t before = member->groups.topics();
     if (join) {
-      WEFT_TRY(groups_.add(member->groups, group));
+      WEFT_TRY(groups_.add(member->groups, group, options_.subscriptions_max));
     } else {
       groups_.remove(member->groups, group);
     }

@@ -13,10 +13,12 @@
 
 #include "weft/msg/interest/filter_index.h"
 #include "weft/msg/interest/prefix_table.h"
+#include "weft/msg/interest/subscription_table.h"
 #include "weft/msg/pattern/distributor.h"
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/pattern.h"
 #include "weft/msg/pattern/pipe_list.h"
+#include "weft/zmtp/local_end.h"
 
 namespace weft::msg {
 
@@ -52,6 +54,7 @@ class Subscriber final : public Pattern {
   }
 
   Result<void> subscribe(const FilterView& topic) override {
+    WEFT_TRY(check_bounds(topic));
     WEFT_TRY(topic.kind == FilterKind::prefix ? wish_for_prefix(topic) : wish_for_filter(topic));
     try {
       send_to_publishers(true, topic);  // also when the topic is not new: an XPUB with xpub_verbose shows each one
@@ -70,6 +73,7 @@ class Subscriber final : public Pattern {
     if (--wish->count == 0) {
       forget(topic);
       send_to_publishers(false, topic);
+      wish_bytes_ -= wish->topic.size();
       wishes_.erase(wish);
     }
     return {};
@@ -122,6 +126,7 @@ class Subscriber final : public Pattern {
 
  private:
   static constexpr Error kNoMemory{Errc::resource_exhausted, "no memory for a subscription"};
+  static constexpr std::size_t kTopicSizeMax = zmtp::Limits().subscription_bytes_max;
   static constexpr std::size_t kMemoTopicMax = 256;  // a longer topic is matched anew each time
 
   struct Wish {
@@ -132,6 +137,21 @@ class Subscriber final : public Pattern {
     [[nodiscard]] FilterView view() const noexcept { return {kind, topic}; }
   };
   using Wishes = std::list<Wish>;
+
+  // What a publisher with the same bounds would drop.
+  [[nodiscard]] Result<void> check_bounds(const FilterView& topic) {
+    if (topic.text.size() > kTopicSizeMax) {
+      return Error(Errc::invalid_argument, "a topic has at most 65,536 bytes");
+    }
+    const auto topics_max = static_cast<std::size_t>(options_.subscriptions_max);
+    const bool too_many = topics_max != 0 && wishes_.size() >= topics_max;
+    const bool too_long = wish_bytes_ + topic.text.size() > SubscriptionTable::kTopicBytesMax;
+    if ((!too_many && !too_long) || find(topic) != nullptr) {
+      return {};
+    }
+    return too_many ? Error(Errc::invalid_argument, "more subscriptions than the option subscriptions_max permits")
+                    : Error(Errc::invalid_argument, "the topics of a socket have at most 64 MiB together");
+  }
 
   // Null: there is no such wish.
   [[nodiscard]] const Wishes::iterator* find(const FilterView& topic) {
@@ -160,6 +180,7 @@ class Subscriber final : public Pattern {
       return kNoMemory;
     }
     *wish = std::prev(wishes_.end());
+    wish_bytes_ += topic.text.size();
     return {};
   }
 
@@ -193,6 +214,7 @@ class Subscriber final : public Pattern {
       }
       return kNoMemory;
     }
+    wish_bytes_ += topic.text.size();
     filters_.store(true, std::memory_order_relaxed);  // a flag alone: filter_mutex_ publishes the filter
     return {};
   }
@@ -226,6 +248,7 @@ class Subscriber final : public Pattern {
       return;
     }
     forget(topic);
+    wish_bytes_ -= wish->topic.size();
     for (Pipe* pipe : publishers_.pipes()) {
       try {
         if (pipe->notes.ready) {
@@ -303,12 +326,13 @@ class Subscriber final : public Pattern {
     }
   }
 
-  const bool takes_sends_;     // XSUB
-  std::atomic<bool> filters_;  // SUB, and XSUB from its first filter on
-  FairQueue queue_;            // receive lock, as the next two
-  bool in_received_ = false;   // in the middle of a message that matches
-  bool skipping_ = false;      // in the middle of a message that does not
-  Wishes wishes_;              // send lock, as the next two: in the order in which they were made
+  const bool takes_sends_;      // XSUB
+  std::atomic<bool> filters_;   // SUB, and XSUB from its first filter on
+  FairQueue queue_;             // receive lock, as the next two
+  bool in_received_ = false;    // in the middle of a message that matches
+  bool skipping_ = false;       // in the middle of a message that does not
+  Wishes wishes_;               // send lock, as the next three: in the order in which they were made
+  std::size_t wish_bytes_ = 0;  // of their topics
   PipeList publishers_;
   Distributor distributor_;
   std::map<FilterView, Wishes::iterator> by_filter_;  // send lock; the wishes that are no prefixes

@@ -2,6 +2,7 @@
 #include "weft/msg/socket/context_core.h"
 
 #include "weft/base/assert.h"
+#include "weft/sys/call.h"
 
 namespace weft::msg {
 
@@ -69,7 +70,8 @@ void ContextCore::close() {
   for (std::shared_ptr<SocketCore> core = next_open(nullptr); core != nullptr; core = next_open(core.get())) {
     core->close();
   }
-  while (!wait_until_quiet()) {  // a signal came: wait again
+  const sys::CancellationOff off;  // a destructor calls this
+  while (!wait_until_quiet()) {    // a signal came: wait again
   }
 }
 
@@ -103,7 +105,7 @@ Result<void> ContextCore::wait_until_quiet() {
         break;
       }
     }
-    if (quiet_.sleep(ticket, Duration(-1)) == sys::FutexResult::interrupted) {
+    if (quiet_.sleep_cancellably(ticket, Duration(-1)) == sys::FutexResult::interrupted) {
       return Error(Errc::interrupted, "a signal came while the context waited for its sockets");
     }
   }

@@ -22,6 +22,7 @@ SocketCore::SocketCore(ContextCore& context, const PatternRow& row)
       pattern_(row.make(row.traits, options_)) {
   share_.receive_mutex = &receive_mutex_;
   share_.send_mutex = &send_mutex_;
+  send_bounds_.set(options_);
   share_.send_timeout.store(options_.send_timeout.count(), std::memory_order_relaxed);
 }
 
@@ -59,6 +60,7 @@ Result<void> SocketCore::change_options(const std::function<Result<void>(Options
       options_ = std::move(changed);
       frozen_.reset();
     }
+    send_bounds_.set(options_);
     share_.send_timeout.store(options_.send_timeout.count(), std::memory_order_relaxed);
     receive_timeout_.store(options_.receive_timeout.count(), std::memory_order_relaxed);
     if (marks_change) {

@@ -24,6 +24,7 @@
 #include "weft/msg/socket/accept_bounds.h"
 #include "weft/msg/socket/lobby.h"
 #include "weft/msg/socket/monitor_feed.h"
+#include "weft/msg/socket/send_bounds.h"
 #include "weft/msg/socket/thread_batches.h"
 #include "weft/net/endpoint.h"
 #include "weft/net/listener.h"
@@ -256,7 +257,12 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
       return false;
     }
     const std::lock_guard lock(send_mutex_);
-    return !refuses() && pattern_->send(part);
+    return !refuses() && send_bounds_.permit(part) && send_bounded(part);
+  }
+  // Send lock. `part` is permitted.
+  [[nodiscard]] Result<void> send_bounded(Outbound& part) {
+    const std::size_t size = part.bytes.size();  // send() may take the bytes
+    return send_bounds_.count(part.more, size, pattern_->send(part));
   }
   [[nodiscard]] bool recv_common(Inbound& part) {
     const std::lock_guard lock(receive_mutex_);
@@ -335,6 +341,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
                                                                            const Options& options);
   // Return the routing id that the pattern gave the new peer; 0: none.
   [[nodiscard]] Result<std::uint32_t> connect_pipe(std::string_view endpoint);
+  [[nodiscard]] bool is_connected(const std::string& name) const;  // table lock
   [[nodiscard]] Result<std::uint32_t> connect_inproc(const net::Endpoint& endpoint);
   void close_pipes(Instant deadline) noexcept;
   [[nodiscard]] Pipe* find_inproc(const InprocLink& link, int end) noexcept;
@@ -368,6 +375,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
 
   sync::Mutex receive_mutex_;
   sync::Mutex send_mutex_;
+  SendBounds send_bounds_;  // send lock
   std::atomic<bool> closed_{false};
   std::atomic<bool> terminated_{false};
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SocketCore: bind, connect and their opposites.
+#include <algorithm>
+
 #include "weft/msg/connection/io_service.h"
 #include "weft/msg/socket/context_core.h"
 #include "weft/msg/socket/socket_core.h"
@@ -191,6 +193,9 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
     }
     connection->apply_marks(options_);
     const std::lock_guard table(table_mutex_);
+    if (traits_.connects_once && is_connected(entry.begin()->first)) {
+      return routing_id;
+    }
     make_room_for_end();
     ConnectedPipe& connected = connections_.try_emplace(connection.get(), *this, connection).first->second;
     Pipe& pipe = connected.pipe;
@@ -217,6 +222,12 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
   }
   share_.output_parker.wake_with_fence();  // a waiting sender can queue at the new pipe
   return routing_id;
+}
+
+// Table lock. Over inproc each connect makes a link.
+bool SocketCore::is_connected(const std::string& name) const {
+  const auto [first, last] = connected_.equal_range(name);
+  return std::any_of(first, last, [](const auto& entry) { return entry.second != nullptr; });
 }
 
 // A raw socket carries a stream of bytes, and some transports have none: inproc, and ws with its messages.

@@ -44,6 +44,7 @@ Statistics SocketCore::statistics() {
   all.handshakes = monitor_.count(EventKind::handshake_succeeded);
   all.handshakes_failed = monitor_.count(EventKind::handshake_failed);
   all.disconnected = monitor_.count(EventKind::disconnected);
+  all.bounds_exceeded = monitor_.count(EventKind::bound_exceeded);
   all.events_dropped = monitor_.dropped();
   return all;
 }

@@ -25,10 +25,13 @@ Result<void> SocketCore::try_send(Outbound& part) {
   if (refuses()) [[unlikely]] {
     return refusal();
   }
+  if (!send_bounds_.permit(part)) [[unlikely]] {
+    return send_bounds_.refusal(part);
+  }
   if (traits_.one_lock) {
     share_.turn.begin(Instant::min());  // a new request drops what came for the last one
   }
-  return pattern_->send(part);
+  return send_bounded(part);
 }
 
 Result<void> SocketCore::try_receive(Inbound& part, bool look, Instant deadline) {
@@ -164,18 +167,19 @@ class SocketCore::InputWait {
     }
   }
 
-  [[nodiscard]] Result<void> sleep(Instant deadline) noexcept {
+  // A cancellation point: the application's thread may be cancelled while it sleeps.
+  [[nodiscard]] Result<void> sleep(Instant deadline) {
     const Duration timeout = time_left(deadline, sys::now());
     if (timeout == Duration::zero()) {
       return Errc::timed_out;
     }
     if (!leads_) {
-      return core_.share_.input_parker.sleep(ticket_, timeout) == sys::FutexResult::interrupted
+      return core_.share_.input_parker.sleep_cancellably(ticket_, timeout) == sys::FutexResult::interrupted
                  ? Result<void>(Errc::interrupted)
                  : Result<void>();
     }
     std::array<sys::PollEvent, 64> events;
-    const std::size_t count = WEFT_TRY(core_.epoll_->wait(events, timeout));
+    const std::size_t count = WEFT_TRY(core_.epoll_->wait_cancellably(events, timeout));
     const std::lock_guard lock(core_.receive_mutex_);
     drain_if_rung();
     core_.take_events(count, events.data());
@@ -230,7 +234,7 @@ Result<void> SocketCore::wait_for_output(Instant deadline, Attempt attempt) {
     if (timeout == Duration::zero()) {
       return Errc::timed_out;
     }
-    if (share_.output_parker.sleep(ticket, timeout) == sys::FutexResult::interrupted) {
+    if (share_.output_parker.sleep_cancellably(ticket, timeout) == sys::FutexResult::interrupted) {
       return Errc::interrupted;
     }
     if (attempt()) {

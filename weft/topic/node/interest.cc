@@ -5,11 +5,7 @@
 #include <new>
 #include <utility>
 
-#include "weft/msg/interest/subscription_table.h"
-
 namespace weft::topic {
-
-static_assert(Interest::kFiltersMax <= msg::SubscriptionTable::kTopicsMax, "a peer would end the connection");
 
 Result<bool> Interest::add(SubscriptionCore& subscription, IntrusivePtr<const OwnFilter> filter) {
   constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a filter");

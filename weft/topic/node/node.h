@@ -105,8 +105,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<IntrusivePtr<PublisherCore>> make_publisher(std::string_view name);
   // A topic as the wire has it: a reply's.
   [[nodiscard]] Result<IntrusivePtr<PublisherCore>> make_wire_publisher(std::string wire, bool inside);
-  // `keep`: would_block, and nothing happened, while a peer's queue is full. closed; message_too_large: the headers;
-  // resource_exhausted.
+  // `keep`: would_block, and nothing happened, while a peer's queue is full. closed; message_too_large: the headers or
+  // the body; resource_exhausted.
   [[nodiscard]] Result<void> publish(PublisherCore& publisher, Bytes body, std::string_view headers, bool keep);
   // The same, waiting for room.
   [[nodiscard]] Result<void> publish_until(PublisherCore& publisher, Bytes body, std::string_view headers,

@@ -7,6 +7,7 @@
 #include "weft/msg/socket/socket_core.h"
 #include "weft/rt/core/core.h"
 #include "weft/sync/wake_list.h"
+#include "weft/sys/call.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
 #include "weft/topic/node/node.h"
@@ -15,7 +16,8 @@ namespace weft::topic {
 
 namespace {
 constexpr Error kClosed(Errc::closed, "the handle of topics was closed");
-}
+constexpr std::size_t kBodyMax = std::size_t{64} << 20;  // what the sockets of other processes take
+}  // namespace
 
 Result<IntrusivePtr<PublisherCore>> Node::make_publisher(std::string_view name) {
   return msg::or_no_memory([&]() -> Result<IntrusivePtr<PublisherCore>> {
@@ -37,6 +39,9 @@ Result<IntrusivePtr<PublisherCore>> Node::make_wire_publisher(std::string wire, 
 Result<void> Node::publish(PublisherCore& publisher, Bytes body, std::string_view headers, bool keep) {
   if (headers.size() > Headers::kBytesMax) {
     return Error(Errc::message_too_large, "the headers exceed 64 KiB");
+  }
+  if (body.size() > kBodyMax) {
+    return Error(Errc::message_too_large, "a message of topics exceeds 64 MiB");
   }
   return msg::or_no_memory([&]() -> Result<void> {
     const std::lock_guard lock(publish_mutex_);
@@ -135,6 +140,7 @@ Result<void> Node::publish_until(PublisherCore& publisher, Bytes body, std::stri
     if (published || published.error() != Errc::would_block || now >= deadline) {
       break;
     }
+    const sys::CancellationOff off;  // the sleeper is on the stack
     sys::PollFd fd{event.fd(), sys::Interest::readable};
     const auto polled = sys::poll_fds({&fd, 1}, time_left(deadline, now));
     if (!polled) {

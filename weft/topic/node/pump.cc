@@ -7,6 +7,7 @@
 
 #include "weft/msg/socket/socket_core.h"
 #include "weft/sync/wake_list.h"
+#include "weft/sys/call.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
 #include "weft/topic/node/node.h"
@@ -252,6 +253,7 @@ void Node::wait_for_input(SubscriptionCore& subscription, sys::EventFd& event, I
   if (waits && !subscription.has_input()) {
     const Instant now = sys::now();
     if (deadline > now) {
+      const sys::CancellationOff off;  // the sleepers are on the stack
       (void)sys::poll_fds(fds, time_left(deadline, now));
     }
   }
