@@ -344,9 +344,9 @@ void Link::remember_peer() {
   }
   properties.emplace_back("Peer-Address", host_of(*common_.stream));
   properties.emplace_back("__fd", std::to_string(common_.stream->fd()));  // libzmq's name
-  for (const auto& property : common_.local_end.peer_metadata()) {
-    if (property.first != "User-Id") {  // only an authenticator may set it
-      properties.push_back(property);
+  for (auto& property : common_.local_end.take_peer_metadata()) {  // up to 16 KiB, which are held once
+    if (property.first != "User-Id") {                             // only an authenticator may set it
+      properties.push_back(std::move(property));
     }
   }
   peer_ = KnownPeer::remember(properties);
