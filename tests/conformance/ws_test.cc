@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A socket at ws://, and a peer that writes HTTP and WebSocket frames by hand: a browser, and what pretends to be one.
+#include <sys/socket.h>
+
 #include <atomic>
 #include <thread>
 
@@ -331,6 +333,22 @@ TEST_P(WebSocket, WhatComesTogetherWithTheUpgradeAndTheCloseIsReceived) {
   BytePeer peer = dial(binds);
   peer.write(std::string(kRequest) + kNoIdentity + message(true, 0, "one") + frame(true, 0x88, "\x03\xE8"));
   EXPECT_EQ(recv_text(binds), "one");
+}
+
+// More than a peer may have in fragments before the handshake, which our end cannot finish any more.
+TEST_P(WebSocket, ALongMessageInFragmentsOfAPeerThatLeftIsReceived) {
+  const std::string half(12'000, 'f');  // both together fit into the other end's kernel: a reset drops the rest
+  Socket pull = make(SocketType::pull);
+  ByHand server(pull);
+  {
+    BytePeer leaves = server.accept(
+        "ZWS2.0", message(false, 0, "") + frame(false, 0x02, '\0' + half) + frame(false, 0x80, half) + kGoodbye);
+    const ::linger none{.l_onoff = 1, .l_linger = 0};  // a reset: each further write of the other end fails
+    ASSERT_EQ(::setsockopt(leaves.stream().fd(), SOL_SOCKET, SO_LINGER, &none, sizeof none), 0);
+  }
+  const auto got = pull.recv();
+  ASSERT_TRUE(got) << got.error().message();
+  EXPECT_EQ(got->size(), 2 * half.size());
 }
 
 TEST_P(WebSocket, EveryMechanismWorks) {

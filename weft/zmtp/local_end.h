@@ -167,6 +167,7 @@ class LocalEnd {
   [[nodiscard]] bool peer_has_filters() const noexcept { return peer_has_filters_; }
   [[nodiscard]] Bytes peer_identity() const noexcept { return as_bytes(peer_identity_); }
   [[nodiscard]] const Metadata& peer_metadata() const noexcept { return peer_metadata_; }  // all of it, as sent
+  [[nodiscard]] Metadata take_peer_metadata() noexcept { return std::exchange(peer_metadata_, {}); }
   [[nodiscard]] std::string_view refusal() const noexcept { return refusal_; }             // the reason in ERROR
 
  private:

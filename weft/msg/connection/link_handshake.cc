@@ -17,6 +17,9 @@ namespace {
 // many as its handshake may have (zmtp::Limits): less than Reader::kSettleMax together, so no block stays with it.
 constexpr std::size_t kHandshakeReadMax = 8 * 1024;
 
+// Reads for the last words of a peer that has left. Each takes at most 512 KiB of fragments below, the first 8 KiB.
+constexpr int kLastReadsMax = 4;
+
 // The mechanism that ZAP is told for a client whose certificate TLS has verified, when ZMTP's own is NULL.
 constexpr std::string_view kTlsMechanism = "TLS";
 
@@ -174,14 +177,16 @@ void Link::end_handshake(bool writable, int os_errno) {
   }
 }
 
-// The stream takes no more of our handshake, but the peer's is whole. True: messages came behind it, which count as if
+// The stream takes no more of our handshake, but the peer's is whole. True: messages came after it, which count as if
 // the peer had left a moment later; the traffic begins and ends with them.
 bool Link::has_last_words() {
   Reader& reader = receive_.reader();
-  bool drained = false;
-  if (reader.unparsed().empty() &&
-      reader.fill(*common_.stream, nullptr, drained, kHandshakeReadMax).status != sys::IoResult::Status::done) {
-    return false;
+  common_.stream->admit();  // a message in fragments may need more than a peer before its handshake gets
+  for (int reads = 0; reader.unparsed().empty() && reads < kLastReadsMax; ++reads) {
+    bool drained = false;
+    if (reader.fill(*common_.stream, nullptr, drained, kHandshakeReadMax).status != sys::IoResult::Status::done) {
+      return false;
+    }
   }
   common_.local_end.consume_output(common_.local_end.pending_output().size());
   return !reader.unparsed().empty();
@@ -339,9 +344,9 @@ void Link::remember_peer() {
   }
   properties.emplace_back("Peer-Address", host_of(*common_.stream));
   properties.emplace_back("__fd", std::to_string(common_.stream->fd()));  // libzmq's name
-  for (const auto& property : common_.local_end.peer_metadata()) {
-    if (property.first != "User-Id") {  // only an authenticator may set it
-      properties.push_back(property);
+  for (auto& property : common_.local_end.take_peer_metadata()) {  // up to 16 KiB, which are held once
+    if (property.first != "User-Id") {                             // only an authenticator may set it
+      properties.push_back(std::move(property));
     }
   }
   peer_ = KnownPeer::remember(properties);
