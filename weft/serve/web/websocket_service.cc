@@ -2,6 +2,7 @@
 #include "weft/serve/web/websocket_service.h"
 
 #include <algorithm>
+#include <exception>
 
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/session/shard.h"
@@ -153,6 +154,16 @@ void WebSocketBase::handle_control(WebSocketSession& session, const WebSocketFra
     session.codec().set_close_status(session.codec().peer_status());
     session.close(CloseReason::peer_closed, Error(Errc::connection_closed, "the peer closed the WebSocket"));
   }
+}
+
+void WebSocketBase::fail(WebSocketSession& session, const Error& why) noexcept {
+  session.codec().set_close_status(static_cast<std::uint16_t>(CloseStatus::failure));
+  session.close(CloseReason::service_failed, why);
+}
+
+void WebSocketBase::fail_after_throw(WebSocketSession& session) noexcept {
+  session.note_exception(std::current_exception());
+  fail(session, Error(Errc::job_threw, "the handler threw; the log and on_exception have what()"));
 }
 
 void WebSocketBase::end(const WebSocketSession& session) noexcept {

@@ -72,6 +72,9 @@ class WebSocketBase {
   void release(Session& session) noexcept;
   [[nodiscard]] Bytes clear(const Content& content);  // until the next call
   void end(const WebSocketSession& session) noexcept;
+  // Closes with 1011, behind all that was sent.
+  static void fail(WebSocketSession& session, const Error& why) noexcept;
+  static void fail_after_throw(WebSocketSession& session) noexcept;  // inside a catch block
 
  private:
   struct Opening {
@@ -106,6 +109,7 @@ class WebSocketBase {
 //   rt::Task<> on_message(WebSocketSession&, const Message&)   instead a coroutine (session.h)
 //   void on_drain(), void on_drain(WebSocketSession&)          as a service's
 //   void on_close(WebSocketSession&, const Error& why)         the last call; session.codec().peer_status()
+// An exception from on_open() or on_message(), or an error of a coroutine, closes the connection with 1011.
 template <typename Handler>
 class WebSocketService final : public WebSocketBase {
  public:
@@ -144,7 +148,11 @@ class WebSocketService final : public WebSocketBase {
       start<typename HandlerTask<Outcome>::Value>(session, *content);
     } else {
       static_assert(std::is_void_v<Outcome>, "weft: on_message() returns void, rt::Task<> or rt::Task<Result<>>");
-      handler_.on_message(session, Message{content->kind, clear(*content)});
+      try {
+        handler_.on_message(session, Message{content->kind, clear(*content)});
+      } catch (...) {
+        fail_after_throw(session);
+      }
     }
     if (!frame_is_whole(frame)) {
       release(session);
@@ -176,16 +184,20 @@ class WebSocketService final : public WebSocketBase {
     WebSocketSession* session;
     void handle_end(const Error& outcome, bool /*cancelled*/) const noexcept {
       if (!(outcome == Errc::ok)) {
-        session->abort(CloseReason::service_failed, outcome);
+        fail(*session, outcome);
       }
     }
   };
 
   void greet([[maybe_unused]] WebSocketSession& session, [[maybe_unused]] const Request& request) {
-    if constexpr (requires { handler_.on_open(session, request); }) {
-      handler_.on_open(session, request);
-    } else if constexpr (requires { handler_.on_open(session); }) {
-      handler_.on_open(session);
+    try {
+      if constexpr (requires { handler_.on_open(session, request); }) {
+        handler_.on_open(session, request);
+      } else if constexpr (requires { handler_.on_open(session); }) {
+        handler_.on_open(session);
+      }
+    } catch (...) {
+      fail_after_throw(session);
     }
   }
   template <typename MakeHandler>

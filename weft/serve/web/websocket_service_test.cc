@@ -301,7 +301,36 @@ TEST_F(WebSocketTest, ACoroutineKeepsItsMessageAndLaterOnesWaitForIt) {
   EXPECT_EQ(read_frame(client), server_frame(0x82, "second"));
 }
 
-TEST_F(WebSocketTest, AFunctionMayStandForAHandlerAndItsExceptionEndsTheConnection) {
+TEST_F(WebSocketTest, AFailureOfACoroutineOrOfOnOpenClosesWith1011) {
+  struct Failing {
+    static void on_open(WebSocketSession& session) {
+      (void)session.send(Opcode::text, as_bytes("open"));
+      throw std::runtime_error("no");
+    }
+    static void on_message(WebSocketSession&, const Message&) {}
+  };
+  ASSERT_TRUE(router_.websocket("/open", [] { return Failing(); }));
+  ASSERT_TRUE(router_.websocket("/task", [](WebSocketSession&, const Message& message) -> rt::Task<Result<void>> {
+    if (message.text() == "throw") {
+      throw std::runtime_error("no");
+    }
+    co_return Error(Errc::not_found, "no");
+  }));
+  const std::string endpoint = listen_web();
+  for (const std::string text : {"", "throw", "fail"}) {
+    Client client(endpoint);
+    upgrade(client, text.empty() ? "/open" : "/task");
+    if (text.empty()) {
+      EXPECT_EQ(read_frame(client), server_frame(0x81, "open"));
+    } else {
+      client.write(client_frame(0x81, text));
+    }
+    EXPECT_EQ(client.read_to_end(), server_frame(0x88, close_body(1011))) << text;
+  }
+  until([](const CounterValues& counters) { return counters.closed_for(CloseReason::service_failed) == 3; });
+}
+
+TEST_F(WebSocketTest, AFunctionMayStandForAHandlerAndItsExceptionClosesWith1011) {
   ASSERT_TRUE(router_.websocket("/f", [](WebSocketSession& session, const Message& message) {
     if (message.text() == "throw") {
       throw std::runtime_error("no");
@@ -310,10 +339,8 @@ TEST_F(WebSocketTest, AFunctionMayStandForAHandlerAndItsExceptionEndsTheConnecti
   }));
   Client client(listen_web());
   upgrade(client, "/f");
-  client.write(client_frame(0x81, "x"));
-  EXPECT_EQ(read_frame(client), server_frame(0x82, "x"));
-  client.write(client_frame(0x81, "throw"));
-  EXPECT_EQ(client.read_to_end(), "");
+  client.write(client_frame(0x81, "x") + client_frame(0x81, "throw") + client_frame(0x81, "late"));
+  EXPECT_EQ(client.read_to_end(), server_frame(0x82, "x") + server_frame(0x88, close_body(1011)));
   until([](const CounterValues& counters) { return counters.closed_for(CloseReason::service_failed) == 1; });
 }
 
