@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The C++ blocks of docs/web.md that are not of examples/web_hello.cc. The test docs.web compares them, docs.guides
+// The C++ blocks of docs/web.md that are not of examples. The test docs.web compares them, docs.guides
 // runs them.
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -55,29 +58,77 @@ Result<web::Site> make_users() {
   return web::Site(std::move(router), limits);
 }
 
-// The status and the body of the answer to a request, over a connection of its own.
-Result<std::string> ask(const std::string& endpoint, const std::string& line, const std::string& rest = "\r\n") {
+Result<void> say_to_all(serve::Server& server, std::string_view text) {
+  const auto frame = WEFT_TRY(serve::SharedFrame::encode(web::WebSocketCodec(), web::Opcode::text, as_bytes(text)));
+  return server.publish(serve::GroupId{7}, frame);
+}
+
+struct Chat {
+  void on_open(web::WebSocketSession& session, const web::Request& request) {
+    (void)session.join(serve::GroupId{7});  // fails only for want of memory
+    const std::string hello = "hello " + request.param("name");
+    (void)session.send(web::Opcode::text, as_bytes(hello));
+  }
+  void on_message(web::WebSocketSession& session, const web::Message& message) {
+    if (message.kind != web::Opcode::text) {
+      return web::close(session, 1003, "texts only");
+    }
+    (void)say_to_all(*server, message.text());
+  }
+  serve::Server* server;
+};
+
+Result<std::unique_ptr<net::Stream>> connect(const std::string& endpoint) {
   net::Dialer dialer(WEFT_TRY(net::parse_endpoint(endpoint, false)), {});
   for (auto progress = WEFT_TRY(dialer.begin()); progress != net::Progress::connected;) {
     std::this_thread::sleep_for(1ms);
     progress = WEFT_TRY(dialer.finish());
   }
-  const auto stream = dialer.take_stream();
-  const std::string request = line + " HTTP/1.1\r\nHost: x\r\nUser-Agent: test\r\nConnection: close\r\n" + rest;
-  const Bytes bytes = as_bytes(request);
-  (void)stream->write({&bytes, 1});
+  return dialer.take_stream();
+}
+
+// Writes the bytes and reads `size` bytes, or to the end of the stream.
+std::string exchange(net::Stream& stream, const std::string& text, std::size_t size) {
+  if (const Bytes bytes = as_bytes(text); !bytes.empty()) {
+    (void)stream.write({&bytes, 1});
+  }
   std::string answer;
-  for (;;) {
+  while (answer.size() < size) {
     std::uint8_t room[4096];
-    MutableBytes into(room);
-    const sys::IoResult result = stream->read({&into, 1});
+    MutableBytes into(room, std::min(sizeof room, size - answer.size()));
+    const sys::IoResult result = stream.read({&into, 1});
     if (result.status == sys::IoResult::Status::would_block) {
       std::this_thread::yield();
     } else if (result.status != sys::IoResult::Status::done) {
-      return answer.substr(9, 4) + answer.substr(answer.find("\r\n\r\n") + 4);
+      break;
     }
     answer += as_text(Bytes(room).first(result.bytes));
   }
+  return answer;
+}
+
+// The status and the body of the answer to a request, over a connection of its own.
+Result<std::string> ask(const std::string& endpoint, const std::string& line, const std::string& rest = "\r\n") {
+  const auto stream = WEFT_TRY(connect(endpoint));
+  const std::string request = line + " HTTP/1.1\r\nHost: x\r\nUser-Agent: test\r\nConnection: close\r\n" + rest;
+  const std::string answer = exchange(*stream, request, SIZE_MAX);
+  return answer.substr(9, 4) + answer.substr(answer.find("\r\n\r\n") + 4);
+}
+
+// The texts that a WebSocket server sends to a client that comes, and as the answer to a short text. The mask is zero.
+Result<std::string> say(const std::string& endpoint, const std::string& path, const std::string& text) {
+  const auto stream = WEFT_TRY(connect(endpoint));
+  const std::string request = "GET " + path +
+                              " HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                              "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
+  std::string head = exchange(*stream, request, 1);
+  while (!head.ends_with("\r\n\r\n")) {
+    head += exchange(*stream, "", 1);
+  }
+  const std::string hello = exchange(*stream, "", 11).substr(2);
+  const std::string front{static_cast<char>(0x81), static_cast<char>(0x80 + text.size())};
+  const std::string said = exchange(*stream, front + std::string(4, '\0') + text, 2 + text.size()).substr(2);
+  return hello + ", " + said;
 }
 
 }  // namespace
@@ -96,5 +147,11 @@ Result<void> guides::web_servers() {
   WEFT_TRY(expect(WEFT_TRY(ask(at, "GET /users/7")), "200 {\"name\":\"Ada\"}"));
   WEFT_TRY(expect(WEFT_TRY(ask(at, "GET /users/8")), "404 404 Not Found\n"));
   WEFT_TRY(expect(WEFT_TRY(ask(at, "POST /slowly", "Content-Length: 4\r\n\r\ntext")), "200 text"));
+  web::Router rooms;
+  WEFT_TRY(rooms.websocket("/chat/{name}", [&server] { return Chat{server.get()}; }));
+  const web::Site chat(std::move(rooms));
+  const std::string room =
+      WEFT_TRY(server->listen<web::HttpCodec>("tcp://127.0.0.1:0", options, chat.services(), chat.codec()));
+  WEFT_TRY(expect(WEFT_TRY(say(room, "/chat/Ada", "hi")), "hello Ada, hi"));
   return server->stop(sys::now() + 5s);
 }

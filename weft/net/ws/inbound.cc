@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "weft/base/endian.h"
-#include "weft/base/utf8.h"
 #include "weft/zmtp/command.h"
 #include "weft/zmtp/frame.h"
 #include "weft/zmtp/greeting.h"
@@ -43,12 +41,6 @@ SocketType usual_partner(SocketType type) noexcept {
     case SocketType::channel: return type;
   }
   return type;
-}
-
-// RFC 6455 section 7.4: the statuses that an end may send.
-bool is_status(std::uint16_t status) noexcept {
-  return (status >= 1000 && status <= 1014 && status != 1004 && status != 1005 && status != 1006) ||
-         (status >= 3000 && status <= 4999);
 }
 
 void append_header(std::string& to, std::uint8_t flags, std::uint64_t size) {
@@ -281,12 +273,9 @@ std::size_t Inbound::take_control(Bytes input) noexcept {
 }
 
 void Inbound::check_close() noexcept {
-  const Bytes body = control_body();
-  if (body.size() == 1 || (body.size() > 1 && !is_status(load_big_endian<std::uint16_t>(body.data())))) {
-    return fail("a WebSocket close frame with a wrong status");
-  }
-  if (!is_utf8(as_text(body.subspan(std::min<std::size_t>(body.size(), 2))))) {
-    return fail("the reason of a WebSocket close frame is not UTF-8", CloseStatus::text);
+  const CloseBody parsed = parse_close_body(control_body());
+  if (parsed.problem != nullptr) {
+    return fail(parsed.problem, parsed.answer);
   }
   control_ = Control::close;
 }

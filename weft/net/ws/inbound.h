@@ -12,6 +12,7 @@
 
 #include "weft/base/bytes.h"
 #include "weft/base/error.h"
+#include "weft/net/ws/close_status.h"
 #include "weft/net/ws/frame.h"
 #include "weft/zmtp/socket_type.h"
 
@@ -22,16 +23,6 @@ inline constexpr std::uint8_t kMoreFlag = 1;
 inline constexpr std::uint8_t kCommandFlag = 2;
 
 inline constexpr std::size_t kJoinedMax = 16 * 1024 * 1024;  // of a message in fragments, which is joined here
-
-// The statuses of RFC 6455 section 7.4.1 that this end sends.
-enum class CloseStatus : std::uint16_t {
-  normal = 1000,
-  protocol = 1002,
-  kind = 1003,
-  text = 1007,
-  policy = 1008,
-  size = 1009
-};
 
 // Inbound: a peer's WebSocket frames in, the bytes of a ZMTP 3.0 peer out. ZMTP 3.0 because libzmq takes subscriptions
 // over a WebSocket only in its form. A pure function of bytes.

@@ -2,15 +2,14 @@
 #include "weft/net/ws/upgrade.h"
 
 #include <algorithm>
-#include <array>
 #include <new>
 #include <utility>
 
-#include "weft/base/utf8.h"
 #include "weft/net/http/field.h"
 #include "weft/net/http/head_scanner.h"
 #include "weft/net/http/request_head.h"
 #include "weft/net/ws/accept_key.h"
+#include "weft/net/ws/handshake.h"
 
 namespace weft::net::ws {
 namespace {
@@ -36,30 +35,12 @@ class Upgrade::Parser {
   bool done = false;
 
  private:
-  enum Field : std::size_t { kUpgrade, kConnection, kKey, kVersion, kAccept, kProtocols, kExtensions };
-  static constexpr std::size_t kFields = 7;
-  static constexpr std::array<std::string_view, kFields> kNames = {"upgrade",
-                                                                   "connection",
-                                                                   "sec-websocket-key",
-                                                                   "sec-websocket-version",
-                                                                   "sec-websocket-accept",
-                                                                   "sec-websocket-protocol",
-                                                                   "sec-websocket-extensions"};
-  struct Value {
-    std::string text;
-    std::size_t times = 0;
-  };
-
   void handle_head(std::string_view head);
-  [[nodiscard]] bool take_fields(std::string_view fields);
   void end_request(std::string_view head);
   void end_answer(std::string_view head);
   [[nodiscard]] bool is_other_protocol() const noexcept;
   [[nodiscard]] StaticText check_answer() const;
   [[nodiscard]] bool choose_protocol();
-  [[nodiscard]] bool has(Field field, std::string_view element) const {
-    return http::any_element(values_[field].text, [&](std::string_view one) { return http::same_text(one, element); });
-  }
   void fail(Error error) {
     if (!fault) {
       fault = error;
@@ -71,7 +52,7 @@ class Upgrade::Parser {
   const bool server_;
   std::vector<std::string> protocols_;
   std::string key_;  // the client's
-  std::array<Value, kFields> values_;
+  HandshakeFields fields_;
   http::HeadScanner scanner_;
   std::string input_;  // the head, as far as it has come
 };
@@ -112,25 +93,10 @@ bool Upgrade::Parser::is_other_protocol() const noexcept {
 void Upgrade::Parser::handle_head(std::string_view head) {
   std::string_view rest = head;
   (void)http::take_line(rest);
-  if (!take_fields(rest)) {
+  if (!fields_.take(rest)) {
     return refuse("400 Bad Request", "a header of the WebSocket's upgrade is not UTF-8");
   }
   server_ ? end_request(head) : end_answer(head);
-}
-
-// False: a field that is used is not UTF-8. The value of one that nobody here uses may have any bytes (RFC 9110 section
-// 5.5): a browser sends what its user gave to a cookie.
-bool Upgrade::Parser::take_fields(std::string_view fields) {
-  return !http::any_field(fields, [this](const http::Field& field) {
-    const auto* const at = std::find_if(kNames.begin(), kNames.end(),
-                                        [&field](std::string_view name) { return http::same_text(name, field.name); });
-    if (at == kNames.end()) {
-      return false;
-    }
-    Value& value = values_[static_cast<std::size_t>(at - kNames.begin())];
-    value.text.append(value.times++ == 0 ? "" : ", ").append(field.value);
-    return !is_utf8(field.value);
-  });
 }
 
 void Upgrade::Parser::refuse_for(Refusal why) {
@@ -148,7 +114,7 @@ void Upgrade::Parser::refuse_for(Refusal why) {
 }
 
 bool Upgrade::Parser::choose_protocol() {
-  return http::any_element(values_[kProtocols].text, [this](std::string_view offered) {
+  return http::any_element(fields_.text(HandshakeFields::kProtocols), [this](std::string_view offered) {
     const bool known = std::find(protocols_.begin(), protocols_.end(), offered) != protocols_.end();
     protocol = known ? offered : std::string_view();
     return known;
@@ -156,13 +122,13 @@ bool Upgrade::Parser::choose_protocol() {
 }
 
 StaticText Upgrade::Parser::check_answer() const {
-  if (!has(kUpgrade, "websocket") || !has(kConnection, "upgrade")) {
+  if (!fields_.has(HandshakeFields::kUpgrade, "websocket") || !fields_.has(HandshakeFields::kConnection, "upgrade")) {
     return "the server's answer does not upgrade to a WebSocket";
   }
-  if (values_[kAccept].text != accept_key(key_)) {
+  if (fields_.text(HandshakeFields::kAccept) != accept_key(key_)) {
     return "the server's answer does not prove that it read the request";
   }
-  if (!values_[kExtensions].text.empty()) {
+  if (!fields_.text(HandshakeFields::kExtensions).empty()) {
     return "the server wants a WebSocket extension that was not offered";
   }
   return nullptr;
@@ -177,7 +143,7 @@ void Upgrade::Parser::end_answer(std::string_view head) {
     return fail(Error(Errc::connection_failed, "the server's answer to the request for a WebSocket is not 101"));
   }
   const StaticText problem = check_answer();
-  done = problem == nullptr && values_[kProtocols].times == 1 && choose_protocol();
+  done = problem == nullptr && fields_.times(HandshakeFields::kProtocols) == 1 && choose_protocol();
   if (!done) {
     fail(Error(Errc::protocol_error,
                problem != nullptr ? problem : StaticText("the server chose no WebSocket sub-protocol of ours")));
@@ -190,26 +156,13 @@ void Upgrade::Parser::end_request(std::string_view head) {
   if (why != Refusal::none) {
     return refuse_for(why);
   }
-  if (request.method != "GET" || request.minor == 0) {
-    return refuse("400 Bad Request", kNoGet);
-  }
-  if (request.has_body()) {
-    return refuse("400 Bad Request", kHasBody);
-  }
-  if (!has(kUpgrade, "websocket") || !has(kConnection, "upgrade")) {
-    return refuse("426 Upgrade Required", "the request asks for no WebSocket");
-  }
-  if (values_[kVersion].text != "13") {
-    return refuse("426 Upgrade Required", "the request is for another version of WebSocket than 13");
-  }
-  if (!is_key(values_[kKey].text)) {
-    return refuse("400 Bad Request", "the request for a WebSocket has no key");
+  if (const HandshakeRefusal refusal = check_request(request, fields_); refusal.status != 0) {
+    return refuse(refusal.status == 426 ? "426 Upgrade Required" : "400 Bad Request", refusal.why);
   }
   if (!choose_protocol()) {
     return refuse("400 Bad Request", "the client offers no WebSocket sub-protocol of ours");
   }
-  output = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " +
-           accept_key(values_[kKey].text) + "\r\nSec-WebSocket-Protocol: " + protocol + "\r\n\r\n";
+  output = accept_head(fields_, protocol);
   done = true;
 }
 

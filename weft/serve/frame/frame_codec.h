@@ -55,6 +55,31 @@ concept FrameCodec =
       { frame.header } -> std::convertible_to<typename C::Header>;
     };
 
+// Why this end ends a connection whose peer may still read.
+enum class EndCause : std::uint8_t {
+  closed,   // the service closes it, or the peer has ended
+  refused,  // decode() returned an error
+  late,     // a frame that began was not whole in time
+  quiet,    // nothing came for too long
+  stopped,  // the server stops
+};
+inline constexpr std::size_t kFarewellMax = 160;  // bytes
+
+// A codec may have a farewell: farewell(why, out) writes the bytes that follow all that was sent, and returns their
+// number; 0: there is none. Such a connection is closed, and not cut, when its time has passed. At most one call of a
+// connection returns bytes.
+template <typename C>
+concept HasFarewell = requires(C codec, EndCause why, std::span<std::uint8_t, kFarewellMax> out) {
+  { codec.farewell(why, out) } -> std::same_as<std::size_t>;
+};
+
+// A codec may tell the head of a frame from its body. Then a session has a limit of time for each. in_body(): the frame
+// that decode() wished more of has its head.
+template <typename C>
+concept TellsParts = requires(const C codec) {
+  { codec.in_body() } -> std::same_as<bool>;
+};
+
 inline constexpr std::size_t kBodyMax = std::size_t{16} << 20;  // the default bound of every codec: 16 MiB
 
 // Decodes frames from the beginning of `input` until on_frame(frame) returns false or no whole frame is left.

@@ -27,6 +27,8 @@ struct SessionOps {
   bool numbers_requests;               // of the codec, see request_number.h
   void (*draining)(Session& session);  // null: the service has no on_drain(session)
   void (*stopping)(void* service);     // null: the service has no on_drain()
+  std::size_t (*farewell)(Session& session, EndCause why, std::span<std::uint8_t, kFarewellMax> out);  // null: none
+  bool (*in_body)(const Session& session);  // null: the codec does not tell the parts of a frame apart
 };
 
 // ServiceSlot: a listener on one core: its functions and their data.
@@ -66,6 +68,7 @@ class SessionOf final : public Session {
     return send_parts({Bytes(front).first(size), body, codec_.trailer()}, FrameKind::state);
   }
   [[nodiscard]] const Codec& codec() const noexcept { return codec_; }
+  [[nodiscard]] Codec& codec() noexcept { return codec_; }
 
  private:
   template <typename C, typename Service>
@@ -183,10 +186,28 @@ struct ServiceCalls {
             &kCoroutine,
             kNumbersRequests<Codec>,
             kHasSessionDrain ? &draining : nullptr,
-            kHasDrain ? &stopping : nullptr};
+            kHasDrain ? &stopping : nullptr,
+            farewell_of(),
+            in_body_of()};
   }
 
  private:
+  static constexpr auto farewell_of() noexcept -> decltype(SessionOps::farewell) {
+    if constexpr (HasFarewell<Codec>) {
+      return [](Session& session, EndCause why, std::span<std::uint8_t, kFarewellMax> out) {
+        return typed(session).codec_.farewell(why, out);
+      };
+    } else {
+      return nullptr;
+    }
+  }
+  static constexpr auto in_body_of() noexcept -> decltype(SessionOps::in_body) {
+    if constexpr (TellsParts<Codec>) {
+      return [](const Session& session) { return static_cast<const Typed&>(session).codec_.in_body(); };
+    } else {
+      return nullptr;
+    }
+  }
   struct EndsSession {
     Typed* session;
     void operator()(const Error& outcome, bool /*cancelled*/, const Frame& /*frame*/) const noexcept {

@@ -10,6 +10,23 @@
 
 namespace weft::serve {
 
+namespace {
+
+EndCause farewell_for(CloseReason reason, bool inside_frame) noexcept {
+  switch (reason) {
+    case CloseReason::refused_frame: return EndCause::refused;
+    case CloseReason::frame_timeout: return EndCause::late;
+    case CloseReason::handshake_timeout: return inside_frame ? EndCause::late : EndCause::quiet;
+    case CloseReason::idle_timeout:
+    case CloseReason::silence_timeout:
+    case CloseReason::reply_timeout: return EndCause::quiet;
+    case CloseReason::server_stopped: return EndCause::stopped;
+    default: return EndCause::closed;
+  }
+}
+
+}  // namespace
+
 Session::QueueLimits Session::queue_limits(const SessionLimits& limits) noexcept {
   const std::size_t take = std::max<std::size_t>(limits.write_budget, 1);
   const bool may_end =
@@ -89,6 +106,8 @@ void Session::handle_turn() noexcept {
   settle();
   if (state_ == State::ended) {
     shard_.finish(*this);  // destroys it
+  } else if (may_switch()) [[unlikely]] {
+    shard_.replace(*this);  // the same
   }
 }
 
@@ -192,6 +211,7 @@ void Session::close_for(CloseReason reason, Error why) noexcept {
   if (!is_open()) {
     return;
   }
+  (void)say_farewell(reason);
   note_owed(reason);
   state_ = State::closing;
   queue_limits_.take = 0;
@@ -201,6 +221,28 @@ void Session::close_for(CloseReason reason, Error why) noexcept {
   clock_.finish_by(deadline_after(shard_.loop().now(), slot_.limits.close_timeout));
   arm_timer();
   list();
+}
+
+// Queues the codec's farewell. False: it has none, or there is no memory for it.
+bool Session::say_farewell(CloseReason reason) noexcept {
+  if (slot_.ops->farewell == nullptr || !clock_.begun() || queue_limits_.take == 0) {
+    return false;
+  }
+  std::array<std::uint8_t, kFarewellMax> bytes;
+  const std::size_t size = slot_.ops->farewell(*this, farewell_for(reason, !input_.empty()), bytes);
+  if (size == 0) {
+    return false;
+  }
+  std::uint8_t* place = writes_.room(size);
+  if (place == nullptr) {
+    place = writes_.reserve(size, shard_.budget());
+  }
+  if (place == nullptr) {
+    return false;
+  }
+  copy_bytes(place, Bytes(bytes).first(size));
+  commit(size);
+  return true;
 }
 
 void Session::end(CloseReason reason, Error why) noexcept {
@@ -340,7 +382,8 @@ void Session::check_time() noexcept {
   }
   note_acknowledged();
   if (const auto cause = clock_.passed(slot_.limits, state_, replies_ != 0, shard_.loop().now())) {
-    return end(cause->reason, cause->why);
+    return is_open() && say_farewell(cause->reason) ? close_for(cause->reason, cause->why)
+                                                    : end(cause->reason, cause->why);
   }
   arm_timer();
 }

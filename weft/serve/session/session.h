@@ -95,6 +95,9 @@ class Session : private rt::Watcher, private rt::TurnJob {
   [[nodiscard]] const void* codec_tag() const noexcept;
   // The reason that the end will be counted under; it is final in on_close().
   [[nodiscard]] CloseReason reason() const noexcept { return record_.reason; }
+  [[nodiscard]] const ServiceSlot& slot() const noexcept { return slot_; }
+  // Bytes have come that are not decoded: of a half-received frame, or behind the frame of a handler that runs.
+  [[nodiscard]] bool has_input() const noexcept { return !input_.empty(); }
   // A pointer of the service's choice. The service frees its target in on_close().
   void set_context(void* context) noexcept { context_ = context; }
   [[nodiscard]] void* context() const noexcept { return context_; }
@@ -115,9 +118,17 @@ class Session : private rt::Watcher, private rt::TurnJob {
     end(CloseReason::service, Error(Errc::closed, "this end aborted the connection: abort() was called"));
   }
   void abort(CloseReason reason, Error why) noexcept { end(reason, why); }
+  void close(CloseReason reason, Error why) noexcept { close_for(reason, why); }
   // Ends the stream to the peer behind all that is queued. The session still reads the peer's frames. send()
   // returns closed.
   void end_writing() noexcept;
+
+  // Gives the connection to another codec and its service. When all that is queued is written, at a turn's end, this
+  // session ends with on_close(ok), and a session of `next` begins with on_open(). That one has the id, the place and
+  // the counts of this one, and gets the bytes behind the last frame that was handled. Until then this session handles
+  // no frame, and send() returns `closed`. `next` outlives the sessions. closed; invalid_state: coroutines of this
+  // session run, a reply is owed, or it was called before.
+  Result<void> switch_to(const ServiceSlot& next);
 
   // While paused, the session reads no byte and handles no frame, which slows the peer down. Each pause needs
   // one resume; the session reads again after the last one.
@@ -207,6 +218,14 @@ class Session : private rt::Watcher, private rt::TurnJob {
   void begin() noexcept;     // on_open()
   void end_handshake() noexcept;
 
+  // --- another codec (session_switch.cc) ---
+  [[nodiscard]] bool may_switch() const noexcept {
+    return record_.successor != nullptr && is_open() && all_written() && !has_tasks();
+  }
+  [[nodiscard]] SessionRest give_up() noexcept;
+  void take_over(SessionRest rest) noexcept;
+  [[nodiscard]] Result<void> watch_again() noexcept;
+
   // --- reading (session_read.cc) ---
   void handle_event(const sys::PollEvent& event) override;
   void note_peer_end(bool failed) noexcept;
@@ -259,6 +278,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
 
   // --- ending ---
   void close_for(CloseReason reason, Error why) noexcept;
+  bool say_farewell(CloseReason reason) noexcept;
   void end(CloseReason reason, Error why) noexcept;
   void end_after_throw() noexcept;  // inside a catch block
   void fail(const sys::IoResult& result) noexcept;

@@ -30,6 +30,9 @@ void Session::handle_event(const sys::PollEvent& event) {
   writing_.flush_due = false;
   flush();
   settle();
+  if (may_switch()) [[unlikely]] {
+    list();
+  }
 }
 
 // A failure without an error is a hang-up: both directions were closed in order, and unread frames may remain.
@@ -118,15 +121,25 @@ void Session::handle_bytes(std::size_t into_kept, Bytes fresh) {
   uncounted_.in = 0;
 }
 
-// After bytes were decoded: the next frame's time begins with its first bytes.
+// After bytes were decoded: the next frame's time begins with its first bytes, and that of its body with its head.
 void Session::time_frame() noexcept {
   if (!is_open()) [[unlikely]] {
     return;
   }
+  const SessionLimits& limits = slot_.limits;
   if (input_.empty() || !wants_frames()) [[likely]] {
-    clock_.finish_by(kNever);
-  } else if (uncounted_.in != 0 || clock_.deadline() == kNever) {
-    clock_.finish_by(deadline_after(shard_.loop().now(), slot_.limits.frame_timeout));
+    reading_.in_body = false;
+    return clock_.finish_by(kNever);
+  }
+  const bool in_body =
+      slot_.ops->in_body != nullptr && limits.body_timeout >= Duration::zero() && slot_.ops->in_body(*this);
+  const bool has_head = in_body && !std::exchange(reading_.in_body, in_body);
+  reading_.in_body = in_body;
+  if (has_head) {
+    clock_.note_frame();
+  }
+  if (uncounted_.in != 0 || has_head || clock_.deadline() == kNever) {
+    clock_.finish_by(deadline_after(shard_.loop().now(), in_body ? limits.body_timeout : limits.frame_timeout));
     arm_timer();
   }
 }

@@ -4,12 +4,19 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "weft/base/error.h"
+#include "weft/base/time.h"
+#include "weft/net/admit/admission.h"
+#include "weft/net/stream.h"
 #include "weft/serve/metrics/counters.h"
 #include "weft/serve/session/log.h"
+#include "weft/serve/session/session_id.h"
 
 namespace weft::serve {
+
+struct ServiceSlot;
 
 // SessionRecord: all that remains to be told of a session when it has ended: to on_close(), the counters and the log.
 // Owner: a session. Affinity: one core.
@@ -17,13 +24,25 @@ struct SessionRecord {
   SessionCounts counts;
   std::unique_ptr<const std::string> peer;  // null: no log wants it. A closed socket no longer has the address
   Error why;
-  std::uint32_t undelivered = 0;  // frames that were queued and not written
+  const ServiceSlot* successor = nullptr;  // null: none; otherwise its session follows on the stream, see switch_to()
+  std::uint32_t undelivered = 0;           // frames that were queued and not written
   CloseReason reason = CloseReason::service;
 
   void set_cause(CloseReason of, const Error& error) noexcept {
     reason = of;
     why = error;
   }
+};
+
+// SessionRest: what a session leaves to the next one of its connection, see Session::switch_to().
+struct SessionRest {
+  std::unique_ptr<net::Stream> stream;
+  SessionId id;
+  net::Admission::Lease lease;
+  SessionRecord record;
+  Instant accepted{};
+  std::vector<std::uint8_t> unread;  // bytes behind the last frame
+  bool whole = true;                 // false: there was no memory for them
 };
 
 }  // namespace weft::serve

@@ -121,6 +121,28 @@ void Shard::finish(Session& session) noexcept {
   }
 }
 
+void Shard::replace(Session& session) noexcept {
+  const SessionOps& ops = *session.slot_.ops;
+  const ServiceSlot& next = *session.record_.successor;
+  Block& block = *sessions_.find(session.id().slot());
+  try {
+    ops.closed(session, Error());
+  } catch (...) {
+    note_exception(session, std::current_exception());  // the connection goes on all the same
+  }
+  const bool held = std::exchange(session.holds_drain_, false);
+  SessionRest rest = session.give_up();
+  ops.destroy(session);
+  block.session = next.ops->make(block.place, *this, next);
+  block.session->take_over(std::move(rest));
+  if (draining_) {
+    block.session->drain();
+  }
+  if (held) {
+    release_drain();
+  }
+}
+
 void Shard::reject(Rejection why, std::string_view peer, const Error& error) noexcept {
   counters_.rejected[static_cast<std::size_t>(why)].add();
   if (!log_) {

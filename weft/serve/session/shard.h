@@ -125,7 +125,8 @@ class Shard : public rt::CoreResident {
     alignas(std::max_align_t) std::byte place[kSessionSize];
   };
 
-  void finish(Session& session) noexcept;  // destroys it, once its coroutines have ended
+  void finish(Session& session) noexcept;   // destroys it, once its coroutines have ended
+  void replace(Session& session) noexcept;  // by a session of its successor
   void hold_drain() noexcept { ++undrained_; }
   void release_drain() noexcept;
   void report_empty();

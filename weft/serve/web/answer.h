@@ -17,9 +17,10 @@ struct Answer {
   bool keep_alive = false;
   bool is_head = false;
   bool http_1_0 = false;
+  bool followed = false;  // by bytes of another request
 
   [[nodiscard]] static Answer to(const HttpRequest& request) noexcept {
-    return {request.keep_alive, request.head.is_head(), request.head.minor == 0};
+    return {request.keep_alive, request.head.is_head(), request.head.minor == 0, request.followed};
   }
 };
 

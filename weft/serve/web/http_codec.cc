@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 
 #include "weft/net/http/status.h"
+#include "weft/serve/web/date.h"
 
 namespace weft::serve::web {
 
@@ -70,7 +72,9 @@ Decoded<HttpFrame> HttpCodec::decode(Bytes input) noexcept {
   if (stage_ == Stage::refused) {
     return Decoded<Frame>::refused(Error(Errc::protocol_error, "bytes behind the last request of the connection"));
   }
-  return stage_ == Stage::head ? decode_head(input) : decode_body(input);
+  Decoded<Frame> decoded = stage_ == Stage::head ? decode_head(input) : decode_body(input);
+  decoded.frame.header.followed = decoded.size < input.size();
+  return decoded;
 }
 
 Decoded<HttpFrame> HttpCodec::decode_head(Bytes input) noexcept {
@@ -136,6 +140,22 @@ Decoded<HttpFrame> HttpCodec::decode_body(Bytes input) noexcept {
   return Decoded<Frame>::whole(frame, begin + size);
 }
 
+// The answer to a request that was not whole in time. It has no body, since the method may be HEAD.
+std::size_t HttpCodec::farewell(EndCause why, std::span<std::uint8_t, kFarewellMax> out) noexcept {
+  constexpr std::string_view kFirst = "HTTP/1.1 408 Request Timeout\r\nDate: ";
+  constexpr std::string_view kRest = "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+  static_assert(kFirst.size() + kDateSize + kRest.size() <= kFarewellMax);
+  if (why != EndCause::late || answered_late_ || stage_ == Stage::refused) {
+    return 0;
+  }
+  answered_late_ = true;
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const auto date = http_date(now);
+  Text text(out.data());
+  text << kFirst << std::string_view(date.data(), date.size()) << kRest;
+  return static_cast<std::size_t>(text.at() - out.data());
+}
+
 // 204 and 304 have no body, and 204 no length either (RFC 9110 section 8.6).
 Result<std::size_t> HttpCodec::encode_header(const ResponseHead& header, Bytes body,
                                              std::span<std::uint8_t, kHeaderMax> out) const noexcept {
@@ -154,6 +174,9 @@ Result<std::size_t> HttpCodec::encode_header(const ResponseHead& header, Bytes b
   }
   if (header.fields != nullptr) {
     text << header.fields->lines();
+  }
+  if (header.status == 426) {
+    text << "Upgrade: websocket\r\nConnection: Upgrade\r\n";
   }
   if (header.status == 204) {
     // Nothing says that a body ends where none can begin.

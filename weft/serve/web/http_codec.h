@@ -49,6 +49,7 @@ struct HttpRequest {
   Part part = Part::whole;
   bool chunked = false;     // the frame's body is chunks: copy_chunks()
   bool keep_alive = false;  // the connection stays open behind the answer
+  bool followed = false;    // more bytes had come; this depends on the cuts
 
   // The default answer to the request.
   operator ResponseHead() const noexcept {  // NOLINT(google-explicit-constructor): echoes the request's header
@@ -67,7 +68,8 @@ struct HttpFrame {
 
 // HttpCodec: requests of HTTP/1.0 and 1.1 in, answers out (RFC 9112). A FrameCodec. A frame is a whole request, with a
 // body that has a length or chunks. A request that expects 100-continue is two frames: its head, then its body.
-// The codec ignores other wishes of a request: Upgrade, TE, trailers.
+// The codec ignores other wishes of a request: Upgrade, TE, trailers. A peer that is late with a request gets 408 as
+// the codec's farewell.
 // Cost: the scanner reads every byte of a head once, however the input is cut; a whole head is parsed once, and once
 // more if its body comes later.
 // Errors of decode: protocol_error behind a refusal, or behind the last of requests_max. Errors of encode_header:
@@ -88,6 +90,9 @@ class HttpCodec {
   [[nodiscard]] static Bytes trailer() noexcept { return {}; }
   [[nodiscard]] std::size_t body_max() const noexcept { return limits_.body_max; }
   [[nodiscard]] const HttpLimits& limits() const noexcept { return limits_; }
+  [[nodiscard]] std::size_t farewell(EndCause why, std::span<std::uint8_t, kFarewellMax> out) noexcept;
+  [[nodiscard]] bool in_body() const noexcept { return stage_ == Stage::whole_body || stage_ == Stage::lonely_body; }
+  [[nodiscard]] bool answered_late() const noexcept { return answered_late_; }  // farewell() answered
 
  private:
   enum class Stage : std::uint8_t {
@@ -113,7 +118,8 @@ class HttpCodec {
   Stage stage_ = Stage::head;
   bool chunked_ = false;
   bool keep_alive_ = false;
+  bool answered_late_ = false;
 };
-static_assert(FrameCodec<HttpCodec>);
+static_assert(FrameCodec<HttpCodec> && HasFarewell<HttpCodec> && TellsParts<HttpCodec>);
 
 }  // namespace weft::serve::web

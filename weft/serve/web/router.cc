@@ -79,7 +79,7 @@ Result<void> Router::add(Method method, std::string_view pattern, Handler handle
   std::vector<std::string> sorted = names;
   std::sort(sorted.begin(), sorted.end());
   if (names.size() > kParamsMax || std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end() ||
-      (!handler.call && !handler.start)) {
+      (!handler.call && !handler.start && handler.websocket == nullptr)) {
     return Error(Errc::invalid_argument, "a route has at most kParamsMax names, each once, and a handler");
   }
   std::uint32_t node = 0;
@@ -92,6 +92,17 @@ Result<void> Router::add(Method method, std::string_view pattern, Handler handle
   }
   routes_.push_back(Route{std::move(handler), std::move(names)});
   route = static_cast<std::uint32_t>(routes_.size() - 1);
+  return {};
+}
+
+Result<void> Router::add_websocket(std::string_view pattern, WebSocketRoute route) {
+  route.index = websockets_.size();
+  auto kept = std::make_shared<const WebSocketRoute>(std::move(route));
+  websockets_.reserve(websockets_.size() + 1);
+  Handler handler;
+  handler.websocket = kept;
+  WEFT_TRY(add(Method::get, pattern, std::move(handler)));
+  websockets_.push_back(std::move(kept));
   return {};
 }
 

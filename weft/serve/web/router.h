@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -16,6 +17,7 @@
 #include "weft/rt/task/task.h"
 #include "weft/serve/web/request.h"
 #include "weft/serve/web/response.h"
+#include "weft/serve/web/websocket_service.h"
 
 namespace weft::serve::web {
 
@@ -23,10 +25,11 @@ namespace weft::serve::web {
 enum class Method : std::uint8_t { get, post, put, patch, del, options };
 inline constexpr std::size_t kMethods = 6;
 
-// A function for requests. Exactly one of the two is set. An error becomes a status, see status_of(Error).
+// A function for requests. Exactly one of the three is set. An error becomes a status, see status_of(Error).
 struct Handler {
   std::function<Result<Response>(const Request&)> call{};
   std::function<rt::Task<Result<Response>>(const Request&)> start{};  // a coroutine
+  std::shared_ptr<const WebSocketRoute> websocket{};                  // of GET
 };
 
 // Router: methods and paths to handlers.
@@ -70,7 +73,18 @@ class Router {
   Result<void> route(Method method, std::string_view pattern, Function handler) {
     return add(method, pattern, handler_of(std::move(handler)));
   }
+  // A route of GET whose requests begin a WebSocket. `make` makes the handler of a core (websocket_service.h), without
+  // arguments or with the rt::Core&; or it is the function for messages.
+  //   router.websocket("/echo", [](web::WebSocketSession& session, const web::Message& message) { … });
+  template <typename MakeHandler>
+  Result<void> websocket(std::string_view pattern, MakeHandler make, WebSocketOptions options = {}) {
+    return add_websocket(pattern, {std::move(options), WebSocketRoute::maker(std::move(make))});
+  }
   Result<void> add(Method method, std::string_view pattern, Handler handler);
+  Result<void> add_websocket(std::string_view pattern, WebSocketRoute route);
+  [[nodiscard]] const std::vector<std::shared_ptr<const WebSocketRoute>>& websockets() const noexcept {
+    return websockets_;
+  }
 
   // The way of a request.
   struct Match {
@@ -148,6 +162,7 @@ class Router {
 
   std::vector<Node> nodes_{Node{}};
   std::vector<Route> routes_;
+  std::vector<std::shared_ptr<const WebSocketRoute>> websockets_;
 };
 
 }  // namespace weft::serve::web

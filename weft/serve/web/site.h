@@ -46,12 +46,13 @@ class Site {
   HttpLimits limits_;
 };
 
-// The bounds of time for a session that speaks HTTP: 30 s from accept to the first whole request, 30 s for each further
-// one from its first byte to its last, 60 s without a request, 5 min for a handler.
+// The bounds of time for a session that speaks HTTP: 30 s from accept to the first head, 30 s for a head from its first
+// byte to its last, 30 s for a body behind its head, 60 s without a request, 5 min for a handler.
 [[nodiscard]] inline SessionLimits session_limits() {
   SessionLimits limits;
   limits.handshake_timeout = std::chrono::seconds(30);
   limits.frame_timeout = std::chrono::seconds(30);
+  limits.body_timeout = std::chrono::seconds(30);
   limits.idle_timeout = std::chrono::seconds(60);
   limits.reply_timeout = std::chrono::minutes(5);
   return limits;

@@ -63,6 +63,12 @@ namespace weft::serve::web {
   ROW(version, counter, "requests_refused_total", "reason", "version", "requests",                                    \
       "Requests that were refused, and ended their connection: another major version.",                               \
       "net/http/refusal.h")                                                                                           \
+  ROW(head_late, counter, "requests_refused_total", "reason", "head_late", "requests",                                \
+      "Requests that were refused, and ended their connection: a head that was not whole in time.",                   \
+      "serve/web/web_service.cc")                                                                                     \
+  ROW(body_late, counter, "requests_refused_total", "reason", "body_late", "requests",                                \
+      "Requests that were refused, and ended their connection: a body that was not whole in time.",                   \
+      "serve/web/web_service.cc")                                                                                     \
   ROW(no_path, counter, "requests_unrouted_total", "reason", "path", "requests",                                      \
       "Requests that no route took: no route has the path.",                                                          \
       "serve/web/web_service.cc")                                                                                     \
@@ -89,7 +95,40 @@ namespace weft::serve::web {
       "serve/web/web_service.cc")                                                                                     \
   ROW(worn, counter, "connections_worn_total", "", "", "connections",                                                 \
       "Connections that ended behind the last of `requests_max`.",                                                    \
-      "serve/web/web_service.cc")
+      "serve/web/web_service.cc")                                                                                     \
+  ROW(websockets_opened, counter, "websockets_opened_total", "", "", "connections",                                   \
+      "Connections that became a WebSocket.",                                                                         \
+      "serve/web/websocket_service.cc")                                                                               \
+  ROW(upgrade_request, counter, "upgrades_refused_total", "reason", "request", "requests",                            \
+      "Requests of a WebSocket route that were refused: not the form of RFC 6455.",                                   \
+      "serve/web/web_upgrade.cc")                                                                                     \
+  ROW(upgrade_origin, counter, "upgrades_refused_total", "reason", "origin", "requests",                              \
+      "Requests of a WebSocket route that were refused: from an origin that is not taken.",                           \
+      "serve/web/web_upgrade.cc")                                                                                     \
+  ROW(upgrade_route, counter, "upgrades_refused_total", "reason", "route", "requests",                                \
+      "Requests of a WebSocket route that were refused: by the function `refuse`.",                                   \
+      "serve/web/web_upgrade.cc")                                                                                     \
+  ROW(upgrade_busy, counter, "upgrades_refused_total", "reason", "busy", "requests",                                  \
+      "Requests of a WebSocket route that were refused: no memory, coroutines run, or a stop.",                       \
+      "serve/web/web_upgrade.cc")                                                                                     \
+  ROW(messages, counter, "websocket_messages_total", "", "", "messages",                                              \
+      "Messages of WebSocket clients.",                                                                               \
+      "serve/web/websocket_service.cc")                                                                               \
+  ROW(pings, counter, "websocket_pings_total", "", "", "frames",                                                      \
+      "Pings of WebSocket clients, which are answered.",                                                              \
+      "serve/web/websocket_service.cc")                                                                               \
+  ROW(protocol, counter, "websockets_refused_total", "reason", "protocol", "connections",                             \
+      "WebSockets that ended because of their client: a broken rule of RFC 6455.",                                    \
+      "serve/web/websocket_service.cc")                                                                               \
+  ROW(text, counter, "websockets_refused_total", "reason", "text", "connections",                                     \
+      "WebSockets that ended because of their client: a text that is not UTF-8.",                                     \
+      "serve/web/websocket_service.cc")                                                                               \
+  ROW(size, counter, "websockets_refused_total", "reason", "size", "connections",                                     \
+      "WebSockets that ended because of their client: a message of more than `message_max`.",                         \
+      "serve/web/websocket_service.cc")                                                                               \
+  ROW(messages_late, counter, "websockets_refused_total", "reason", "late", "connections",                            \
+      "WebSockets that ended because of their client: a frame or a message that was not whole in time.",              \
+      "serve/web/websocket_service.cc")
 // clang-format on
 
 // The counters of a site on one core: its thread counts, any thread reads; and sums of them, as plain values.

@@ -44,6 +44,20 @@ WebCounts SiteState::counts() const {
   return sum;
 }
 
+WebService::WebService(std::shared_ptr<SiteState> site, rt::Core& core)
+    : site_(std::move(site)), counts_(site_->add_counters()), core_(core) {
+  for (const auto& route : site_->router().websockets()) {
+    websockets_.push_back(route->make({site_->router(), core_, counts_}, route->options));
+  }
+}
+
+void WebService::on_drain() {
+  draining_ = true;
+  for (const auto& websocket : websockets_) {
+    websocket->drain();
+  }
+}
+
 void WebService::on_frame(HttpSession& session, const HttpFrame& frame) {
   const HttpRequest& request = frame.header;
   if (request.refusal != http::Refusal::none) {
@@ -59,13 +73,25 @@ void WebService::on_frame(HttpSession& session, const HttpFrame& frame) {
     const std::string text = drop_head(session);
     (void)http::parse_request_head(text, session.codec().limits(), incoming.head);
     incoming.text = text;
-    incoming.answer = {request.keep_alive, incoming.head.is_head(), false};
+    incoming.answer = {request.keep_alive, incoming.head.is_head(), false, request.followed};
     return serve(session, incoming);
   }
   serve(session, incoming);
 }
 
-void WebService::on_close(HttpSession& session, const Error& /*why*/) { (void)drop_head(session); }
+void WebService::on_close(HttpSession& session, const Error& why) {
+  (void)drop_head(session);
+  if (why == Errc::ok) {
+    return;  // the connection is a WebSocket from now on
+  }
+  for (const auto& websocket : websockets_) {
+    websocket->forget(session);
+  }
+  if (session.codec().answered_late()) {
+    (session.codec().in_body() ? counts_.body_late : counts_.head_late).add();
+    counts_.status_4xx.add();
+  }
+}
 
 // A peer that waits before it sends a body hears whether there is a handler for it at all.
 void WebService::take_head(HttpSession& session, const HttpRequest& request) {
@@ -110,6 +136,9 @@ void WebService::serve(HttpSession& session, const Incoming& incoming) {
   const Router::Match match = site_->router().find(incoming.head.method, incoming.head.path);
   if (match.handler == nullptr) {
     return answer_unrouted(session, incoming, match);
+  }
+  if (match.handler->websocket != nullptr) {
+    return upgrade(session, incoming, match);
   }
   if (match.handler->start) {
     return start(session, incoming, *match.handler);
@@ -179,6 +208,7 @@ rt::Task<> WebService::run(Kept& kept) {
   } catch (...) {
     thrown = std::current_exception();
   }
+  kept.answer.followed = kept.session->has_input();
   if (!kept.session->is_open()) {
     self.counts_.cancelled.add();
   } else if (thrown != nullptr) {
@@ -216,7 +246,9 @@ void WebService::fail(HttpSession& session, const Answer& answer) {
   send(session, answer, status_response(500));
 }
 
-void WebService::send(HttpSession& session, const Answer& answer, const Response& response) {
+void WebService::send(HttpSession& session, const Answer& of, const Response& response) {
+  Answer answer = of;
+  answer.keep_alive = answer.keep_alive && (!draining_ || answer.followed);
   const std::string_view date = date_.text(core_.loop().now());
   unsigned status = response.status();
   Result<void> sent = send_response(session, answer, response, date);

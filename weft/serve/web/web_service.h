@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/net/ws/handshake.h"
 #include "weft/rt/core/core.h"
 #include "weft/rt/task/task.h"
 #include "weft/serve/web/answer.h"
@@ -44,12 +45,13 @@ class SiteState {
 //   (1) Answers leave in the order of the requests: while a coroutine runs, its session decodes no further request.
 //   (2) Whatever a handler does, its request gets one answer, or its connection ends. Each failure is counted.
 //   (3) A head that waits for its body counts as memory of the server.
+//   (4) While the server drains, the answer to the last request that has come says that the connection ends.
 class WebService {
  public:
-  WebService(std::shared_ptr<SiteState> site, rt::Core& core)
-      : site_(std::move(site)), counts_(site_->add_counters()), core_(core) {}
+  WebService(std::shared_ptr<SiteState> site, rt::Core& core);
 
   void on_frame(HttpSession& session, const HttpFrame& frame);
+  void on_drain();
   void on_close(HttpSession& session, const Error& why);
 
  private:
@@ -66,19 +68,25 @@ class WebService {
   void take_head(HttpSession& session, const HttpRequest& request);
   [[nodiscard]] std::string drop_head(HttpSession& session);
   void serve(HttpSession& session, const Incoming& incoming);
+  void upgrade(HttpSession& session, const Incoming& incoming, const Router::Match& match);
+  [[nodiscard]] bool refuse_upgrade(HttpSession& session, const Incoming& incoming, const Router::Match& match);
+  void begin_websocket(HttpSession& session, const Incoming& incoming, const WebSocketRoute& route,
+                       const net::ws::HandshakeFields& fields);
   void start(HttpSession& session, const Incoming& incoming, const Handler& handler);
   static rt::Task<> run(Kept& kept);
   void answer_unrouted(HttpSession& session, const Incoming& incoming, const Router::Match& match);
   void finish(HttpSession& session, const Answer& answer, const Result<Response>& outcome);
   void fail(HttpSession& session, const Answer& answer);  // inside a catch block
-  void send(HttpSession& session, const Answer& answer, const Response& response);
+  void send(HttpSession& session, const Answer& of, const Response& response);
 
   std::shared_ptr<SiteState> site_;
   WebCounters& counts_;
   rt::Core& core_;
   DateClock date_;
-  std::string chunked_body_;                              // the content of a body, while its handler runs
-  std::unordered_map<std::uint64_t, std::string> heads_;  // that wait for their bodies, by session
+  std::string chunked_body_;                                // the content of a body, while its handler runs
+  std::unordered_map<std::uint64_t, std::string> heads_;    // that wait for their bodies, by session
+  std::vector<std::unique_ptr<WebSocketBase>> websockets_;  // by the index of their route
+  bool draining_ = false;
 };
 
 }  // namespace weft::serve::web

@@ -363,20 +363,81 @@ TEST_F(WebServiceTest, ARefusedRequestGetsItsStatusACounterAndTheEnd) {
   EXPECT_EQ(site_->counts().status_2xx, 0u);
 }
 
-TEST_F(WebServiceTest, APeerThatIsSlowWithItsHeadOrBodyIsEnded) {
+TEST_F(WebServiceTest, APeerThatIsSlowWithItsHeadOrBodyGets408AndTheEnd) {
+  add_hello();
+  const std::string late = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+  const std::string half_head = "GET / HTTP/1.1\r\nHost: x\r\nX: ";
+  const std::string half_body = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nab";
+  ListenerOptions heads;
+  heads.limits.frame_timeout = std::chrono::milliseconds(1);
+  heads.limits.body_timeout = kLong;
+  const std::string slow_bodies = listen_web({}, heads);
+  Client patient(slow_bodies);
+  patient.write(get("/") + half_body);
+  EXPECT_EQ(read_reply(patient).body, "hello");
+  for (const std::string& before : {get("/"), std::string()}) {
+    Client client(slow_bodies);
+    client.write(before + half_head);
+    if (!before.empty()) {
+      EXPECT_EQ(read_reply(client).body, "hello");
+    }
+    EXPECT_EQ(read_reply(client).head, late);
+    EXPECT_EQ(client.read_to_end(), "");
+    EXPECT_FALSE(client.reset());
+  }
+  patient.write("1234567");
+  EXPECT_EQ(read_reply(patient).body, "ab1234567");
+  until_counted([](const WebCounts& counts) { return counts.head_late == 2 && counts.status_4xx == 2; });
+  ListenerOptions bodies;
+  bodies.limits.frame_timeout = kLong;
+  bodies.limits.body_timeout = std::chrono::milliseconds(1);
+  router_ = Router();
+  add_hello();
+  Client client(listen_web({}, bodies));
+  client.write(half_body);
+  EXPECT_EQ(read_reply(client).head, late);
+  EXPECT_EQ(client.read_to_end(), "");
+  until_counted([](const WebCounts& counts) { return counts.body_late == 1; });
+  until([](const CounterValues& counters) { return counters.closed_for(CloseReason::frame_timeout) == 3; });
+}
+
+TEST_F(WebServiceTest, APeerThatSendsNothingIsEndedWithoutAnAnswer) {
   add_hello();
   ListenerOptions options;
-  options.limits.frame_timeout = std::chrono::milliseconds(1);
-  const std::string endpoint = listen_web({}, options);
-  for (const char* begun :
-       {"GET / HTTP/1.1\r\nHost: x\r\nX: ", "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nab"}) {
-    Client client(endpoint);
-    client.write(get("/"));
-    EXPECT_EQ(read_reply(client).body, "hello");
-    client.write(begun);
-    EXPECT_EQ(client.read_to_end(), "");
-  }
-  until([](const CounterValues& counters) { return counters.closed_for(CloseReason::frame_timeout) == 2; });
+  options.limits.handshake_timeout = std::chrono::milliseconds(1);
+  Client client(listen_web({}, options));
+  EXPECT_EQ(client.read_to_end(), "");
+  until([](const CounterValues& counters) { return counters.closed_for(CloseReason::handshake_timeout) == 1; });
+}
+
+TEST_F(WebServiceTest, DuringAStopTheLastAnswerSaysThatTheConnectionEnds) {
+  struct TellsOfDrain {
+    rt::AsyncEvent* draining;
+    static void on_message(WebSocketSession&, const Message&) {}
+    void on_drain() const { draining->set(); }
+  };
+  Signal started;
+  rt::AsyncEvent draining;
+  add_hello();
+  ASSERT_TRUE(router_.websocket("/ws", [&draining] { return TellsOfDrain{&draining}; }));
+  ASSERT_TRUE(router_.get("/slow", [&](const Request&) -> rt::Task<Response> {
+    started.give();
+    (void)co_await draining.wait();
+    co_return Response("slow");
+  }));
+  start_runtime(1);
+  make_server();
+  Client client(listen_web());
+  client.write(get("/slow") + get("/"));
+  ASSERT_TRUE(started.take());
+  server_->begin_stop(sys::now() + kLong);
+  const Reply first = read_reply(client);
+  EXPECT_EQ(first.body, "slow");
+  EXPECT_EQ(first.head.find("Connection: close"), std::string::npos);
+  const Reply last = read_reply(client);
+  EXPECT_EQ(last.body, "hello");
+  EXPECT_NE(last.head.find("Connection: close\r\n"), std::string::npos);
+  EXPECT_EQ(client.read_to_end(), "");
 }
 
 TEST_F(WebServiceTest, ASiteIsShownOnAPageOfMetrics) {

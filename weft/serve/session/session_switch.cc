@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// A connection that goes on with another codec: one session leaves what it has to the next.
+#include <new>
+#include <utility>
+
+#include "weft/serve/session/session.h"
+#include "weft/serve/session/shard.h"
+
+namespace weft::serve {
+
+namespace {
+constexpr Error kNoMemoryToSwitch(Errc::resource_exhausted, "no memory for a session of another codec");
+}  // namespace
+
+Result<void> Session::switch_to(const ServiceSlot& next) {
+  if (!is_here()) {
+    return used_elsewhere();
+  }
+  if (!is_open()) {
+    return Error(Errc::closed, "the session is closed");
+  }
+  if (has_tasks() || replies_ != 0 || record_.successor != nullptr) {
+    return Error(Errc::invalid_state, "a session switches once, without coroutines and replies that are owed");
+  }
+  record_.successor = &next;
+  ++pauses_;  // for good: the next session reads what comes
+  queue_limits_.take = 0;
+  list();
+  return {};
+}
+
+SessionRest Session::give_up() noexcept {
+  SessionRest rest;
+  try {
+    const Bytes bytes = input_.bytes();
+    rest.unread.assign(bytes.begin(), bytes.end());
+  } catch (const std::bad_alloc&) {
+    rest.whole = false;
+  }
+  clean_up();
+  rest.stream = std::move(stream_);
+  rest.id = id_;
+  rest.lease = std::move(lease_);
+  rest.record = std::move(record_);
+  rest.record.successor = nullptr;
+  rest.accepted = clock_.accepted();
+  return rest;
+}
+
+void Session::take_over(SessionRest rest) noexcept {
+  stream_ = std::move(rest.stream);
+  id_ = rest.id;
+  lease_ = std::move(rest.lease);
+  record_ = std::move(rest.record);
+  clock_.start(shard_.loop().now());
+  clock_.note_accepted(rest.accepted);
+  const Result<void> watched = rest.whole ? watch_again() : Result<void>(kNoMemoryToSwitch);
+  if (!watched) {
+    return end(CloseReason::out_of_memory, watched.error());
+  }
+  begin();
+  clock_.note_frame();  // the handshake was that of the first session
+  if (is_open() && !rest.unread.empty() && !keep(rest.unread)) {
+    return;
+  }
+  reading_.readable = true;
+  reading_.resume_due = true;
+  list();
+  arm_timer();
+}
+
+Result<void> Session::watch_again() noexcept {
+  try {
+    watch_ =
+        WEFT_TRY(shard_.loop().watch(stream_->fd(), sys::Interest::readable | sys::Interest::peer_closed, true, this));
+    return {};
+  } catch (const std::bad_alloc&) {
+    return kNoMemoryToSwitch;
+  }
+}
+
+}  // namespace weft::serve

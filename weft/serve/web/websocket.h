@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/bytes.h"
+#include "weft/serve/session/service.h"
+#include "weft/serve/session/session_limits.h"
+#include "weft/serve/web/request.h"
+#include "weft/serve/web/response.h"
+#include "weft/serve/web/websocket_codec.h"
+
+namespace weft::serve::web {
+
+// A connection that speaks WebSocket: session.send(web::Opcode::text, bytes), groups, coroutines and bounds are those
+// of every session. A frame for many: SharedFrame::encode(web::WebSocketCodec(), web::Opcode::text, bytes).
+using WebSocketSession = SessionOf<WebSocketCodec>;
+
+// A message of a client: views that live until the handler returns; if that is a coroutine, until it has ended.
+struct Message {
+  Opcode kind = Opcode::binary;  // text or binary. A text is UTF-8
+  Bytes body;
+
+  [[nodiscard]] std::string_view text() const noexcept { return as_text(body); }
+};
+
+// The bounds of time for a session that speaks WebSocket: 1 min for a frame, 5 min without a sign of the peer.
+[[nodiscard]] inline SessionLimits websocket_limits() {
+  SessionLimits limits;
+  limits.handshake_timeout = Duration(-1);  // the request was the handshake
+  limits.reply_order = ReplyOrder::any;     // messages are no requests
+  return limits;
+}
+
+struct WebSocketOptions {
+  // The sub-protocols of the route. The first of the client's that is one of them is taken; if there is none, the
+  // connection has none, and a browser that asked for one ends it.
+  std::vector<std::string> protocols{};
+  // The values of the field Origin that are taken, such as "https://example.com"; without case. Empty: any, and none.
+  // Browsers let every page connect to every server, with the cookies of its site.
+  std::vector<std::string> origins{};
+  // Called with each request before the upgrade. A response refuses it. Empty: none is refused.
+  std::function<std::optional<Response>(const Request&)> refuse{};
+  // A ping so often, by a coroutine of each session: for connections that are quiet for longer than `idle_timeout`, or
+  // than a proxy between allows. Zero or negative: none.
+  Duration ping_every{-1};
+  WebSocketLimits limits{};
+  SessionLimits session = websocket_limits();
+};
+
+// Closes the connection with that status, behind all that was sent. Statuses for programs are 4000 to 4999. An invalid
+// status is sent as 1011. Session::close() has the status 1000, a stop of the server 1001.
+inline void close(WebSocketSession& session, std::uint16_t status, std::string_view reason = {}) {
+  if (!net::ws::is_close_status(status)) {
+    status = static_cast<std::uint16_t>(CloseStatus::failure);
+  }
+  std::uint8_t body[net::ws::kControlBodyMax];
+  const std::size_t size = write_close_body(body, status, reason);
+  session.codec().set_close_status(status);
+  if (session.send(Opcode::close, Bytes(body, size))) {
+    session.codec().note_close_sent();
+  }
+  session.close();
+}
+
+}  // namespace weft::serve::web

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "weft/base/time.h"
+#include "weft/net/ws/close_status.h"
+#include "weft/net/ws/frame.h"
+#include "weft/net/ws/utf8_scanner.h"
+#include "weft/serve/frame/frame_codec.h"
+
+namespace weft::serve::web {
+
+using net::ws::CloseStatus;
+using net::ws::Opcode;
+
+// Bounds of a connection that speaks WebSocket. Those of its time and its queue are its session's.
+struct WebSocketLimits {
+  std::uint32_t message_max = 1024 * 1024;              // bytes of a message, in any number of fragments
+  Duration message_timeout = std::chrono::seconds(60);  // from its first fragment to its last; negative: none
+};
+
+// The header of a frame that a client sent.
+struct WebSocketHead {
+  Opcode opcode = Opcode::binary;
+  Opcode kind = Opcode::binary;  // of the message that the frame is of: text or binary; of a control frame its opcode
+  bool last = true;              // of its message
+  net::ws::MaskKey mask{};
+
+  operator Opcode() const noexcept { return kind; }  // NOLINT(google-explicit-constructor): the answer's kind
+};
+
+struct WebSocketFrame {
+  WebSocketHead header;
+  Bytes body;  // as it came: masked
+};
+
+// WebSocketCodec: the server's end of RFC 6455. A FrameCodec: a frame in is a fragment or a control frame of the
+// client, a frame out is a whole message or a control frame. WebSocketService makes messages of fragments.
+// Cost: a text is scanned once, however it is cut; nothing else is touched.
+// Invariants:
+//   (1) The fragments of a message follow each other, are at most message_max bytes, and those of a text are UTF-8.
+//   (2) A fault of a text is reported by the byte that shows it, before its frame is whole.
+//   (3) Each end that this end makes has a close frame, once.
+// Errors of decode: protocol_error; message_too_large. Errors of encode_header: invalid_argument: a fragment, a text or
+// a reason that is not UTF-8, a control frame of more than 125 bytes, a status that may not be sent; message_too_large.
+class WebSocketCodec {
+ public:
+  using Header = Opcode;
+  using Frame = WebSocketFrame;
+  static constexpr std::size_t kHeaderMax = 10;
+  static constexpr std::size_t kScanStep = 64 * 1024;  // a text is scanned in steps of this size if it is larger
+
+  WebSocketCodec() noexcept : WebSocketCodec(WebSocketLimits()) {}
+  // A message_max of more than 64 MiB counts as 64 MiB.
+  explicit WebSocketCodec(const WebSocketLimits& limits) noexcept;
+
+  [[nodiscard]] Decoded<Frame> decode(Bytes input) noexcept;
+  [[nodiscard]] Result<std::size_t> encode_header(Opcode opcode, Bytes body,
+                                                  std::span<std::uint8_t, kHeaderMax> out) const noexcept;
+  [[nodiscard]] static Bytes trailer() noexcept { return {}; }
+  [[nodiscard]] std::size_t body_max() const noexcept { return message_max_; }
+  [[nodiscard]] std::size_t farewell(EndCause why, std::span<std::uint8_t, kFarewellMax> out) noexcept;
+
+  // The status of the close frame that ends the connection, instead of the one for its reason.
+  void set_close_status(std::uint16_t status) noexcept {
+    close_status_ = status;
+    close_chosen_ = true;
+  }
+  void note_close_sent() noexcept { close_sent_ = true; }
+  // The status of the peer's close frame; 0: it has sent none, or one without a status.
+  [[nodiscard]] std::uint16_t peer_status() const noexcept { return peer_status_; }
+  // For a refusal of decode(): the status that the peer is told.
+  [[nodiscard]] CloseStatus refusal() const noexcept { return refusal_; }
+
+  // The sub-protocol of the connection; empty: none. The text lives as long as the site.
+  [[nodiscard]] std::string_view protocol() const noexcept { return protocol_; }
+  void set_protocol(std::string_view protocol) noexcept { protocol_ = protocol; }
+
+ private:
+  [[nodiscard]] Decoded<Frame> refuse(StaticText why, CloseStatus status = CloseStatus::protocol) noexcept;
+  [[nodiscard]] StaticText check(const net::ws::Header& header) noexcept;
+  [[nodiscard]] bool scan(Bytes body, const net::ws::Header& header) noexcept;
+  [[nodiscard]] Decoded<Frame> end_close(const net::ws::Header& header, const WebSocketHead& head, Bytes body) noexcept;
+
+  std::string_view protocol_;
+  std::uint32_t message_max_;
+  std::uint32_t message_size_ = 0;         // of the fragments so far of the message under way
+  std::uint32_t scanned_ = 0;              // bytes of the body of the text's frame under way
+  net::ws::Utf8Scanner scanner_;           // of the text under way
+  Opcode message_ = Opcode::continuation;  // the kind of the message under way; continuation: there is none
+  CloseStatus refusal_ = CloseStatus::none;
+  std::uint16_t peer_status_ = 0;
+  std::uint16_t close_status_ = 0;
+  bool close_chosen_ = false;
+  bool close_sent_ = false;
+  bool ended_ = false;  // by a close frame or a fault
+};
+static_assert(FrameCodec<WebSocketCodec> && HasFarewell<WebSocketCodec>);
+
+// Writes the body of a close frame. `to` has room for 125 bytes. A reason of more than 123 bytes is cut between two
+// characters; one that is not UTF-8 is left out.
+std::size_t write_close_body(std::uint8_t* to, std::uint16_t status, std::string_view reason) noexcept;
+
+}  // namespace weft::serve::web

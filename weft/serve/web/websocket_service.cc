@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include "weft/serve/web/websocket_service.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "weft/rt/task/task_time.h"
+#include "weft/serve/session/shard.h"
+#include "weft/serve/web/router.h"
+
+namespace weft::serve::web {
+
+namespace {
+
+namespace ws = net::ws;
+
+constexpr net::http::HeadLimits kAnyHead{~std::uint32_t{0}, ~std::uint32_t{0}, ~std::uint32_t{0}};
+
+rt::Task<void> send_pings(WebSocketSession& session, Duration every) {
+  for (;;) {
+    const Result<void> slept = co_await rt::sleep(every);
+    if (!slept) {
+      co_return;
+    }
+    (void)session.send(Opcode::ping, {});  // fails if the session is closed: then it cancels this
+  }
+}
+
+}  // namespace
+
+void WebSocketBase::Content::copy_to(std::uint8_t* to) const noexcept {
+  mask ? ws::copy_masked(to, bytes, *mask, 0) : copy_bytes(to, bytes);
+}
+
+WebSocketBase::WebSocketBase(const WebSocketSite& site, const WebSocketOptions& options, const SessionOps& ops)
+    : site_(site),
+      message_timeout_(options.limits.message_timeout),
+      ping_every_(options.ping_every),
+      codec_(options.limits) {
+  slot_.ops = &ops;
+  slot_.codec = &codec_;
+  slot_.limits = options.session;
+}
+
+bool WebSocketBase::expect(Session& session, std::string_view head, std::string_view protocol) {
+  if (!session.shard().budget().take(head.size())) {
+    return false;
+  }
+  try {
+    openings_.insert_or_assign(session.id().value, Opening{std::string(head), protocol});
+  } catch (...) {
+    session.shard().budget().give_back(head.size());
+    throw;
+  }
+  return true;
+}
+
+void WebSocketBase::forget(Session& session) noexcept {
+  const auto at = openings_.find(session.id().value);
+  if (at != openings_.end()) {
+    session.shard().budget().give_back(at->second.head.size());
+    openings_.erase(at);
+  }
+}
+
+void WebSocketBase::open(WebSocketSession& session, const std::function<void(const Request&)>& opened) {
+  site_.counts.websockets_opened.add();
+  const auto at = openings_.find(session.id().value);
+  if (at == openings_.end()) {
+    return;
+  }
+  const Opening opening = std::move(at->second);
+  openings_.erase(at);
+  session.shard().budget().give_back(opening.head.size());
+  session.codec().set_protocol(opening.protocol);
+  net::http::RequestHead head;
+  (void)net::http::parse_request_head(opening.head, kAnyHead, head);
+  const Router::Match match = site_.router.find(head.method, head.path);
+  opened(Request(head, {}, match.params, &session));
+  if (ping_every_ > Duration::zero()) {
+    (void)session.spawn(send_pings(session, ping_every_));
+  }
+}
+
+std::optional<WebSocketBase::Content> WebSocketBase::take(WebSocketSession& session, const WebSocketFrame& frame) {
+  const WebSocketHead& head = frame.header;
+  if (ws::is_control(head.opcode)) {
+    handle_control(session, frame);
+    return std::nullopt;
+  }
+  const bool whole = head.last && head.opcode != Opcode::continuation;
+  if (!whole && (!join(session, frame) || !head.last)) {
+    return std::nullopt;
+  }
+  site_.counts.messages.add();
+  return whole ? Content{head.kind, frame.body, head.mask}
+               : Content{head.kind, fragments_[session.id().value].body, std::nullopt};
+}
+
+// Adds a fragment to its message. False: the session ends.
+bool WebSocketBase::join(WebSocketSession& session, const WebSocketFrame& frame) {
+  const Instant now = site_.core.loop().now();
+  const auto [at, first] = fragments_.try_emplace(session.id().value);
+  Fragments& message = at->second;
+  if (first) {
+    message.began = now;
+  } else if (deadline_after(message.began, message_timeout_) <= now) {
+    site_.counts.messages_late.add();
+    close(session, static_cast<std::uint16_t>(CloseStatus::policy), "the message took too long");
+    return false;
+  }
+  if (!session.shard().budget().take(frame.body.size())) {
+    session.abort(CloseReason::out_of_memory, Error(Errc::resource_exhausted, "no memory for a WebSocket message"));
+    return false;
+  }
+  const std::size_t before = message.body.size();
+  try {
+    message.body.resize(before + frame.body.size());
+  } catch (...) {
+    session.shard().budget().give_back(frame.body.size());
+    throw;
+  }
+  ws::copy_masked(message.body.data() + before, frame.body, frame.header.mask, 0);
+  return true;
+}
+
+void WebSocketBase::release(Session& session) noexcept {
+  const auto at = fragments_.find(session.id().value);
+  if (at != fragments_.end()) {
+    session.shard().budget().give_back(at->second.body.size());
+    fragments_.erase(at);
+  }
+}
+
+Bytes WebSocketBase::clear(const Content& content) {
+  if (!content.mask) {
+    return content.bytes;
+  }
+  const std::size_t size = content.bytes.size();
+  if (clear_.size() < size || (clear_.size() > kClearKept && size <= kClearKept)) {
+    clear_ = std::vector<std::uint8_t>(std::max(size, std::size_t{512}));
+  }
+  content.copy_to(clear_.data());
+  return Bytes(clear_).first(size);
+}
+
+void WebSocketBase::handle_control(WebSocketSession& session, const WebSocketFrame& frame) {
+  std::uint8_t body[ws::kControlBodyMax];
+  ws::copy_masked(body, frame.body, frame.header.mask, 0);
+  if (frame.header.opcode == Opcode::ping) {
+    site_.counts.pings.add();
+    (void)session.send(Opcode::pong, Bytes(body, frame.body.size()));
+  } else if (frame.header.opcode == Opcode::close) {
+    session.codec().set_close_status(session.codec().peer_status());
+    session.close(CloseReason::peer_closed, Error(Errc::connection_closed, "the peer closed the WebSocket"));
+  }
+}
+
+void WebSocketBase::fail(WebSocketSession& session, const Error& why) noexcept {
+  session.codec().set_close_status(static_cast<std::uint16_t>(CloseStatus::failure));
+  session.close(CloseReason::service_failed, why);
+}
+
+void WebSocketBase::fail_after_throw(WebSocketSession& session) noexcept {
+  session.note_exception(std::current_exception());
+  fail(session, Error(Errc::job_threw, "the handler threw; the log and on_exception have what()"));
+}
+
+void WebSocketBase::end(const WebSocketSession& session) noexcept {
+  if (session.reason() == CloseReason::frame_timeout) {
+    site_.counts.messages_late.add();
+  }
+  if (session.reason() != CloseReason::refused_frame) {
+    return;
+  }
+  switch (session.codec().refusal()) {
+    case CloseStatus::text: site_.counts.text.add(); break;
+    case CloseStatus::none:
+    case CloseStatus::size: site_.counts.size.add(); break;
+    default: site_.counts.protocol.add(); break;
+  }
+}
+
+}  // namespace weft::serve::web
