@@ -14,6 +14,15 @@ Result<std::unique_ptr<Listener>> Listener::open(const Endpoint& endpoint, const
   return std::unique_ptr<Listener>(new Listener(row, std::move(bound), options));
 }
 
+Result<std::unique_ptr<Listener>> Listener::share() const {
+  BoundSocket same;
+  same.fd = WEFT_TRY(bound_.fd.duplicate());
+  same.text = bound_.text;
+  std::unique_ptr<Listener> listener(new Listener(row_, std::move(same), options_));
+  listener->set_filter(filter_);
+  return listener;
+}
+
 Result<std::unique_ptr<Stream>> Listener::try_accept() {
   if (!bound_.fd.valid()) {
     return Error(Errc::closed, "accept on a closed listener");

@@ -25,6 +25,8 @@ class Listener {
   // looks up a host name and may wait for that; numeric addresses and interface names do not wait.
   [[nodiscard]] static Result<std::unique_ptr<Listener>> open(const Endpoint& endpoint,
                                                               const sys::SocketOptions& options);
+  // Another listener of the same socket, for another thread. The files of the socket stay this one's.
+  [[nodiscard]] Result<std::unique_ptr<Listener>> share() const;
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
   ~Listener() { close(); }

@@ -28,11 +28,22 @@ Result<std::unique_ptr<Store>> Store::open(const StoreOptions& options, const No
 Result<void> Store::begin_incarnation(Side& side) {
   constexpr std::uint64_t kLeap = std::uint64_t{1} << 40U;
   const auto write = [&]() -> Result<void> {
+    bool is_new = true;
     {
       auto find = WEFT_TRY(side.database.prepare("SELECT incarnation FROM hub"));
       if (WEFT_TRY(find.step())) {
         incarnation_ = std::max(incarnation_, find.sequence(0) + kLeap);
+        is_new = false;
       }
+    }
+    WEFT_TRY(side.database.execute("CREATE TABLE IF NOT EXISTS birth(incarnation INTEGER NOT NULL)"));
+    if (is_new) {
+      birth_ = incarnation_;
+      auto insert = WEFT_TRY(side.database.prepare("INSERT INTO birth(incarnation) VALUES(?)"));
+      WEFT_TRY(insert.set(0, birth_).run());
+    } else {
+      auto find = WEFT_TRY(side.database.prepare("SELECT incarnation FROM birth"));
+      birth_ = WEFT_TRY(find.step()) ? find.sequence(0) : 0;
     }
     auto replace = WEFT_TRY(side.database.prepare("INSERT OR REPLACE INTO hub(id, incarnation) VALUES(1, ?)"));
     return replace.set(0, incarnation_).run();
@@ -58,7 +69,7 @@ Result<void> Store::load(Side& side, const Now& now) {
     }
     auto stream = load_stream(side, row, now);
     if (stream) {
-      streams_.emplace(row.name, *std::move(stream));
+      update_work(*streams_.emplace(row.name, *std::move(stream)).first->second);
     } else if (stream.error() == Errc::corrupt) {  // the other streams are whole
       const bool named = check_stream_name(row.name).has_value();
       damaged_.try_emplace(named ? row.name : "damaged-" + std::to_string(row.id), Damaged{row.id, row.next});
@@ -110,7 +121,7 @@ Result<void> Store::load_consumers(Side& side, Stream& stream, const Now& now) {
     if (!whole || !consumer->state.read_waiting(list.bytes(3), now.steady)) {
       stream.count_damaged_row();
       consumer = make(stream.first());  // what it has acknowledged is unknown: it gets all again
-      consumer->changed = true;
+      consumer->change();
     }
     stream.add_consumer(std::move(consumer));
   }
@@ -135,7 +146,9 @@ Result<Stream*> Store::mend(std::string_view name, const StreamSettings& setting
   WEFT_TRY(in_transaction(*side, write));
   stream->count_damaged_row();
   damaged_.erase(found);
-  return streams_.emplace(std::string(name), std::move(stream)).first->second.get();
+  Stream& mended = *streams_.emplace(std::string(name), std::move(stream)).first->second;
+  update_work(mended);
+  return &mended;
 }
 
 }  // namespace weft::store

@@ -13,6 +13,7 @@ namespace weft::store {
 namespace {
 
 constexpr Error kPurgeInTurn(Errc::invalid_state, "a purge within a turn that has messages of the stream");
+constexpr Error kOtherLife(Errc::conflict, "the sequence counts another life of the stream");
 constexpr Duration kBuryAgain = std::chrono::seconds(1);  // while the stream of dead letters refuses one
 
 }  // namespace
@@ -28,10 +29,11 @@ Result<void> check_stream_name(std::string_view name) noexcept {
 Store::~Store() = default;
 
 std::unique_ptr<Stream> Store::make_stream(Side& side, std::uint32_t id, std::string_view name,
-                                           const StreamSettings& settings, std::vector<Filter> topics) const {
+                                           const StreamSettings& settings, std::vector<Filter> topics) {
   auto messages = settings.keep == Keep::latest ? std::variant<Log, Latest>(Latest(side.latest, id, settings.history))
                                                 : std::variant<Log, Latest>(Log(side.log, id));
-  return std::make_unique<Stream>(id, std::string(name), settings, std::move(topics), std::move(messages), side.ids);
+  return std::make_unique<Stream>(id, std::string(name), settings, std::move(topics), std::move(messages), side.ids,
+                                  work_);
 }
 
 Error Store::absence_of(std::string_view name) const noexcept {
@@ -96,6 +98,7 @@ Result<Stream*> Store::declare(std::string_view name, const StreamSettings& sett
       return side.change(stream->id(), side.update_stream.set(0, std::string_view(text)).set(1, stream->id()));
     }));
     stream->set_settings(settings, std::move(topics));
+    update_work(*stream);
     return stream;
   }
   if (damaged_.find(name) != damaged_.end()) {
@@ -125,7 +128,7 @@ Result<Stream*> Store::declare(std::string_view name, const StreamSettings& sett
 }
 
 Result<void> Store::remove(std::string_view name) {
-  const Stream* stream = find(name);
+  Stream* stream = find(name);
   const auto damaged = damaged_.find(name);
   if (stream == nullptr && damaged == damaged_.end()) {
     return Error(Errc::not_found, "no such stream");
@@ -144,11 +147,16 @@ Result<void> Store::remove(std::string_view name) {
     return {};
   }
   std::erase_if(dying_, [name](const Dying& dying) { return dying.stream == name; });
+  std::erase(stored_, stream);
+  ages_.erase({stream->listed_age(), stream});
   streams_.erase(streams_.find(name));
   return {};
 }
 
-Result<void> Store::purge_before(Stream& stream, std::uint64_t sequence) {
+Result<void> Store::purge_before(Stream& stream, std::uint64_t sequence, std::uint64_t instance) {
+  if (instance != 0 && instance != instance_of(stream)) {
+    return kOtherLife;
+  }
   if (stream.has_staged()) {
     return kPurgeInTurn;
   }
@@ -164,6 +172,7 @@ Result<void> Store::purge_before(Stream& stream, std::uint64_t sequence) {
   }
   stream.set_purged(before);
   stream.keep_staged();
+  update_work(stream);
   return {};
 }
 
@@ -173,11 +182,14 @@ Result<void> Store::purge_topic(Stream& stream, std::string_view topic) {
   }
   const Result<void> done = in_transaction(*side_of(stream), [&] { return stream.purge_topic(topic); });
   done ? stream.keep_staged() : stream.drop_staged();
+  update_work(stream);
   return done;
 }
 
 Result<Appended> Store::append(Stream& stream, const NewMessage& message, const Expect& expect, const Now& now) {
-  const auto appended = stream.append(message, expect, now.wall);
+  // Without a sequence nothing is counted: a topic without a message has none in each life.
+  const bool strange = expect.instance != 0 && expect.last.value_or(0) != 0 && expect.instance != instance_of(stream);
+  const auto appended = strange ? Result<Appended>(kOtherLife) : stream.append(message, expect, now.wall);
   if (!appended) {
     ++counts_.refused;
   } else if (appended->duplicate) {
@@ -201,7 +213,8 @@ Result<Consumer*> Store::consumer(Stream& stream, std::string_view name, const C
     }
     there->settings = settings;
     there->state.set_settings(settings);
-    there->changed = there->waits_for_disk = true;
+    there->waits_for_disk = true;
+    there->change();
     return there;
   }
   auto made = WEFT_TRY(stream.make_consumer(name, settings, next));
@@ -221,7 +234,9 @@ Result<void> Store::remove_consumer(Stream& stream, std::string_view name) {
 
 bool Store::ack(Consumer& consumer, std::uint64_t sequence, bool waits_for_disk) {
   const bool waited = consumer.state.ack(sequence);
-  consumer.changed = consumer.changed || waited;
+  if (waited) {
+    consumer.change();
+  }
   consumer.waits_for_disk = consumer.waits_for_disk || waits_for_disk;
   return waited;
 }
@@ -311,27 +326,24 @@ Store::SideCommitted Store::commit_side(Side& side, bool in_memory, const Now& n
   std::vector<Stream*> changed;
   Flush flush = Flush::process;
   std::uint64_t messages = 0;
-  for (const auto& [name, stream] : streams_) {
+  for (Stream* stream = work_.first(); stream != nullptr; stream = work_.next(*stream)) {
     if (stream->in_memory() != in_memory) {
       continue;
     }
-    bool has_changed = stream->has_staged() || stream->must_drop(now.wall);
     bool must_flush = stream->has_staged();
     for (const auto& [consumer_name, consumer] : stream->consumers()) {
-      has_changed = has_changed || consumer->changed;
       must_flush = must_flush || consumer->waits_for_disk;
     }
     if (must_flush && stream->settings().survives == Survives::power) {
       flush = Flush::power;
     }
-    if (has_changed) {
-      changed.push_back(stream.get());
-      messages += stream->staged_count();
-    }
+    changed.push_back(stream);
+    messages += stream->staged_count();
   }
   if (changed.empty() && side.gone.empty()) {
     return {};
   }
+  stored_.reserve(stored_.size() + changed.size());
   bool cleared = false;
   const auto write = [&]() -> Result<void> {
     WEFT_TRY(side.database.begin(flush));
@@ -366,12 +378,16 @@ Store::SideCommitted Store::commit_side(Side& side, bool in_memory, const Now& n
       for (const auto& [name, consumer] : stream->consumers()) {
         consumer->changed = consumer->moved = consumer->waits_for_disk = false;
       }
+      if (stream->has_staged()) {
+        stored_.push_back(stream);
+      }
       const std::uint64_t evicted = stream->evicted();
       stream->keep_staged();
       counts_.evicted += stream->evicted() - evicted;
     }
     side.database.tend_reserve();
   }
+  std::for_each(changed.begin(), changed.end(), [this](Stream* stream) { update_work(*stream); });
   ++(all ? counts_.commits : counts_.commits_failed);
   (all ? counts_.appended : counts_.refused) += messages;
   // A turn without messages is done when its acknowledgements are.
@@ -394,6 +410,10 @@ Result<bool> Store::clear_gone(Side& side) {
 }
 
 Store::Committed Store::commit(const Now& now) {
+  stored_.clear();
+  for (auto at = ages_.begin(); at != ages_.end() && at->first < now.wall; ++at) {
+    at->second->add_work();
+  }
   Committed committed;
   committed.memory = commit_side(*memory_, true, now).all;
   if (disk_ != nullptr) {
@@ -414,32 +434,25 @@ Store::Committed Store::commit(const Now& now) {
 
 bool Store::has_work(const Now& now) const noexcept {
   const bool has_gone = !memory_->gone.empty() || (disk_ != nullptr && !disk_->gone.empty());
-  return has_gone || std::any_of(streams_.begin(), streams_.end(), [&now](const auto& entry) {
-           const Stream& stream = *entry.second;
-           return stream.has_staged() || stream.must_drop(now.wall) ||
-                  std::any_of(stream.consumers().begin(), stream.consumers().end(),
-                              [](const auto& named) { return named.second->changed; });
-         });
+  return has_gone || !work_.empty() || next_age() < now.wall;
 }
 
-WallTime Store::next_age() const noexcept {
-  WallTime next = WallTime::max();
-  for (const auto& [name, stream] : streams_) {
-    if (stream->settings().age_max != Duration::zero() && stream->first() != stream->next()) {
-      next = std::min(next, stream->oldest() + stream->settings().age_max);
-    }
-  }
-  return next;
-}
+WallTime Store::next_age() const noexcept { return ages_.empty() ? WallTime::max() : ages_.begin()->first; }
 
-Instant Store::next_due() const noexcept {
-  Instant due = kNever;
-  for (const auto& [name, stream] : streams_) {
-    for (const auto& [consumer_name, consumer] : stream->consumers()) {
-      due = std::min(due, consumer->state.next_due());
-    }
+void Store::update_work(Stream& stream) {
+  (void)stream.update_work();
+  const WallTime age = stream.ages_at();
+  if (age == stream.listed_age()) {
+    return;
   }
-  return due;
+  auto listed = ages_.extract({stream.listed_age(), &stream});
+  if (age != WallTime::max() && listed) {
+    listed.value().first = age;  // without memory of its own
+    ages_.insert(std::move(listed));
+  } else if (age != WallTime::max()) {
+    ages_.emplace(age, &stream);
+  }
+  stream.set_listed_age(age);
 }
 
 bool Store::failed() const noexcept { return disk_ != nullptr && disk_->database.failed(); }

@@ -6,10 +6,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "weft/base/list.h"
 #include "weft/base/result.h"
 #include "weft/store/database.h"
 #include "weft/store/settings.h"
@@ -48,6 +51,7 @@ struct StoreCounts {
 // Store: the streams of one file, and those in memory.
 // Owner: a hub. Affinity: one thread. Cost: a turn with messages is one transaction per file; a flush to the disk is
 // shared by all messages of the turn.
+// has_work() and commit() cost nothing for streams that nothing happened to.
 // A turn is any number of calls, then commit(). Appends and acknowledgements of a turn are answered after the commit,
 // with its result.
 // Invariants:
@@ -70,7 +74,7 @@ class Store {
   // A number of this life of the stream: one that is removed and made anew, or that ended with the memory of its hub,
   // has another one. Sequences of different lives have nothing to do with each other.
   [[nodiscard]] std::uint64_t instance_of(const Stream& stream) const noexcept {
-    return stream.in_memory() ? incarnation_ + stream.id() : stream.id();
+    return (stream.in_memory() ? incarnation_ + kMemoryInstances : birth_) + stream.id();
   }
 
   // Makes the stream, or gives the one that is there. `redeclare` changes its settings, but neither what it keeps nor
@@ -87,15 +91,17 @@ class Store {
   [[nodiscard]] Stream* find_topic(std::string_view topic) noexcept;  // the first stream by name that names the topic
   // With its messages and consumers: one small transaction. Its rows leave the file with later commits, a part in each.
   [[nodiscard]] Result<void> remove(std::string_view name);  // not_found
+  // `instance`: the life that counts the sequence, or 0: any. conflict: the stream has another one.
   // Between turns: invalid_state while the turn has messages of the stream. Durable, and nothing before the sequence is
   // read, when it returns: one transaction that takes a bounded number of rows. Later commits take the others, as long
   // as Stream::has_purged_rows(). A log is not purged by topic (not_supported).
-  [[nodiscard]] Result<void> purge_before(Stream& stream, std::uint64_t sequence);
+  [[nodiscard]] Result<void> purge_before(Stream& stream, std::uint64_t sequence, std::uint64_t instance = 0);
   [[nodiscard]] Result<void> purge_topic(Stream& stream, std::string_view topic);
   [[nodiscard]] const std::map<std::string, std::unique_ptr<Stream>, std::less<>>& streams() const noexcept {
     return streams_;
   }
 
+  // The errors of Stream::append(). conflict: `expect` has a sequence of another life of the stream, too.
   [[nodiscard]] Result<Appended> append(Stream& stream, const NewMessage& message, const Expect& expect,
                                         const Now& now);
 
@@ -128,12 +134,15 @@ class Store {
   [[nodiscard]] bool has_work(const Now& now) const noexcept;
   // When the age of a stream next lets has_work() begin; WallTime::max(): never.
   [[nodiscard]] WallTime next_age() const noexcept;
-  // The next time that a consumer has a message due; kNever.
-  [[nodiscard]] Instant next_due() const noexcept;
+  // The streams whose messages the last commit stored. Valid until the next commit, and until one of them is removed.
+  [[nodiscard]] const std::vector<Stream*>& stored() const noexcept { return stored_; }
   [[nodiscard]] const StoreCounts& counts() const noexcept { return counts_; }
   [[nodiscard]] bool failed() const noexcept;
 
  private:
+  // Below the distance of two incarnations, and above every id: no stream of the file has an instance of one in memory.
+  static constexpr std::uint64_t kMemoryInstances = std::uint64_t{1} << 39U;
+
   struct Side;  // one database and its statements
   struct Dying {
     std::string stream;
@@ -155,13 +164,14 @@ class Store {
   [[nodiscard]] Result<Stream*> mend(std::string_view name, const StreamSettings& settings, const Now& now);
   [[nodiscard]] Result<void> load_consumers(Side& side, Stream& stream, const Now& now);
   [[nodiscard]] std::unique_ptr<Stream> make_stream(Side& side, std::uint32_t id, std::string_view name,
-                                                    const StreamSettings& settings, std::vector<Filter> topics) const;
+                                                    const StreamSettings& settings, std::vector<Filter> topics);
   [[nodiscard]] Result<void> in_transaction(Side& side, const std::function<Result<void>()>& write);
   [[nodiscard]] Side* side_of(const Stream& stream) noexcept;
   struct SideCommitted {
     Error all{};
     Error positions{};
   };
+  void update_work(Stream& stream);  // after a change of the stream: the list of work, and that of ages
   [[nodiscard]] SideCommitted commit_side(Side& side, bool in_memory, const Now& now);
   [[nodiscard]] static Result<bool> clear_gone(Side& side);  // a part of the rows of one; true: it had no more
   [[nodiscard]] Result<void> write_stream(Side& side, Stream& stream, const Now& now);
@@ -170,9 +180,13 @@ class Store {
   std::unique_ptr<Side> disk_;
   std::unique_ptr<Side> memory_;
   std::map<std::string, std::unique_ptr<Stream>, std::less<>> streams_;
+  List<Stream> work_;                            // that the next commit writes
+  std::set<std::pair<WallTime, Stream*>> ages_;  // those whose messages have an age_max, by Stream::ages_at()
+  std::vector<Stream*> stored_;
   std::map<std::string, Damaged, std::less<>> damaged_;  // streams of the file that could not be opened
   std::vector<Dying> dying_;
   std::uint64_t incarnation_ = 0;
+  std::uint64_t birth_ = 0;  // the first incarnation of the file; 0: a build without births made it
   StoreCounts counts_;
 };
 

@@ -46,18 +46,28 @@ TopicPredicate Consumer::wants() const {
 void Consumer::count_delivery() noexcept {
   // With a bound of tries the deliveries are on the disk before the messages leave: a message that kills its receiver,
   // and the hub with it, is counted too.
-  changed = changed || settings.tries_max != 0;
+  if (settings.tries_max != 0) {
+    change();
+  }
   moved = true;
 }
 
+void Consumer::change() noexcept {
+  changed = true;
+  if (stream != nullptr) {
+    stream->add_work();
+  }
+}
+
 Stream::Stream(std::uint32_t id, std::string name, StreamSettings settings, std::vector<Filter> topics,
-               std::variant<Log, Latest> messages, IdSql& id_sql)
+               std::variant<Log, Latest> messages, IdSql& id_sql, List<Stream>& work)
     : id_(id),
       name_(std::move(name)),
       settings_(std::move(settings)),
       topics_(std::move(topics)),
       messages_(std::move(messages)),
-      id_sql_(&id_sql) {
+      id_sql_(&id_sql),
+      work_(&work) {
   if (auto* log = std::get_if<Log>(&messages_)) {
     log->set_bytes_max(settings_.bytes_max);
   }
@@ -159,7 +169,10 @@ Result<Appended> Stream::append(const NewMessage& message, const Expect& expect,
   }
   if (settings_.when_full == Discard::refuse) {
     const auto room = check_room(message, size);
-    refused_ += room.error() == Errc::resource_exhausted ? 1 : 0;
+    if (room.error() == Errc::resource_exhausted) {
+      ++refused_;
+      (void)update_work();  // a sweep may make room
+    }
     const std::uint64_t replaced = WEFT_TRY(room);
     if (auto* latest = std::get_if<Latest>(&messages_)) {
       latest->supersede(replaced);
@@ -167,6 +180,7 @@ Result<Appended> Stream::append(const NewMessage& message, const Expect& expect,
   }
   const std::uint64_t sequence = std::visit([&](auto& messages) { return messages.stage(message, time); }, messages_);
   newest_ = time;
+  add_work();
   if (settings_.same_id_window > Duration::zero()) {
     ids_.add(message.id, sequence, time);
   }
@@ -320,6 +334,10 @@ Result<std::unique_ptr<Consumer>> Stream::make_consumer(std::string_view name, c
 
 Consumer& Stream::add_consumer(std::unique_ptr<Consumer> consumer) {
   Consumer& added = *consumer;
+  added.stream = this;
+  if (added.changed) {
+    add_work();
+  }
   consumers_.insert_or_assign(added.name, std::move(consumer));
   return added;
 }
@@ -328,6 +346,20 @@ void Stream::remove_consumer(std::string_view name) {
   if (const auto found = consumers_.find(name); found != consumers_.end()) {
     consumers_.erase(found);
   }
+}
+
+bool Stream::update_work() noexcept {
+  const bool has_work =
+      has_staged() || must_drop(WallTime()) ||  // by age: see ages_at()
+      std::any_of(consumers_.begin(), consumers_.end(), [](const auto& named) { return named.second->changed; });
+  has_work ? add_work() : unhook();
+  return has_work;
+}
+
+WallTime Stream::ages_at() const noexcept {
+  const bool has_rows = std::visit([](const auto& messages) { return messages.has_rows(); }, messages_);
+  const bool ages = settings_.age_max != Duration::zero() && has_rows && oldest() < WallTime::max() - settings_.age_max;
+  return ages ? oldest() + settings_.age_max : WallTime::max();
 }
 
 Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instant now, Holder holder) {
@@ -346,7 +378,7 @@ Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instan
     auto found = at ? *std::move(at) : std::optional<ReadMessage>();
     if (!found) {  // retention, or a newer value of the topic, took it; or it is damaged
       state.ack(due->sequence);
-      consumer.changed = true;
+      consumer.change();
       ++dropped_unread_;
       continue;
     }
@@ -366,7 +398,7 @@ Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instan
     consumer.cursor.next = WEFT_TRY(std::visit([at](auto& messages) { return messages.skip_block(at); }, messages_));
     consumer.cursor.block.reset();
     state.skip_to(consumer.cursor.next);
-    consumer.changed = true;
+    consumer.change();
     next = std::visit([&](auto& messages) { return messages.read(consumer.cursor, consumer.wants()); }, messages_);
   }
   auto found = WEFT_TRY(std::move(next));
@@ -425,7 +457,9 @@ void Stream::keep_staged() {
     const std::uint64_t unseen = consumer->filter ? 0 : first() - std::min(first(), consumer->state.next());
     const std::uint64_t dropped = unseen + consumer->state.drop_before(first());
     dropped_unread_ += dropped;
-    consumer->changed = consumer->changed || dropped != 0;
+    if (dropped != 0) {
+      consumer->change();
+    }
   }
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "weft/base/filter.h"
+#include "weft/base/list.h"
 #include "weft/base/result.h"
 #include "weft/store/consumer_state.h"
 #include "weft/store/id_rows.h"
@@ -26,12 +27,15 @@ namespace weft::store {
 struct Expect {
   std::optional<std::uint64_t> last{};  // the sequence of its newest message; 0: there is none
   bool absent = false;                  // it has no value: none, or an erasure
+  std::uint64_t instance = 0;           // the life of the stream that counts `last`: Store::instance_of(); 0: any
 };
 
 struct Appended {
   std::uint64_t sequence = 0;
   bool duplicate = false;  // `sequence` is the earlier message's
 };
+
+class Stream;
 
 // Consumer: a named reader whose members share the messages and acknowledge each one.
 struct Consumer {
@@ -43,9 +47,11 @@ struct Consumer {
   bool changed = false;         // since it was written; the next commit writes it
   bool moved = false;           // the same by deliveries alone, for which no commit is made
   bool waits_for_disk = false;  // a caller waits until the change survives what the stream survives
+  Stream* stream = nullptr;     // that it is a consumer of; null: of none yet
 
   [[nodiscard]] TopicPredicate wants() const;
   void count_delivery() noexcept;  // that begins
+  void change() noexcept;          // the next commit writes it
 };
 
 // Reader: where one reader of a stream is.
@@ -62,13 +68,15 @@ struct Delivery {
 
 // Stream: one stream of a store: its messages, its ids, its consumers.
 // Owner: the store. Affinity: the store's thread.
-class Stream {
+// Invariant: a stream that the next commit must write, for another reason than the age of messages, is on the store's
+// list of work.
+class Stream : public ListHook {
  public:
   static constexpr std::size_t kConsumersMax = 1024;
   static constexpr std::size_t kConsumerNameMax = 255;
 
   Stream(std::uint32_t id, std::string name, StreamSettings settings, std::vector<Filter> topics,
-         std::variant<Log, Latest> messages, IdSql& id_sql);
+         std::variant<Log, Latest> messages, IdSql& id_sql, List<Stream>& work);
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const StreamSettings& settings() const noexcept { return settings_; }
@@ -126,6 +134,19 @@ class Stream {
   };
   [[nodiscard]] std::optional<Exhausted> exhausted(Consumer& consumer, Instant now);
 
+  void add_work() noexcept {  // idempotent
+    if (!hooked()) {
+      work_->push_back(*this);
+    }
+  }
+  // Whether the next commit writes it. Leaves the list if there is no work, and joins it if there is some.
+  bool update_work() noexcept;
+  // When the age of its oldest message is beyond the settings; WallTime::max(): never.
+  [[nodiscard]] WallTime ages_at() const noexcept;
+  // As the store lists it, by ages_at().
+  [[nodiscard]] WallTime listed_age() const noexcept { return listed_age_; }
+  void set_listed_age(WallTime age) noexcept { listed_age_ = age; }
+
   // For the store. `age`: messages up to before this time may go; `floor`: so may those below this sequence.
   [[nodiscard]] Result<void> open(std::uint64_t next, std::uint64_t purged, WallTime now);
   // Inside a transaction, after open(): gives the ids of the messages rows, for a store of an older format.
@@ -177,6 +198,8 @@ class Stream {
   std::variant<Log, Latest> messages_;
   IdWindow ids_;
   IdSql* id_sql_;
+  List<Stream>* work_;
+  WallTime listed_age_ = WallTime::max();
   std::uint64_t ids_from_ = 0;  // rows of ids below this sequence were removed
   WallTime newest_{};           // of staged messages too
   WallTime newest_kept_{};      // of committed ones

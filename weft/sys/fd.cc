@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "weft/sys/fd.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "weft/sys/call.h"
 
 namespace weft::sys {
+
+Result<Fd> Fd::duplicate() const noexcept {
+  return Fd(WEFT_TRY(checked_call("fcntl", [this] { return ::fcntl(fd_, F_DUPFD_CLOEXEC, 0); })));
+}
 
 void Fd::close() noexcept {
   if (fd_ >= 0) {

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "weft/base/result.h"
+
 namespace weft::sys {
 
 // Fd: the one owner of a file descriptor.
@@ -27,6 +29,8 @@ class Fd {
   [[nodiscard]] bool valid() const noexcept { return fd_ >= 0; }
   void close() noexcept;  // idempotent
   [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
+  // Another descriptor of the same file. resource_exhausted: the process has no descriptor left.
+  [[nodiscard]] Result<Fd> duplicate() const noexcept;
 
  private:
   int fd_ = -1;

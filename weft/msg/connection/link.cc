@@ -265,10 +265,11 @@ MonitorEvent Link::describe(EventKind kind, Error reason, int fd) const {
   return event;
 }
 
-void Link::emit(EventKind kind, Error reason, int fd, std::uint32_t detail) const noexcept {
+void Link::emit(EventKind kind, Error reason, int fd, std::uint32_t detail, PeerId peer) const noexcept {
   common_.owner.monitor().emit_made(kind, [&] {
     MonitorEvent event = describe(kind, reason, fd);
     event.detail = detail;
+    event.peer = peer;
     return event;
   });
 }

@@ -20,6 +20,10 @@
 
 namespace weft::msg {
 
+// The deadline of a socket that has no linger: its queued messages are dropped. Another deadline that has passed when the
+// I/O thread reads it permits one write.
+inline constexpr Instant kNoLinger = Instant::min();
+
 // Link: the life of a connection: dial, handshake, time, take-down, close. It holds both batons while there is no
 // connection, so no other part needs to know whether there is one.
 // Owner: the connection. Affinity: the I/O thread, unless a member says otherwise.
@@ -108,7 +112,7 @@ class Link final : public rt::Watcher, public ListHook {
   void retry_later(Cause cause, Pace pace = Pace::usual) noexcept;
   [[nodiscard]] std::string find_other_end() const;
   [[nodiscard]] MonitorEvent describe(EventKind kind, Error reason = {}, int fd = -1) const;
-  void emit(EventKind kind, Error reason = {}, int fd = -1, std::uint32_t detail = 0) const noexcept;
+  void emit(EventKind kind, Error reason = {}, int fd = -1, std::uint32_t detail = 0, PeerId peer = 0) const noexcept;
 
   // link_handshake.cc
   void begin_handshake(std::unique_ptr<net::Stream> stream);
@@ -151,7 +155,7 @@ class Link final : public rt::Watcher, public ListHook {
   [[nodiscard]] bool keeps_stream(const Error& reason) const;
   void begin_later() noexcept;
   void drop_stream(bool keep = false) noexcept;
-  void begin_close(Instant deadline);
+  void begin_close(Instant deadline);  // kNoLinger: what is queued is dropped
   void close_when_sent();
   void linger();
   void await_delivery();

@@ -74,6 +74,7 @@ void Link::finish_take_down() {
     common_.share.signal_input(*common_.pipe);
   }
   const int fd = common_.stream->fd();
+  const PeerId peer = peer_ == nullptr ? 0 : peer_->id();
   const bool again = keeps_stream(reason);
   const bool in_tls = reason == Errc::protocol_error && common_.failed_in_tls();
   drop_stream(again);
@@ -82,13 +83,13 @@ void Link::finish_take_down() {
   const auto detail = static_cast<std::uint32_t>(receive_.take_breach());
   if (!again && (ends_for_good(reason, in_tls) || (closing_.begun && send_.empty()))) {
     finish();
-    emit(EventKind::disconnected, reason, fd, detail);  // `keep` and `owner` still are
+    emit(EventKind::disconnected, reason, fd, detail, peer);  // `keep` and `owner` still are
     return;
   }
   if (!closing_.begun) {
     common_.owner.connection_lost(common_.connection);
   }
-  emit(EventKind::disconnected, reason, fd, detail);
+  emit(EventKind::disconnected, reason, fd, detail, peer);
   if (again) {
     begin_later();
     return;
@@ -167,6 +168,9 @@ void Link::begin_close(Instant deadline) {
   closing_.begun = true;
   closing_.deadline = deadline;
   if (deadline <= sys::now()) {
+    if (phase_ == Phase::traffic && deadline != kNoLinger) {
+      linger();  // this thread is late: what was sent gets the write that it would have had
+    }
     handle_close_time();
     return;
   }

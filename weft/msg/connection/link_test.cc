@@ -29,6 +29,8 @@ class GatedStream final : public net::Stream {
   std::atomic<bool> fails{false};  // every write, once the gate is open
   std::atomic<bool> entered{false};
   std::atomic<bool> open{false};
+  std::atomic<bool> full{false};  // has no room
+  const std::shared_ptr<std::atomic<std::size_t>> written = std::make_shared<std::atomic<std::size_t>>(0);
 
   [[nodiscard]] int fd() const override { return event_.fd(); }
   [[nodiscard]] sys::IoResult read(std::span<MutableBytes> /*into*/) override {
@@ -41,10 +43,14 @@ class GatedStream final : public net::Stream {
     if (fails) {
       return {sys::IoResult::Status::failed, 0, ECONNRESET};
     }
+    if (full) {
+      return {sys::IoResult::Status::would_block, 0, 0};
+    }
     std::size_t size = 0;
     for (const Bytes& block : from) {
       size += block.size();
     }
+    *written += size;
     return {sys::IoResult::Status::done, size, 0};
   }
   void shutdown_write() override { ended = true; }
@@ -160,6 +166,31 @@ TEST_F(LinkEnd, ATakeDownThatFindsNothingToDoDoesNotStopTheLinger) {
   });
   open_gate();
   EXPECT_TRUE(finishes()) << "everything was sent, and nobody notices";
+}
+
+TEST_F(LinkEnd, AClosingThatComesAfterTheLingerStillWritesOnceWhatWasSent) {
+  const auto written = stream_->written;
+  stream_->full = true;
+  open_gate();
+  ASSERT_EQ(*written, 0u);
+  on_loop([&] {
+    stream_->full = false;
+    link().close(sys::now());
+  });
+  EXPECT_TRUE(finishes());
+  EXPECT_EQ(*written, text_.size());
+}
+
+TEST_F(LinkEnd, WithoutALingerAClosingWritesNothing) {
+  const auto written = stream_->written;
+  stream_->full = true;
+  open_gate();
+  on_loop([&] {
+    stream_->full = false;
+    link().close(kNoLinger);
+  });
+  EXPECT_TRUE(finishes());
+  EXPECT_EQ(*written, 0u);
 }
 
 }  // namespace

@@ -86,6 +86,9 @@ FrozenOptions SocketCore::freeze_options() {
 
 Instant SocketCore::linger_end() const noexcept {
   const std::lock_guard lock(options_mutex_);
+  if (options_.linger == Duration::zero()) {
+    return kNoLinger;
+  }
   return options_.linger < Duration::zero() ? kNever : deadline_after(sys::now(), options_.linger);
 }
 

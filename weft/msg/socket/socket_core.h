@@ -246,11 +246,12 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> disconnect_endpoint(std::string_view endpoint);
   [[nodiscard]] Result<void> change_subscription(const FilterView& topic, bool on);
   [[nodiscard]] Result<void> change_group(Bytes group, bool on);
-  [[nodiscard]] Instant linger_end() const noexcept;  // when a socket or connection that is closed now lingers no more
-  void make_room_for_end();                           // receive and table lock, before a pipe begins: for end_pipe()
-  void attach(Pipe& pipe);                            // both locks; throws std::bad_alloc, with nothing changed
-  void detach(Pipe& pipe) noexcept;                   // both locks: the pattern forgets the pipe
-  void give_name_back(Pipe& pipe) noexcept;           // both locks: undoes name_peer()
+  // When a socket or connection that is closed now lingers no more; kNoLinger: without a linger.
+  [[nodiscard]] Instant linger_end() const noexcept;
+  void make_room_for_end();                  // receive and table lock, before a pipe begins: for end_pipe()
+  void attach(Pipe& pipe);                   // both locks; throws std::bad_alloc, with nothing changed
+  void detach(Pipe& pipe) noexcept;          // both locks: the pattern forgets the pipe
+  void give_name_back(Pipe& pipe) noexcept;  // both locks: undoes name_peer()
   // One attempt that reads no signals and no descriptors, and forgets no drained pipe. False: nothing changed.
   [[nodiscard]] bool send_common(Outbound& part) {
     if (traits_.one_lock) [[unlikely]] {

@@ -102,6 +102,13 @@ TEST_F(AftermathTest, AJobOfTheTurnsEndPostsBeforeTheStopEnds) {
   EXPECT_TRUE(ran_);
 }
 
+TEST_F(AftermathTest, AJobThatAMessagePostsToItsLoopPostsBeforeTheStopEnds) {
+  Blocked blocked(*runtime_, 0);
+  ASSERT_TRUE(runtime_->post(0, [this] { runtime_->core(0).loop().post([this] { follow(); }); }));
+  stop_while(blocked);
+  EXPECT_TRUE(ran_);
+}
+
 // More of them than a turn of the loop resumes, and the last one wakes another.
 TEST_F(AftermathTest, CoroutinesThatAMessageWakesPostBeforeTheStopEnds) {
   AsyncEvent last;

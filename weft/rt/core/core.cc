@@ -65,7 +65,7 @@ Instant Core::handle_turn(Instant now) {
   run_turn_jobs();
   ring_all();
   if (runtime_.draining()) [[unlikely]] {
-    aftermath_.settle();
+    aftermath_.settle(loop_->has_mail());
     runtime_.note_turn();
   }
   return ready_ != 0 || !turn_jobs_.empty() ? now : kNever;

@@ -3,9 +3,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weft/base/time.h"
 
@@ -19,7 +21,8 @@ struct ActivityName {
 
 // Activity: what a loop's thread does at this moment, for threads that watch it.
 // Owner: the loop and those that watch it. Affinity: the loop's thread writes; any thread reads.
-// Cost: relaxed stores to one line that nobody else writes: two or three a turn, four a callback that is named.
+// Cost: relaxed stores to one line that others write only in arm(): two or three a turn, four a callback that is named;
+// and a load a turn.
 // Invariant: the members tell of one moment only while the turn lasts; a reader may see a call and the subject of the
 // one before.
 class alignas(64) Activity {
@@ -39,8 +42,27 @@ class alignas(64) Activity {
     std::uint64_t subject = 0;
   };
 
+  // Bell: a thread that has nothing to watch sleeps until one of its bells rings.
+  class Bell {
+   public:
+    virtual void ring() noexcept = 0;  // on the loop's thread, at the beginning of a turn; does not wait
+
+   protected:
+    ~Bell() = default;
+  };
+  void add_bell(Bell& bell);              // any thread; throws std::bad_alloc
+  void remove_bell(Bell& bell) noexcept;  // any thread: the bell rings no more when it returns
+  // Any thread: the next turn rings all bells, once. A turn that begins at the same moment may not: whoever arms looks
+  // once more before it sleeps for long, when the store has long been seen.
+  void arm() noexcept { armed_.store(true, std::memory_order_relaxed); }
+
   // All relaxed: see the invariant. The watching thread's loads are the partners.
-  void begin_turn(Instant now) noexcept { since_.store(now, std::memory_order_relaxed); }
+  void begin_turn(Instant now) noexcept {
+    since_.store(now, std::memory_order_relaxed);
+    if (armed_.load(std::memory_order_relaxed)) [[unlikely]] {
+      ring();
+    }
+  }
   void end_turn() noexcept { since_.store(Instant(), std::memory_order_relaxed); }
   void set(Doing doing) noexcept {
     name_.store(doing.name, std::memory_order_relaxed);
@@ -60,13 +82,17 @@ class alignas(64) Activity {
 
  private:
   static constexpr std::uint64_t kSet = std::uint64_t{1} << 32;
+  void ring() noexcept;
 
   std::atomic<Instant> since_{Instant()};
   std::atomic<const ActivityName*> name_{nullptr};
   std::atomic<std::uint64_t> subject_{0};
   std::atomic<std::uint64_t> detail_{0};
+  std::atomic<bool> armed_{false};
   alignas(64) std::atomic<std::uint64_t> stalls_{0};  // relaxed: a number
   std::atomic<Instant> stall_noted_{Instant()};       // relaxed: only elects who counts
+  std::mutex bells_mutex_;
+  std::vector<Bell*> bells_;  // guarded by bells_mutex_
 };
 
 // InActivity: names what the thread does until the end of a block. Affinity: the loop's thread.

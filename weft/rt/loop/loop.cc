@@ -302,7 +302,7 @@ Instant Loop::run_hook() noexcept {
   return wanted;
 }
 
-// The loop's own part of the last check before a sleep.
+// It is also the loop's own part of the last check before a sleep.
 bool Loop::has_mail() const noexcept { return mail_.has_work() || tasks_.has_posted(); }
 
 // Whether stop() was called and all coroutines have ended.

@@ -100,6 +100,9 @@ class Loop {
     return thread_id_.load(std::memory_order_acquire) == std::this_thread::get_id();
   }
 
+  // Whether posted jobs or coroutines wait for the next turn; the loop's thread.
+  [[nodiscard]] bool has_mail() const noexcept;
+
   [[nodiscard]] std::uint64_t threw() const noexcept { return threw_.value(); }  // calls that ended in an exception
 
   using WatchId = std::uint64_t;  // 0 is none
@@ -145,7 +148,6 @@ class Loop {
   void run_timers() noexcept;
   [[nodiscard]] Instant run_hook() noexcept;
   [[nodiscard]] bool ended() noexcept;
-  [[nodiscard]] bool has_mail() const noexcept;
   void wait(Instant wanted);
   [[nodiscard]] bool announce_sleep(Duration timeout) noexcept;
   [[nodiscard]] bool spin_for_work(Duration timeout, std::size_t& event_count);

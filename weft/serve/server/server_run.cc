@@ -250,6 +250,17 @@ void ServerRun::set_acceptor(unsigned core, std::size_t port, std::unique_ptr<ne
   parts_[core]->ports[port]->acceptor = std::move(acceptor);
 }
 
+// On core 1. The acceptor is core 0's.
+Result<void> ServerRun::set_stand_in(std::size_t port, std::unique_ptr<net::Listener> listener) {
+  constexpr unsigned kCore = 1;
+  auto stand_in = std::make_unique<StandIn>(
+      runtime_.core(kCore).loop(), runtime_.core(0).loop().activity(), std::move(listener),
+      [this, port](std::unique_ptr<net::Stream> stream) { accept(kCore, port, std::move(stream), false); });
+  WEFT_TRY(stand_in->start());
+  parts_[kCore]->ports[port]->stand_in = std::move(stand_in);
+  return {};
+}
+
 Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const ListenerOptions& options,
                                             const ServiceKind& kind) {
   if (phase() == Phase::draining) {
@@ -260,6 +271,10 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
   const auto shared_options = std::make_shared<const ListenerOptions>(options);
   const bool everywhere = std::count(listeners.begin(), listeners.end(), nullptr) == 0;
   const std::size_t port = ports_;
+  std::unique_ptr<net::Listener> stand_in;
+  if (!everywhere) {
+    stand_in = WEFT_TRY(listeners[0]->share());
+  }
   std::atomic<bool> stops{false};
   WhyNot why_not;
   const bool made = on_each_core([&](unsigned core) {
@@ -286,13 +301,17 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
     if (port < ports.size() && ports[port]->acceptor != nullptr) {
       ports[port]->acceptor->start();
     }
-    return true;
+    return core != 1 || port >= ports.size() || stand_in == nullptr ||
+           set_stand_in(port, std::move(stand_in)).has_value();
   });
   if (!started) {
     (void)on_each_core([&](unsigned core) {
       const auto& ports = parts_[core]->ports;
       if (port < ports.size() && ports[port]->acceptor != nullptr) {
         ports[port]->acceptor->close();
+      }
+      if (port < ports.size()) {
+        ports[port]->stand_in.reset();
       }
       return true;
     });
@@ -330,9 +349,23 @@ void ServerRun::accept(unsigned core, std::size_t port, std::unique_ptr<net::Str
   }
 }
 
-// Passes each connection to the next core in turn. Runs on the accepting core only.
+// The next core in turn, except those that have not returned from a turn for long, if any has.
+unsigned ServerRun::next_core() noexcept {
+  const auto cores = static_cast<unsigned>(parts_.size());
+  const unsigned first = next_core_.fetch_add(1, std::memory_order_relaxed);
+  const Instant before = sys::now() - StandIn::kPatience;
+  for (unsigned i = 0; i < cores; ++i) {
+    const unsigned core = (first + i) % cores;
+    if (!runtime_.core(core).loop().activity()->busy_since(before)) {
+      return core;
+    }
+  }
+  return first % cores;
+}
+
+// Runs on the accepting core, or on the one that stands in for it.
 void ServerRun::deal(std::size_t port, std::unique_ptr<net::Stream> stream) {
-  const auto core = static_cast<unsigned>(next_core_++ % parts_.size());
+  const unsigned core = next_core();
   const unsigned here = rt::Core::current()->index();
   if (core == here) {
     return place(core, port, std::move(stream));

@@ -18,6 +18,7 @@
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/server/drain.h"
 #include "weft/serve/server/server_options.h"
+#include "weft/serve/server/stand_in.h"
 #include "weft/serve/session/shard.h"
 
 namespace weft::serve {
@@ -64,6 +65,7 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
     SessionOps ops;
     ServiceSlot slot;
     std::shared_ptr<net::Acceptor> acceptor;  // null: another core's acceptor passes connections to this one
+    std::unique_ptr<StandIn> stand_in;        // of core 1, for an acceptor that passes connections
   };
   // PartJob: a job of one core's part. Job: rt::CoreJob or rt::TurnJob.
   template <typename Job, void (ServerRun::*kDo)(unsigned core) noexcept>
@@ -107,8 +109,10 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   // Runs the function on each core, and waits for all. False: one returned false or threw. Not on a core.
   bool on_each_core(const std::function<bool(unsigned core)>& function);
   bool add_port(unsigned core, const std::shared_ptr<const ListenerOptions>& options, const ServiceKind& kind);
+  [[nodiscard]] Result<void> set_stand_in(std::size_t port, std::unique_ptr<net::Listener> listener);
   void set_acceptor(unsigned core, std::size_t port, std::unique_ptr<net::Listener> listener, bool everywhere);
   void accept(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream, bool everywhere) noexcept;
+  [[nodiscard]] unsigned next_core() noexcept;  // for hand_off
   void deal(std::size_t port, std::unique_ptr<net::Stream> stream);
   void place(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream) noexcept;
   void try_place(Part& part, const Port& into, std::unique_ptr<net::Stream> stream);
@@ -134,7 +138,7 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   std::vector<std::unique_ptr<Part>> parts_;
   Drain drain_;
   std::size_t ports_ = 0;                      // belongs to the thread that adds listeners
-  unsigned next_core_ = 0;                     // for hand_off; belongs to the accepting core
+  std::atomic<unsigned> next_core_{0};         // for hand_off. Relaxed: a number
   std::atomic<Instant> paused_at_{Instant()};  // the last time that a listener paused. Relaxed: a moment, no more
 
   std::mutex mutex_;

@@ -43,6 +43,7 @@ void ServerRun::stop_by(unsigned core, Instant deadline) noexcept {
       if (port->acceptor != nullptr) {
         port->acceptor->close();
       }
+      port->stand_in.reset();
     }
     tell_services(part);
     part.shard->drain([this, core] { drain_.note_drained(core, shared_from_this()); });

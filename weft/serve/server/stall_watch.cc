@@ -20,6 +20,7 @@ Result<std::unique_ptr<StallWatch>> StallWatch::make(rt::Runtime& runtime, Durat
   std::unique_ptr<StallWatch> watch(new StallWatch(after, std::move(log)));
   for (unsigned core = 0; core < runtime.size(); ++core) {
     watch->cores_.push_back({core, runtime.core(core).loop().activity(), Instant()});
+    watch->cores_.back().activity->add_bell(*watch);
   }
   const sys::SignalsBlocked blocked;
   watch->thread_ = WEFT_TRY(sys::Thread::start([](void* self) { static_cast<StallWatch*>(self)->run(); }, watch.get()));
@@ -27,6 +28,9 @@ Result<std::unique_ptr<StallWatch>> StallWatch::make(rt::Runtime& runtime, Durat
 }
 
 StallWatch::~StallWatch() {
+  for (Watched& core : cores_) {
+    core.activity->remove_bell(*this);
+  }
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
@@ -35,27 +39,52 @@ StallWatch::~StallWatch() {
   thread_.join();
 }
 
+void StallWatch::ring() noexcept {
+  const std::lock_guard lock(mutex_);
+  rung_ = true;
+  if (sleeps_) {
+    changed_.notify_one();
+  }
+}
+
+bool StallWatch::sleeps() const {
+  const std::lock_guard lock(mutex_);
+  return sleeps_;
+}
+
 void StallWatch::run() {
   sys::set_up_thread("stalls", {});
   std::unique_lock lock(mutex_);
+  bool idle = false;  // no core had a turn between the last two looks
   while (!ending_) {
     const Instant next = deadline_after(sys::now(), std::max<Duration>(after_ / 2, kShortest));
     while (!ending_ && sync::sleep_until(changed_, lock, next)) {
     }
+    // A core that began a turn as it was armed may not have rung. After another time between two looks its turn is
+    // seen, or is over.
+    const bool was_idle = idle;
+    idle = !std::exchange(rung_, false);
     lock.unlock();
-    look(sys::now());
+    idle = !look(sys::now()) && idle;
     lock.lock();
+    sleeps_ = idle && was_idle;
+    changed_.wait(lock, [this] { return ending_ || rung_ || !sleeps_; });
+    sleeps_ = false;
   }
 }
 
-void StallWatch::look(Instant now) {
+bool StallWatch::look(Instant now) {
+  bool busy_core = false;
   for (Watched& core : cores_) {
+    core.activity->arm();
+    busy_core = busy_core || core.activity->busy_since(now);
     if (const auto busy = core.activity->busy_since(now - after_); busy && busy->since != core.told) {
       core.told = busy->since;
       core.activity->note_stall(*busy);
       tell(core, *busy, now);
     }
   }
+  return busy_core;
 }
 
 void StallWatch::tell(const Watched& core, const rt::Activity::Busy& busy, Instant now) const noexcept {

@@ -9,6 +9,7 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/rt/core/runtime.h"
+#include "weft/rt/loop/activity.h"
 #include "weft/serve/session/log.h"
 #include "weft/sys/thread.h"
 
@@ -17,14 +18,16 @@ namespace weft::serve {
 // StallWatch: a thread that looks at what the cores do, and logs each turn that lasts for too long: which core, service
 // and callback, which session. It looks twice in that time.
 // Owner: a Server. Affinity: one thread. It may outlive the runtime.
-// Cost: a thread that wakes twice in `after`; for each core a load.
-class StallWatch {
+// Cost: a thread that wakes twice in `after` while the cores have turns; for each core a load, and a lock in one turn
+// between two looks. The thread sleeps without a limit when no core had a turn for `after`; the next turn wakes it.
+class StallWatch final : private rt::Activity::Bell {
  public:
   // resource_exhausted: no thread.
   [[nodiscard]] static Result<std::unique_ptr<StallWatch>> make(rt::Runtime& runtime, Duration after, LogSink log);
   StallWatch(const StallWatch&) = delete;
   StallWatch& operator=(const StallWatch&) = delete;
   ~StallWatch();
+  [[nodiscard]] bool sleeps() const;  // without a limit; any thread
 
  private:
   struct Watched {
@@ -34,16 +37,19 @@ class StallWatch {
   };
 
   StallWatch(Duration after, LogSink log) : after_(after), log_(std::move(log)) {}
+  void ring() noexcept override;
   void run();
-  void look(Instant now);
+  [[nodiscard]] bool look(Instant now);  // whether a core has a turn
   void tell(const Watched& core, const rt::Activity::Busy& busy, Instant now) const noexcept;
 
   const Duration after_;
   const LogSink log_;
   std::vector<Watched> cores_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
-  bool ending_ = false;  // guarded by mutex_
+  bool ending_ = false;  // guarded by mutex_, as those that follow
+  bool rung_ = false;    // a core began a turn
+  bool sleeps_ = false;
   sys::Thread thread_;
 };
 

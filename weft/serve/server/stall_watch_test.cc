@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A callback that does not return is named: in the log, on /healthz and on /metrics.
+#include "weft/serve/server/stall_watch.h"
+
 #include <mutex>
 #include <string>
 #include <thread>
@@ -152,6 +154,26 @@ TEST_F(StallWatchTest, ACoroutineThatBlocksIsNamedByItsService) {
   enter(client, 1);
   EXPECT_TRUE(logged("ScriptService coroutine has not returned for ")) << lines_;
   leave(client);
+}
+
+TEST_F(StallWatchTest, TheWatchOfIdleCoresSleepsUntilATurnAndSeesThatItLasts) {
+  Signal told;
+  const auto log = [&told](const LogRecord& record) {
+    if (record.event == LogEvent::core_stalled) {
+      told.give();
+    }
+  };
+  const auto made = StallWatch::make(*runtime_, milliseconds(20), log);
+  ASSERT_TRUE(made) << made.error().message();
+  for (int round = 0; round < 2; ++round) {
+    for (const Instant limit = sys::now() + kLong; !(*made)->sleeps() && sys::now() < limit;) {
+      std::this_thread::yield();
+    }
+    ASSERT_TRUE((*made)->sleeps());
+    ASSERT_TRUE(runtime_->post(0, [this] { EXPECT_TRUE(leave_.take()); }));
+    EXPECT_TRUE(told.take());
+    leave_.give();
+  }
 }
 
 TEST_F(StallWatchTest, AServerThatOutlivesItsRuntimeWatchesNothing) {

@@ -149,6 +149,35 @@ TEST_F(StopTest, AStopDoesNotWaitForACoroutineThatDoesNotEndAndNamesItsCore) {
   EXPECT_EQ(server_->stop(sys::now() + kLong).error(), Errc::timed_out);
 }
 
+TEST_F(StopTest, AnotherCoreAcceptsWhileTheOneThatHandsOffDoesNotReturn) {
+  Signal entered;
+  Signal leave;
+  script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    if (frame.header.id == 1) {
+      entered.give();
+      EXPECT_TRUE(leave.take());
+    }
+    echo(session, frame);
+  };
+  start_runtime(2);
+  ListenerOptions options;
+  options.accept = AcceptMode::hand_off;
+  const std::string endpoint = listen(options);
+  Client blocked(endpoint);  // on core 0
+  blocked.send(1, "");
+  ASSERT_TRUE(entered.take());
+  for (int i = 0; i < 3; ++i) {
+    Client client(endpoint);
+    client.send(2, "served");
+    EXPECT_EQ(client.receive(), "served");
+  }
+  leave.give();
+  EXPECT_EQ(blocked.receive(), "");
+  Client after(endpoint);
+  after.send(2, "after");
+  EXPECT_EQ(after.receive(), "after");
+}
+
 TEST_F(StopTest, TheDestructorWaitsForAHandlerThatDoesNotReturn) {
   Signal entered;
   Signal leave;

@@ -9,7 +9,8 @@ namespace weft::serve {
 
 namespace {
 constexpr std::size_t kEndSize = sizeof(std::uint32_t);
-}
+constexpr std::size_t kAll = ~std::size_t{0};
+}  // namespace
 
 WriteQueue::Segment* WriteQueue::add_segment(std::size_t size, ByteBudget::Share& budget) noexcept {
   mem::Buffer* const block = mem::Buffer::make(sizeof(Segment) + size);
@@ -112,6 +113,14 @@ void WriteQueue::pop(ByteBudget::Share& budget) noexcept {
   release(segment, budget);
 }
 
+std::size_t WriteQueue::states_of(const Segment& segment) noexcept {
+  std::size_t states = 0;
+  for (std::uint32_t frame = segment.first; frame < segment.frames; ++frame) {
+    states += is_state(segment, frame) ? 1 : 0;
+  }
+  return states;
+}
+
 void WriteQueue::advance(std::size_t bytes, ByteBudget::Share& budget) noexcept {
   size_ -= bytes;
   while (bytes != 0) {
@@ -119,6 +128,7 @@ void WriteQueue::advance(std::size_t bytes, ByteBudget::Share& budget) noexcept 
     const std::size_t left = segment.end - segment.begin;
     if (bytes >= left) {
       bytes -= left;
+      states_ -= states_ == 0 ? 0 : states_of(segment);
       pop(budget);
       continue;
     }
@@ -126,6 +136,7 @@ void WriteQueue::advance(std::size_t bytes, ByteBudget::Share& budget) noexcept 
     segment.begun = true;
     while (end_of(segment, segment.first) <= segment.begin) {
       segment.begun = end_of(segment, segment.first) != segment.begin;
+      states_ -= is_state(segment, segment.first) ? 1 : 0;
       ++segment.first;
     }
     return;
@@ -140,6 +151,7 @@ bool WriteQueue::drop_from(Segment& segment, std::size_t wanted, Dropped& droppe
   for (; frame < segment.frames && dropped.bytes < wanted; ++frame) {
     const std::uint32_t end = end_of(segment, frame);
     dropped.bytes += end - cut;
+    dropped.states += is_state(segment, frame) ? 1 : 0;
     ++dropped.frames;
     cut = end;
   }
@@ -154,9 +166,11 @@ bool WriteQueue::drop_from(Segment& segment, std::size_t wanted, Dropped& droppe
   // Move the rest of the begun frame up to the frames that stay; it then ends where the last dropped frame
   // ended.
   const std::uint32_t rest = kept - segment.begin;
+  const std::uint32_t mark = is_state(segment, segment.first) ? kState : 0;
   std::memmove(segment.bytes + cut - rest, segment.bytes + segment.begin, rest);
   segment.begin = cut - rest;
   segment.first = frame - 1;
+  segment.ends[-static_cast<std::ptrdiff_t>(frame)] = cut | mark;
   return false;
 }
 
@@ -171,6 +185,7 @@ bool WriteQueue::drop_state_from(Segment& segment, Dropped& dropped) noexcept {
     const std::uint32_t size = end - from;
     if (is_state(segment, frame)) {
       ++dropped.frames;
+      ++dropped.states;
       dropped.bytes += size;
     } else {
       if (to != from) {
@@ -191,10 +206,11 @@ bool WriteQueue::drop_state_from(Segment& segment, Dropped& dropped) noexcept {
 }
 
 template <typename Drop>
-WriteQueue::Dropped WriteQueue::drop_with(std::size_t wanted, ByteBudget::Share& budget, const Drop& drop) noexcept {
+WriteQueue::Dropped WriteQueue::drop_with(std::size_t wanted, std::size_t states, ByteBudget::Share& budget,
+                                          const Drop& drop) noexcept {
   Dropped dropped;
   Segment* before = nullptr;
-  for (Segment* segment = head_; segment != nullptr && dropped.bytes < wanted;) {
+  for (Segment* segment = head_; segment != nullptr && dropped.bytes < wanted && dropped.states < states;) {
     Segment* const next = segment->next;
     if (drop(*segment, dropped)) {
       (before == nullptr ? head_ : before->next) = next;
@@ -208,16 +224,19 @@ WriteQueue::Dropped WriteQueue::drop_with(std::size_t wanted, ByteBudget::Share&
     segment = next;
   }
   size_ -= dropped.bytes;
+  states_ -= dropped.states;
   return dropped;
 }
 
 WriteQueue::Dropped WriteQueue::drop_oldest(std::size_t wanted, ByteBudget::Share& budget) noexcept {
-  return drop_with(wanted, budget,
+  return drop_with(wanted, kAll, budget,
                    [wanted](Segment& segment, Dropped& dropped) { return drop_from(segment, wanted, dropped); });
 }
 
 std::size_t WriteQueue::drop_state(ByteBudget::Share& budget) noexcept {
-  return drop_with(~std::size_t{0}, budget, &drop_state_from).frames;
+  // A frame that was begun is the first one, and stays.
+  const bool begun = states_ != 0 && head_->begun && is_state(*head_, head_->first);
+  return drop_with(kAll, begun ? states_ - 1 : states_, budget, &drop_state_from).frames;
 }
 
 std::size_t WriteQueue::clear(ByteBudget::Share& budget) noexcept {
@@ -226,7 +245,7 @@ std::size_t WriteQueue::clear(ByteBudget::Share& budget) noexcept {
     frames += head_->frames - head_->first;
     pop(budget);
   }
-  size_ = 0;
+  size_ = states_ = 0;
   return frames;
 }
 

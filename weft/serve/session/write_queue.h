@@ -69,20 +69,23 @@ class WriteQueue {
   std::size_t gather(std::span<Bytes> into) const noexcept;
   void advance(std::size_t bytes, ByteBudget::Share& budget) noexcept;  // removes bytes that were written
 
-  // Says the kind of the frame that was appended last. The queue is not empty.
+  // Says the kind of the frame that was appended last, once. The queue is not empty.
   void mark_last(FrameKind kind) noexcept {
     if (kind == FrameKind::state) [[unlikely]] {
       mark_state(*tail_);
+      ++states_;
     }
   }
 
   struct Dropped {
     std::size_t frames = 0;
+    std::size_t states = 0;  // of the frames
     std::size_t bytes = 0;
   };
   // Drops the oldest frames of which no byte was written yet, until `wanted` bytes are dropped.
   Dropped drop_oldest(std::size_t wanted, ByteBudget::Share& budget) noexcept;
-  // Drops the frames of state of which no byte was written yet. Returns their number.
+  // Drops the frames of state of which no byte was written yet. Returns their number. Without one it costs nothing,
+  // however long the queue is.
   std::size_t drop_state(ByteBudget::Share& budget) noexcept;
   std::size_t clear(ByteBudget::Share& budget) noexcept;  // drops all; returns the number of frames
 
@@ -121,16 +124,19 @@ class WriteQueue {
   [[nodiscard]] Segment* add_segment(std::size_t size, ByteBudget::Share& budget) noexcept;
   static void release(Segment* segment, ByteBudget::Share& budget) noexcept;
   void pop(ByteBudget::Share& budget) noexcept;
+  [[nodiscard]] static std::size_t states_of(const Segment& segment) noexcept;  // that have not left in whole
   // Drops frames of one segment. True: the segment is empty now.
   static bool drop_from(Segment& segment, std::size_t wanted, Dropped& dropped) noexcept;
   static bool drop_state_from(Segment& segment, Dropped& dropped) noexcept;
-  // Calls drop(segment) for each, until it has dropped `wanted` bytes, and removes those for which it returns true.
+  // Calls drop(segment) for each, until it has dropped `wanted` bytes or `states` frames of state, and removes those for
+  // which it returns true.
   template <typename Drop>
-  Dropped drop_with(std::size_t wanted, ByteBudget::Share& budget, const Drop& drop) noexcept;
+  Dropped drop_with(std::size_t wanted, std::size_t states, ByteBudget::Share& budget, const Drop& drop) noexcept;
 
   Segment* head_ = nullptr;
   Segment* tail_ = nullptr;
   std::size_t size_ = 0;
+  std::size_t states_ = 0;  // frames of state, one that was begun too
 };
 
 }  // namespace weft::serve

@@ -2,9 +2,11 @@
 #include "weft/serve/session/write_queue.h"
 
 #include <array>
+#include <chrono>
 #include <deque>
 #include <string>
 
+#include "tests/support/thread_time.h"
 #include "weft/base/random.h"
 #include <gtest/gtest.h>
 
@@ -124,6 +126,21 @@ TEST_F(WriteQueueTest, DroppingStateKeepsEventsAndTheFrameThatWasBegun) {
   EXPECT_EQ(content(), "event2event3after");
   EXPECT_EQ(queue_.drop_oldest(6, share_).frames, 1u);
   EXPECT_EQ(queue_.drop_state(share_), 0u);
+}
+
+// A program may send state to a peer that does not read as often as it likes.
+TEST_F(WriteQueueTest, AQueueWithoutStateIsNotSearchedForState) {
+  for (int i = 0; i < 20'000; ++i) {
+    ASSERT_TRUE(append("event"));
+  }
+  const Duration spent = shortest_time(std::chrono::milliseconds(500), [this] {
+    const Duration begin = thread_time();
+    for (int i = 0; i < 100'000; ++i) {
+      EXPECT_EQ(queue_.drop_state(share_), 0u);
+    }
+    return thread_time() - begin;
+  });
+  EXPECT_LT(spent, std::chrono::milliseconds(500));
 }
 
 TEST_F(WriteQueueTest, AQueueOfStateAloneIsEmptyWhenItIsDropped) {

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/net/listener.h"
+#include "weft/rt/loop/loop.h"
+
+namespace weft::serve {
+
+// StandIn: accepts the connections of a listener while the core that has its acceptor does not return from a turn.
+// Owner: the listener's port on another core. Affinity: that core's thread.
+// Cost: for connections that come, a wake-up and a timer; a descriptor. Without connections no wake-up.
+// Invariant: it accepts nothing before the other core's turn has lasted for kPatience.
+class StandIn final : private rt::Watcher {
+ public:
+  static constexpr Duration kPatience = std::chrono::milliseconds(100);
+  static constexpr int kAcceptsPerLook = 64;
+
+  // `accepted` may throw std::bad_alloc: the connection is closed.
+  StandIn(rt::Loop& loop, std::shared_ptr<const rt::Activity> acceptor, std::unique_ptr<net::Listener> listener,
+          std::function<void(std::unique_ptr<net::Stream>)> accepted) noexcept;
+  StandIn(const StandIn&) = delete;
+  StandIn& operator=(const StandIn&) = delete;
+  ~StandIn() { close(); }
+
+  [[nodiscard]] Result<void> start();  // the errors of Loop::watch()
+  void close() noexcept;               // idempotent
+
+ private:
+  void handle_event(const sys::PollEvent& event) override;
+  void look_later();
+  void look();
+  void accept();
+
+  rt::Loop& loop_;
+  const std::shared_ptr<const rt::Activity> acceptor_;
+  const std::unique_ptr<net::Listener> listener_;
+  const std::function<void(std::unique_ptr<net::Stream>)> accepted_;
+  rt::Loop::WatchId watch_ = 0;
+  rt::TimerId timer_;
+};
+
+}  // namespace weft::serve
