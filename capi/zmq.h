@@ -502,8 +502,8 @@ ZMQ_EXPORT int weft_socket_unsubscribe_glob(void* socket, const char* glob);
 /* int, 0. 1: connects again also to a peer that refused this socket, or broke the protocol of ZMTP, where libzmq gives
    up for good. After a failure of TLS a socket connects again in any case. */
 #define WEFT_RECONNECT_AFTER_FAULT 1018
-/* int; 0 is no bound. A call of this socket beyond one fails with EINVAL (subscriptions) or EMSGSIZE (parts). What a
-   peer sends beyond one is dropped and counted. */
+/* int; 0 is no bound. A call of this socket beyond one fails with EINVAL (subscriptions) or EMSGSIZE (parts). A
+   subscription or message of a peer beyond one is dropped and counted. */
 #define WEFT_SUBSCRIPTIONS_MAX 1019 /* 1048576: of one peer; of a SUB, XSUB or DISH itself */
 #define WEFT_MESSAGE_PARTS_MAX 1020 /* 262144: of one message */
 ZMQ_EXPORT void weft_version(int* major, int* minor, int* patch);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bounds of what a peer takes. The sender's own call fails with them, and a peer that exceeds one loses that subscription
-// or message alone. An endpoint that ends its connections, or is not there, is never tried in a quick loop.
+// Bounds on messages and subscriptions. The sender's own call fails with them, and a peer that exceeds one loses that
+// subscription or message alone. An endpoint that ends its connections, or is absent, is never tried in a quick loop.
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/wire.h"
 #include "weft/msg/socket/socket_core.h"

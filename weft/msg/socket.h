@@ -53,7 +53,8 @@ class Socket {
   // endpoint. malformed_endpoint, unknown_transport, address_in_use, address_unavailable, name_unresolved,
   // resource_exhausted.
   Result<std::string> bind(std::string_view endpoint);
-  // Returns at once. The I/O thread connects, and reconnects after a loss.
+  // Returns at once. The I/O thread connects, and reconnects after a loss. Except over inproc, a DEALER, SUB, PUB or
+  // REQ that is connected there already makes no second connection.
   Result<void> connect(std::string_view endpoint);
   // PEER: connects, and returns the routing id of the peer for Message::set_routing_id. not_supported; invalid_state
   // (option immediate).

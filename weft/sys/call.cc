@@ -7,9 +7,9 @@ namespace weft::sys {
 
 Error make_error(int os_errno, StaticText what) noexcept { return {errc_of(os_errno), what, os_errno}; }
 
-// The C library has no wrapper of a futex, and its wrappers of other calls are cancellation points also where they do not
-// wait. While the type is asynchronous, the thread may end at any instruction, also between two calls. The unwinder ends
-// the process there if the function has a table of its cleanups, so this one has no object with a destructor.
+// The C library has no wrapper of a futex, and its wrappers of other calls are cancellation points also where they do
+// not wait. While the type is asynchronous, the thread may end at any instruction, also between two calls. The unwinder
+// ends the process there if the function has a table of its cleanups, so this one has no object with a destructor.
 [[gnu::noinline]] CallResult<long> call_cancellably(long number, long first, long second, long third, long fourth,
                                                     long fifth, long sixth) {
   int type = 0;

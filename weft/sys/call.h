@@ -28,8 +28,8 @@ struct CallResult {
 [[nodiscard]] inline int last_errno() noexcept { return errno; }
 inline void set_errno(int os_errno) noexcept { errno = os_errno; }
 
-// CancellationOff: pthread_cancel() does not end the calling thread while one exists. Many functions of the C library are
-// cancellation points, and a thread that ended in one of them would leave Weft's objects half changed.
+// CancellationOff: pthread_cancel() does not end the calling thread while one exists. Many functions of the C library
+// are cancellation points, and a thread that ended in one of them would leave Weft's objects half changed.
 // Affinity: the thread that made it. Cost: two atomic operations.
 class CancellationOff {
  public:
@@ -62,8 +62,8 @@ auto call(Function&& function) noexcept {
   }
 }
 
-// One raw system call that is a cancellation point, for the waits of an application's thread. After pthread_cancel() the
-// stack unwinds from within the call, so that no function on the way to it is noexcept.
+// One raw system call that is a cancellation point, for the waits of an application's thread. After pthread_cancel()
+// the stack unwinds from within the call, so that no function on the way to it is noexcept.
 [[nodiscard]] CallResult<long> call_cancellably(long number, long first, long second, long third, long fourth,
                                                 long fifth, long sixth);
 inline constexpr long kSignalMaskBytes = 8;  // the size that the kernel expects of a signal mask

@@ -138,7 +138,7 @@ class Subscriber final : public Pattern {
   };
   using Wishes = std::list<Wish>;
 
-  // What a publisher with the same bounds would drop.
+  // Refuses a topic that a publisher with the same bounds would drop.
   [[nodiscard]] Result<void> check_bounds(const FilterView& topic) {
     if (topic.text.size() > kTopicSizeMax) {
       return Error(Errc::invalid_argument, "a topic has at most 65,536 bytes");
