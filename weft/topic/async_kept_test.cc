@@ -106,7 +106,13 @@ rt::Task<Result<void>> use_a_bucket(rt::Core* core, Context* context, TopicsOpti
   EXPECT_FALSE(none);
   EXPECT_TRUE(watch.live());
   EXPECT_EQ(watch.try_next().error(), Errc::would_block);
-  WEFT_CO_TRY(co_await config.erase("db.host", second));
+  WEFT_CO_TRY(const std::uint64_t third, co_await config.update("db.host", "c", value));
+  EXPECT_GT(third, second);
+  WEFT_CO_TRY(const KeyValueEntry replaced, co_await watch.next());
+  EXPECT_EQ(replaced.text(), "c");
+  const Result<std::uint64_t> old = co_await config.erase("db.host", value);
+  EXPECT_EQ(old.error(), Errc::conflict);
+  WEFT_CO_TRY(co_await config.erase("db.host", third));
   WEFT_CO_TRY(const KeyValueEntry erased, co_await watch.next());
   EXPECT_TRUE(erased.erased());
   EXPECT_EQ(erased.key(), "db.host");

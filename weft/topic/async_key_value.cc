@@ -20,7 +20,7 @@ rt::Task<Result<std::uint64_t>> change_call(Core core, Result<CallPtr> call) {
     co_return call.error();
   }
   WEFT_CO_TRY(co_await HubLink::run_task(core->stream().link(), *call));
-  co_return (*call)->answer.number;
+  co_return topic::StreamCore::published(**call).sequence;
 }
 
 rt::Task<Result<KeyValueEntry>> value_call(Core core, Result<CallPtr> call) {
@@ -116,6 +116,12 @@ AsyncKeyValue::Revision AsyncKeyValue::create(std::string_view key, Bytes value)
 }
 AsyncKeyValue::Revision AsyncKeyValue::update(std::string_view key, Bytes value, std::uint64_t revision) {
   return change(key, value, {.revision = revision});
+}
+AsyncKeyValue::Revision AsyncKeyValue::update(std::string_view key, Bytes value, const KeyValueEntry& seen) {
+  return change(key, value, {.revision = seen.revision(), .instance = seen.instance()});
+}
+AsyncKeyValue::Revision AsyncKeyValue::erase(std::string_view key, const KeyValueEntry& seen) {
+  return change(key, {}, {.revision = seen.revision(), .instance = seen.instance(), .erase = true});
 }
 AsyncKeyValue::Revision AsyncKeyValue::erase(std::string_view key, std::optional<std::uint64_t> revision) {
   return change(key, {}, {.revision = revision, .erase = true});

@@ -48,8 +48,13 @@ class AsyncKeyValue {
   [[nodiscard]] Revision update(std::string_view key, std::string_view value, std::uint64_t revision) {
     return update(key, as_bytes(value), revision);
   }
+  [[nodiscard]] Revision update(std::string_view key, Bytes value, const KeyValueEntry& seen);
+  [[nodiscard]] Revision update(std::string_view key, std::string_view value, const KeyValueEntry& seen) {
+    return update(key, as_bytes(value), seen);
+  }
   [[nodiscard]] rt::Task<Result<KeyValueEntry>> value(std::string_view key);
   [[nodiscard]] Revision erase(std::string_view key, std::optional<std::uint64_t> revision = {});
+  [[nodiscard]] Revision erase(std::string_view key, const KeyValueEntry& seen);
   [[nodiscard]] rt::Task<Result<std::vector<std::string>>> keys(std::string_view filter = ">");
   [[nodiscard]] rt::Task<Result<AsyncKeyValueWatch>> watch(std::string_view filter = ">", bool all = false);
   [[nodiscard]] std::string_view name() const noexcept;

@@ -72,7 +72,7 @@ rt::Task<Result<KeptMessage>> message_call(Link link, Result<CallPtr> call) {
   if (!ran) {
     co_return ran.error();
   }
-  co_return KeptMessage::of(std::move((*call)->bytes), link->names());
+  co_return StreamCore::message(**call, link->names());
 }
 
 // `End`: AsyncConsumer or AsyncReader, whose destruction ends the channel also when the wait fails.
@@ -241,7 +241,7 @@ rt::Task<Result<StreamInfo>> AsyncStream::info() {
     if (!ran) {
       co_return ran.error();
     }
-    co_return StreamCore::read_info(**call, core->wire());
+    co_return core->read_info(**call);
   };
   return kInfo(core_);
 }
@@ -257,9 +257,7 @@ rt::Task<Result<void>> AsyncStream::remove() {
 rt::Task<Result<void>> AsyncStream::remove_consumer(std::string_view name) {
   return plain_call(link(), request([&] { return core_->remove_consumer(name); }), true);
 }
-Survives AsyncStream::survives() const noexcept {
-  return core_ == nullptr ? Survives::nothing : core_->survives();
-}
+Survives AsyncStream::survives() const noexcept { return core_ == nullptr ? Survives::nothing : core_->survives(); }
 std::string_view AsyncStream::name() const noexcept {
   return core_ == nullptr ? std::string_view() : std::string_view(core_->wire());
 }

@@ -48,7 +48,7 @@ Result<std::uint64_t> KeyValue::change(std::string_view key, Bytes value, const 
   }
   const auto call = WEFT_TRY(core->change(key, value, change));
   WEFT_TRY(core->stream().link()->run(call));
-  return call->answer.number;
+  return topic::StreamCore::published(*call).sequence;
 }
 
 Result<std::uint64_t> KeyValue::put(std::string_view key, Bytes value) { return change(key, value, {}); }
@@ -57,6 +57,12 @@ Result<std::uint64_t> KeyValue::create(std::string_view key, Bytes value) {
 }
 Result<std::uint64_t> KeyValue::update(std::string_view key, Bytes value, std::uint64_t revision) {
   return change(key, value, {.revision = revision});
+}
+Result<std::uint64_t> KeyValue::update(std::string_view key, Bytes value, const KeyValueEntry& seen) {
+  return change(key, value, {.revision = seen.revision(), .instance = seen.instance()});
+}
+Result<std::uint64_t> KeyValue::erase(std::string_view key, const KeyValueEntry& seen) {
+  return change(key, {}, {.revision = seen.revision(), .instance = seen.instance(), .erase = true});
 }
 Result<std::uint64_t> KeyValue::erase(std::string_view key, std::optional<std::uint64_t> revision) {
   return change(key, {}, {.revision = revision, .erase = true});

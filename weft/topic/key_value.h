@@ -48,15 +48,22 @@ class KeyValue {
   Result<std::uint64_t> put(std::string_view key, std::string_view value) { return put(key, as_bytes(value)); }
   Result<std::uint64_t> create(std::string_view key, Bytes value);  // conflict: the key has a value
   Result<std::uint64_t> create(std::string_view key, std::string_view value) { return create(key, as_bytes(value)); }
-  // conflict: `revision` is not that of the newest change. 0: the key never had a value.
+  // conflict: `revision` is not that of the newest change, or of another life of the bucket: the one of `seen`, and
+  // without `seen` the one of the last entry, revision or declaration that came through this object. 0: the key never
+  // had a value.
   Result<std::uint64_t> update(std::string_view key, Bytes value, std::uint64_t revision);
   Result<std::uint64_t> update(std::string_view key, std::string_view value, std::uint64_t revision) {
     return update(key, as_bytes(value), revision);
   }
+  Result<std::uint64_t> update(std::string_view key, Bytes value, const KeyValueEntry& seen);
+  Result<std::uint64_t> update(std::string_view key, std::string_view value, const KeyValueEntry& seen) {
+    return update(key, as_bytes(value), seen);
+  }
   Result<KeyValueEntry> value(std::string_view key);  // not_found: none, or erased
   Result<std::uint64_t> erase(std::string_view key,
                               std::optional<std::uint64_t> revision = {});  // conflict, as update()
-  Result<std::vector<std::string>> keys(std::string_view filter = ">");     // that have a value, in byte order
+  Result<std::uint64_t> erase(std::string_view key, const KeyValueEntry& seen);
+  Result<std::vector<std::string>> keys(std::string_view filter = ">");  // that have a value, in byte order
   // Keys as tokens: "*" and ">" as in Filter::parse(). `all`: also the older values that the bucket keeps.
   Result<KeyValueWatch> watch(std::string_view filter = ">", bool all = false);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Peers of a tcp fleet that lie, flood, have no keys, or are no handles of topics.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -244,7 +245,10 @@ std::string ear_endpoint() {
 // Ear: where handles connect to a handle that a Liar is the mouth of.
 class Ear {
  public:
-  Ear(Context& context, const std::string& endpoint) : socket_(*context.socket(SocketType::xpub)) {
+  // `mark`: of messages that the socket takes before anybody reads them.
+  Ear(Context& context, const std::string& endpoint, int mark = 1000) : socket_(*context.socket(SocketType::xpub)) {
+    EXPECT_TRUE(socket_.set(option::receive_high_water_mark, mark));
+    EXPECT_TRUE(socket_.set(option::receive_buffer, 64 * 1024));  // else the system's grows to many MB
     const auto welcome = encode_control({.kind = Control::Kind::roster_wanted, .from = kInstance});
     EXPECT_TRUE(socket_.set(option::xpub_welcome_message, *welcome));
     const auto bound = socket_.bind(endpoint);
@@ -255,9 +259,14 @@ class Ear {
   [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
   // A handle has connected, and knows it.
   bool greeted() {
+    return hears([](const Control& control) { return control.kind == Control::Kind::roster_wanted; });
+  }
+  // Reads until `wanted` returns true.
+  template <typename Wanted>
+  bool hears(Wanted wanted) {
     while (const auto message = socket_.recv_until(soon())) {
       const auto control = decode_control(message->bytes());
-      if (control && control->kind == Control::Kind::roster_wanted) {
+      if (control && wanted(*control)) {
         return true;
       }
     }
@@ -312,6 +321,45 @@ TEST_F(Peers, ALateRosterBringsNoLostHandleBackAndTheHandleComesBackItself) {
     ASSERT_TRUE(back) << back.error().message();
     EXPECT_EQ(back->front().instance, Ear::kInstance);
   }
+}
+
+TEST_F(Peers, NobodyWaitsForAPeerThatWasHeardOfAndLeftWithoutAWord) {
+  Topics a = fleet_.open(context_);
+  auto ear = std::make_unique<Ear>(second_, ear_endpoint());
+  Liar mouth(second_, a.endpoint());
+  mouth.roster(Ear::kInstance, {"n", 'e' + ear->endpoint()});
+  ASSERT_TRUE(ear->greeted());
+  mouth.roster(Ear::kInstance, {"n", 'e' + ear->endpoint()}, 2);
+  ASSERT_TRUE(eventually(a, [&] { return a.statistics().peers == 1; }));
+  ear.reset();
+  ASSERT_TRUE(eventually(a, [&] { return a.statistics().peers == 0; }));
+  const auto all = a.sync(soon());
+  ASSERT_TRUE(all) << all.error().message();
+  EXPECT_TRUE(all->empty());
+}
+
+TEST_F(Peers, APeerThatDidNotReadHearsTheNewestRosterWhenItReads) {
+  TopicsOptions options = fleet_.options();
+  options.peer_messages_max = 1;
+  Topics a = fleet_.open(context_, options);
+  std::vector<Owned> owned;  // a roster of 250 KB
+  for (int i = 0; i < 1000; ++i) {
+    owned.push_back(*a.create(std::to_string(i) + std::string(240, 'x'), soon()));
+  }
+  Ear ear(second_, ear_endpoint(), 1);
+  Liar mouth(second_, a.endpoint());
+  mouth.roster(Ear::kInstance, {"n", 'e' + ear.endpoint()});
+  ASSERT_TRUE(ear.greeted());
+  ASSERT_TRUE(eventually(a, [&, asks = 0]() mutable {  // 25 MB: more than both systems hold
+    mouth.say({.kind = Control::Kind::roster_wanted, .from = Ear::kInstance});
+    return ++asks == 100;
+  }));
+  ASSERT_NE(a.statistics().control_unsent, 0u);
+  const Service last = *a.serve("last", {}, [](const TopicMessage&) { return Message::copy_of(std::string_view()); });
+  EXPECT_TRUE(ear.hears([](const Control& control) {
+    return control.kind == Control::Kind::roster &&
+           std::find(control.texts.begin(), control.texts.end(), std::string("slast") + '\0') != control.texts.end();
+  }));
 }
 
 // Two that know each other were apart, and both created the topic: the higher epoch stays.

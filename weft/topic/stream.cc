@@ -123,27 +123,33 @@ Result<Published> Stream::publish_strict(std::string_view topic, Bytes body, Pub
   const std::string name = WEFT_TRY(msg::or_no_memory([&] { return Result<std::string>(std::string(topic)); }));
   options.deadline = core->answer_by(options.deadline);
   const auto turn = WEFT_TRY(link.wait(core->strict_news(), options.deadline, [&] { return core->take_turn(name); }));
-  std::uint64_t last = 0;
+  StreamCore::Turn next;
   const auto publish = [&]() -> Result<Published> {
     if (!options.expect_last) {
-      std::uint64_t known = turn.last;
+      StreamCore::Turn known = turn;
       if (!turn.known) {
         const auto newest = run(*core, core->get(topic, 0));
         if (!newest && newest.error() != Errc::not_found) {
           return newest.error();
         }
-        known = newest ? (*newest)->answer.number : 0;
+        if (newest) {
+          const KeptMessage message = WEFT_TRY(StreamCore::message(**newest, link.names()));
+          known = {message.sequence(), message.stream_instance(), true};
+        }
       }
-      options.expect_last = known;
+      options.expect_last = known.last;
+      options.expect_instance = known.instance;
     }
     const auto call = WEFT_TRY(run(*core, core->append(topic, body, options, {})));
     const Published published = StreamCore::published(*call);
-    last = published.duplicate ? 0 : published.sequence;
+    if (!published.duplicate) {
+      next = {published.sequence, published.instance, true};
+    }
     return published;
   };
   Result<Published> published = publish();
   const std::lock_guard lock(link);
-  core->end_turn(name, last);
+  core->end_turn(name, next);
   return published;
 }
 
@@ -178,7 +184,7 @@ Result<KeptMessage> Stream::message(std::uint64_t sequence) {
     return Error(Errc::not_found, "sequences begin at 1");
   }
   const auto call = WEFT_TRY(run(*core, core->get({}, sequence)));
-  return KeptMessage::of(std::move(call->bytes), core->link()->names());
+  return StreamCore::message(*call, core->link()->names());
 }
 Result<KeptMessage> Stream::newest(std::string_view topic) {
   const auto core = core_;
@@ -186,7 +192,7 @@ Result<KeptMessage> Stream::newest(std::string_view topic) {
     return kStreamMoved;
   }
   const auto call = WEFT_TRY(run(*core, core->get(topic, 0)));
-  return KeptMessage::of(std::move(call->bytes), core->link()->names());
+  return StreamCore::message(*call, core->link()->names());
 }
 
 Result<StreamInfo> Stream::info() {
@@ -195,7 +201,7 @@ Result<StreamInfo> Stream::info() {
     return kStreamMoved;
   }
   const auto call = WEFT_TRY(run(*core, core->info()));
-  return StreamCore::read_info(*call, core->wire());
+  return core->read_info(*call);
 }
 
 Result<void> Stream::purge(std::uint64_t before) {

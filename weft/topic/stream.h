@@ -55,7 +55,7 @@ class Stream {
   // Waits until the message is kept. When the hub changes meanwhile, the message leaves again with its id: it is stored
   // once. At most 4,096 messages and 8 MiB of a handle are under way; beyond, the call waits for a place.
   // outcome_unknown: it was sent, and the answer did not come in time; timed_out: it was never sent; conflict: the
-  // topic is not as expected; not_found: there is no such stream; invalid_argument: no topic, or none of the stream's;
+  // topic is not as expected, or the expectation is of another life of the stream; not_found: there is no such stream; invalid_argument: no topic, or none of the stream's;
   // message_too_large: a body beyond 1 MiB, headers beyond 64 KiB; resource_exhausted: the stream is full, or memory;
   // closed.
   Result<Published> publish(std::string_view topic, Bytes body, const PublishOptions& options = {});
@@ -77,7 +77,9 @@ class Stream {
   Result<KeptMessage> message(std::uint64_t sequence);  // not_found: it never was, or is gone
   Result<KeptMessage> newest(std::string_view topic);   // also an erasure; not_found
   Result<StreamInfo> info();
-  Result<void> purge(std::uint64_t before);              // every message before this sequence goes
+  // Every message before this sequence goes. conflict: the stream was removed and made anew since a message, an answer
+  // or the declaration came through this object.
+  Result<void> purge(std::uint64_t before);
   Result<void> purge_topic(std::string_view topic);      // streams that keep the latest; not_supported
   Result<void> remove();                                 // the stream, its messages and consumers
   Result<void> remove_consumer(std::string_view name);   // its open members end

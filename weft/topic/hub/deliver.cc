@@ -46,6 +46,7 @@ store::Store::Committed HubSession::commit(const store::Now& now) {
   // After a failure the store tries again later, unless somebody waits for an answer.
   if (store_->has_work(now) && (!answers_.empty() || now.steady >= retry_at_)) {
     committed = store_->commit(now);
+    tell_stored();
     const bool failed = committed.disk != Errc::ok || committed.memory != Errc::ok;
     retry_at_ = failed ? deadline_after(now.steady, kRetryCommit) : Instant();
   }
@@ -57,7 +58,6 @@ store::Store::Committed HubSession::commit(const store::Now& now) {
   counters_.dead_dropped.store(counts.dead_dropped, std::memory_order_relaxed);
   counters_.evicted.store(counts.evicted, std::memory_order_relaxed);
   counters_.turns.store(counts.commits, std::memory_order_relaxed);
-  tell_stored();
   return committed;
 }
 
@@ -66,9 +66,9 @@ void HubSession::tell_stored() {
     return;
   }
   std::vector<store::ReadMessage> messages;
-  for (auto& [name, told] : told_) {
-    store::Stream* stream = store_->find(name);
-    const std::uint64_t next = stream == nullptr ? told : stream->next();
+  for (store::Stream* const stream : store_->stored()) {
+    std::uint64_t& told = told_.try_emplace(stream->name(), stream->next()).first->second;
+    const std::uint64_t next = stream->next();
     store::Reader reader;
     reader.cursor.next = told;
     while (reader.cursor.next < next) {
@@ -124,6 +124,7 @@ void HubSession::send_answer(const PendingAnswer& pending, std::size_t appends) 
     op.second = appends;
     op.flags |= OpFlags::run;
   }
+  op.name = pending.name;
   op.key = pending.key;
   op.message_id = pending.message_id;
   op.headers = as_bytes(pending.headers);

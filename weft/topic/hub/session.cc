@@ -134,6 +134,7 @@ void HubSession::declare(const std::string& client, const Op& op, const store::N
     reply.number = (*stream)->first();
     reply.second = (*stream)->next();
     reply.body = write_settings(kept_settings(**stream));
+    reply.message_id = std::to_string(store_->instance_of(**stream));
     // The next hub of the fleet opens the same store, whichever process hosts it.
     reply.key = options_.store.size() <= kOpNameMax ? options_.store : std::string();
   }
@@ -173,6 +174,7 @@ void HubSession::info(const std::string& client, const Op& op) {
     if (stream != nullptr) {
       reply.number = stream->first();
       reply.second = stream->next();
+      reply.message_id = std::to_string(store_->instance_of(*stream));
       reply.body = describe(*stream).substr(0, kOpBodyMax);
       turn_bytes_ += reply.body.size();
     }
@@ -222,13 +224,15 @@ void HubSession::append(const std::string& client, const Op& op, const store::No
     expect.last = op.number;
   }
   expect.absent = op.has(OpFlags::expect_absent);
+  expect.instance = op.second;
   const auto appended = store_->append(*stream, message, expect, now);
   PendingAnswer& reply = answer(client, op, appended.error());
   if (appended) {
     reply.number = appended->sequence;
     reply.flags = appended->duplicate ? OpFlags::duplicate : 0;
     reply.needs = stream->in_memory() ? PendingAnswer::Needs::memory : PendingAnswer::Needs::disk;
-    reply.in_run = op.has(OpFlags::run) && !appended->duplicate;
+    reply.message_id = news_of_instance(op, *stream);
+    reply.in_run = op.has(OpFlags::run) && !appended->duplicate && reply.message_id.empty();
   }
 }
 
@@ -248,6 +252,7 @@ void HubSession::get(const std::string& client, const Op& op) {
   reply.number = message.sequence;
   reply.second = ns_since_epoch(message.time);
   reply.flags = message.erased ? OpFlags::erased : 0;
+  reply.name = news_of_instance(op, *stream);
   reply.key = message.topic;
   reply.message_id = message.id;
   reply.headers = as_text(message.headers);
@@ -297,6 +302,11 @@ void HubSession::list(const std::string& client, const Op& op) {
 
 bool HubSession::is_of(const Op& op, const store::Stream& stream) const {
   return op.message_id.empty() || op.message_id == std::to_string(store_->instance_of(stream));
+}
+
+std::string HubSession::news_of_instance(const Op& op, const store::Stream& stream) const {
+  const std::uint64_t instance = store_->instance_of(stream);
+  return op.second == 0 || op.second == instance ? std::string() : std::to_string(instance);
 }
 
 store::Stream* HubSession::stream_of(const Channel& channel) const noexcept {

@@ -75,6 +75,7 @@ struct PendingAnswer {
   Error error{};
   std::uint64_t number = 0;
   std::uint64_t second = 0;
+  std::string name{};
   std::string key{};
   std::string message_id{};
   std::string headers{};
@@ -173,6 +174,8 @@ class HubSession {
   [[nodiscard]] StreamSettings kept_settings(const store::Stream& stream) const;  // what the stream got
   // Whether the op names no life of a stream, or this one.
   [[nodiscard]] bool is_of(const Op& op, const store::Stream& stream) const;
+  // The number of the stream's life as text, if the `second` of the op has another one.
+  [[nodiscard]] std::string news_of_instance(const Op& op, const store::Stream& stream) const;
 
   std::unique_ptr<store::Store> store_;
   HubOptions options_;

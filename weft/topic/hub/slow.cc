@@ -19,7 +19,7 @@ void HubSession::purge(const std::string& client, const Op& op, const store::Now
     return;
   }
   const Result<void> done =
-      op.key.empty() ? store_->purge_before(*stream, op.number) : store_->purge_topic(*stream, op.key);
+      op.key.empty() ? store_->purge_before(*stream, op.number, op.second) : store_->purge_topic(*stream, op.key);
   PendingAnswer& reply = answer(client, op, done.error());
   reply.number = stream->first();
   reply.second = stream->next();

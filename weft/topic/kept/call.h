@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <optional>
 
+#include "weft/base/intrusive_ptr.h"
 #include "weft/base/list.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
@@ -37,6 +39,22 @@ enum class OnLoss : std::uint8_t {
   give_up,         // with its connection: the outcome is unknown
 };
 
+// SeenInstance: the life of a stream whose sequences the program read last through one object.
+// Owner: its references: the stream as a handle knows it, its calls and channels. Affinity: any thread.
+class SeenInstance : public sync::AtomicCounted<SeenInstance> {
+ public:
+  // Relaxed, with no partner: a sequence that the program gives to another thread brings the number along.
+  void set(std::uint64_t instance) noexcept {
+    if (instance != 0) {
+      instance_.store(instance, std::memory_order_relaxed);
+    }
+  }
+  [[nodiscard]] std::uint64_t last() const noexcept { return instance_.load(std::memory_order_relaxed); }  // 0: none
+
+ private:
+  std::atomic<std::uint64_t> instance_{0};
+};
+
 // Call: one request to the hub, until its answer.
 // Owner: its references: the link's table and the caller. Affinity: the fields are guarded by the link's lock; those of
 // an answer are constant once `done`.
@@ -49,6 +67,8 @@ class Call : public ListHook, public sync::AtomicCounted<Call> {
   bool resent = false;
   Instant deadline = kNever;
   Message request;
+  std::uint64_t instance = 0;         // that the request bears
+  IntrusivePtr<SeenInstance> seen{};  // is told the answer's instance when the program gets the answer; null: nobody is
   News changed;
 
   bool done = false;

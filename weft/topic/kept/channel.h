@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/base/intrusive_ptr.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/store/settings.h"
@@ -78,11 +79,12 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
   std::size_t queue_bytes = 0;
   std::size_t size_hint = 4096;  // bytes of the largest delivery lately: how much a credit may cost
   std::uint32_t credit = 0;
-  bool opened = false;          // at least once
-  Instant open_until = kNever;  // until it is opened
-  std::uint64_t instance = 0;   // of the stream, as its hub said; 0: not known
-  std::uint64_t next = 0;       // reader: what to begin with after a change of the hub; 0: not known
-  bool closing = false;         // the member went; what is on its way goes back, until the hub has ended the channel
+  bool opened = false;                // at least once
+  Instant open_until = kNever;        // until it is opened
+  std::uint64_t instance = 0;         // of the stream, as its hub said; 0: not known
+  IntrusivePtr<SeenInstance> seen{};  // is told the instance of each message that the program gets; null: nobody is
+  std::uint64_t next = 0;             // reader: what to begin with after a change of the hub; 0: not known
+  bool closing = false;  // the member went; what is on its way goes back, until the hub has ended the channel
   bool caught_up = false;
   std::size_t stored = 0;             // messages in the queue that came before `caught_up`
   std::vector<std::uint64_t> begins;  // deliveries that began, to be sent

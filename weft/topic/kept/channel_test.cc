@@ -310,7 +310,7 @@ TEST_F(ChannelTest, AStrictOrderHasAnyNumberOfTopicsOneAfterTheOther) {
     const std::string topic = "orders." + std::to_string(i);
     ASSERT_TRUE(core.take_turn(topic)) << i;
     EXPECT_EQ(core.take_turn(topic).error(), Errc::would_block);
-    core.end_turn(topic, i + 1);
+    core.end_turn(topic, {i + 1, 0, true});
   }
   EXPECT_EQ(core.take_turn("orders." + std::to_string(StreamCore::kStrictTopicsMax + 99))->last,
             StreamCore::kStrictTopicsMax + 100);

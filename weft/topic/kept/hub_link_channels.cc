@@ -73,6 +73,9 @@ Result<KeptMessage> HubLink::try_next(KeptChannel& channel, Count count) {
   const bool asked = channel.head.asked;
   Result<KeptMessage> message = channel.pop();
   counts_.delivered += message ? 1 : 0;
+  if (message && channel.seen != nullptr) {
+    channel.seen->set(message->stream_instance());
+  }
   if (message && !channel.reads() && !asked) {
     begin(channel, message->sequence());
   }

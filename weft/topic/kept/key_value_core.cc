@@ -84,6 +84,7 @@ Result<IntrusivePtr<Call>> KeyValueCore::change(std::string_view key, Bytes valu
   return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
     PublishOptions options;
     options.expect_last = change.revision;
+    options.expect_instance = change.instance;
     return stream_->append_wire(WEFT_TRY(topic(key)), value, options,
                                 {.expect_absent = change.absent, .erased = change.erase});
   });
@@ -105,7 +106,7 @@ Result<KeyValueEntry> KeyValueCore::entry(KeptMessage&& message) const {
 }
 
 Result<KeyValueEntry> KeyValueCore::entry(Call& call) const {
-  KeptMessage message = WEFT_TRY(KeptMessage::of(std::move(call.bytes), stream_->link()->names()));
+  KeptMessage message = WEFT_TRY(StreamCore::message(call, stream_->link()->names()));
   KeyValueEntry found = WEFT_TRY(entry(std::move(message)));
   if (found.erased()) {
     return Error(Errc::not_found, "the key was erased");

@@ -35,6 +35,8 @@ class KeyValueEntry {
   [[nodiscard]] Bytes value() const noexcept { return message_.body(); }
   [[nodiscard]] std::string_view text() const noexcept { return message_.text(); }
   [[nodiscard]] std::uint64_t revision() const noexcept { return message_.sequence(); }
+  // The life of the bucket that counts revision(): one that is removed and made anew has another one. 0: not known.
+  [[nodiscard]] std::uint64_t instance() const noexcept { return message_.stream_instance(); }
   [[nodiscard]] WallTime time() const noexcept { return message_.time(); }  // when it was stored
   [[nodiscard]] bool erased() const noexcept { return message_.erased(); }
 
@@ -48,6 +50,7 @@ namespace topic {
 // KeyChange: the expectation of a change of a key, and its kind.
 struct KeyChange {
   std::optional<std::uint64_t> revision{};
+  std::uint64_t instance = 0;  // PublishOptions::expect_instance
   bool absent = false;
   bool erase = false;
 };

@@ -40,6 +40,9 @@ struct PublishOptions {
   std::string_view headers{};  // Headers::block()
   // The sequence of the topic's last message must be this one, or the publish fails with conflict. 0: it has none.
   std::optional<std::uint64_t> expect_last{};
+  // The life of the stream that counts `expect_last`: stream_instance() of the message. Of another life it is a
+  // conflict. 0: the life of the last message, answer or declaration that came through the stream's object.
+  std::uint64_t expect_instance = 0;
   Order order = Order::pipelined;
   Instant deadline = kNever;  // at the latest half of the stream's same_id_window; without one 30 s
 };
@@ -47,7 +50,8 @@ struct PublishOptions {
 // Published: the hub's answer: the message is kept, as `survives` of its stream says.
 struct Published {
   std::uint64_t sequence = 0;
-  bool duplicate = false;  // a message of this id was stored before; the sequence is that one's
+  bool duplicate = false;      // a message of this id was stored before; the sequence is that one's
+  std::uint64_t instance = 0;  // the life of the stream that counts the sequence; 0: not known
 };
 
 // ConsumerOptions: how the members of a consumer, on any handle, share the messages of a stream.
@@ -97,6 +101,7 @@ struct StreamInfo {
   std::uint64_t first = 0;  // sequence of the oldest message
   std::uint64_t next = 0;   // of the next message; equal to `first`: the stream is empty
   std::uint64_t bytes = 0;
+  std::uint64_t instance = 0;  // the life of the stream that counts its sequences; 0: not known
   // Since the hub opened the stream: messages that `when_full = oldest` dropped, of a work stream those that were not
   // acknowledged, of the latest those that were the newest of their topics; and messages that consumers had not
   // acknowledged when they were dropped, by that or by their age.

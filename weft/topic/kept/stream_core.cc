@@ -87,6 +87,7 @@ Result<IntrusivePtr<Call>> StreamCore::declare(bool redeclare) const {
 
 Result<void> StreamCore::declared(const Call& call) {
   return msg::or_no_memory([&]() -> Result<void> {
+    seen_->set(number_of(call.answer.message_id));
     if (const auto told = parse_stream_settings(as_text(call.answer.body)); told && !call.answer.body.empty()) {
       survives_.store(told->survives, std::memory_order_relaxed);
     }
@@ -122,9 +123,12 @@ Result<IntrusivePtr<Call>> StreamCore::append_wire(std::string_view wire, Bytes 
       op.flags |= OpFlags::expect_last;
       op.number = *options.expect_last;
     }
+    op.second = options.expect_instance != 0 ? options.expect_instance : seen_->last();
     op.flags |= flags.expect_absent ? OpFlags::expect_absent : std::uint16_t{0};
     op.flags |= flags.erased ? OpFlags::erased : std::uint16_t{0};
-    return HubLink::prepare(op, remembered ? OnLoss::resend_same_id : OnLoss::give_up, answer_by(options.deadline));
+    return seeing(
+        HubLink::prepare(op, remembered ? OnLoss::resend_same_id : OnLoss::give_up, answer_by(options.deadline)),
+        op.second);
   });
 }
 
@@ -133,12 +137,19 @@ Result<IntrusivePtr<Call>> StreamCore::get(std::string_view topic, std::uint64_t
     if (sequence == 0) {
       return get_wire(WEFT_TRY(link_->names().encode(topic)));
     }
-    return HubLink::prepare({.kind = OpKind::get, .flags = OpFlags::by_sequence, .number = sequence, .name = wire_},
-                            OnLoss::resend, sys::now() + kAnswerWait);
+    const std::uint64_t instance = seen_->last();
+    return seeing(
+        HubLink::prepare(
+            {.kind = OpKind::get, .flags = OpFlags::by_sequence, .number = sequence, .second = instance, .name = wire_},
+            OnLoss::resend, sys::now() + kAnswerWait),
+        instance);
   });
 }
 Result<IntrusivePtr<Call>> StreamCore::get_wire(std::string_view wire) const {
-  return HubLink::prepare({.kind = OpKind::get, .name = wire_, .key = wire}, OnLoss::resend, sys::now() + kAnswerWait);
+  const std::uint64_t instance = seen_->last();
+  return seeing(HubLink::prepare({.kind = OpKind::get, .second = instance, .name = wire_, .key = wire}, OnLoss::resend,
+                                 sys::now() + kAnswerWait),
+                instance);
 }
 
 Result<IntrusivePtr<Call>> StreamCore::list(std::string_view behind) const {
@@ -152,8 +163,8 @@ Result<IntrusivePtr<Call>> StreamCore::names(std::string_view behind) {
   return HubLink::prepare({.kind = OpKind::info, .key = behind}, OnLoss::resend, sys::now() + kAnswerWait);
 }
 Result<IntrusivePtr<Call>> StreamCore::purge(std::uint64_t before) const {
-  return HubLink::prepare({.kind = OpKind::purge, .number = before, .name = wire_}, OnLoss::resend_change,
-                          sys::now() + kAnswerWait);
+  return HubLink::prepare({.kind = OpKind::purge, .number = before, .second = seen_->last(), .name = wire_},
+                          OnLoss::resend_change, sys::now() + kAnswerWait);
 }
 Result<IntrusivePtr<Call>> StreamCore::purge_topic(std::string_view topic) const {
   return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
@@ -173,8 +184,33 @@ Result<IntrusivePtr<Call>> StreamCore::remove_consumer(std::string_view consumer
                           sys::now() + kAnswerWait);
 }
 
+Result<IntrusivePtr<Call>> StreamCore::seeing(Result<IntrusivePtr<Call>> call, std::uint64_t instance) const noexcept {
+  if (call) {
+    (*call)->instance = instance;
+    (*call)->seen = seen_;
+  }
+  return call;
+}
+
+namespace {
+
+// `told`: by the answer, if its instance is not the one of the request.
+std::uint64_t seen_in(const Call& call, std::string_view told) noexcept {
+  const std::uint64_t instance = told.empty() ? call.instance : number_of(told);
+  if (call.seen != nullptr) {
+    call.seen->set(instance);
+  }
+  return instance;
+}
+
+}  // namespace
+
 Published StreamCore::published(const Call& call) noexcept {
-  return {call.answer.number, call.answer.has(OpFlags::duplicate)};
+  return {call.answer.number, call.answer.has(OpFlags::duplicate), seen_in(call, call.answer.message_id)};
+}
+Result<KeptMessage> StreamCore::message(Call& call, const Names& names) {
+  const std::uint64_t instance = seen_in(call, call.answer.name);
+  return KeptMessage::of(std::move(call.bytes), names, instance);
 }
 
 Result<std::optional<std::string>> StreamCore::add_names(const Call& call, std::string_view prefix,
@@ -201,10 +237,18 @@ Result<std::optional<std::string>> StreamCore::add_names(const Call& call, std::
   });
 }
 
+Result<StreamInfo> StreamCore::read_info(const Call& call) const {
+  auto info = read_info(call, wire_);
+  if (info) {
+    seen_->set(info->instance);
+  }
+  return info;
+}
 Result<StreamInfo> StreamCore::read_info(const Call& call, std::string_view wire) {
   return msg::or_no_memory([&]() -> Result<StreamInfo> {
     StreamInfo info;
     info.name = wire;
+    info.instance = number_of(call.answer.message_id);
     std::string settings;
     bool counts = false;  // they stand behind the settings
     std::string_view text = as_text(call.answer.body);
@@ -249,6 +293,7 @@ Result<void> StreamCore::removed(const Call& call, const Result<void>& result) n
 Result<IntrusivePtr<KeptChannel>> StreamCore::open(KeptChannel* made) const {
   const auto channel = IntrusivePtr<KeptChannel>::adopt(made);
   channel->open_until = sys::now() + kAnswerWait;
+  channel->seen = seen_;
   WEFT_TRY(link_->open(*channel));
   return channel;
 }
@@ -302,14 +347,14 @@ Result<StreamCore::Turn> StreamCore::take_turn(const std::string& topic) {
       return Errc::would_block;
     }
     found->second.busy = true;
-    return Turn{found->second.last, found->second.last != 0};
+    return found->second.turn;
   });
 }
 
-void StreamCore::end_turn(const std::string& topic, std::uint64_t last) noexcept {
+void StreamCore::end_turn(const std::string& topic, const Turn& next) noexcept {
   if (const auto found = strict_.find(topic); found != strict_.end()) {
-    found->second = {last, false};
-    if (last == 0) {
+    found->second = {next, false};
+    if (!next.known) {
       strict_.erase(found);
     }
   }

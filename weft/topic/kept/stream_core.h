@@ -21,7 +21,8 @@
 namespace weft::topic {
 
 // StreamCore: a stream as one handle knows it: the requests of Stream and AsyncStream, encoded.
-// Owner: what the program holds of the stream. Affinity: any thread; immutable but for `strict_`.
+// Owner: what the program holds of the stream. Affinity: any thread.
+// Invariant: a request with a sequence of the program bears the life of the stream that the program read last.
 class StreamCore {
  public:
   static constexpr std::size_t kStrictTopicsMax = 65'536;
@@ -68,7 +69,10 @@ class StreamCore {
   [[nodiscard]] Result<IntrusivePtr<Call>> remove() const;
   [[nodiscard]] Result<IntrusivePtr<Call>> remove_consumer(std::string_view consumer) const;
 
+  // Answers of append and get, as the program gets them: from now on its sequences are of their instance.
   [[nodiscard]] static Published published(const Call& call) noexcept;
+  [[nodiscard]] static Result<KeptMessage> message(Call& call, const Names& names);
+  [[nodiscard]] Result<StreamInfo> read_info(const Call& call) const;  // of info()
   [[nodiscard]] static Result<StreamInfo> read_info(const Call& call, std::string_view wire);
   // Answers of `remove` that was sent twice.
   [[nodiscard]] static Result<void> removed(const Call& call, const Result<void>& result) noexcept;
@@ -82,23 +86,28 @@ class StreamCore {
   // would_block: another one is under way; strict_news() tells. resource_exhausted: 65,536 topics.
   struct Turn {
     std::uint64_t last = 0;
-    bool known = false;  // `last` holds
+    std::uint64_t instance = 0;  // that counts `last`
+    bool known = false;          // both hold
   };
   [[nodiscard]] Result<Turn> take_turn(const std::string& topic);
-  void end_turn(const std::string& topic, std::uint64_t last) noexcept;  // 0: not known
+  void end_turn(const std::string& topic, const Turn& next) noexcept;
   [[nodiscard]] News& strict_news() noexcept { return strict_news_; }
 
  private:
   struct Strict {
-    std::uint64_t last = 0;
+    Turn turn;
     bool busy = false;
   };
   [[nodiscard]] Result<IntrusivePtr<KeptChannel>> open(KeptChannel* channel) const;
+  // Of a prepared call whose answer tells another instance than the request has.
+  [[nodiscard]] Result<IntrusivePtr<Call>> seeing(Result<IntrusivePtr<Call>> call,
+                                                  std::uint64_t instance) const noexcept;
 
   const std::shared_ptr<HubLink> link_;
   const std::string wire_;  // the stream's name
   StreamSettings settings_;
   std::atomic<Survives> survives_{settings_.survives};  // as the hub told; with no partner: it orders nothing
+  const IntrusivePtr<SeenInstance> seen_ = make_intrusive<SeenInstance>();
   bool kept_declared_ = false;
   std::map<std::string, Strict, std::less<>> strict_;  // the link's lock
   News strict_news_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Node: what failed without memory, and nobody heard of, is made up for: a connection whose end or beginning was not
-// noted, a handle of this process that was not met, a scout that did not start, what peers were not told.
+// noted, a handle of this process that was not met, a scout that did not start, what peers were not told. So is what a
+// peer missed because it did not read.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -97,6 +98,7 @@ Result<void> Node::mend_now() {
     tells_to_ = 0;
   }
   tell_now();
+  say_unsaid();
   return {};
 }
 

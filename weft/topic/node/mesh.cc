@@ -87,6 +87,7 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
     }
     link.up = up;
     link.failed = !up;
+    link.failures = up ? 0 : std::min(link.failures + 1, kLearnedFailures);
     instance = link.instance;
     given = link.given;
     if (up) {
@@ -366,11 +367,14 @@ Result<void> Node::wait_mesh_for(Instant deadline, const std::function<bool()>& 
   return {};
 }
 
+// A peer that was only heard of and cannot be reached again and again has left without a word.
 bool Node::settled(std::uint64_t ask) const {
   return std::all_of(links_.begin(), links_.end(), [&](const auto& each) {
     const Link& link = each.second;
     const auto peer = peers_.find(link.instance);
-    return link.other_name || (link.up && (link.plain || (peer != peers_.end() && peer->second.our_ask >= ask)));
+    const bool left = !link.given && link.failures >= kLearnedFailures;
+    return link.other_name || left ||
+           (link.up && (link.plain || (peer != peers_.end() && peer->second.our_ask >= ask)));
   });
 }
 bool Node::told_all() const {

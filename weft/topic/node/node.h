@@ -234,8 +234,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     bool other_name = false;     // of this handle, or of one that another link connects to
     bool plain = false;          // no handle of topics: a publisher of another library
     bool up = false;
-    bool inner = false;   // of a handle of this process: the XSUB is also connected to its topics that stay inside
-    bool failed = false;  // the last attempt, or the last connection
+    bool inner = false;     // of a handle of this process: the XSUB is also connected to its topics that stay inside
+    bool failed = false;    // the last attempt, or the last connection
+    unsigned failures = 0;  // since it stood, or began
     Instant down_since{};
   };
   // Scout: a socket that asks the handle at a given endpoint for its instance, before the XSUB connects. Else a handle
@@ -279,6 +280,10 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     bool lost = false;
     bool outdated = false;  // a peer knows a later epoch
   };
+  struct Unsaid {
+    Control control;
+    unsigned tries = 0;
+  };
   struct OwnProbe {
     std::string topic;
     Instant deadline;
@@ -293,6 +298,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   };
   static constexpr std::size_t kPeersMax = 256;
   static constexpr std::size_t kRosterBytesMax = std::size_t{64} << 20;  // of all peers' rosters
+  static constexpr unsigned kLearnedFailures = 3;                        // then nobody waits for such a peer
   static constexpr Duration kLearnedKept = std::chrono::seconds(60);     // a peer that was heard of and does not answer
   static constexpr Duration kScoutPatience = std::chrono::seconds(1);    // from the handshake to the welcome
   static constexpr std::size_t kPeerProbesMax = 1024;
@@ -301,6 +307,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static constexpr Duration kMendFirst = std::chrono::milliseconds(10);  // then twice as long each time
   static constexpr Duration kMendLast = std::chrono::seconds(1);
   static constexpr unsigned kHeldTries = 64;
+  static constexpr std::size_t kUnsaidMax = 1024;
+  static constexpr unsigned kUnsaidTries = 16;
   static constexpr std::size_t kVoicesMax = 4096;
   static constexpr Duration kSweepFirst = std::chrono::milliseconds(5);  // then four times as long each time
   static constexpr Duration kSweepLast = std::chrono::seconds(2);
@@ -373,8 +381,10 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void sweep_voices_soon() noexcept;
   static void sweep_voices(void* self);
   [[nodiscard]] Result<void> learn(std::uint64_t instance, const std::string& endpoint);
-  [[nodiscard]] Result<void> say(Control control) noexcept;  // resource_exhausted: counted, nobody heard it
-  void tell_roster(std::uint64_t to) noexcept;               // 0: every peer
+  [[nodiscard]] Result<void> say(Control control) noexcept;             // resource_exhausted: counted, nobody heard it
+  [[nodiscard]] Result<bool> try_say(const Control& control) noexcept;  // the same
+  void say_unsaid();                                                    // throws std::bad_alloc
+  void tell_roster(std::uint64_t to) noexcept;                          // 0: every peer
   // The loop tells the roster in one of its next turns. `greet`: a connection stands, whose peer has heard nothing.
   // False: no memory.
   bool tell_soon(std::uint64_t to, bool greet) noexcept;
@@ -414,6 +424,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
 
   // owners.cc
   [[nodiscard]] Result<void> handle_claim(const Control& control);
+  [[nodiscard]] Result<void> resend_claims();  // as say()
   void handle_claim_answer(const Control& control);
   void note_owned(std::uint64_t from, const Peer& peer);  // mesh lock
   void note_epoch(const std::string& topic, std::uint64_t epoch);
@@ -514,10 +525,12 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::map<std::string, std::uint64_t> owned_;   // topic to epoch
   std::map<std::string, std::uint64_t> epochs_;  // the newest epoch that was heard of
   std::map<std::uint64_t, Claim> claims_;
-  rt::TimerId lease_timer_;  // loop
-  rt::TimerId sweep_timer_;  // loop
-  Duration sweep_wait_{0};   // loop
-  std::string proof_;        // CURVE: what a handle shows; const after start()
+  std::vector<Unsaid> unsaid_;    // answers that a peer missed
+  rt::TimerId lease_timer_;       // loop
+  rt::TimerId sweep_timer_;       // loop
+  Duration sweep_wait_{0};        // loop
+  std::set<msg::PeerId> sweeps_;  // loop: connections to the XPUB that ended, and have messages that were not read
+  std::string proof_;             // CURVE: what a handle shows; const after start()
   IntrusivePtr<SubscriptionCore> replies_in_;
   IntrusivePtr<SubscriptionCore> requests_in_;
   std::atomic<bool> probed_{false};  // peer_probes_ is not empty

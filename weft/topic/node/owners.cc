@@ -90,6 +90,25 @@ Result<std::uint64_t> Node::begin_claim(std::string_view topic) {
   return id;
 }
 
+// To the peers that have not answered: they may have missed them. One that hears a claim again says that it is outdated,
+// and the caller claims anew.
+Result<void> Node::resend_claims() {
+  std::vector<Control> again;
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    for (const auto& [id, claim] : claims_) {
+      for (const std::uint64_t to : claim.waiting) {
+        again.push_back(
+            {.kind = Control::Kind::claim, .to = to, .id = id, .number = claim.epoch, .texts = {claim.topic}});
+      }
+    }
+  }
+  for (Control& control : again) {
+    WEFT_TRY(say(std::move(control)));
+  }
+  return {};
+}
+
 bool Node::claim_decided(std::uint64_t claim) const {
   const auto found = claims_.find(claim);
   return found == claims_.end() || found->second.lost || found->second.outdated || found->second.waiting.empty();

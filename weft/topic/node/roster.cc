@@ -12,25 +12,62 @@
 namespace weft::topic {
 
 // A peer that misses the message is no error: the socket counts it, and statistics() tells. One that misses it for want
-// of memory is told again.
+// of memory, or because it does not read, is told again.
 Result<void> Node::say(Control control) noexcept {
+  control.from = instance_;
+  const Result<bool> said = try_say(control);
+  if (!said) {
+    return said.error();
+  }
+  if (!*said) {
+    // mend() makes up for all others: each tells a state, which the next one tells too.
+    if (control.kind == Control::Kind::claim_answer) {
+      (void)msg::or_no_memory([&]() -> Result<void> {
+        const std::lock_guard lock(mesh_mutex_);
+        if (unsaid_.size() < kUnsaidMax) {
+          unsaid_.push_back({std::move(control), 0});
+        }
+        return {};
+      });
+    }
+    mend_soon();
+  }
+  return {};
+}
+
+// False: a peer missed it.
+Result<bool> Node::try_say(const Control& control) noexcept {
   const auto missed = [this] {
     const auto numbers = in_.statistics();
-    return numbers ? numbers->dropped_no_memory : 0;
+    return numbers ? numbers->dropped_no_memory + numbers->dropped_full : 0;
   };
   const std::uint64_t before = missed();
   const Result<void> said = msg::or_no_memory([&]() -> Result<void> {
-    control.from = instance_;
     const std::string bytes = WEFT_TRY(encode_control(control));
     const Result<void> sent = in_.try_send(as_bytes(bytes));
     return !sent && sent.error() != Errc::would_block ? sent : Result<void>();
   });
-  if (!said && said.error() == Errc::resource_exhausted) {
-    ++counters_.control_unsent;
-  } else if (missed() != before) {
+  if (!said) {
+    counters_.control_unsent += said.error() == Errc::resource_exhausted ? 1 : 0;
+    return said.error();
+  }
+  return missed() == before;
+}
+
+// A peer that reads nothing for longer than the tries take asks for nothing either.
+void Node::say_unsaid() {
+  std::vector<Unsaid> all = with_mesh([this] { return std::exchange(unsaid_, {}); });
+  for (Unsaid& each : all) {
+    const Result<bool> said = try_say(each.control);
+    if ((said && *said) || ++each.tries >= kUnsaidTries) {
+      continue;
+    }
+    {
+      const std::lock_guard lock(mesh_mutex_);
+      unsaid_.push_back(std::move(each));
+    }
     mend_soon();
   }
-  return said;
 }
 
 Roster Node::roster() const {
@@ -121,6 +158,7 @@ void Node::tell_now() noexcept {
   const auto greeted = [&]() -> Result<void> {
     WEFT_TRY(want_rosters(to));
     WEFT_TRY(resend_probes());
+    WEFT_TRY(resend_claims());
     return answer_probes();
   };
   if (greet && !msg::or_no_memory(greeted)) {

@@ -50,8 +50,14 @@ void Node::watch_voices() {
       return true;
     }
     try {
-      node->loop_->post([weak] {
+      node->loop_->post([weak, peer = event.peer] {
         if (const auto still = weak.lock(); still != nullptr && !still->closed()) {
+          (void)msg::or_no_memory([&]() -> Result<void> {
+            if (peer != 0) {
+              still->sweeps_.insert(peer);
+            }
+            return {};
+          });
           still->sweep_wait_ = kSweepFirst;
           still->handle_out();  // what the connection said before it ended
           sweep_voices(still.get());
@@ -65,14 +71,16 @@ void Node::watch_voices() {
   });
 }
 
-// The connection that ended is gone when nothing refers to it any more, which may take a moment.
+// The connection that ended is gone when nothing refers to it any more: its messages that wait to be read do.
 void Node::sweep_voices_soon() noexcept {
   if (sweep_timer_) {
     loop_->timers().cancel(std::exchange(sweep_timer_, {}));
   }
-  if (sweep_wait_ <= kSweepLast) {
-    sweep_timer_ = loop_->timers().schedule(loop_->now() + sweep_wait_, {&Node::sweep_voices, this});
-    sweep_wait_ = 4 * sweep_wait_;
+  std::erase_if(sweeps_, [](msg::PeerId peer) { return !msg::is_known(peer); });
+  if (sweep_wait_ <= kSweepLast || !sweeps_.empty()) {
+    const Duration wait = std::min(sweep_wait_, kSweepLast);
+    sweep_timer_ = loop_->timers().schedule(loop_->now() + wait, {&Node::sweep_voices, this});
+    sweep_wait_ = std::max(sweep_wait_, 4 * wait);
   }
 }
 
