@@ -3,7 +3,7 @@
 
 In the tables of bounds, each row ends with the declaration of the bound, verbatim, and the file that has it. Each option
 of the C interface stands with its default, each counter is in docs/metrics.md, and each reason in quotation marks is a
-text of the library.
+text of the library. The table of costs has a test of its own: tests/costs.
 """
 import pathlib
 import re
@@ -17,6 +17,7 @@ DECLARED = re.compile(r"`([^`]+)`,? in \[[^\]]+\]\(\.\./([^)]+)\)")
 C_OPTION = re.compile(r"`((?:ZMQ|WEFT)_[A-Z_]+)` (-?[\d,]+)")
 COUNTER = re.compile(r'`(weft_\w+)(?:\{(\w+)="([^"]*)"\})?`')
 REASON = re.compile(r'"([^"{}=]+)"')
+COSTS = re.compile(r"<!-- costs -->\n.*?<!-- end of costs -->", re.S)
 
 
 def words(text: str) -> str:
@@ -24,7 +25,7 @@ def words(text: str) -> str:
 
 
 def main() -> int:
-    page = PAGE.read_text()
+    page = COSTS.sub("", PAGE.read_text())
     rows = ROW.findall(page)
     metrics = (ROOT / "docs" / "metrics.md").read_text()
     lines = subprocess.run([sys.argv[1]], capture_output=True, text=True, check=True).stdout.splitlines()
