@@ -102,9 +102,7 @@ TEST_P(PeerBounds, ATooLongTopicOfAPeerIsDroppedAndThePeerStays) {
   for (const std::size_t size : {kTopicMax + 1, std::size_t{1} << 20}) {
     const std::string topic(size, 'x');
     peer.write(wire_frame(flags, subscription(GetParam(), true, topic)));
-    EXPECT_STREQ(wait_for_event(pub, EventKind::bound_exceeded).reason.text(), "subscription exceeds its limit");
     peer.write(wire_frame(0, note(true, topic)));
-    EXPECT_EQ(wait_for_event(pub, EventKind::bound_exceeded).reason, Errc::message_too_large);
   }
   peer.write(wire_frame(flags, subscription(GetParam(), true, "short")));
   const Instant end = sys::now() + kLong;
@@ -118,6 +116,10 @@ TEST_P(PeerBounds, ATooLongTopicOfAPeerIsDroppedAndThePeerStays) {
   const Statistics counts = pub.statistics().value();
   EXPECT_EQ(counts.bounds_exceeded, 4u);
   EXPECT_EQ(counts.disconnected, 0u);
+  EXPECT_STREQ(wait_for_event(pub, EventKind::bound_exceeded).reason.text(), "subscription exceeds its limit");
+  while (const auto event = pub.next_event(Duration::zero())) {
+    EXPECT_NE(event->kind, EventKind::bound_exceeded) << "one event a connection, so that others have room";
+  }
 }
 
 TEST_P(PeerBounds, AMessageOfTooManyPartsIsDroppedAndThePeerStays) {

@@ -106,6 +106,27 @@ TEST_P(Proxying, CarriesRequestsToWorkersAndRepliesBack) {
   }
 }
 
+// A receiver takes some parts more than a sender may send, for the envelopes of those between.
+TEST_P(Proxying, PassesOnAMessageOfMorePartsThanItsBackendMaySend) {
+  Socket frontend = make(SocketType::router);
+  Socket backend = make(SocketType::dealer);
+  ASSERT_TRUE(frontend.set(option::message_parts_max, 3));
+  ASSERT_TRUE(backend.set(option::message_parts_max, 3));
+  Socket asker = make(SocketType::dealer);
+  Socket worker = make(SocketType::dealer);
+  connect(asker, bind(frontend));
+  connect(worker, bind(backend));
+  const Running running = start(frontend, backend);
+  for (const Texts& message : {Texts{"1", "2", "3", "4", "5"}, Texts{"next", "end"}}) {
+    for (const std::string& part : message) {
+      ASSERT_TRUE(asker.send(part, &part != &message.back() ? More::yes : More::no));
+    }
+    Texts came = recv(worker);
+    came.erase(came.begin());  // the asker's identity
+    EXPECT_EQ(came, message);
+  }
+}
+
 TEST_P(Proxying, ASocketThatIsItsOwnOtherEndAnswersWhatItGets) {
   Socket rep = make(SocketType::rep);
   Socket req = make(SocketType::req);

@@ -128,6 +128,7 @@ class Proxy {
       return false;
     }
     msg::Outbound first{direction.held.bytes(), &direction.held, direction.held.more()};
+    first.relayed = true;
     bool more = direction.held.more();
     std::uint64_t parts = 1;
     std::uint64_t bytes = direction.held.size();
@@ -147,6 +148,7 @@ class Proxy {
       capture(part);
       if (sent) {
         msg::Outbound out{part.bytes(), &part, more};
+        out.relayed = true;
         sent = direction.to->core->send(out, msg::Timeout::none());
       }
     }
@@ -185,6 +187,7 @@ class Proxy {
     if (capture_.core != nullptr) {
       Message copy = part.share();
       msg::Outbound out{copy.bytes(), &copy, part.more()};
+      out.relayed = true;
       (void)capture_.core->send(out, msg::Timeout::none());
     }
   }

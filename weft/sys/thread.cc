@@ -111,6 +111,7 @@ void Thread::join() noexcept {
   if (::pthread_equal(id_, ::pthread_self()) != 0) {
     ::pthread_detach(id_);
   } else {
+    const CancellationOff off;  // pthread_join() is a cancellation point
     ::pthread_join(id_, nullptr);
   }
 }

@@ -216,9 +216,14 @@ bool ReceiveSide::skip_message(bool more) noexcept {
   return true;
 }
 
-// The peer loses a subscription or a message, and nothing else.
+// The peer loses a subscription or a message, and nothing else. One event a connection, so that a peer cannot crowd the
+// others out.
 void ReceiveSide::report_excess(Error reason) noexcept {
-  common_.owner.monitor().emit(EventKind::bound_exceeded, common_.endpoint, reason);
+  if (std::exchange(assembly_.excess_told, true)) {
+    common_.owner.monitor().count_again(EventKind::bound_exceeded);
+  } else {
+    common_.owner.monitor().emit(EventKind::bound_exceeded, common_.endpoint, reason);
+  }
 }
 
 bool ReceiveSide::assemble(const Reader::Frame& frame) noexcept {

@@ -332,7 +332,7 @@ void ReceiveSide::disconnect() noexcept {
   time_to_live_ = 0;
   reader_.reset();
   drop_assembly();
-  assembly_.skipping = false;
+  assembly_.skipping = assembly_.excess_told = false;
 }
 
 }  // namespace weft::msg

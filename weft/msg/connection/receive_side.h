@@ -124,7 +124,8 @@ class ReceiveSide {
   struct Assembly {
     std::vector<Cell> parts;  // of a message that is not whole yet
     std::size_t bytes = 0;
-    bool skipping = false;  // in the middle of a message that this socket does not take
+    bool skipping = false;     // in the middle of a message that this socket does not take
+    bool excess_told = false;  // the monitor got bound_exceeded of this connection
   };
   struct End {
     bool reached = false;

@@ -86,6 +86,10 @@ class Monitor {
       count_lost(kind);
     }
   }
+  // Counts an event that the caller reported before, for one that a peer could repeat without end.
+  void count_again(EventKind kind) noexcept {
+    counts_[static_cast<std::size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
+  }
   void end(Errc reason);  // wakes all receivers: receive() returns `reason` once all events were taken
 
   // The oldest event. A negative timeout waits for ever. timed_out; closed or terminated.

@@ -55,14 +55,7 @@ class Subscriber final : public Pattern {
 
   Result<void> subscribe(const FilterView& topic) override {
     WEFT_TRY(check_bounds(topic));
-    WEFT_TRY(topic.kind == FilterKind::prefix ? wish_for_prefix(topic) : wish_for_filter(topic));
-    try {
-      send_to_publishers(true, topic);  // also when the topic is not new: an XPUB with xpub_verbose shows each one
-    } catch (const std::bad_alloc&) {
-      take_back(topic);
-      return kNoMemory;
-    }
-    return {};
+    return subscribe_within_bounds(topic);
   }
   Result<void> unsubscribe(const FilterView& topic) override {
     const Wishes::iterator* const found = find(topic);
@@ -86,7 +79,10 @@ class Subscriber final : public Pattern {
     if (!distributor_.in_message()) {
       if (!part.bytes.empty() && part.bytes[0] <= 1) {
         const FilterView topic{FilterKind::prefix, as_text(part.bytes.subspan(1))};
-        return part.bytes[0] == 1 ? subscribe(topic) : pass_unsubscription(topic);
+        if (part.bytes[0] == 0) {
+          return pass_unsubscription(topic);
+        }
+        return part.relayed ? subscribe_within_bounds(topic) : subscribe(topic);
       }
     }
     try {
@@ -125,6 +121,18 @@ class Subscriber final : public Pattern {
   }
 
  private:
+  // Of a proxy's subscribers each has bounds of its own at the XPUB, which reports them.
+  Result<void> subscribe_within_bounds(const FilterView& topic) {
+    WEFT_TRY(topic.kind == FilterKind::prefix ? wish_for_prefix(topic) : wish_for_filter(topic));
+    try {
+      send_to_publishers(true, topic);  // also when the topic is not new: an XPUB with xpub_verbose shows each one
+    } catch (const std::bad_alloc&) {
+      take_back(topic);
+      return kNoMemory;
+    }
+    return {};
+  }
+
   static constexpr Error kNoMemory{Errc::resource_exhausted, "no memory for a subscription"};
   static constexpr std::size_t kTopicSizeMax = zmtp::Limits().subscription_bytes_max;
   static constexpr std::size_t kMemoTopicMax = 256;  // a longer topic is matched anew each time
@@ -145,7 +153,7 @@ class Subscriber final : public Pattern {
     }
     const auto topics_max = static_cast<std::size_t>(options_.subscriptions_max);
     const bool too_many = topics_max != 0 && wishes_.size() >= topics_max;
-    const bool too_long = wish_bytes_ + topic.text.size() > SubscriptionTable::kTopicBytesMax;
+    const bool too_long = topics_max != 0 && wish_bytes_ + topic.text.size() > SubscriptionTable::kTopicBytesMax;
     if ((!too_many && !too_long) || find(topic) != nullptr) {
       return {};
     }

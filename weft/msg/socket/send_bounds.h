@@ -23,7 +23,7 @@ class SendBounds {
   }
 
   [[nodiscard]] bool permit(const Outbound& part) const noexcept {
-    return part.bytes.size() <= size_max_ && ((!part.more && parts_ == 0) || fits(part));
+    return part.relayed || (part.bytes.size() <= size_max_ && ((!part.more && parts_ == 0) || fits(part)));
   }
   // The error for a part that permit() refuses.
   [[nodiscard]] Error refusal(const Outbound& part) const noexcept {

@@ -32,6 +32,7 @@
 #include "weft/sync/parker.h"
 #include "weft/sync/spin.h"
 #include "weft/sync/wake_list.h"
+#include "weft/sys/call.h"
 #include "weft/sys/epoll_set.h"
 #include "weft/sys/event_fd.h"
 
@@ -56,6 +57,7 @@ inline constexpr Error kNoParts(Errc::invalid_argument, "a message has at least 
 // Runs `call`. Memory that runs out in there becomes the call's error.
 template <typename Call>
 [[nodiscard]] auto or_no_memory(Call&& call) noexcept -> decltype(call()) {
+  const sys::CancellationOff off;  // a read of a file is a cancellation point
   try {
     return call();
   } catch (const std::bad_alloc&) {

@@ -41,8 +41,8 @@ struct ReadState {
   bool throttled = false;       // decoding stopped because too many bytes are queued
   bool resume_due = false;      // reading continues at the end of the turn
   bool in_body = false;         // the half-received frame has its head, and the time of its body runs
-  bool in_handshake : 1 = false;  // the stream is not established; Session::kHandshakeBytes are charged
-  bool left : 1 = false;          // the service was told of the end while it owed replies: no more frames
+  bool in_handshake = false;    // the stream is not established; Session::kHandshakeBytes are charged
+  bool left = false;            // the service was told of the end while it owed replies: no more frames
   bool handlers_pause = false;  // reading is paused because handlers_max handlers run
   bool reply_pause = false;     // reading is paused because a reply is owed that no later one may overtake
 
