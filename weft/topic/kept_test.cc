@@ -77,6 +77,29 @@ TEST_F(Kept, AFleetHasOneStoreAlsoWhenItsHandlesNameTwoDirectories) {
   std::filesystem::remove_all(second_directory);
 }
 
+// The hub has a queue, and ends with the handle.
+TEST_F(Kept, AJobAcknowledgedJustBeforeItsHubsHandleClosesIsDone) {
+  {
+    Topics topics = fleet_.open(context_);
+    Stream jobs = *topics.stream({.name = "jobs", .keep = Keep::work});
+    ASSERT_TRUE(jobs.publish("jobs.a", "x"));
+    Consumer consumer = *jobs.consumer("w");
+    auto job = consumer.next_until(soon());
+    ASSERT_TRUE(job) << job.error().message();
+    Stream log = *topics.stream({.name = "log"});
+    for (int i = 0; i < 2000; ++i) {
+      ASSERT_TRUE(log.publish_later("log.a", "x"));
+    }
+    job->ack();
+    topics.close();
+  }
+  Topics next = fleet_.open(context_);
+  const auto info = next.stream({.name = "jobs", .keep = Keep::work})->info();
+  ASSERT_TRUE(info) << info.error().message();
+  EXPECT_EQ(info->consumers.at(0).waiting, 0u);
+  EXPECT_EQ(info->first, info->next);
+}
+
 TEST_F(Kept, EachCauseOfAConflictHasItsOwnText) {
   Topics topics = fleet_.open(context_);
   Stream log = *topics.stream({.name = "log"});

@@ -76,8 +76,40 @@ void HubLink::close() noexcept {
       loop_.timers().cancel(std::exchange(*timer, {}));
     }
   }
+  if (hosted_.hub != nullptr) {
+    wait_for_hub();
+  }
   drop_connection();
   hosted_ = {};
+}
+
+// The hub ends with this handle, so it first handles what the handle sent: the last acknowledgements. It answers a probe
+// behind them.
+void HubLink::wait_for_hub() noexcept {
+  constexpr Duration kLongest = std::chrono::seconds(1);
+  loop_.unwatch(std::exchange(connection_.watch, 0));
+  std::shared_ptr<msg::SocketCore> core;
+  std::uint32_t id = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    id = fresh_id();
+    if (!send_op({.kind = OpKind::probe, .id = id})) {
+      return;
+    }
+    core = connection_.socket.core();
+  }
+  flush();
+  const Instant end = deadline_after(sys::now(), kLongest);
+  for (;;) {
+    Message message;
+    msg::Inbound part{&message, {}};
+    if (!core->recv(part, msg::Timeout::until(end)) || sys::now() >= end) {
+      return;
+    }
+    if (const auto op = parse_op(message.bytes()); op && op->kind == OpKind::answer && op->id == id) {
+      return;
+    }
+  }
 }
 
 KeptStatistics HubLink::statistics() const {

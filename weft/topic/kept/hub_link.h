@@ -219,6 +219,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   void connected(std::uint64_t number);
   void disconnected(std::uint64_t number, const Error& reason);
   void drop_connection() noexcept;
+  void wait_for_hub() noexcept;
   void retry_later();
   void try_to_host();
   [[nodiscard]] Result<void> resend();
