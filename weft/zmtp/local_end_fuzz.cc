@@ -21,7 +21,7 @@ LocalEndConfig make_config(std::uint8_t type, std::uint8_t options) {
   LocalEndConfig config = test::config_of(static_cast<SocketType>(type % kSocketTypeCount));
   config.identity = "fuzz";
   if ((options & 1) != 0) {
-    config.limits = {64, 3, 24, 16, 2, {300, 0}};
+    config.limits = {64, 3, 24, 16, 40, 2, {300, 0}};
   }
   return config;
 }
