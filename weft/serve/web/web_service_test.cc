@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/web/web_service.h"
 
+#include <poll.h>
+
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -437,6 +439,41 @@ TEST_F(WebServiceTest, DuringAStopTheLastAnswerSaysThatTheConnectionEnds) {
   const Reply last = read_reply(client);
   EXPECT_EQ(last.body, "hello");
   EXPECT_NE(last.head.find("Connection: close\r\n"), std::string::npos);
+  EXPECT_EQ(client.read_to_end(), "");
+}
+
+TEST_F(WebServiceTest, DuringAStopARequestBehindThatOfACoroutineIsAnswered) {
+  struct WaitsForMore {
+    Signal* told;
+    const int* fd;
+    static void on_message(WebSocketSession&, const Message&) {}
+    void on_drain() const {
+      told->give();
+      pollfd more{*fd, POLLIN, 0};
+      EXPECT_EQ(::poll(&more, 1, static_cast<int>(kLong / std::chrono::milliseconds(1))), 1);
+    }
+  };
+  Signal told;
+  int fd = -1;
+  add_hello();
+  ASSERT_TRUE(router_.websocket("/ws", [&] { return WaitsForMore{&told, &fd}; }));
+  ASSERT_TRUE(router_.get("/fd", [&fd](const Request& request) {
+    fd = request.session().stream().fd();
+    return "fd";
+  }));
+  ASSERT_TRUE(router_.get("/task", [](const Request&) -> rt::Task<Response> { co_return Response("task"); }));
+  start_runtime(1);
+  make_server();
+  Client client(listen_web());
+  client.write(get("/fd"));
+  EXPECT_EQ(read_reply(client).body, "fd");
+  server_->begin_stop(sys::now() + kLong);
+  ASSERT_TRUE(told.take());
+  client.write(get("/task") + get("/"));
+  const Reply first = read_reply(client);
+  EXPECT_EQ(first.body, "task");
+  EXPECT_EQ(first.head.find("Connection: close"), std::string::npos);
+  EXPECT_EQ(read_reply(client).body, "hello");
   EXPECT_EQ(client.read_to_end(), "");
 }
 
