@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A connection that goes on with another codec and its service.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -171,6 +174,23 @@ TEST_F(SessionSwitch, ACoroutineOfTheFirstSessionHoldsItBack) {
   EXPECT_EQ(client.read(5), "line\n");
   EXPECT_EQ(story_.lines(), (std::vector<std::string>{"switch, ok", "coroutine ended", "header close, ok",
                                                       "line open, the same id", "line line"}));
+}
+
+TEST_F(SessionSwitch, TheNextServiceHearsOfASessionThatCannotGoOn) {
+  script_.on_close = [](HeaderSession& session, const Error&) {
+    const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);  // no poller takes a plain file
+    EXPECT_EQ(::dup2(file, session.stream().fd()), session.stream().fd());
+    ::close(file);
+  };
+  Client client(listen());
+  client.write(frame_of(1, "switch"));
+  EXPECT_EQ(client.receive(), "switch");
+  EXPECT_EQ(client.read_to_end(), "");
+  until([this](const CounterValues& counters) {
+    return counters.closed_for(CloseReason::out_of_memory) == 1 && server_->sessions() == 0;
+  });
+  EXPECT_EQ(story_.lines(), (std::vector<std::string>{"switch, ok", "again, invalid_state", "send, closed",
+                                                      "line open, the same id", "line close, another error"}));
 }
 
 TEST_F(SessionSwitch, AStopDrainsTheNextSession) {
