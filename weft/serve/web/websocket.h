@@ -55,7 +55,7 @@ struct WebSocketOptions {
 };
 
 // Closes the connection with that status, behind all that was sent. Statuses for programs are 4000 to 4999. An invalid
-// status is sent as 1011. send() takes no Opcode::close. Session::close() has the status 1000, a stop of the server 1001.
+// status is sent as 1011. Session::close() has the status 1000, a stop of the server 1001. send() takes no close frame.
 inline void close(WebSocketSession& session, std::uint16_t status, std::string_view reason = {}) {
   if (!net::ws::is_close_status(status)) {
     status = static_cast<std::uint16_t>(CloseStatus::failure);
