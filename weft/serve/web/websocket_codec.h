@@ -47,8 +47,8 @@ struct WebSocketFrame {
 //   (2) A fault of a text is reported by the byte that shows it, before its frame is whole.
 //   (3) Each end that this end makes has a close frame, once.
 // Errors of decode: protocol_error; message_too_large. Errors of encode_header: invalid_argument: a fragment, a text or
-// a reason that is not UTF-8, a control frame of more than 125 bytes, a close frame that web::close() does not send, a status that
-// may not be sent; message_too_large.
+// a reason that is not UTF-8, a control frame of more than 125 bytes, a close frame that is not of web::close(), a
+// status that may not be sent; message_too_large.
 class WebSocketCodec {
  public:
   using Header = Opcode;
