@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // A connection that goes on with another codec and its service.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weft/rt/task/async_event.h"
@@ -64,6 +63,22 @@ struct LineService {
     (void)session.send({}, frame.body);
   }
   void on_close(LineSession&, const Error& why) const { story->add("line close, " + name_of(why)); }
+};
+
+// A stream whose socket cannot be watched any more from a moment on.
+class LosableStream final : public net::Stream {
+ public:
+  LosableStream(std::unique_ptr<net::Stream> inner, const std::atomic<bool>& lost)
+      : inner_(std::move(inner)), lost_(lost) {}
+  [[nodiscard]] int fd() const override { return lost_ ? -1 : inner_->fd(); }
+  [[nodiscard]] sys::IoResult read(std::span<MutableBytes> into) override { return inner_->read(into); }
+  [[nodiscard]] sys::IoResult write(std::span<const Bytes> from) override { return inner_->write(from); }
+  void shutdown_write() override { inner_->shutdown_write(); }
+  [[nodiscard]] std::string peer_address() const override { return inner_->peer_address(); }
+
+ private:
+  std::unique_ptr<net::Stream> inner_;
+  const std::atomic<bool>& lost_;
 };
 
 class SessionSwitch : public test::ServerTest {
@@ -177,12 +192,13 @@ TEST_F(SessionSwitch, ACoroutineOfTheFirstSessionHoldsItBack) {
 }
 
 TEST_F(SessionSwitch, TheNextServiceHearsOfASessionThatCannotGoOn) {
-  script_.on_close = [](HeaderSession& session, const Error&) {
-    const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);  // no poller takes a plain file
-    EXPECT_EQ(::dup2(file, session.stream().fd()), session.stream().fd());
-    ::close(file);
+  std::atomic<bool> lost{false};
+  script_.on_close = [&lost](HeaderSession&, const Error&) { lost = true; };
+  ListenerOptions options;
+  options.wrap = [&lost](std::unique_ptr<net::Stream> stream) -> Result<std::unique_ptr<net::Stream>> {
+    return std::unique_ptr<net::Stream>(std::make_unique<LosableStream>(std::move(stream), lost));
   };
-  Client client(listen());
+  Client client(listen(options));
   client.write(frame_of(1, "switch"));
   EXPECT_EQ(client.receive(), "switch");
   EXPECT_EQ(client.read_to_end(), "");

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/web/web_service.h"
 
-#include <poll.h>
-
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -17,6 +15,7 @@
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/server/test_client.h"
 #include "weft/serve/web/site.h"
+#include "weft/sys/poll.h"
 #include <gtest/gtest.h>
 
 namespace weft::serve::web {
@@ -449,8 +448,8 @@ TEST_F(WebServiceTest, DuringAStopARequestBehindThatOfACoroutineIsAnswered) {
     static void on_message(WebSocketSession&, const Message&) {}
     void on_drain() const {
       told->give();
-      pollfd more{*fd, POLLIN, 0};
-      EXPECT_EQ(::poll(&more, 1, static_cast<int>(kLong / std::chrono::milliseconds(1))), 1);
+      sys::PollFd more{*fd, sys::Interest::readable};
+      EXPECT_TRUE(sys::poll_fds({&more, 1}, kLong));
     }
   };
   Signal told;
