@@ -18,7 +18,9 @@ Result<std::unique_ptr<Listener>> Listener::share() const {
   BoundSocket same;
   same.fd = WEFT_TRY(bound_.fd.duplicate());
   same.text = bound_.text;
-  std::unique_ptr<Listener> listener(new Listener(row_, std::move(same), options_));
+  sys::SocketOptions options = options_;
+  options.adopt_fd = same.fd.fd();  // its end is not that of the endpoint
+  std::unique_ptr<Listener> listener(new Listener(row_, std::move(same), options));
   listener->set_filter(filter_);
   return listener;
 }
@@ -41,6 +43,9 @@ void Listener::close() noexcept {
   }
   if (!inherited()) {
     remove_files();  // first: while the socket is open, no other file can have its inode number
+    if (options_.adopt_fd < 0) {
+      sys::stop_listening(bound_.fd.fd());  // the sockets of share() may be open for a while
+    }
   }
   bound_.fd.close();
 }

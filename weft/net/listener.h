@@ -25,7 +25,8 @@ class Listener {
   // looks up a host name and may wait for that; numeric addresses and interface names do not wait.
   [[nodiscard]] static Result<std::unique_ptr<Listener>> open(const Endpoint& endpoint,
                                                               const sys::SocketOptions& options);
-  // Another listener of the same socket, for another thread. The files of the socket stay this one's.
+  // Another listener of the same socket, for another thread. The files of the socket stay this one's, and its close()
+  // ends the other one's, too, unless the socket was adopted: then try_accept() there has invalid_argument.
   [[nodiscard]] Result<std::unique_ptr<Listener>> share() const;
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;

@@ -308,4 +308,8 @@ void shutdown_write(int fd) noexcept {
   call([&] { return ::shutdown(fd, SHUT_WR); });  // refused only when the stream is gone already
 }
 
+void stop_listening(int fd) noexcept {
+  call([&] { return ::shutdown(fd, SHUT_RD); });
+}
+
 }  // namespace weft::sys

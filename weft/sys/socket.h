@@ -104,6 +104,8 @@ void bound_unsent(int fd, std::size_t bytes) noexcept;
 [[nodiscard]] Result<SocketAddress> local_address(int fd) noexcept;
 [[nodiscard]] Result<SocketAddress> peer_address(int fd) noexcept;
 void shutdown_write(int fd) noexcept;
+// A listening socket listens no more, for all its duplicates: peers are refused, and its port is free.
+void stop_listening(int fd) noexcept;
 
 // The process that made the other end of a unix connection.
 struct PeerCredentials {

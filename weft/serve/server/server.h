@@ -53,7 +53,7 @@ class Server {
   ~Server();
 
   // Accepts connections from now on. Returns the bound endpoint ("tcp://127.0.0.1:4711" for "…:0"). Calls
-  // `make_service` once on each core, without arguments or with the rt::Core&; it returns that core's service
+  // a copy of `make_service` on each core, without arguments or with the rt::Core&; it returns that core's service
   // (see service.h). Errors: those of net::Listener::open; closed: stopped, or stopping; invalid_state: called by a
   // core; system: `make_service` threw; invalid_argument: limits.handlers_max above 1 for a codec without request
   // numbers (request_number.h), whose clients could not tell whose answer is whose.

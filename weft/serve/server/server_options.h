@@ -80,8 +80,9 @@ struct ServiceKind {
   template <FrameCodec Codec, typename MakeService>
   [[nodiscard]] static ServiceKind of(MakeService make_service, const Codec& codec) {
     return {ops_of<Codec, MakeService>(), std::make_shared<Codec>(codec),
-            [make_service = std::move(make_service)](rt::Core& core) mutable -> std::shared_ptr<void> {
-              return call(make_service, core);
+            [make_service = std::move(make_service)](rt::Core& core) -> std::shared_ptr<void> {
+              MakeService own = make_service;  // the cores call at the same time
+              return call(own, core);
             },
             kNumbersRequests<Codec>};
   }

@@ -253,9 +253,13 @@ void ServerRun::set_acceptor(unsigned core, std::size_t port, std::unique_ptr<ne
 // On core 1. The acceptor is core 0's.
 Result<void> ServerRun::set_stand_in(std::size_t port, std::unique_ptr<net::Listener> listener) {
   constexpr unsigned kCore = 1;
+  if (parts_[kCore]->stopping) {
+    return {};  // the listener closes
+  }
   auto stand_in = std::make_unique<StandIn>(
       runtime_.core(kCore).loop(), runtime_.core(0).loop().activity(), std::move(listener),
-      [this, port](std::unique_ptr<net::Stream> stream) { accept(kCore, port, std::move(stream), false); });
+      [this, port](std::unique_ptr<net::Stream> stream) { accept(kCore, port, std::move(stream), false); },
+      [&counters = counters_[kCore]] { counters.rejected[static_cast<std::size_t>(Rejection::failed)].add(); });
   WEFT_TRY(stand_in->start());
   parts_[kCore]->ports[port]->stand_in = std::move(stand_in);
   return {};
@@ -349,18 +353,19 @@ void ServerRun::accept(unsigned core, std::size_t port, std::unique_ptr<net::Str
   }
 }
 
-// The next core in turn, except those that have not returned from a turn for long, if any has.
+// The next core in turn, except others that have not returned from a turn for long.
 unsigned ServerRun::next_core() noexcept {
   const auto cores = static_cast<unsigned>(parts_.size());
+  const unsigned here = rt::Core::current()->index();
   const unsigned first = next_core_.fetch_add(1, std::memory_order_relaxed);
   const Instant before = sys::now() - StandIn::kPatience;
   for (unsigned i = 0; i < cores; ++i) {
     const unsigned core = (first + i) % cores;
-    if (!runtime_.core(core).loop().activity()->busy_since(before)) {
+    if (core == here || !runtime_.core(core).loop().activity()->busy_since(before)) {
       return core;
     }
   }
-  return first % cores;
+  return here;
 }
 
 // Runs on the accepting core, or on the one that stands in for it.

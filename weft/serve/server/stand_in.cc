@@ -9,8 +9,12 @@
 namespace weft::serve {
 
 StandIn::StandIn(rt::Loop& loop, std::shared_ptr<const rt::Activity> acceptor, std::unique_ptr<net::Listener> listener,
-                 std::function<void(std::unique_ptr<net::Stream>)> accepted) noexcept
-    : loop_(loop), acceptor_(std::move(acceptor)), listener_(std::move(listener)), accepted_(std::move(accepted)) {}
+                 std::function<void(std::unique_ptr<net::Stream>)> accepted, std::function<void()> failed) noexcept
+    : loop_(loop),
+      acceptor_(std::move(acceptor)),
+      listener_(std::move(listener)),
+      accepted_(std::move(accepted)),
+      failed_(std::move(failed)) {}
 
 // Edge-triggered: connections that the other core takes wake this one once.
 Result<void> StandIn::start() {
@@ -60,14 +64,17 @@ void StandIn::look() {
 void StandIn::accept() {
   for (int i = 0; i < kAcceptsPerLook; ++i) {
     auto stream = listener_->try_accept();
-    if (!stream && (stream.error() == Errc::would_block || stream.error() == Errc::resource_exhausted)) {
-      return;
+    if (!stream && (stream.error() == Errc::would_block || stream.error() == Errc::resource_exhausted ||
+                    stream.error() == Errc::invalid_argument)) {
+      return;  // there is none, or no memory, or the acceptor has closed
     }
-    if (stream) {
-      try {
-        accepted_(*std::move(stream));
-      } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the connection is closed
-      }
+    if (!stream) {
+      failed_();
+      continue;
+    }
+    try {
+      accepted_(*std::move(stream));
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the connection is closed
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "weft/net/listener.h"
 #include "weft/rt/core/test_runtime.h"
 #include "weft/rt/exec/thread_pool.h"
 #include "weft/rt/task/task_work.h"
@@ -176,6 +177,53 @@ TEST_F(StopTest, AnotherCoreAcceptsWhileTheOneThatHandsOffDoesNotReturn) {
   Client after(endpoint);
   after.send(2, "after");
   EXPECT_EQ(after.receive(), "after");
+}
+
+TEST_F(StopTest, AConnectionThatTheOtherCoreRefusesMeanwhileIsCounted) {
+  Signal entered;
+  Signal leave;
+  script_.on_frame = [&](HeaderSession&, const HeaderCodec::Frame&) {
+    entered.give();
+    EXPECT_TRUE(leave.take());
+  };
+  start_runtime(2);
+  ListenerOptions options;
+  options.accept = AcceptMode::hand_off;
+  Client blocked(listen(options));  // on core 0
+  options.filter = net::AcceptFilter::parse("10.0.0.0/8", "").value();
+  const std::string closed_to_all = listen(options);
+  blocked.send(1, "");
+  ASSERT_TRUE(entered.take());
+  EXPECT_EQ(Client(closed_to_all).read_to_end(), "");
+  until([](const CounterValues& counters) { return counters.rejected_for(Rejection::failed) == 1; });
+  leave.give();
+}
+
+TEST_F(StopTest, AnEndpointIsFreeAlthoughTheCoreThatWouldStandInDoesNotReturn) {
+  Signal entered;
+  Signal leave;
+  script_.on_frame = [&](HeaderSession&, const HeaderCodec::Frame&) {
+    entered.give();
+    EXPECT_TRUE(leave.take());
+  };
+  start_runtime(2);
+  ListenerOptions options;
+  options.accept = AcceptMode::hand_off;
+  const std::string bound = listen(options);
+  const auto endpoint = net::parse_endpoint(bound, true);
+  ASSERT_TRUE(endpoint);
+  Client first(bound);  // on core 0
+  Client blocked(bound);
+  blocked.send(1, "");
+  ASSERT_TRUE(entered.take());
+  server_->begin_stop(sys::now() + kLong);
+  Error outcome(Errc::would_block);
+  for (const Instant limit = sys::now() + kLong; !(outcome == Errc::ok) && sys::now() < limit;) {
+    outcome = net::Listener::open(*endpoint, {}).error();
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(outcome, Errc::ok) << outcome.message();
+  leave.give();
 }
 
 TEST_F(StopTest, TheDestructorWaitsForAHandlerThatDoesNotReturn) {
@@ -373,6 +421,20 @@ TEST_P(BothAcceptModes, AWrapFunctionThatThrowsCostsItsConnectionAlone) {
 
 INSTANTIATE_TEST_SUITE_P(StopTest, BothAcceptModes, testing::Values(AcceptMode::automatic, AcceptMode::hand_off),
                          [](const auto& parameter) { return parameter.index == 0 ? "Automatic" : "HandOff"; });
+
+TEST_F(StopTest, EachCoreMakesItsServiceWithACopyOfTheFunction) {
+  start_runtime(4);
+  make_server();
+  struct Echo {
+    static void on_frame(HeaderSession& session, const HeaderCodec::Frame& frame) { echo(session, frame); }
+  };
+  std::atomic<int> sum{0};
+  ASSERT_TRUE(server_->listen<HeaderCodec>("tcp://127.0.0.1:0", {}, [&sum, calls = 0]() mutable {
+    sum += ++calls;
+    return Echo();
+  }));
+  EXPECT_EQ(sum, 4);
+}
 
 TEST_F(StopTest, AListenerThatFailsOnOneOfFourCoresLeavesNothing) {
   start_runtime(4);

@@ -83,7 +83,7 @@ void Session::begin() noexcept {
   end_handshake();
   stream_->admit();
   clock_.note_begun();
-  queue_limits_.take = std::max<std::size_t>(slot_.limits.write_budget, 1);
+  queue_limits_.take = is_open() ? std::max<std::size_t>(slot_.limits.write_budget, 1) : 0;
   try {
     slot_.ops->opened(*this);
   } catch (...) {

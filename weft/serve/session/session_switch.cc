@@ -56,7 +56,8 @@ void Session::take_over(SessionRest rest) noexcept {
   clock_.note_accepted(rest.accepted);
   const Result<void> watched = rest.whole ? watch_again() : Result<void>(kNoMemoryToSwitch);
   if (!watched) {
-    return end(CloseReason::out_of_memory, watched.error());
+    end(CloseReason::out_of_memory, watched.error());
+    return begin();  // the service may keep something for the session: on_open() and on_close() give it back
   }
   begin();
   clock_.note_frame();  // the handshake was that of the first session

@@ -5,7 +5,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weft/rt/task/async_event.h"
@@ -61,6 +63,22 @@ struct LineService {
     (void)session.send({}, frame.body);
   }
   void on_close(LineSession&, const Error& why) const { story->add("line close, " + name_of(why)); }
+};
+
+// A stream whose socket cannot be watched any more from a moment on.
+class LosableStream final : public net::Stream {
+ public:
+  LosableStream(std::unique_ptr<net::Stream> inner, const std::atomic<bool>& lost)
+      : inner_(std::move(inner)), lost_(lost) {}
+  [[nodiscard]] int fd() const override { return lost_ ? -1 : inner_->fd(); }
+  [[nodiscard]] sys::IoResult read(std::span<MutableBytes> into) override { return inner_->read(into); }
+  [[nodiscard]] sys::IoResult write(std::span<const Bytes> from) override { return inner_->write(from); }
+  void shutdown_write() override { inner_->shutdown_write(); }
+  [[nodiscard]] std::string peer_address() const override { return inner_->peer_address(); }
+
+ private:
+  std::unique_ptr<net::Stream> inner_;
+  const std::atomic<bool>& lost_;
 };
 
 class SessionSwitch : public test::ServerTest {
@@ -171,6 +189,24 @@ TEST_F(SessionSwitch, ACoroutineOfTheFirstSessionHoldsItBack) {
   EXPECT_EQ(client.read(5), "line\n");
   EXPECT_EQ(story_.lines(), (std::vector<std::string>{"switch, ok", "coroutine ended", "header close, ok",
                                                       "line open, the same id", "line line"}));
+}
+
+TEST_F(SessionSwitch, TheNextServiceHearsOfASessionThatCannotGoOn) {
+  std::atomic<bool> lost{false};
+  script_.on_close = [&lost](HeaderSession&, const Error&) { lost = true; };
+  ListenerOptions options;
+  options.wrap = [&lost](std::unique_ptr<net::Stream> stream) -> Result<std::unique_ptr<net::Stream>> {
+    return std::unique_ptr<net::Stream>(std::make_unique<LosableStream>(std::move(stream), lost));
+  };
+  Client client(listen(options));
+  client.write(frame_of(1, "switch"));
+  EXPECT_EQ(client.receive(), "switch");
+  EXPECT_EQ(client.read_to_end(), "");
+  until([this](const CounterValues& counters) {
+    return counters.closed_for(CloseReason::out_of_memory) == 1 && server_->sessions() == 0;
+  });
+  EXPECT_EQ(story_.lines(), (std::vector<std::string>{"switch, ok", "again, invalid_state", "send, closed",
+                                                      "line open, the same id", "line close, another error"}));
 }
 
 TEST_F(SessionSwitch, AStopDrainsTheNextSession) {

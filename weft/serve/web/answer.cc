@@ -16,6 +16,7 @@ Result<void> send_response(HttpSession& session, const Answer& answer, const Res
   head.status = static_cast<std::uint16_t>(response.status());
   head.keep_alive = answer.keep_alive && !response.closes();
   head.http_1_0 = answer.http_1_0;
+  head.upgrade = answer.upgrade;
   head.date = date;
   head.fields = &response.fields();
   Bytes body = as_bytes(response.body());

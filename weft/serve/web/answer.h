@@ -18,6 +18,7 @@ struct Answer {
   bool is_head = false;
   bool http_1_0 = false;
   bool followed = false;  // by bytes of another request
+  bool upgrade = false;   // a 426 asks for a WebSocket
 
   [[nodiscard]] static Answer to(const HttpRequest& request) noexcept {
     return {request.keep_alive, request.head.is_head(), request.head.minor == 0, request.followed};

@@ -175,7 +175,7 @@ Result<std::size_t> HttpCodec::encode_header(const ResponseHead& header, Bytes b
   if (header.fields != nullptr) {
     text << header.fields->lines();
   }
-  if (header.status == 426) {
+  if (header.upgrade) {
     text << "Upgrade: websocket\r\nConnection: Upgrade\r\n";
   }
   if (header.status == 204) {

@@ -27,6 +27,7 @@ struct ResponseHead {
   std::uint16_t status = 200;
   bool keep_alive = true;                // false sends "Connection: close"; the service then closes
   bool http_1_0 = false;                 // the peer learns that the connection stays only if it is told
+  bool upgrade = false;                  // the peer learns that the path is a WebSocket's
   std::size_t content_length = kOfBody;  // HEAD: the size of the body that is not sent
   std::string_view date{};               // see DateClock; empty: none is sent
   const Fields* fields = nullptr;

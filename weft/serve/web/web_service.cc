@@ -208,7 +208,7 @@ rt::Task<> WebService::run(Kept& kept) {
   } catch (...) {
     thrown = std::current_exception();
   }
-  kept.answer.followed = kept.session->has_input();
+  kept.answer.followed = kept.answer.followed || kept.session->has_input();
   if (!kept.session->is_open()) {
     self.counts_.cancelled.add();
   } else if (thrown != nullptr) {

@@ -15,6 +15,7 @@
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/server/test_client.h"
 #include "weft/serve/web/site.h"
+#include "weft/sys/poll.h"
 #include <gtest/gtest.h>
 
 namespace weft::serve::web {
@@ -437,6 +438,41 @@ TEST_F(WebServiceTest, DuringAStopTheLastAnswerSaysThatTheConnectionEnds) {
   const Reply last = read_reply(client);
   EXPECT_EQ(last.body, "hello");
   EXPECT_NE(last.head.find("Connection: close\r\n"), std::string::npos);
+  EXPECT_EQ(client.read_to_end(), "");
+}
+
+TEST_F(WebServiceTest, DuringAStopARequestBehindThatOfACoroutineIsAnswered) {
+  struct WaitsForMore {
+    Signal* told;
+    const int* fd;
+    static void on_message(WebSocketSession&, const Message&) {}
+    void on_drain() const {
+      told->give();
+      sys::PollFd more{*fd, sys::Interest::readable};
+      EXPECT_TRUE(sys::poll_fds({&more, 1}, kLong));
+    }
+  };
+  Signal told;
+  int fd = -1;
+  add_hello();
+  ASSERT_TRUE(router_.websocket("/ws", [&] { return WaitsForMore{&told, &fd}; }));
+  ASSERT_TRUE(router_.get("/fd", [&fd](const Request& request) {
+    fd = request.session().stream().fd();
+    return "fd";
+  }));
+  ASSERT_TRUE(router_.get("/task", [](const Request&) -> rt::Task<Response> { co_return Response("task"); }));
+  start_runtime(1);
+  make_server();
+  Client client(listen_web());
+  client.write(get("/fd"));
+  EXPECT_EQ(read_reply(client).body, "fd");
+  server_->begin_stop(sys::now() + kLong);
+  ASSERT_TRUE(told.take());
+  client.write(get("/task") + get("/"));
+  const Reply first = read_reply(client);
+  EXPECT_EQ(first.body, "task");
+  EXPECT_EQ(first.head.find("Connection: close"), std::string::npos);
+  EXPECT_EQ(read_reply(client).body, "hello");
   EXPECT_EQ(client.read_to_end(), "");
 }
 

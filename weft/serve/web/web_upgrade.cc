@@ -45,10 +45,12 @@ void WebService::upgrade(HttpSession& session, const Incoming& incoming, const R
   if (refusal.status != 0) {
     counts_.upgrade_request.add();
     Response response = status_response(refusal.status);
-    if (refusal.status == 426) {
+    Answer answer = incoming.answer;
+    answer.upgrade = refusal.status == 426;
+    if (answer.upgrade) {
       response.set("Sec-WebSocket-Version", "13");
     }
-    return send(session, incoming.answer, response);
+    return send(session, answer, response);
   }
   if (!takes_origin(route.options, http::find_field(incoming.head.fields, "origin").value_or(""))) {
     counts_.upgrade_origin.add();

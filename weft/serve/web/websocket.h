@@ -55,7 +55,7 @@ struct WebSocketOptions {
 };
 
 // Closes the connection with that status, behind all that was sent. Statuses for programs are 4000 to 4999. An invalid
-// status is sent as 1011. Session::close() has the status 1000, a stop of the server 1001.
+// status is sent as 1011. Session::close() has the status 1000, a stop of the server 1001. send() takes no close frame.
 inline void close(WebSocketSession& session, std::uint16_t status, std::string_view reason = {}) {
   if (!net::ws::is_close_status(status)) {
     status = static_cast<std::uint16_t>(CloseStatus::failure);
@@ -63,8 +63,9 @@ inline void close(WebSocketSession& session, std::uint16_t status, std::string_v
   std::uint8_t body[net::ws::kControlBodyMax];
   const std::size_t size = write_close_body(body, status, reason);
   session.codec().set_close_status(status);
-  if (session.send(Opcode::close, Bytes(body, size))) {
-    session.codec().note_close_sent();
+  if (session.is_open()) {
+    session.codec().set_close_sent(true);
+    session.codec().set_close_sent(session.send(Opcode::close, Bytes(body, size)).has_value());
   }
   session.close();
 }

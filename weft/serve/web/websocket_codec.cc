@@ -131,6 +131,9 @@ Result<std::size_t> WebSocketCodec::encode_header(Opcode opcode, Bytes body,
   if (opcode == Opcode::continuation) {
     return Error(Errc::invalid_argument, "a WebSocket message is sent whole");
   }
+  if (opcode == Opcode::close && !close_sent_) {
+    return Error(Errc::invalid_argument, "web::close() sends the close frame of a WebSocket");
+  }
   if (opcode == Opcode::text && !is_text(body)) {
     return Error(Errc::invalid_argument, kNoText);
   }

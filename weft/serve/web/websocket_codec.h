@@ -47,7 +47,8 @@ struct WebSocketFrame {
 //   (2) A fault of a text is reported by the byte that shows it, before its frame is whole.
 //   (3) Each end that this end makes has a close frame, once.
 // Errors of decode: protocol_error; message_too_large. Errors of encode_header: invalid_argument: a fragment, a text or
-// a reason that is not UTF-8, a control frame of more than 125 bytes, a status that may not be sent; message_too_large.
+// a reason that is not UTF-8, a control frame of more than 125 bytes, a close frame that is not of web::close(), a
+// status that may not be sent; message_too_large.
 class WebSocketCodec {
  public:
   using Header = Opcode;
@@ -71,7 +72,8 @@ class WebSocketCodec {
     close_status_ = status;
     close_chosen_ = true;
   }
-  void note_close_sent() noexcept { close_sent_ = true; }
+  // True: a close frame is sent instead of the farewell's, and encode_header() takes it.
+  void set_close_sent(bool sent) noexcept { close_sent_ = sent; }
   // The status of the peer's close frame; 0: it has sent none, or one without a status.
   [[nodiscard]] std::uint16_t peer_status() const noexcept { return peer_status_; }
   // For a refusal of decode(): the status that the peer is told.

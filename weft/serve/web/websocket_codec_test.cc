@@ -167,9 +167,9 @@ TEST(WebSocketCodec, AClientMasksAndWritesALengthInItsShortestForm) {
   EXPECT_EQ(refusal_of(std::string("\x82\xFF\x80\x00\x00\x00\x00\x00\x00\x00", 10)), 1002);
 }
 
-std::string encode(Opcode opcode, std::string_view body) {
+std::string encode(Opcode opcode, std::string_view body, const WebSocketCodec& codec = WebSocketCodec()) {
   std::string out(body.size() + WebSocketCodec::kHeaderMax, '\0');
-  const auto size = encode_frame(WebSocketCodec(), opcode, as_bytes(body),
+  const auto size = encode_frame(codec, opcode, as_bytes(body),
                                  MutableBytes(reinterpret_cast<std::uint8_t*>(out.data()), out.size()));
   return size ? out.substr(0, *size) : "refused: " + std::string(size.error().text());
 }
@@ -180,9 +180,18 @@ TEST(WebSocketCodec, WhatIsSentIsWholeUnmaskedAndValid) {
   EXPECT_EQ(encode(Opcode::ping, "p"), test::server_frame(0x89, "p"));
   for (const auto& [opcode, body] :
        {std::pair(Opcode::text, std::string("\xED\xA0\x80")), std::pair(Opcode::continuation, std::string("x")),
-        std::pair(Opcode::ping, std::string(126, 'x')), std::pair(Opcode::close, close_body(1005)),
-        std::pair(Opcode::close, std::string("x"))}) {
+        std::pair(Opcode::ping, std::string(126, 'x'))}) {
     EXPECT_TRUE(encode(opcode, body).starts_with("refused: ")) << static_cast<int>(opcode);
+  }
+}
+
+TEST(WebSocketCodec, OnlyTheFrameThatReplacesTheFarewellMayCloseAndItsBodyIsValid) {
+  WebSocketCodec codec;
+  EXPECT_TRUE(encode(Opcode::close, close_body(1000), codec).starts_with("refused: "));
+  codec.set_close_sent(true);
+  EXPECT_EQ(encode(Opcode::close, close_body(1000), codec), test::server_frame(0x88, close_body(1000)));
+  for (const std::string& body : {close_body(1005), std::string("x")}) {
+    EXPECT_TRUE(encode(Opcode::close, body, codec).starts_with("refused: "));
   }
 }
 

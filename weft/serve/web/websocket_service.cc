@@ -42,6 +42,12 @@ WebSocketBase::WebSocketBase(const WebSocketSite& site, const WebSocketOptions& 
   slot_.limits = options.session;
 }
 
+WebSocketBase::~WebSocketBase() {
+  for (const auto& [session, message] : fragments_) {
+    (void)site_.core.loop().timers().cancel(message.timer);
+  }
+}
+
 bool WebSocketBase::expect(Session& session, std::string_view head, std::string_view protocol) {
   if (!session.shard().budget().take(head.size())) {
     return false;
@@ -99,17 +105,9 @@ std::optional<WebSocketBase::Content> WebSocketBase::take(WebSocketSession& sess
 
 // Adds a fragment to its message. False: the session ends.
 bool WebSocketBase::join(WebSocketSession& session, const WebSocketFrame& frame) {
-  const Instant now = site_.core.loop().now();
-  const auto [at, first] = fragments_.try_emplace(session.id().value);
+  const auto [at, first] = fragments_.try_emplace(session.id().value, Fragments{this, &session});
   Fragments& message = at->second;
-  if (first) {
-    message.began = now;
-  } else if (deadline_after(message.began, message_timeout_) <= now) {
-    site_.counts.messages_late.add();
-    close(session, static_cast<std::uint16_t>(CloseStatus::policy), "the message took too long");
-    return false;
-  }
-  if (!session.shard().budget().take(frame.body.size())) {
+  if ((first && !begin(message)) || !session.shard().budget().take(frame.body.size())) {
     session.abort(CloseReason::out_of_memory, Error(Errc::resource_exhausted, "no memory for a WebSocket message"));
     return false;
   }
@@ -124,9 +122,34 @@ bool WebSocketBase::join(WebSocketSession& session, const WebSocketFrame& frame)
   return true;
 }
 
+// Starts the time of a message. False: no memory for a timer.
+bool WebSocketBase::begin(Fragments& message) noexcept {
+  rt::Loop& loop = site_.core.loop();
+  const Instant due = deadline_after(loop.now(), message_timeout_);
+  if (due == kNever) {
+    return true;
+  }
+  const auto late = [](void* at) {
+    auto& late_message = *static_cast<Fragments*>(at);
+    late_message.timer = {};
+    late_message.service->end_late(*late_message.session);
+  };
+  message.timer = loop.timers().schedule(due, {late, &message});
+  return static_cast<bool>(message.timer);
+}
+
+void WebSocketBase::end_late(WebSocketSession& session) noexcept {
+  if (session.is_open()) {
+    site_.counts.messages_late.add();
+    close(session, static_cast<std::uint16_t>(CloseStatus::policy), "the message took too long");
+  }
+  release(session);
+}
+
 void WebSocketBase::release(Session& session) noexcept {
   const auto at = fragments_.find(session.id().value);
   if (at != fragments_.end()) {
+    (void)site_.core.loop().timers().cancel(at->second.timer);
     session.shard().budget().give_back(at->second.body.size());
     fragments_.erase(at);
   }

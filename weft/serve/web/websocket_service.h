@@ -40,7 +40,7 @@ class WebSocketBase {
  public:
   WebSocketBase(const WebSocketBase&) = delete;
   WebSocketBase& operator=(const WebSocketBase&) = delete;
-  virtual ~WebSocketBase() = default;
+  virtual ~WebSocketBase();
 
   // The slot of its sessions, for Session::switch_to(). `layered`: of the session that switches.
   [[nodiscard]] const ServiceSlot& slot(bool layered) noexcept {
@@ -82,12 +82,16 @@ class WebSocketBase {
     std::string_view protocol;
   };
   struct Fragments {
-    Instant began{};
+    WebSocketBase* service;
+    WebSocketSession* session;
+    rt::TimerId timer{};               // of message_timeout
     std::vector<std::uint8_t> body{};  // clear
   };
 
   void handle_control(WebSocketSession& session, const WebSocketFrame& frame);
   [[nodiscard]] bool join(WebSocketSession& session, const WebSocketFrame& frame);
+  [[nodiscard]] bool begin(Fragments& message) noexcept;
+  void end_late(WebSocketSession& session) noexcept;
 
   static constexpr std::size_t kClearKept = 64 * 1024;  // bytes of room that stay for the next message
 
@@ -249,14 +253,15 @@ struct WebSocketRoute {
   Make make;
   std::size_t index = 0;  // among those of its router
 
-  // `make`: makes the handler of a core, or is a function (WebSocketSession&, const Message&).
+  // `make`: a copy of it makes the handler of a core, or it is a function (WebSocketSession&, const Message&).
   template <typename MakeHandler>
   [[nodiscard]] static Make maker(MakeHandler make) {
     if constexpr (std::is_invocable_v<MakeHandler&, WebSocketSession&, const Message&>) {
       return maker([make] { return WebSocketFunction<MakeHandler>{make}; });
     } else {
-      return [make](const WebSocketSite& site, const WebSocketOptions& options) mutable {
-        return made(make, site, options);
+      return [make](const WebSocketSite& site, const WebSocketOptions& options) {
+        MakeHandler own = make;  // the cores call at the same time
+        return made(own, site, options);
       };
     }
   }

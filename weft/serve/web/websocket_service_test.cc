@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/web/websocket_service.h"
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -212,6 +213,9 @@ TEST_F(WebSocketTest, OriginsAndTheProgramDecideWhoIsTaken) {
     if (request["Authorization"] == "throw") {
       throw std::runtime_error("no");
     }
+    if (request["Authorization"] == "old") {
+      return Response(426);
+    }
     return request["Authorization"] == "good" ? std::nullopt : std::optional(Response(401));
   };
   Client client(listen_echo(options));
@@ -219,6 +223,7 @@ TEST_F(WebSocketTest, OriginsAndTheProgramDecideWhoIsTaken) {
       {"", 403},
       {"Origin: https://example.com.evil\r\nAuthorization: good\r\n", 403},
       {"Origin: https://example.com\r\n", 401},
+      {"Origin: https://example.com\r\nAuthorization: old\r\n", 426},
       {"Origin: https://example.com\r\nAuthorization: throw\r\n", 500},
       {"Origin: https://EXAMPLE.com\r\nAuthorization: good\r\n", 101},
   };
@@ -226,12 +231,13 @@ TEST_F(WebSocketTest, OriginsAndTheProgramDecideWhoIsTaken) {
     client.write(request_of("/echo", fields));
     const std::string head = read_head(client);
     EXPECT_EQ(status_of_head(head), status) << fields;
+    EXPECT_EQ(head.find("Upgrade: websocket") != std::string::npos, status == 101) << fields;
     if (status != 101) {
       (void)client.read(std::stoul(head.substr(head.find("Content-Length: ") + 16)));
     }
   }
   until_counted([](const WebCounts& counts) {
-    return counts.upgrade_origin == 2 && counts.upgrade_route == 1 && counts.thrown == 1;
+    return counts.upgrade_origin == 2 && counts.upgrade_route == 2 && counts.thrown == 1;
   });
 }
 
@@ -381,6 +387,29 @@ TEST_F(WebSocketTest, AFrameThatIsEncodedOnceReachesAGroupAndNoHttpConnection) {
   EXPECT_EQ(plain.read_to_end(), "hello");
 }
 
+TEST_F(WebSocketTest, AProgramThatSendsACloseFrameItselfIsRefusedAndTheEndHasOne) {
+  ASSERT_TRUE(router_.websocket("/f", [](WebSocketSession& session, const Message&) {
+    EXPECT_EQ(session.send(Opcode::close, {}).error(), Errc::invalid_argument);
+    session.close();
+  }));
+  Client client(listen_web());
+  upgrade(client, "/f");
+  client.write(client_frame(0x81, "x"));
+  EXPECT_EQ(client.read_to_end(), server_frame(0x88, close_body(1000)));
+}
+
+TEST_F(WebSocketTest, EachCoreMakesItsHandlerWithACopyOfTheFunction) {
+  std::atomic<int> sum{0};
+  ASSERT_TRUE(router_.websocket("/echo", [&sum, calls = 0]() mutable {
+    sum += ++calls;
+    return Echo();
+  }));
+  start_runtime(4);
+  make_server();
+  (void)listen_web();
+  EXPECT_EQ(sum, 4);
+}
+
 TEST_F(WebSocketTest, ARouteMaySendPings) {
   WebSocketOptions options;
   options.ping_every = std::chrono::milliseconds(1);
@@ -418,7 +447,7 @@ TEST_F(WebSocketTest, AFrameOrAMessageThatIsNotWholeInTimeEndsTheConnection) {
   EXPECT_EQ(frame.read_to_end(), server_frame(0x88, close_body(1008)));
   Client message(endpoint);
   upgrade(message, "/message");
-  message.write(client_frame(0x01, "a") + client_frame(0x00, "b"));
+  message.write(client_frame(0x01, "a"));
   EXPECT_EQ(message.read_to_end(), server_frame(0x88, close_body(1008, "the message took too long")));
   until_counted([](const WebCounts& counts) { return counts.messages_late == 2; });
 }
