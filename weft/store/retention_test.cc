@@ -2,6 +2,7 @@
 // Retention and purges: which messages of a stream they leave.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -306,6 +307,44 @@ TEST_F(RetentionTest, AJobThatTakesLongLeavesTheStoreNothingToDo) {
     ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
   }
   EXPECT_EQ(stream.bytes(), 0U);
+}
+
+// A purge takes what one life of the stream has, and a sequence counts in one life.
+class InstanceTest : public StoreOnDisk {};
+
+TEST_F(InstanceTest, EachLifeOfAStreamHasANumberOfItsOwnAlsoInAnotherFile) {
+  TestDisk other_disk;
+  auto other = Store::open({"store.db", other_disk.name()}, at(1s));
+  ASSERT_TRUE(other);
+  std::set<std::uint64_t> lives;
+  for (const Survives survives : {Survives::power, Survives::nothing}) {
+    StreamSettings settings;
+    settings.survives = survives;
+    for (Store* store : {store_.get(), store_.get(), other->get()}) {
+      Stream& stream = **store->declare("s", settings, false, at(1s));
+      EXPECT_TRUE(lives.insert(store->instance_of(stream)).second);
+      ASSERT_TRUE(store->remove("s"));
+    }
+  }
+  const std::uint64_t kept = store_->instance_of(declare({}));
+  open(2s);
+  EXPECT_EQ(store_->instance_of(*store_->find("s")), kept);
+}
+
+TEST_F(InstanceTest, ASequenceOfAnotherLifeOfTheStreamIsAConflict) {
+  Stream* stream = &declare({});
+  const std::uint64_t life = store_->instance_of(*stream);
+  EXPECT_EQ(append(*stream, {.topic = "a"}), 1U);
+  EXPECT_EQ(append(*stream, {.topic = "a", .id = "two"}, 1s, {.last = 1, .instance = life}), 2U);
+  ASSERT_TRUE(store_->remove("s"));
+  stream = &declare({});
+  EXPECT_EQ(append(*stream, {.topic = "a"}), 1U);
+  EXPECT_EQ(store_->append(*stream, {.topic = "a"}, {.last = 1, .instance = life}, at(1s)).error(), Errc::conflict);
+  EXPECT_EQ(store_->purge_before(*stream, 2, life).error(), Errc::conflict);
+  EXPECT_EQ(append(*stream, {.topic = "b"}, 1s, {.last = 0, .instance = life}), 2U);
+  EXPECT_EQ(append(*stream, {.topic = "a"}, 1s, {.last = 1}), 3U);
+  EXPECT_TRUE(store_->purge_before(*stream, 2, store_->instance_of(*stream)));
+  EXPECT_EQ(stream->first(), 2U);
 }
 
 }  // namespace

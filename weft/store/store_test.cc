@@ -61,41 +61,6 @@ TEST_F(StoreTest, AMessageIsReadAfterItsCommitAndNotBefore) {
   EXPECT_EQ(read(stream), "1:one ");
 }
 
-TEST_F(StoreTest, EachLifeOfAStreamHasANumberOfItsOwnAlsoInAnotherFile) {
-  TestDisk other_disk;
-  auto other = Store::open({"store.db", other_disk.name()}, at(1s));
-  ASSERT_TRUE(other);
-  std::set<std::uint64_t> lives;
-  for (const Survives survives : {Survives::power, Survives::nothing}) {
-    StreamSettings settings;
-    settings.survives = survives;
-    for (Store* store : {store_.get(), store_.get(), other->get()}) {
-      Stream& stream = **store->declare("s", settings, false, at(1s));
-      EXPECT_TRUE(lives.insert(store->instance_of(stream)).second);
-      ASSERT_TRUE(store->remove("s"));
-    }
-  }
-  const std::uint64_t kept = store_->instance_of(declare({}));
-  open(2s);
-  EXPECT_EQ(store_->instance_of(*store_->find("s")), kept);
-}
-
-TEST_F(StoreTest, ASequenceOfAnotherLifeOfTheStreamIsAConflict) {
-  Stream* stream = &declare({});
-  const std::uint64_t life = store_->instance_of(*stream);
-  EXPECT_EQ(append(*stream, {.topic = "a"}), 1U);
-  EXPECT_EQ(append(*stream, {.topic = "a", .id = "two"}, 1s, {.last = 1, .instance = life}), 2U);
-  ASSERT_TRUE(store_->remove("s"));
-  stream = &declare({});
-  EXPECT_EQ(append(*stream, {.topic = "a"}), 1U);
-  EXPECT_EQ(refused(*stream, {.topic = "a"}, {.last = 1, .instance = life}), Errc::conflict);
-  EXPECT_EQ(store_->purge_before(*stream, 2, life).error(), Errc::conflict);
-  EXPECT_EQ(append(*stream, {.topic = "b"}, 1s, {.last = 0, .instance = life}), 2U);
-  EXPECT_EQ(append(*stream, {.topic = "a"}, 1s, {.last = 1}), 3U);
-  EXPECT_TRUE(store_->purge_before(*stream, 2, store_->instance_of(*stream)));
-  EXPECT_EQ(read(*stream), "2: 3: ");
-}
-
 TEST_F(StoreTest, AReaderBeginsWhereItIsTold) {
   Stream& stream = declare({});
   append(stream, {.topic = "a.x", .body = as_bytes("1")}, 1s);

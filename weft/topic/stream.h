@@ -55,9 +55,9 @@ class Stream {
   // Waits until the message is kept. When the hub changes meanwhile, the message leaves again with its id: it is stored
   // once. At most 4,096 messages and 8 MiB of a handle are under way; beyond, the call waits for a place.
   // outcome_unknown: it was sent, and the answer did not come in time; timed_out: it was never sent; conflict: the
-  // topic is not as expected, or the expectation is of another life of the stream; not_found: there is no such stream; invalid_argument: no topic, or none of the stream's;
-  // message_too_large: a body beyond 1 MiB, headers beyond 64 KiB; resource_exhausted: the stream is full, or memory;
-  // closed.
+  // topic is not as expected, or the expectation is of another life of the stream; not_found: there is no such stream;
+  // invalid_argument: no topic, or none of the stream's; message_too_large: a body beyond 1 MiB, headers beyond 64 KiB;
+  // resource_exhausted: the stream is full, or memory; closed.
   Result<Published> publish(std::string_view topic, Bytes body, const PublishOptions& options = {});
   Result<Published> publish(std::string_view topic, std::string_view body, const PublishOptions& options = {}) {
     return publish(topic, as_bytes(body), options);

@@ -20,8 +20,8 @@
 
 namespace weft::msg {
 
-// The deadline of a socket that has no linger: its queued messages are dropped. Another deadline that has passed when the
-// I/O thread reads it permits one write.
+// The deadline of a socket that has no linger: its queued messages are dropped. Another deadline that has passed when
+// the I/O thread reads it permits one write.
 inline constexpr Instant kNoLinger = Instant::min();
 
 // Link: the life of a connection: dial, handshake, time, take-down, close. It holds both batons while there is no

@@ -10,15 +10,16 @@
 namespace weft::rt {
 
 // Aftermath: what the messages of a core lead to after they ran: jobs of the turn's end, jobs that they posted to their
-// own loop, and coroutines that resume in the next turns. All of these may post. While a runtime drains, they count as one message of the core that has not
-// run, so that a stop does not end between a message and the messages to which it leads in this way.
+// own loop, and coroutines that resume in the next turns. All of these may post. While a runtime drains, they count as
+// one message of the core that has not run, so that a stop does not end between a message and the messages to which it
+// leads in this way.
 // Owner: the Core. Affinity: the core's thread; begun() and ended() any thread.
 // Cost: nothing but while the runtime drains.
 // Invariants:
 //   1. An aftermath begins before the messages of a turn run. Until settle() has ended it, ended() < begun().
 //   2. It ends in the turn in which every coroutine has resumed that was ready at the end of the messages' turn, and
-//      each that became ready meanwhile, and in which the loop has run its mail: of these at most kTurnsMax turns, because
-//      a coroutine may always be ready, and other threads may always post.
+//      each that became ready meanwhile, and in which the loop has run its mail: of these at most kTurnsMax turns,
+//      because a coroutine may always be ready, and other threads may always post.
 //   3. The first one begins with the core, so it covers the messages that ran before the core saw the drain.
 class Aftermath final : private detail::Ready {
  public:

@@ -128,8 +128,8 @@ class WriteQueue {
   // Drops frames of one segment. True: the segment is empty now.
   static bool drop_from(Segment& segment, std::size_t wanted, Dropped& dropped) noexcept;
   static bool drop_state_from(Segment& segment, Dropped& dropped) noexcept;
-  // Calls drop(segment) for each, until it has dropped `wanted` bytes or `states` frames of state, and removes those for
-  // which it returns true.
+  // Calls drop(segment) for each, until it has dropped `wanted` bytes or `states` frames of state, and removes those
+  // for which it returns true.
   template <typename Drop>
   Dropped drop_with(std::size_t wanted, std::size_t states, ByteBudget::Share& budget, const Drop& drop) noexcept;
 

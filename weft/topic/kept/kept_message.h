@@ -40,7 +40,7 @@ class KeptMessage {
   // How often it was delivered before, to any member of the consumer.
   [[nodiscard]] std::uint32_t tries() const noexcept { return tries_; }
 
-  // The life of the stream that counts sequence(): a stream that is removed and made anew has another one. 0: not known.
+  // The life of the stream that counts sequence(): one that is removed and made anew has another. 0: not known.
   [[nodiscard]] std::uint64_t stream_instance() const noexcept { return instance_; }
   [[nodiscard]] std::string_view wire_topic() const noexcept { return text(topic_at_, topic_size_); }
   // The message's share of a queue's bound, in bytes.

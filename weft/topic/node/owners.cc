@@ -90,8 +90,8 @@ Result<std::uint64_t> Node::begin_claim(std::string_view topic) {
   return id;
 }
 
-// To the peers that have not answered: they may have missed them. One that hears a claim again says that it is outdated,
-// and the caller claims anew.
+// To the peers that have not answered: they may have missed them. One that hears a claim again says that it is
+// outdated, and the caller claims anew.
 Result<void> Node::resend_claims() {
   std::vector<Control> again;
   {
