@@ -9,6 +9,12 @@
 
 namespace weft::store {
 
+namespace {
+
+constexpr const char* kMakeBirth = "CREATE TABLE IF NOT EXISTS birth(incarnation INTEGER NOT NULL)";
+
+}  // namespace
+
 Result<std::unique_ptr<Store>> Store::open(const StoreOptions& options, const Now& now) {
   std::unique_ptr<Store> store(new Store());
   store->memory_ = WEFT_TRY(Side::open({}));
@@ -27,8 +33,9 @@ Result<std::unique_ptr<Store>> Store::open(const StoreOptions& options, const No
 
 Result<void> Store::begin_incarnation(Side& side) {
   constexpr std::uint64_t kLeap = std::uint64_t{1} << 40U;
+  bool is_new = true;
+  bool unborn = false;
   const auto write = [&]() -> Result<void> {
-    bool is_new = true;
     {
       auto find = WEFT_TRY(side.database.prepare("SELECT incarnation FROM hub"));
       if (WEFT_TRY(find.step())) {
@@ -36,19 +43,31 @@ Result<void> Store::begin_incarnation(Side& side) {
         is_new = false;
       }
     }
-    WEFT_TRY(side.database.execute("CREATE TABLE IF NOT EXISTS birth(incarnation INTEGER NOT NULL)"));
-    if (is_new) {
-      birth_ = incarnation_;
-      auto insert = WEFT_TRY(side.database.prepare("INSERT INTO birth(incarnation) VALUES(?)"));
-      WEFT_TRY(insert.set(0, birth_).run());
-    } else {
+    unborn = is_new;
+    WEFT_TRY(side.database.execute(kMakeBirth));
+    {
       auto find = WEFT_TRY(side.database.prepare("SELECT incarnation FROM birth"));
-      birth_ = WEFT_TRY(find.step()) ? find.sequence(0) : 0;
+      const bool born = WEFT_TRY(find.step());
+      birth_ = born ? find.sequence(0) : 0;
+      unborn = is_new && !born;
+    }
+    if (unborn) {
+      WEFT_TRY(write_birth(side));
     }
     auto replace = WEFT_TRY(side.database.prepare("INSERT OR REPLACE INTO hub(id, incarnation) VALUES(1, ?)"));
     return replace.set(0, incarnation_).run();
   };
-  return in_transaction(side, write);
+  const Result<void> written = in_transaction(side, write);
+  unborn_ = unborn && !written;
+  birth_ = unborn && written ? incarnation_ : birth_;
+  return written;
+}
+
+// Inside a transaction.
+Result<void> Store::write_birth(Side& side) {
+  WEFT_TRY(side.database.execute(kMakeBirth));
+  auto insert = WEFT_TRY(side.database.prepare("INSERT INTO birth(incarnation) VALUES(?)"));
+  return insert.set(0, incarnation_).run();
 }
 
 Result<void> Store::load(Side& side, const Now& now) {

@@ -331,6 +331,28 @@ TEST_F(InstanceTest, EachLifeOfAStreamHasANumberOfItsOwnAlsoInAnotherFile) {
   EXPECT_EQ(store_->instance_of(*store_->find("s")), kept);
 }
 
+// Regression: a disk that was full at the first open, and had room for a stream later.
+TEST_F(InstanceTest, ALifeThatBeganOnAFullDiskOutlivesTheHub) {
+  bool had_no_room = false;
+  for (std::uint64_t room = 0; room < 1U << 20U; room += 4096) {
+    TestDisk disk;
+    disk.set_room(room);
+    const auto open_at = [&disk](Duration since) { return Store::open({"store.db", disk.name()}, at(since)); };
+    auto store = open_at(1s);
+    if (!store) {
+      had_no_room = true;
+      continue;
+    }
+    disk.set_room(~std::uint64_t{0});
+    const std::uint64_t life = (*store)->instance_of(**(*store)->declare("s", {}, false, at(1s)));
+    (*store).reset();
+    store = open_at(2s);
+    ASSERT_TRUE(store);
+    EXPECT_EQ((*store)->instance_of(*(*store)->find("s")), life) << room << " bytes";
+  }
+  EXPECT_TRUE(had_no_room);
+}
+
 TEST_F(InstanceTest, ASequenceOfAnotherLifeOfTheStreamIsAConflict) {
   Stream* stream = &declare({});
   const std::uint64_t life = store_->instance_of(*stream);

@@ -112,7 +112,11 @@ Result<Stream*> Store::declare(std::string_view name, const StreamSettings& sett
     return Error(Errc::not_supported, "a store without a file keeps only what survives nothing");
   }
   std::int64_t id = 0;
+  const bool births = unborn_ && side == disk_.get();
   const auto insert = [&]() -> Result<void> {
+    if (births) {
+      WEFT_TRY(write_birth(*side));
+    }
     Statement& row = side->insert_stream.set(0, name).set(1, std::string_view(text));
     const Rows rows(row);
     if (!WEFT_TRY(row.step()) || row.number(0) > std::numeric_limits<std::uint32_t>::max()) {
@@ -122,6 +126,10 @@ Result<Stream*> Store::declare(std::string_view name, const StreamSettings& sett
     return side->set_sum.set(0, id).run();
   };
   WEFT_TRY(in_transaction(*side, insert));
+  if (births) {
+    unborn_ = false;
+    birth_ = incarnation_;
+  }
   auto stream = make_stream(*side, static_cast<std::uint32_t>(id), name, settings, std::move(topics));
   WEFT_TRY(stream->open(1, 1, now.wall));
   return streams_.emplace(std::string(name), std::move(stream)).first->second.get();

@@ -158,6 +158,7 @@ class Store {
 
   Store() = default;
   [[nodiscard]] Result<void> begin_incarnation(Side& side);
+  [[nodiscard]] Result<void> write_birth(Side& side);
   [[nodiscard]] Result<void> load(Side& side, const Now& now);
   struct StreamRow;
   [[nodiscard]] Result<std::unique_ptr<Stream>> load_stream(Side& side, const StreamRow& row, const Now& now);
@@ -187,6 +188,7 @@ class Store {
   std::vector<Dying> dying_;
   std::uint64_t incarnation_ = 0;
   std::uint64_t birth_ = 0;  // the first incarnation of the file; 0: a build without births made it
+  bool unborn_ = false;      // a new file has no room for its birth: the first stream on it writes it
   StoreCounts counts_;
 };
 

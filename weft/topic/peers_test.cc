@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Peers of a tcp fleet that lie, flood, have no keys, or are no handles of topics.
 #include <algorithm>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -246,10 +247,11 @@ std::string ear_endpoint() {
 class Ear {
  public:
   // `mark`: of messages that the socket takes before anybody reads them.
-  Ear(Context& context, const std::string& endpoint, int mark = 1000) : socket_(*context.socket(SocketType::xpub)) {
+  Ear(Context& context, const std::string& endpoint, int mark = 1000, std::uint64_t instance = kInstance)
+      : socket_(*context.socket(SocketType::xpub)) {
     EXPECT_TRUE(socket_.set(option::receive_high_water_mark, mark));
     EXPECT_TRUE(socket_.set(option::receive_buffer, 64 * 1024));  // else the system's grows to many MB
-    const auto welcome = encode_control({.kind = Control::Kind::roster_wanted, .from = kInstance});
+    const auto welcome = encode_control({.kind = Control::Kind::roster_wanted, .from = instance});
     EXPECT_TRUE(socket_.set(option::xpub_welcome_message, *welcome));
     const auto bound = socket_.bind(endpoint);
     EXPECT_TRUE(bound) << bound.error().message();
@@ -338,14 +340,20 @@ TEST_F(Peers, NobodyWaitsForAPeerThatWasHeardOfAndLeftWithoutAWord) {
   EXPECT_TRUE(all->empty());
 }
 
+// Makes the handle's roster 250 KB long.
+std::vector<Owned> own_much(Topics& topics) {
+  std::vector<Owned> owned;
+  for (int i = 0; i < 1000; ++i) {
+    owned.push_back(*topics.create(std::to_string(i) + std::string(240, 'x'), soon()));
+  }
+  return owned;
+}
+
 TEST_F(Peers, APeerThatDidNotReadHearsTheNewestRosterWhenItReads) {
   TopicsOptions options = fleet_.options();
   options.peer_messages_max = 1;
   Topics a = fleet_.open(context_, options);
-  std::vector<Owned> owned;  // a roster of 250 KB
-  for (int i = 0; i < 1000; ++i) {
-    owned.push_back(*a.create(std::to_string(i) + std::string(240, 'x'), soon()));
-  }
+  const std::vector<Owned> owned = own_much(a);
   Ear ear(second_, ear_endpoint(), 1);
   Liar mouth(second_, a.endpoint());
   mouth.roster(Ear::kInstance, {"n", 'e' + ear.endpoint()});
@@ -360,6 +368,67 @@ TEST_F(Peers, APeerThatDidNotReadHearsTheNewestRosterWhenItReads) {
     return control.kind == Control::Kind::roster &&
            std::find(control.texts.begin(), control.texts.end(), std::string("slast") + '\0') != control.texts.end();
   }));
+}
+
+// Regression: while one peer did not read, each handle asked all peers for their rosters every second.
+TEST_F(Peers, WhileAPeerDoesNotReadTheOthersAreNotAskedAgain) {
+  TopicsOptions options = fleet_.options();
+  options.peer_messages_max = 8;
+  Topics a = fleet_.open(context_, options);
+  const std::vector<Owned> owned = own_much(a);
+  const std::string every_ask = 'h' + instance_text(a.instance()) + '\0' + std::to_string(~std::uint64_t{0});
+  Ear deaf(second_, ear_endpoint(), 1);
+  Ear ear(second_, ear_endpoint(), 1000, 6);
+  Liar mouth_of_deaf(second_, a.endpoint());
+  Liar mouth(second_, a.endpoint());
+  mouth_of_deaf.roster(Ear::kInstance, {"n", 'e' + deaf.endpoint(), every_ask});
+  mouth.roster(6, {"n", 'e' + ear.endpoint(), every_ask});
+  ASSERT_TRUE(deaf.greeted());
+  ASSERT_TRUE(ear.greeted());
+  const auto hears_roster = [&](int& asked) {
+    return ear.hears([&](const Control& control) {
+      asked += control.kind == Control::Kind::roster_wanted && (control.to == 0 || control.to == 6) ? 1 : 0;
+      return control.kind == Control::Kind::roster;
+    });
+  };
+  for (int before = 0; a.statistics().control_unsent == 0;) {
+    mouth.say({.kind = Control::Kind::roster_wanted, .from = 6});
+    ASSERT_TRUE(hears_roster(before));
+  }
+  int asked = 0;
+  for (int told = 0; told < 5; ++told) {  // nobody but the handle itself makes it speak
+    ASSERT_TRUE(hears_roster(asked));
+  }
+  EXPECT_EQ(asked, 0);
+}
+
+// Regression: the second answer to a claim that was told again said that the claim's own epoch is known, and the handle
+// claimed anew.
+TEST_F(Peers, TheSecondAnswerOfAPeerSpoilsNoClaim) {
+  Topics a = fleet_.open(context_);
+  Ear ear(second_, ear_endpoint());
+  Liar mouth(second_, a.endpoint());
+  Liar other(second_, a.endpoint());
+  const std::string every_ask = std::to_string(~std::uint64_t{0});
+  mouth.roster(Ear::kInstance, {"n", 'e' + ear.endpoint(), 'h' + instance_text(a.instance()) + '\0' + every_ask});
+  other.roster(6, {"n"});
+  ASSERT_TRUE(ear.greeted());
+  ASSERT_TRUE(eventually(a, [&] { return a.statistics().peers == 2; }));
+  auto created = std::async(std::launch::async, [&] { return a.create("world", soon()); });
+  Control claim;
+  ASSERT_TRUE(ear.hears([&](const Control& control) {
+    claim = control;
+    return control.kind == Control::Kind::claim;
+  }));
+  for (const std::uint64_t objection : {std::uint64_t{0}, claim.number}) {
+    mouth.say({.kind = Control::Kind::claim_answer, .from = Ear::kInstance, .id = claim.id, .number = objection});
+  }
+  mouth.say_bytes("\x02 garbage behind the answers");
+  ASSERT_TRUE(eventually(a, [&] { return a.statistics().control_malformed == 1; }));
+  other.say({.kind = Control::Kind::claim_answer, .from = 6, .id = claim.id});
+  const auto world = created.get();
+  ASSERT_TRUE(world) << world.error().message();
+  EXPECT_EQ(world->epoch(), claim.number);
 }
 
 // Two that know each other were apart, and both created the topic: the higher epoch stays.

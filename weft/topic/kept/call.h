@@ -2,9 +2,11 @@
 #pragma once
 
 #include <atomic>
+#include <charconv>
 #include <condition_variable>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "weft/base/intrusive_ptr.h"
 #include "weft/base/list.h"
@@ -16,6 +18,13 @@
 #include "weft/topic/wire/ops.h"
 
 namespace weft::topic {
+
+// The number at the begin of `text`; 0: there is none, or it is beyond 64 bits.
+[[nodiscard]] inline std::uint64_t number_of(std::string_view text) noexcept {
+  std::uint64_t number = 0;
+  (void)std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
 
 // News: wakes what waits for a change: threads of a blocking handle, or coroutines of the loop of an asynchronous one.
 // Affinity: tell() under the lock of the HubLink; coroutines only where the handle is the loop's.

@@ -2,19 +2,9 @@
 #include "weft/topic/kept/channel.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 namespace weft::topic {
-namespace {
-
-std::uint64_t instance_of(std::string_view text) noexcept {
-  std::uint64_t instance = 0;
-  (void)std::from_chars(text.data(), text.data() + text.size(), instance);
-  return instance;
-}
-
-}  // namespace
 
 std::uint32_t KeptChannel::credit_due() const noexcept {
   const std::size_t held = queue_bytes + credit * size_hint;
@@ -100,7 +90,7 @@ Op KeptChannel::open_op(OpenTexts& texts) {
 }
 
 void KeptChannel::handle_open(const Op& answer) noexcept {
-  const std::uint64_t now = instance_of(answer.message_id);
+  const std::uint64_t now = number_of(answer.message_id);
   const bool other = instance != 0 && now != instance;
   if (other) {
     next = 0;  // what the queue has was of the other life

@@ -2,7 +2,6 @@
 #include "weft/topic/kept/stream_core.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "weft/msg/socket/socket_core.h"
@@ -33,12 +32,6 @@ Result<void> check_queue(std::uint32_t messages, std::size_t bytes) {
     return Error(Errc::invalid_argument, "a queue has 1 to 65,536 messages, and room for bytes");
   }
   return {};
-}
-
-std::uint64_t number_of(std::string_view text) noexcept {
-  std::uint64_t value = 0;
-  (void)std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
 }
 
 }  // namespace

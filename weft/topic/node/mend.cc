@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Node: what failed without memory, and nobody heard of, is made up for: a connection whose end or beginning was not
-// noted, a handle of this process that was not met, a scout that did not start, what peers were not told. So is what a
-// peer missed because it did not read.
+// noted, a handle of this process that was not met, a scout that did not start, what peers were not told. Peers that
+// missed words because they did not read are told again by themselves, and seldom.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -21,7 +21,12 @@ void Node::mend_soon() noexcept {
 
 void Node::Mender::handle_event(const sys::PollEvent& /*event*/) {
   node.mend_event_->drain();
-  node.mend_later();
+  if (node.mends_.load()) {
+    node.mend_later();
+  }
+  if (node.retells_.load()) {
+    node.retell_later();
+  }
 }
 
 // Memory that ran out comes back with time.
@@ -98,6 +103,62 @@ Result<void> Node::mend_now() {
     tells_to_ = 0;
   }
   tell_now();
+  say_unsaid();
+  return {};
+}
+
+// Any thread, with any lock but the mesh lock. It allocates nothing.
+void Node::retell_soon() noexcept {
+  if (mend_event_ && !retells_.exchange(true)) {
+    mend_event_->signal();
+  }
+}
+
+void Node::retell_later() noexcept {
+  if (closed() || retell_timer_) {
+    return;
+  }
+  retell_timer_ = loop_->timers().schedule(loop_->now() + retell_wait_, {&Node::retell, this});
+  if (!retell_timer_) {
+    mend_event_->signal();  // the next turn tries again
+  }
+}
+
+// While a peer does not read, the waits grow up to kRetellLast: no longer than the peer did not read.
+void Node::retell(void* self) {
+  Node& node = *static_cast<Node*>(self);
+  node.retell_timer_ = {};
+  node.retells_.store(false);
+  if (node.closed() || node.in_.core()->terminated()) {
+    return;
+  }
+  if (!msg::or_no_memory([&] { return node.retell_now(); })) {
+    node.mend_soon();
+  }
+  node.retell_wait_ = node.retells_.load() ? std::min(2 * node.retell_wait_, kRetellLast) : kMendFirst;
+}
+
+Result<void> Node::retell_now() {
+  tell_roster(0);
+  std::vector<std::uint64_t> silent;
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    for (const auto& [endpoint, link] : links_) {
+      const auto peer = peers_.find(link.instance);
+      if (link.up && link.instance != 0 && (peer == peers_.end() || peer->second.our_ask < ask_)) {
+        silent.push_back(link.instance);
+      }
+    }
+    for (PeerProbe& probe : peer_probes_) {
+      probe.told = ~std::uint64_t{0};
+    }
+  }
+  for (const std::uint64_t to : silent) {
+    WEFT_TRY(want_rosters(to));
+  }
+  WEFT_TRY(resend_probes(true));
+  WEFT_TRY(resend_claims());
+  WEFT_TRY(answer_probes());
   say_unsaid();
   return {};
 }

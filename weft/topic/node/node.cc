@@ -251,7 +251,7 @@ void Node::end_watches() noexcept {
   while (!scouts_.empty()) {
     end_scout(scouts_.begin()->first);
   }
-  for (rt::TimerId* const timer : {&lease_timer_, &sweep_timer_}) {
+  for (rt::TimerId* const timer : {&lease_timer_, &sweep_timer_, &retell_timer_}) {
     if (*timer) {
       loop_->timers().cancel(std::exchange(*timer, {}));
     }

@@ -276,10 +276,13 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   struct Claim {
     std::string topic;
     std::uint64_t epoch = 0;
-    std::set<std::uint64_t> waiting;  // peers that have not answered
+    std::set<std::uint64_t> waiting;   // peers that have not answered
+    std::set<std::uint64_t> answered;  // of those that were waited for
     bool lost = false;
     bool outdated = false;  // a peer knows a later epoch
   };
+  // Missed: why a peer has not heard a word. full: it does not read.
+  enum class Missed : std::uint8_t { nothing, full, no_memory };
   struct Unsaid {
     Control control;
     unsigned tries = 0;
@@ -306,6 +309,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static constexpr std::size_t kEpochsMax = 65'536;
   static constexpr Duration kMendFirst = std::chrono::milliseconds(10);  // then twice as long each time
   static constexpr Duration kMendLast = std::chrono::seconds(1);
+  static constexpr Duration kRetellLast = std::chrono::seconds(30);
   static constexpr unsigned kHeldTries = 64;
   static constexpr std::size_t kUnsaidMax = 1024;
   static constexpr unsigned kUnsaidTries = 16;
@@ -381,10 +385,10 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void sweep_voices_soon() noexcept;
   static void sweep_voices(void* self);
   [[nodiscard]] Result<void> learn(std::uint64_t instance, const std::string& endpoint);
-  [[nodiscard]] Result<void> say(Control control) noexcept;             // resource_exhausted: counted, nobody heard it
-  [[nodiscard]] Result<bool> try_say(const Control& control) noexcept;  // the same
-  void say_unsaid();                                                    // throws std::bad_alloc
-  void tell_roster(std::uint64_t to) noexcept;                          // 0: every peer
+  [[nodiscard]] Result<void> say(Control control) noexcept;  // resource_exhausted: counted, nobody heard it
+  [[nodiscard]] Result<Missed> try_say(const Control& control) noexcept;  // the same
+  void say_unsaid();                                                      // throws std::bad_alloc
+  void tell_roster(std::uint64_t to) noexcept;                            // 0: every peer
   // The loop tells the roster in one of its next turns. `greet`: a connection stands, whose peer has heard nothing.
   // False: no memory.
   bool tell_soon(std::uint64_t to, bool greet) noexcept;
@@ -399,6 +403,13 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void mend_later() noexcept;
   static void mend(void* self);
   [[nodiscard]] Result<void> mend_now();
+  // The same for peers that missed words because they did not read. Peers that have answered are not asked again: one
+  // that does not read costs each handle of the fleet a roster now and then, and no answers.
+  void retell_soon() noexcept;
+  void retell_later() noexcept;
+  static void retell(void* self);
+  [[nodiscard]] Result<void> retell_now();
+  void again_soon(Missed why) noexcept { why == Missed::full ? retell_soon() : mend_soon(); }
   [[nodiscard]] Result<void> compare_links();
   void hold(Message&& message) noexcept;
   void take_held() noexcept;
@@ -438,7 +449,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void handle_ready(const Control& control);
   [[nodiscard]] Result<void> answer_probes(std::uint64_t from = 0, std::uint64_t id = 0);  // as say()
   void interest_changed() noexcept;
-  [[nodiscard]] Result<void> resend_probes();  // as say()
+  // As say(). `unanswered`: to the peers alone that have not answered.
+  [[nodiscard]] Result<void> resend_probes(bool unanswered = false);
 
   const TopicsOptions options_;
   const Names names_;
@@ -469,6 +481,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::vector<std::string>* report_ = nullptr;  // loop, in compare_links(): the endpoints that stand
   rt::TimerId mend_timer_;                      // loop
   Duration mend_wait_ = kMendFirst;             // loop
+  std::atomic<bool> retells_{false};            // retell() comes
+  rt::TimerId retell_timer_;                    // loop
+  Duration retell_wait_ = kMendFirst;           // loop
   Message held_;                                // loop: of a peer; there was no memory to handle it
   unsigned held_tries_ = 0;                     // loop
   std::atomic<bool> closed_{false};

@@ -91,7 +91,7 @@ Result<std::uint64_t> Node::begin_claim(std::string_view topic) {
 }
 
 // To the peers that have not answered: they may have missed them. One that hears a claim again says that it is
-// outdated, and the caller claims anew.
+// outdated, and the caller claims anew, unless the peer's first answer was on its way.
 Result<void> Node::resend_claims() {
   std::vector<Control> again;
   {
@@ -192,11 +192,13 @@ void Node::handle_claim_answer(const Control& control) {
     if (found == claims_.end()) {
       return;
     }
-    found->second.waiting.erase(control.from);
+    // A claim that was told again is answered twice, and the second answer knows the claim's own epoch.
+    const bool again = found->second.answered.contains(control.from);
+    found->second.answered.insert(found->second.waiting.extract(control.from));  // allocates nothing
     const bool owned = control.texts.size() == 1 && control.texts.front() == kTaken;
     if (control.number != 0) {
       found->second.lost |= owned;
-      found->second.outdated |= !owned && control.number >= found->second.epoch;
+      found->second.outdated |= !again && !owned && control.number >= found->second.epoch;
       note_epoch(found->second.topic, control.number);
     }
   }

@@ -40,16 +40,28 @@ Result<std::uint64_t> Node::begin_probe(const PublisherCore& publisher, Instant 
   return id;
 }
 
-Result<void> Node::resend_probes() {
+Result<void> Node::resend_probes(bool unanswered) {
   std::vector<Control> again;
   {
     const std::lock_guard lock(mesh_mutex_);
     for (const auto& [id, probe] : own_probes_) {
-      again.push_back(
-          {.kind = Control::Kind::probe,
-           .id = id,
-           .number = static_cast<std::uint64_t>(std::max<Duration::rep>(0, (probe.deadline - sys::now()).count())),
-           .texts = {probe.topic}});
+      const auto left = std::max<Duration::rep>(0, (probe.deadline - sys::now()).count());
+      const auto add = [&, id = id, &topic = probe.topic](std::uint64_t to) {
+        again.push_back({.kind = Control::Kind::probe,
+                         .to = to,
+                         .id = id,
+                         .number = static_cast<std::uint64_t>(left),
+                         .texts = {topic}});
+      };
+      if (!unanswered) {
+        add(0);
+        continue;
+      }
+      for (const auto& [instance, peer] : peers_) {
+        if (!probe.counts.contains(instance)) {
+          add(instance);
+        }
+      }
     }
   }
   for (Control& control : again) {

@@ -15,12 +15,12 @@ namespace weft::topic {
 // of memory, or because it does not read, is told again.
 Result<void> Node::say(Control control) noexcept {
   control.from = instance_;
-  const Result<bool> said = try_say(control);
+  const Result<Missed> said = try_say(control);
   if (!said) {
     return said.error();
   }
-  if (!*said) {
-    // mend() makes up for all others: each tells a state, which the next one tells too.
+  if (*said != Missed::nothing) {
+    // mend() and retell() make up for all others: each tells a state, which the next one tells too.
     if (control.kind == Control::Kind::claim_answer) {
       (void)msg::or_no_memory([&]() -> Result<void> {
         const std::lock_guard lock(mesh_mutex_);
@@ -30,18 +30,17 @@ Result<void> Node::say(Control control) noexcept {
         return {};
       });
     }
-    mend_soon();
+    again_soon(*said);
   }
   return {};
 }
 
-// False: a peer missed it.
-Result<bool> Node::try_say(const Control& control) noexcept {
-  const auto missed = [this] {
+Result<Node::Missed> Node::try_say(const Control& control) noexcept {
+  const auto missed = [this]() -> std::pair<std::uint64_t, std::uint64_t> {
     const auto numbers = in_.statistics();
-    return numbers ? numbers->dropped_no_memory + numbers->dropped_full : 0;
+    return {numbers ? numbers->dropped_no_memory : 0, numbers ? numbers->dropped_full : 0};
   };
-  const std::uint64_t before = missed();
+  const auto before = missed();
   const Result<void> said = msg::or_no_memory([&]() -> Result<void> {
     const std::string bytes = WEFT_TRY(encode_control(control));
     const Result<void> sent = in_.try_send(as_bytes(bytes));
@@ -51,22 +50,26 @@ Result<bool> Node::try_say(const Control& control) noexcept {
     counters_.control_unsent += said.error() == Errc::resource_exhausted ? 1 : 0;
     return said.error();
   }
-  return missed() == before;
+  const auto after = missed();
+  if (after.first != before.first) {
+    return Missed::no_memory;
+  }
+  return after.second == before.second ? Missed::nothing : Missed::full;
 }
 
 // A peer that reads nothing for longer than the tries take asks for nothing either.
 void Node::say_unsaid() {
   std::vector<Unsaid> all = with_mesh([this] { return std::exchange(unsaid_, {}); });
   for (Unsaid& each : all) {
-    const Result<bool> said = try_say(each.control);
-    if ((said && *said) || ++each.tries >= kUnsaidTries) {
+    const Result<Missed> said = try_say(each.control);
+    if ((said && *said == Missed::nothing) || ++each.tries >= kUnsaidTries) {
       continue;
     }
     {
       const std::lock_guard lock(mesh_mutex_);
       unsaid_.push_back(std::move(each));
     }
-    mend_soon();
+    again_soon(said ? *said : Missed::no_memory);
   }
 }
 
