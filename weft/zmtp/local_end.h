@@ -168,7 +168,7 @@ class LocalEnd {
   [[nodiscard]] Bytes peer_identity() const noexcept { return as_bytes(peer_identity_); }
   [[nodiscard]] const Metadata& peer_metadata() const noexcept { return peer_metadata_; }  // all of it, as sent
   [[nodiscard]] Metadata take_peer_metadata() noexcept { return std::exchange(peer_metadata_, {}); }
-  [[nodiscard]] std::string_view refusal() const noexcept { return refusal_; }             // the reason in ERROR
+  [[nodiscard]] std::string_view refusal() const noexcept { return refusal_; }  // the reason in ERROR
 
  private:
   enum class Phase : std::uint8_t { idle, greeting, old_greeting, handshake, traffic };

@@ -344,8 +344,8 @@ void Link::remember_peer() {
   }
   properties.emplace_back("Peer-Address", host_of(*common_.stream));
   properties.emplace_back("__fd", std::to_string(common_.stream->fd()));  // libzmq's name
-  for (auto& property : common_.local_end.take_peer_metadata()) {  // up to 16 KiB, which are held once
-    if (property.first != "User-Id") {                             // only an authenticator may set it
+  for (auto& property : common_.local_end.take_peer_metadata()) {         // up to 16 KiB, which are held once
+    if (property.first != "User-Id") {                                    // only an authenticator may set it
       properties.push_back(std::move(property));
     }
   }

@@ -79,7 +79,7 @@ struct Outbound {
   bool waits = false;  // the call may wait; SocketCore::send() sets it
   // The call's deadline. Instant::min(): as the option send_timeout says; the first wait sets it.
   Instant deadline = Instant::min();
-  bool keep = false;  // PUB, XPUB: would_block instead of dropping the message for a full peer, as xpub_no_drop
+  bool keep = false;     // PUB, XPUB: would_block instead of dropping the message for a full peer, as xpub_no_drop
   bool relayed = false;  // a proxy passes it on: the bounds of its sender and of its receiver are enough
 
   [[nodiscard]] bool external() const noexcept { return message != nullptr && message->external(); }
