@@ -83,8 +83,8 @@ void HubLink::close() noexcept {
   hosted_ = {};
 }
 
-// The hub ends with this handle, so it first handles what the handle sent: the last acknowledgements. It answers a probe
-// behind them.
+// The hub ends with this handle, so it first handles what the handle sent: the last acknowledgements. It answers a
+// probe behind them.
 void HubLink::wait_for_hub() noexcept {
   constexpr Duration kLongest = std::chrono::seconds(1);
   loop_.unwatch(std::exchange(connection_.watch, 0));
