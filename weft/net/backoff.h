@@ -21,7 +21,7 @@ namespace weft::net {
 // The owner adds the wait itself, and decides when an attempt has succeeded and when it gives up.
 class Backoff {
  public:
-  static constexpr Duration kCutMax = std::chrono::seconds(2);
+  static constexpr Duration kCutMax = std::chrono::milliseconds(400);
   static constexpr Duration kCostlyFirst = std::chrono::milliseconds(10);
   static constexpr Duration kCostlyMax = std::chrono::seconds(5);
 
