@@ -197,6 +197,7 @@ TEST_F(StopTest, AConnectionThatTheOtherCoreRefusesMeanwhileIsCounted) {
   EXPECT_EQ(Client(closed_to_all).read_to_end(), "");
   until([](const CounterValues& counters) { return counters.rejected_for(Rejection::failed) == 1; });
   leave.give();
+  server_.reset();  // waits for the handler, which uses the signals
 }
 
 TEST_F(StopTest, AnEndpointIsFreeAlthoughTheCoreThatWouldStandInDoesNotReturn) {
@@ -224,6 +225,7 @@ TEST_F(StopTest, AnEndpointIsFreeAlthoughTheCoreThatWouldStandInDoesNotReturn) {
   }
   EXPECT_EQ(outcome, Errc::ok) << outcome.message();
   leave.give();
+  server_.reset();  // waits for the handler, which uses the signals
 }
 
 TEST_F(StopTest, TheDestructorWaitsForAHandlerThatDoesNotReturn) {
