@@ -41,7 +41,26 @@ class StopTest : public test::ServerTest {
     return client;
   }
 
+  // Two cores, of which one hands connections off. Handlers say that they run, and wait for leave_: end_blocked() lets
+  // them return, and ends the server before the signals.
+  ListenerOptions start_with_blocking_handlers() {
+    script_.on_frame = [this](HeaderSession&, const HeaderCodec::Frame&) {
+      entered_.give();
+      EXPECT_TRUE(leave_.take());
+    };
+    start_runtime(2);
+    ListenerOptions options;
+    options.accept = AcceptMode::hand_off;
+    return options;
+  }
+  void end_blocked() {
+    leave_.give();
+    server_.reset();
+  }
+
   Signal owed_;
+  Signal entered_;
+  Signal leave_;
 };
 
 // --- deadlines ---
@@ -180,43 +199,26 @@ TEST_F(StopTest, AnotherCoreAcceptsWhileTheOneThatHandsOffDoesNotReturn) {
 }
 
 TEST_F(StopTest, AConnectionThatTheOtherCoreRefusesMeanwhileIsCounted) {
-  Signal entered;
-  Signal leave;
-  script_.on_frame = [&](HeaderSession&, const HeaderCodec::Frame&) {
-    entered.give();
-    EXPECT_TRUE(leave.take());
-  };
-  start_runtime(2);
-  ListenerOptions options;
-  options.accept = AcceptMode::hand_off;
+  ListenerOptions options = start_with_blocking_handlers();
   Client blocked(listen(options));  // on core 0
   options.filter = net::AcceptFilter::parse("10.0.0.0/8", "").value();
   const std::string closed_to_all = listen(options);
   blocked.send(1, "");
-  ASSERT_TRUE(entered.take());
+  ASSERT_TRUE(entered_.take());
   EXPECT_EQ(Client(closed_to_all).read_to_end(), "");
   until([](const CounterValues& counters) { return counters.rejected_for(Rejection::failed) == 1; });
-  leave.give();
-  server_.reset();  // waits for the handler, which uses the signals
+  end_blocked();
 }
 
 TEST_F(StopTest, AnEndpointIsFreeAlthoughTheCoreThatWouldStandInDoesNotReturn) {
-  Signal entered;
-  Signal leave;
-  script_.on_frame = [&](HeaderSession&, const HeaderCodec::Frame&) {
-    entered.give();
-    EXPECT_TRUE(leave.take());
-  };
-  start_runtime(2);
-  ListenerOptions options;
-  options.accept = AcceptMode::hand_off;
+  const ListenerOptions options = start_with_blocking_handlers();
   const std::string bound = listen(options);
   const auto endpoint = net::parse_endpoint(bound, true);
   ASSERT_TRUE(endpoint);
   Client first(bound);  // on core 0
   Client blocked(bound);
   blocked.send(1, "");
-  ASSERT_TRUE(entered.take());
+  ASSERT_TRUE(entered_.take());
   server_->begin_stop(sys::now() + kLong);
   Error outcome(Errc::would_block);
   for (const Instant limit = sys::now() + kLong; !(outcome == Errc::ok) && sys::now() < limit;) {
@@ -224,8 +226,7 @@ TEST_F(StopTest, AnEndpointIsFreeAlthoughTheCoreThatWouldStandInDoesNotReturn) {
     std::this_thread::yield();
   }
   EXPECT_EQ(outcome, Errc::ok) << outcome.message();
-  leave.give();
-  server_.reset();  // waits for the handler, which uses the signals
+  end_blocked();
 }
 
 TEST_F(StopTest, TheDestructorWaitsForAHandlerThatDoesNotReturn) {
