@@ -114,7 +114,9 @@ class Contention {
   }
 
  private:
-  static constexpr std::uint64_t kLostUs = 50;  // a yield costs 0.5 us alone, and a lost slice 2,000 us or more
+  // A yield costs 0.5 us alone, up to 500 us beside threads of one's own that work and yield, and where a slice is lost
+  // 2,000 us or more.
+  static constexpr std::uint64_t kLostUs = 500;
   static constexpr std::uint64_t kRestUs = 500;
   static constexpr std::uint32_t kFirstMs = 4;
   static constexpr std::uint32_t kLongestMs = 256;

@@ -113,8 +113,8 @@ constexpr std::uint64_t kMs = 1000 * kUs;
 
 TEST(Contention, IsNotSeenInAShortYield) {
   Contention contention;
-  EXPECT_FALSE(contention.note_yield(5, 5 + 50 * kUs, kUs));
-  EXPECT_FALSE(contention.wanted(5 + 50 * kUs));
+  EXPECT_FALSE(contention.note_yield(5, 5 + 500 * kUs, kUs));
+  EXPECT_FALSE(contention.wanted(5 + 500 * kUs));
 }
 
 TEST(Contention, EndsSpinningForFourMillisecondsAfterALostSlice) {

@@ -3,8 +3,12 @@
 
 #include <pthread.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
 
 #include "weft/base/error.h"
 #include "weft/base/result.h"
@@ -62,15 +66,32 @@ auto call(Function&& function) noexcept {
   }
 }
 
-// One raw system call that is a cancellation point, for the waits of an application's thread. After pthread_cancel()
-// the stack unwinds from within the call, so that no function on the way to it is noexcept.
-[[nodiscard]] CallResult<long> call_cancellably(long number, long first, long second, long third, long fourth,
-                                                long fifth, long sixth);
 inline constexpr long kSignalMaskBytes = 8;  // the size that the kernel expects of a signal mask
 template <typename T>
 [[nodiscard]] long raw_argument(T* pointer) noexcept {
   return reinterpret_cast<long>(pointer);
 }
+template <typename T>
+  requires(std::integral<T> || std::is_enum_v<T>)
+[[nodiscard]] constexpr long raw_argument(T value) noexcept {
+  return static_cast<long>(value);
+}
+[[nodiscard]] constexpr long raw_argument(std::nullptr_t) noexcept { return 0; }
+
+// One raw system call. Unlike a function of the C library it is never a cancellation point.
+inline constexpr auto kRawCallOnce = [](long number, auto... arguments) noexcept {
+  const long value = ::syscall(number, raw_argument(arguments)...);
+  return CallResult<long>{value, value == -1 ? errno : 0};
+};
+template <typename... Arguments>
+CallResult<long> raw_call_once(long number, Arguments... arguments) noexcept {
+  return kRawCallOnce(number, arguments...);
+}
+
+// One raw system call that is a cancellation point, for the waits of an application's thread. After pthread_cancel()
+// the stack unwinds from within the call, so that no function on the way to it is noexcept.
+[[nodiscard]] CallResult<long> call_cancellably(long number, long first, long second, long third, long fourth,
+                                                long fifth, long sixth);
 
 // `call` with the value or the Error as a Result.
 template <typename Function>

@@ -3,7 +3,6 @@
 
 #include <sys/epoll.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -46,10 +45,6 @@ int round_up_to_milliseconds(Duration timeout) noexcept {
   const auto milliseconds = timeout.count() / 1'000'000 + (timeout.count() % 1'000'000 != 0 ? 1 : 0);
   return static_cast<int>(std::min<Duration::rep>(milliseconds, INT_MAX));
 }
-
-constexpr auto kCallOnce = [](auto... arguments) noexcept {
-  return call_once([&] { return ::syscall(arguments...); });
-};
 
 #if defined(SYS_epoll_pwait2)
 // Old kernels, sandboxes and emulators lack the call. The process tries it once and then remembers. Relaxed:
@@ -112,7 +107,7 @@ Result<std::size_t> EpollSet::wait_by(Call call, std::span<PollEvent> out, Durat
 }
 
 Result<std::size_t> EpollSet::wait(std::span<PollEvent> out, Duration timeout) noexcept {
-  return wait_by(kCallOnce, out, timeout);
+  return wait_by(kRawCallOnce, out, timeout);
 }
 
 Result<std::size_t> EpollSet::wait_cancellably(std::span<PollEvent> out, Duration timeout) {

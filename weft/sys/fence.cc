@@ -3,7 +3,6 @@
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <string_view>
@@ -13,9 +12,7 @@
 namespace weft::sys {
 namespace {
 
-CallResult<long> membarrier(int command) noexcept {
-  return call([&] { return ::syscall(SYS_membarrier, command, 0, 0); });
-}
+CallResult<long> membarrier(int command) noexcept { return raw_call_once(SYS_membarrier, command, 0, 0); }
 
 bool register_membarrier() noexcept {
   const char* disabled = std::getenv("WEFT_NO_MEMBARRIER");

@@ -3,7 +3,6 @@
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "weft/sys/call.h"
 
@@ -30,8 +29,7 @@ FutexResult result_of(int os_errno, Duration timeout) noexcept {
 
 FutexResult futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, Duration timeout) noexcept {
   const timespec spec = to_timespec(timeout < Duration::zero() ? kForEver : timeout);
-  const auto result =
-      call_once([&] { return ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, &spec, nullptr, 0); });
+  const auto result = raw_call_once(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, &spec, nullptr, 0);
   return result_of(result.os_errno, timeout);
 }
 
@@ -43,7 +41,7 @@ FutexResult futex_wait_cancellably(std::atomic<std::uint32_t>& word, std::uint32
 }
 
 void futex_wake(std::atomic<std::uint32_t>& word, int count) noexcept {
-  call_once([&] { return ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0); });
+  (void)raw_call_once(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
 }
 
 }  // namespace weft::sys

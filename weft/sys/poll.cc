@@ -5,7 +5,6 @@
 #include <sys/syscall.h>
 
 #include <iterator>
-#include <optional>
 #include <vector>
 
 #include "weft/sys/call.h"
@@ -49,13 +48,11 @@ Result<std::size_t> wait(std::span<PollFd> fds, std::span<pollfd> polled, Durati
   }
   const bool bounded = timeout >= Duration::zero();
   timespec spec = to_timespec(bounded ? timeout : Duration::zero());  // the kernel writes the rest of the time into it
-  std::optional<CancellationOff> off;
-  if (timeout == Duration::zero()) {
-    off.emplace();
-  }
-  const auto result = call_cancellably(SYS_ppoll, raw_argument(polled.data()), static_cast<long>(polled.size()),
-                                       bounded ? raw_argument(&spec) : 0,
-                                       mask != nullptr ? raw_argument(mask->bytes.data()) : 0, kSignalMaskBytes, 0);
+  const auto ppoll = [&](auto call) {
+    return call(SYS_ppoll, raw_argument(polled.data()), raw_argument(polled.size()), bounded ? raw_argument(&spec) : 0L,
+                mask != nullptr ? raw_argument(mask->bytes.data()) : 0L, kSignalMaskBytes, 0L);
+  };
+  const auto result = timeout == Duration::zero() ? ppoll(kRawCallOnce) : ppoll(call_cancellably);
   if (result.failed()) {
     return make_error(result.os_errno, "ppoll");
   }

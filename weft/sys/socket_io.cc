@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include <dlfcn.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -9,6 +11,40 @@
 
 namespace weft::sys {
 namespace {
+
+// The address of the library that has the function of this name for the process, or null.
+const void* library_of(const char* function) noexcept {
+  Dl_info info{};
+  void* const address = ::dlsym(RTLD_DEFAULT, function);
+  return address != nullptr && ::dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
+}
+
+// Whether another library, as a rule a preloaded one, takes the place of the C library's functions: a network stack
+// that bypasses the kernel, a proxy, a sanitizer. Its sockets may not be the kernel's.
+bool intercepted() noexcept {
+  static const bool kIntercepted = [] {
+    const void* const c_library = library_of("getppid");
+    return c_library == nullptr || library_of("recvfrom") != c_library || library_of("recvmsg") != c_library ||
+           library_of("sendto") != c_library || library_of("sendmsg") != c_library;
+  }();
+  return kIntercepted;
+}
+
+// Calls until the result is not EINTR. The function of the C library is a cancellation point: that costs it, and what
+// keeps a thread from ending there, four atomic operations a call in a process with several threads. So the kernel is
+// called without the function, except where the function is another library's.
+template <typename Function, typename... Arguments>
+CallResult<ssize_t> transfer(long number, Function* function, int fd, Arguments... arguments) noexcept {
+  if (intercepted()) [[unlikely]] {
+    return call([&] { return function(fd, arguments...); });
+  }
+  for (;;) {
+    const auto result = raw_call_once(number, fd, arguments...);
+    if (result.os_errno != EINTR) [[likely]] {
+      return {static_cast<ssize_t>(result.value), result.os_errno};
+    }
+  }
+}
 
 IoResult failure(int os_errno) noexcept {
   if (os_errno == EAGAIN || os_errno == EWOULDBLOCK) {
@@ -54,7 +90,8 @@ IoResult read_some(int fd, MutableBytes into) noexcept {
   if (into.empty()) {
     return {IoResult::Status::done, 0, 0};
   }
-  return read_outcome(call([&] { return ::recv(fd, into.data(), into.size(), MSG_DONTWAIT); }), into.size());
+  return read_outcome(transfer(SYS_recvfrom, ::recvfrom, fd, into.data(), into.size(), MSG_DONTWAIT, nullptr, nullptr),
+                      into.size());
 }
 
 IoResult read_vector(int fd, std::span<MutableBytes> into) noexcept {
@@ -64,14 +101,15 @@ IoResult read_vector(int fd, std::span<MutableBytes> into) noexcept {
   if (bytes == 0) {
     return {IoResult::Status::done, 0, 0};
   }
-  return read_outcome(call([&] { return ::recvmsg(fd, &message, MSG_DONTWAIT); }), bytes);
+  return read_outcome(transfer(SYS_recvmsg, ::recvmsg, fd, &message, MSG_DONTWAIT), bytes);
 }
 
 IoResult write_some(int fd, Bytes from) noexcept {
   if (from.empty()) {
     return {IoResult::Status::done, 0, 0};
   }
-  return write_outcome(call([&] { return ::send(fd, from.data(), from.size(), MSG_DONTWAIT | MSG_NOSIGNAL); }));
+  return write_outcome(
+      transfer(SYS_sendto, ::sendto, fd, from.data(), from.size(), MSG_DONTWAIT | MSG_NOSIGNAL, nullptr, 0u));
 }
 
 IoResult write_vector(int fd, std::span<const Bytes> from) noexcept {
@@ -80,7 +118,7 @@ IoResult write_vector(int fd, std::span<const Bytes> from) noexcept {
   if (fill(vector, message, from) == 0) {
     return {IoResult::Status::done, 0, 0};
   }
-  return write_outcome(call([&] { return ::sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL); }));
+  return write_outcome(transfer(SYS_sendmsg, ::sendmsg, fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
 }  // namespace weft::sys
