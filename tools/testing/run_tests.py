@@ -119,6 +119,13 @@ def read_seconds(file):
         return {}
 
 
+def folder_of(preset):
+    """The folder that a test preset's configure preset builds in."""
+    presets = json.loads(pathlib.Path("CMakePresets.json").read_text(encoding="utf-8"))["testPresets"]
+    configured = next((each.get("configurePreset") for each in presets if each["name"] == preset), None)
+    return pathlib.Path("build", configured or preset).absolute()
+
+
 def run_ctest(command, environment, folder):
     """Runs ctest once: its exit status."""
     results, times = folder / "test.xml", folder / "seconds.json"
@@ -168,7 +175,7 @@ def main():
     choice = {"WEFT_CASES_INCLUDE": ours.include, "WEFT_CASES_EXCLUDE": ours.exclude,
               "WEFT_NIGHTLY": "1" if ours.nightly else ""}
     ctest = ["ctest", "--preset", ours.preset, *labels_left_out(ours)]
-    folder = pathlib.Path("build", ours.preset).absolute()
+    folder = folder_of(ours.preset)
     picked = []
     if ours.include or ours.exclude:
         gtest_program.list_cases = functools.lru_cache(maxsize=None)(gtest_program.list_cases)

@@ -30,20 +30,37 @@ def names_in(cell):
     return re.findall(r"`([^`]+)`", cell)
 
 
+def labels_in(runs):
+    """(regular expression of the labels that run, of those that do not)."""
+    labels = [name for name in names_in(runs) if not name.endswith("_test")]
+    pattern = f"^{labels[0]}$" if len(labels) == 1 else f"^({'|'.join(labels)})$" if labels else ""
+    return ("", pattern) if runs.startswith("all tests") else (pattern, "")
+
+
 class Tables(unittest.TestCase):
-    def test_each_build_runs_the_labels_that_its_row_names(self):
+    def test_each_preset_runs_the_labels_that_its_row_names(self):
         presets = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))["testPresets"]
-        filters = {preset["name"]: preset.get("filter", {}).get("include", {}).get("label", "all tests")
-                   for preset in presets if not preset.get("hidden")}
-        said = {names_in(build)[0]: f"^{names_in(runs)[0]}$" if names_in(runs) else runs
-                for build, runs in rows_of("build")}
+        filters = {}
+        for preset in (each for each in presets if not each.get("hidden")):
+            chosen = preset.get("filter", {})
+            filters[preset["name"]] = (chosen.get("include", {}).get("label", ""), chosen.get("exclude", {}).get("label", ""))
+        said = {names_in(preset)[0]: labels_in(runs) for preset, runs in rows_of("preset")}
         self.assertEqual(said, filters)
+
+    def test_each_effort_is_what_the_command_does(self):
+        text = (ROOT / "dev").read_text(encoding="utf-8")
+        daily = re.search(r"presets=\(([^)]*)\) options", text)[1].split()
+        efforts = {"./dev test": daily,
+                   "./dev test --quick": re.search(r"--quick\) presets=\(([^)]*)\)", text)[1].split(),
+                   "./dev test --nightly": [re.search(r"--nightly\).*presets\[0\]=(\w+)", text)[1], *daily[1:]]}
+        self.assertEqual({names_in(effort)[0]: names_in(presets) for effort, _, presets in rows_of("effort")}, efforts)
 
     def test_the_programs_without_threads_are_left_out_of_one_build(self):
         text = (ROOT / "cmake/WeftTests.cmake").read_text(encoding="utf-8")
         left_out = re.search(r"set\(weft_tests_without_threads ([^)]*)\)", text)[1].split()
-        self.assertEqual({names_in(build)[0]: names_in(runs)[1:] for build, runs in rows_of("build")},
-                         {"dev": [], "asan": [], "tsan": left_out})
+        said = {names_in(preset)[0]: [name for name in names_in(runs) if name.endswith("_test")]
+                for preset, runs in rows_of("preset")}
+        self.assertEqual({preset: names for preset, names in said.items() if names}, {"tsan": left_out})
 
     def test_each_nightly_test_has_a_row(self):
         listed = subprocess.run([CTEST, "--test-dir", BUILD, "--show-only=json-v1"], capture_output=True, text=True,
