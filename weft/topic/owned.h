@@ -22,8 +22,8 @@ class Owned {
   ~Owned();
 
   [[nodiscard]] bool here() const noexcept;  // whether this is still the owner
-  // Grows with each owner that claimed the topic while connected to another handle. Across owners that were not
-  // connected, it grows with the clocks of the hosts.
+  // Grows with each owner that claimed the topic while connected to another handle, otherwise with the clocks of the
+  // hosts.
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
 
  private:
