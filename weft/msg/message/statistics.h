@@ -9,7 +9,7 @@
 namespace weft {
 
 // clang-format off
-// The messages of a socket that vanished, by the reason that an operator acts upon.
+// The lost messages of a socket, by the reason that an operator acts upon.
 #define WEFT_DROP_COUNTERS(ROW)                                                                                        \
   ROW(dropped_full, counter, "messages_dropped_total", "reason", "full", "messages",                                   \
       "Messages that vanished: the peer's queue was at its mark, and the pattern does not wait.",                      \
