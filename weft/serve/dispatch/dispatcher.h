@@ -68,8 +68,8 @@ concept FrameCaller = requires(C& caller, const FrameHeader& header, Bytes body)
 // Cost: a look-up (id_table.h), an indirect call, a counter. Only adding handlers allocates.
 // Invariants:
 //   1. An id keeps its first handler for ever: a second one is refused.
-//   2. Whatever a handler throws or returns, dispatch() returns, and the peer gets an error frame, see
-//      error_frame.h. A session logs what a handler throws, and gives it to ServerOptions::on_exception.
+//   2. If a handler throws or returns an error, dispatch() returns, and the peer gets an error frame, see
+//      error_frame.h. A session logs the exception of a handler, and passes it to ServerOptions::on_exception.
 //   3. Error frames are never answered and reach only the handler for errors, so that two ends cannot exchange
 //      error frames for ever.
 //
@@ -91,7 +91,7 @@ class Dispatcher {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  // invalid_state: the id has a handler; resource_exhausted: IdTable::kSizeMax ids have handlers.
+  // Errors: invalid_state (the id has a handler); resource_exhausted (IdTable::kSizeMax ids have handlers).
   template <typename Handler>
   Result<void> on(std::uint32_t id, Handler handler) {
     return table_.add(id, keep(std::move(handler)));
@@ -103,13 +103,13 @@ class Dispatcher {
                   "weft: the method cannot be called with (Caller&, const HeaderCodec::Frame&); the frame is const");
     return on(id, [&service, method](Caller& caller, const Frame& frame) { return (service.*method)(caller, frame); });
   }
-  // Handles ids without a handler of their own. invalid_state: there is such a handler already.
+  // Handles ids without a handler of their own. Fails with invalid_state if there is such a handler already.
   template <typename Handler>
   Result<void> on_unknown(Handler handler) {
     return set(unknown_, std::move(handler));
   }
-  // Handles error frames of any id. Errors and exceptions of the handler are counted, not answered.
-  // invalid_state: as above.
+  // Handles error frames of any id. The dispatcher counts errors and exceptions of the handler, and does not answer
+  // them. Fails with invalid_state if there is such a handler already.
   template <typename Handler>
   Result<void> on_error(Handler handler) {
     return set(error_, std::move(handler));
@@ -129,7 +129,7 @@ class Dispatcher {
   [[nodiscard]] bool handles(std::uint32_t id) const noexcept { return table_.find(id) != nullptr; }
   [[nodiscard]] std::size_t size() const noexcept { return table_.size(); }
   [[nodiscard]] const DispatchCounts& counts() const noexcept { return counts_; }
-  // The same for a page of metrics. The dispatcher outlives it.
+  // The same for a page of metrics. The dispatcher outlives the source.
   [[nodiscard]] CounterSource counter_source() const {
     return [this](std::string_view name, CounterReadings& into) {
       into.push_back({&kDispatchTable, {{"dispatcher", std::string(name)}}, sync::read_counters(counts_)});

@@ -15,7 +15,7 @@
 namespace weft::serve {
 
 // clang-format off
-// Why a session ended: ROW(enumerator, name, meaning).
+// The reasons why sessions end: ROW(enumerator, name, meaning).
 #define WEFT_CLOSE_REASONS(ROW)                                                                                      \
   ROW(peer_closed, "peer closed", "the peer ended the stream, between two frames")                                   \
   ROW(peer_failed, "peer failed", "the stream was reset, or ended inside a frame")                                   \
@@ -33,7 +33,7 @@ namespace weft::serve {
   ROW(service_failed, "service failed", "the service threw")                                                         \
   ROW(server_stopped, "server stopped", "the server drained, or aborted the session at the deadline of stop()")
 
-// The ends of connections that never were sessions: ROW(enumerator, name, meaning).
+// The ends of connections that never became sessions: ROW(enumerator, name, meaning).
 #define WEFT_REJECTIONS(ROW)                                                                     \
   ROW(full, "full", "there were as many sessions as there may be")                               \
   ROW(admission, "admission", "the listener's Admission refused, which counts the reason")       \
@@ -92,7 +92,7 @@ namespace weft::serve {
 #define WEFT_ENUMERATOR(enumerator, ...) enumerator,
 #define WEFT_NAME(enumerator, name, meaning) name,
 
-// CloseReason: why a session ended. Each reason has its own count.
+// CloseReason: the reason why a session ended. Each reason has its own count.
 enum class CloseReason : std::uint8_t { WEFT_CLOSE_REASONS(WEFT_ENUMERATOR) };
 inline constexpr std::string_view kCloseReasonNames[] = {WEFT_CLOSE_REASONS(WEFT_NAME)};
 inline constexpr std::size_t kCloseReasons = std::size(kCloseReasonNames);
