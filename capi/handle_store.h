@@ -25,7 +25,7 @@ class HandleStore {
     static auto* const store = ::new (static_cast<void*>(place)) HandleStore;  // outlives every static destructor
     return *store;
   }
-  // Null: no memory. The handle is live when the caller has set its tag.
+  // Returns null if there is no memory. The handle is live when the caller has set its tag.
   [[nodiscard]] Handle* take() {
     const std::lock_guard lock(mutex_);
     if (Handle* handle = free_; handle != nullptr) {

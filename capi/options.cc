@@ -62,7 +62,7 @@ int write_message(SocketHandle& handle, const void* value, size_t size) {
                    : write_row<kRow>(handle, value, size);
 }
 
-// A part behind a first one that is no subscription never subscribes here, whatever the option is.
+// A part after a first one that is no subscription never subscribes here, whatever the option is.
 int check_flag(SocketHandle& /*handle*/, const void* value, size_t size) {
   int number = 0;
   return !take(value, size, number) ? -1 : number < 0 ? fail(EINVAL) : 0;

@@ -88,7 +88,7 @@ class DisconnectRace : public testing::Test {
     EXPECT_EQ(peer.read(1), "\xFF");
     return peer;
   }
-  // The I/O thread stops at gate 1. Then the handshakes of `other` and, behind it, of the tested peer come in. The I/O
+  // The I/O thread stops at gate 1. Then the handshakes of `other` and, after it, of the tested peer come in. The I/O
   // thread handles both in one turn, and stops between the two at gate 2.
   void stop_between(BytePeer& other, BytePeer& tested) {
     Socket third = make(SocketType::push);

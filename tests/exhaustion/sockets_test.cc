@@ -57,7 +57,7 @@ struct Shape {
   std::size_t size;
 };
 
-// The first part of a message may be refused for want of room or of a peer; the others may not.
+// The first part of a message may be refused for lack of room or of a peer; the others may not.
 bool send(Socket& socket, Shape shape) {
   for (std::size_t i = 0; i < shape.parts; ++i) {
     const More more = i + 1 < shape.parts ? More::yes : More::no;

@@ -143,7 +143,7 @@ TEST_P(HandleExhaustion, ACallIsRefusedOrWhole) {
     const std::uint64_t late_before = topics.statistics().late_replies;
     const auto reply = topics.request("echo", "text", sys::now() + 200ms);
     memory.end();
-    // Lost with its connection, or for want of memory; or late.
+    // Lost with its connection, or for lack of memory; or late.
     const auto explained = [&] {
       return losses(topics) + losses(stays) != before || topics.statistics().late_replies != late_before;
     };

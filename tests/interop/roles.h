@@ -14,7 +14,7 @@ namespace weft::interop {
 // dealer-router, req-rep, pair-echo (two PAIR sockets). pyzmq_roles.py plays the same roles with the same lines.
 struct Job {
   std::string role;
-  bool bind = false;                   // and send the line "at ENDPOINT..."; else wait for that line and connect
+  bool bind = false;                   // and send the line "at ENDPOINT..."; otherwise wait for that line and connect
   std::vector<std::string> endpoints;  // to bind: one for each socket, or one from which the others are made
   Shape shape;
   int count = 0;                       // messages in each direction and round

@@ -38,7 +38,7 @@ struct Options {
 };
 
 struct Outcome {
-  std::string failure;  // empty: none; else the failure and the operations that led to it
+  std::string failure;  // empty: none; otherwise the failure and the operations that led to it
   std::uint64_t executions = 0;
   bool complete = false;  // everything within the bound was explored
 };

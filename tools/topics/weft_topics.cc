@@ -71,7 +71,7 @@ bool read_number(const std::string& text, std::uint64_t& into) {
   return true;
 }
 
-// One option. Empty: it was read; else the mistake.
+// One option. Empty: it was read; otherwise the mistake.
 std::string read_option(Arguments& all, std::string_view option, const char* value, bool& took) {
   std::uint64_t seconds = 0;
   took = false;

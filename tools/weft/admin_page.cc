@@ -86,7 +86,7 @@ std::string_view take_until(std::string_view& text, std::string_view ends) {
   return taken;
 }
 
-// The value of a label behind its opening quote, without its escapes, and the closing quote.
+// The value of a label after its opening quote, without its escapes, and the closing quote.
 bool take_value(std::string_view& text, std::string& value) {
   while (!text.empty() && text[0] != '"') {
     if (text[0] == '\\') {

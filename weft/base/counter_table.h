@@ -19,7 +19,7 @@ enum class CounterKind : std::uint8_t {
 // CounterRow: what is known of one number that Weft counts. Affinity: immutable; all text is static storage.
 struct CounterRow {
   std::string_view member;  // of the C++ structs
-  std::string_view metric;  // behind "weft_<thing>_"; rows with the same metric stand side by side
+  std::string_view metric;  // after "weft_<thing>_"; rows with the same metric stand side by side
   CounterKind kind;
   std::string_view label;  // tells the rows of one metric apart; empty: the metric has one row
   std::string_view label_value;

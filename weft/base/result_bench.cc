@@ -26,7 +26,7 @@ namespace {
 
 #define WEFT_NOINLINE __attribute__((noinline))
 
-// Each kind of result behind the same few names.
+// Each kind of result under the same few names.
 struct Weft {
   template <typename T>
   using Of = Result<T>;

@@ -12,7 +12,7 @@ namespace weft::mem {
 // Owner: the object that constructs it; the destructor forgets the nodes inside. Affinity: any thread pushes,
 // the owner takes.
 // Cost: a compare-exchange per chain, and a read-modify-write more for a bounded push; take_all() is a load when the
-// stack is empty, else an exchange for all of it.
+// stack is empty, otherwise an exchange for all of it.
 // Invariants:
 //   1. A node is never taken alone, so that an address that is pushed again (ABA) does no harm.
 //   2. try_push() refuses once the stack holds its bound: it holds that, and one chain of each thread that pushes.

@@ -20,7 +20,7 @@ class TlsServer;
 // Owner: shared by the connections of the endpoint. Affinity: immutable.
 struct Layering {
   Endpoint endpoint;                              // bound or dialled
-  bool accepts = false;                           // its streams are accepted; else dialled
+  bool accepts = false;                           // its streams are accepted; otherwise dialled
   std::shared_ptr<const TlsServer> tls_server{};  // accepts, and the transport has TLS
   std::shared_ptr<const TlsClient> tls_client{};  // dials, and the transport has TLS
   std::string tls_name{};                         // dials: the name that the server's certificate must be for

@@ -21,7 +21,7 @@ struct TlsContext {
   ~TlsContext();
 
   ssl_ctx_st* const ssl_ctx;
-  std::string protocols;  // ALPN in the wire's form: each behind its size
+  std::string protocols;  // ALPN in the wire's form: each after its size
 };
 
 // The SSL knows which side of the handshake it is. Error: resource_exhausted.

@@ -34,7 +34,7 @@ struct TransportRow {
   Transport transport;
   std::string_view name;  // without "://"
 
-  // Fills `into` from the text behind "://".
+  // Fills `into` from the text after "://".
   Result<void> (*parse)(std::string_view address, bool for_bind, Endpoint& into);
   std::string (*format)(const Endpoint& endpoint);  // the inverse, without "name://"
 

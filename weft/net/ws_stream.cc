@@ -248,7 +248,7 @@ bool ZwsStream::read_upgrade() {
   return !upgrade_;
 }
 
-// `behind`: bytes that came behind the upgrade.
+// `behind`: bytes that came after the upgrade.
 void ZwsStream::begin_frames(Bytes behind) {
   if (!staged_.make(kUpgradeRead)) {
     throw std::bad_alloc();
@@ -444,7 +444,7 @@ bool ZwsStream::write_part(Bytes part, std::size_t& total) {
   return true;
 }
 
-// The bytes of a body go from where they lie, behind what is held.
+// The bytes of a body go from where they lie, after what is held.
 bool ZwsStream::write_uncopied(Bytes& rest, std::size_t& total) {
   const Bytes body = rest.first(static_cast<std::size_t>(std::min<std::uint64_t>(rest.size(), out_.body_rest())));
   const Bytes parts[2] = {held_.bytes(), body};

@@ -44,9 +44,9 @@ inline constexpr std::size_t kBlockHeader = 24;
 inline constexpr std::uint64_t kSequenceMax = std::numeric_limits<std::int64_t>::max();  // of a database's number
 
 // A block is the messages of one stream with consecutive sequences, as bytes:
-//   0  version, 1; three zero bytes    4  CRC-32C of all bytes behind this number
+//   0  version, 1; three zero bytes    4  CRC-32C of all bytes after this number
 //   8  number of the stream           12  count of messages
-//   16 sequence of the first message  24  the messages, one behind the other
+//   16 sequence of the first message  24  the messages, one after the other
 // A message: time (8, ns since 1970), size of the body (4), of the headers (3), of the topic (1), of the id (1), flags
 // (1: erased), two zero bytes; topic, id, headers, body. Numbers are big-endian.
 

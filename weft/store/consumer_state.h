@@ -78,8 +78,8 @@ class ConsumerState {
   // Every message of the consumer below this is acknowledged.
   [[nodiscard]] std::uint64_t floor() const noexcept { return waiting_.empty() ? next_ : waiting_.begin()->first; }
 
-  // The messages that wait, as bytes: for each the distance of its sequence from the one before it, and its tries,
-  // both as varints. First those whose delivery began; then, behind a distance of 0, those in queues, from the first.
+  // The messages that wait, as bytes: for each the distance of its sequence from the one before it, and its tries, both
+  // as varints. First those whose delivery began; then, after a distance of 0, those in queues, from the first.
   [[nodiscard]] std::vector<std::uint8_t> write_waiting() const;
   // After an open every message whose delivery began gets ack_wait anew: its receiver may still work on it. The queues
   // are gone, and what was in them is due at once. corrupt.

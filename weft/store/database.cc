@@ -291,7 +291,7 @@ Result<void> Database::copy_log(bool all) noexcept {
 }
 
 // The process that wrote the log may have ended because a flush failed. Then the kernel still shows what it dropped,
-// and holds it for written: a later flush would acknowledge messages behind a hole. A log that is written anew is
+// and holds it for written: a later flush would acknowledge messages after a hole. A log that is written anew is
 // flushed whole.
 Result<void> Database::renew_log() {
   constexpr std::size_t kPart = std::size_t{64} * 1024;

@@ -52,7 +52,7 @@ class Latest {
   [[nodiscard]] Result<std::optional<ReadMessage>> value_at(std::uint64_t revision);
   [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants);
   [[nodiscard]] Result<std::uint64_t> first_at(WallTime time);
-  [[nodiscard]] Result<std::uint64_t> skip_block(std::uint64_t revision);  // behind the next value, damaged or not
+  [[nodiscard]] Result<std::uint64_t> skip_block(std::uint64_t revision);  // after the next value, damaged or not
   [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows);  // as of Log
 
   // Inside a transaction.

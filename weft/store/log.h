@@ -40,7 +40,7 @@ struct Cursor {
   static constexpr std::size_t kBlockCost = 16;
 };
 
-// Topics behind another one, in byte order, and where the next page begins.
+// Topics after another one, in byte order, and where the next page begins.
 struct TopicPage {
   struct Entry {
     std::string topic;
@@ -100,7 +100,7 @@ class Log {
   // damaged, and the cursor stands before it.
   [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants);
   [[nodiscard]] Result<std::uint64_t> first_at(WallTime time);  // the sequence to read from to get all from `time` on
-  // The sequence behind the block that holds `sequence`, or behind the next one; also when that block is damaged.
+  // The sequence after the block that holds `sequence`, or after the next one; also when that block is damaged.
   [[nodiscard]] Result<std::uint64_t> skip_block(std::uint64_t sequence);
   // Reads at most `rows` rows, 2 at least.
   [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows);
@@ -116,7 +116,7 @@ class Log {
   };
   [[nodiscard]] Result<std::optional<Dropped>> drop_oldest(std::uint64_t before, WallTime age);
   // Inside a transaction. Removes those of the next `rows` blocks from `from` on all of whose messages `done` passes;
-  // `from` is behind them then, or 0 at the end.
+  // `from` is after them then, or 0 at the end.
   using DonePredicate = std::function<bool(std::uint64_t first, std::uint64_t last)>;
   [[nodiscard]] Result<void> drop_done(std::uint64_t& from, std::size_t rows, const DonePredicate& done,
                                        std::vector<Dropped>& dropped);

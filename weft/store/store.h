@@ -86,7 +86,7 @@ class Store {
   // Why find() finds none: not_found, or corrupt: the rows of the stream are damaged. Then declare() with `redeclare`
   // writes them anew, and keeps what is whole; remove() removes it.
   [[nodiscard]] Error absence_of(std::string_view name) const noexcept;
-  // Names of streams behind `after`, of damaged ones too.
+  // Names of streams after `after`, of damaged ones too.
   [[nodiscard]] std::vector<std::string> names_after(std::string_view after, std::size_t count) const;
   [[nodiscard]] Stream* find_topic(std::string_view topic) noexcept;  // the first stream by name that names the topic
   // With its messages and consumers: one small transaction. Its rows leave the file with later commits, a part in each.

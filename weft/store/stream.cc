@@ -392,7 +392,7 @@ Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instan
   consumer.cursor.next = state.next();
   auto next = std::visit([&](auto& messages) { return messages.read(consumer.cursor, consumer.wants()); }, messages_);
   count_damage(next.error(), consumer.cursor.next);
-  while (!next && next.error() == Errc::corrupt && left != 0) {  // what is behind the damage is whole
+  while (!next && next.error() == Errc::corrupt && left != 0) {  // what is after the damage is whole
     left -= std::min(left, kLookUpCost);
     const std::uint64_t at = consumer.cursor.next;
     consumer.cursor.next = WEFT_TRY(std::visit([at](auto& messages) { return messages.skip_block(at); }, messages_));

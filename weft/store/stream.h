@@ -98,7 +98,7 @@ class Stream : public ListHook {
   [[nodiscard]] Result<std::optional<ReadMessage>> read(Reader& reader);
   [[nodiscard]] Result<std::optional<ReadMessage>> message_at(std::uint64_t sequence);
   [[nodiscard]] Result<std::optional<ReadMessage>> newest_of(std::string_view topic);  // an erasure too
-  // Topics behind `after`, of at most about `rows` rows.
+  // Topics after `after`, of at most about `rows` rows.
   [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows);
 
   // LastScan: the search for the newest message that a filter passes, a part at a time.
@@ -206,7 +206,7 @@ class Stream : public ListHook {
   std::map<std::string, std::unique_ptr<Consumer>, std::less<>> consumers_;
   std::vector<Log::Dropped> drops_;  // of the transaction
   std::uint64_t drop_bytes_ = 0;     // of them
-  // Of a work stream that is nearly full: finished jobs behind one that is not are swept out, kSweepRows blocks a
+  // Of a work stream that is nearly full: finished jobs after one that is not are swept out, kSweepRows blocks a
   // commit.
   static constexpr std::size_t kSweepRows = 256;
   struct Sweep {

@@ -73,7 +73,7 @@ class BasicParker {
 
   // Hot path, for wakers of sleepers that call ask_for_fences().
   void wake_as_asked() noexcept {
-    System::light_fence();  // as in wake(); and behind a heavy fence that tells of a change the load below sees it
+    System::light_fence();  // as in wake(); and after a heavy fence that tells of a change the load below sees it
     // Acquire pairs with the release in ask_for_fences(): sleepers that announced before a change are seen below.
     if (fences_.load(std::memory_order_acquire)) {
       System::full_fence();

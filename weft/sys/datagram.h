@@ -16,7 +16,7 @@ namespace weft::sys {
 // A UDP socket: what it is bound to, and how it treats multicast.
 struct DatagramOptions {
   SocketAddress local{};      // its family is the socket's
-  bool bound = false;         // to `local`; else the system chooses an address with the first datagram
+  bool bound = false;         // to `local`; otherwise the system chooses an address with the first datagram
   bool shared = false;        // bound: several sockets of the host share the port, and each gets every multicast
   SocketAddress group{};      // bound: the multicast group to join; none: no group
   SocketAddress interface{};  // IPv4: the address of the interface for multicast; none: the system's choice

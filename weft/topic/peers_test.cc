@@ -167,7 +167,7 @@ TEST_F(Peers, ForgedAnswersAreBounded) {
   EXPECT_EQ(b.create("world", soon()).error(), Errc::conflict);
 }
 
-// Epochs follow the time. One that is far ahead would leave none for the owners behind it.
+// Epochs follow the time. One that is far ahead would leave none for the owners after it.
 TEST_F(Peers, AnEpochFarAheadIsMalformedAndUsesUpNoTopic) {
   Topics a = fleet_.open(context_);
   Liar liar(second_, a.endpoint());
@@ -280,7 +280,7 @@ class Ear {
   std::string endpoint_;
 };
 
-// Regression: a roster that was handled behind the end of its handle's connection brought the handle back, until its
+// Regression: a roster that was handled after the end of its handle's connection brought the handle back, until its
 // lease ran out. Both ways of a peer: one that was heard of, and one that was given.
 TEST_F(Peers, ALateRosterBringsNoLostHandleBackAndTheHandleComesBackItself) {
   for (const bool given : {false, true}) {

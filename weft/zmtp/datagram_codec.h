@@ -49,7 +49,7 @@ class OutgoingFrames {
 
   struct Frame {
     FrameHeader header;
-    Bytes header_and_body;  // if they lie behind each other
+    Bytes header_and_body;  // if they follow each other
     Bytes body;
   };
   [[nodiscard]] bool next(Frame& frame) noexcept;                      // false: none is left

@@ -103,9 +103,9 @@ class LocalEnd {
   // Begins a connection: forgets the previous one and offers our greeting.
   void start(Instant now, Opening opening = Opening::whole);
 
-  // Handshake. Takes the greeting and handshake commands off the front of `input` and returns the number of
-  // bytes taken. Stops at ready() (the rest is traffic) or at a fault. The caller passes the remaining bytes
-  // again with more behind them: its buffer holds at least kFrameHeaderSizeMax + Limits::handshake_bytes_max.
+  // Handshake. Takes the greeting and handshake commands off the front of `input` and returns the number of bytes
+  // taken. Stops at ready() (the rest is traffic) or at a fault. The caller passes the remaining bytes again with more
+  // after them: its buffer holds at least kFrameHeaderSizeMax + Limits::handshake_bytes_max.
   [[nodiscard]] std::size_t handle_input(Bytes input, Instant now);
   [[nodiscard]] Bytes pending_output() const noexcept { return Bytes(output_).subspan(output_sent_); }
   void consume_output(std::size_t size) noexcept;

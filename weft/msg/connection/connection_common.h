@@ -59,7 +59,7 @@ struct ConnectionCommon {
   [[nodiscard]] bool layered() const noexcept { return layering != nullptr; }
   // A layer holds bytes that no writer knows of. Any thread that keeps the stream.
   [[nodiscard]] bool layer_has_unsent() const noexcept { return layered() && stream->state().unsent; }
-  // The layer's own reason for a failure of the stream, else `otherwise`.
+  // The layer's own reason for a failure of the stream, otherwise `otherwise`.
   [[nodiscard]] Error failure_or(Error otherwise) const noexcept {
     const Error own = layered() ? stream->state().failure : Error();
     return own == Errc::ok ? otherwise : own;

@@ -68,7 +68,7 @@ void Link::set_interest(sys::Interest interest) {
   }
 }
 
-// The application may have read more than it took: a PING, a fault or the next message behind its last one.
+// The application may have read more than it took: a PING, a fault or the next message after its last one.
 void Link::await_input() {
   IoService::take_back(*this, common_.share);
   set_interest(interest_);

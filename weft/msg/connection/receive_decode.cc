@@ -15,7 +15,7 @@ constexpr std::size_t kKeptParts = 1024;  // of the assembly, for the next messa
 }
 
 // Decodes frames until one is for the caller, or the turn is spent. With `view` a message of one part is shown in
-// place, else it is queued.
+// place, otherwise it is queued.
 ReceiveSide::Decoded ReceiveSide::decode(FrameView* view, Turn& turn) noexcept {
   for (;;) {
     Reader::Frame frame;

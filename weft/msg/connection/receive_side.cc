@@ -209,7 +209,7 @@ void ReceiveSide::end_input(Error reason, zmtp::Breach breach) noexcept {
   end_.reason = reason;
   end_.breach = breach;
   if (reason.code() != Errc::connection_closed && reason.code() != Errc::connection_failed) {
-    reader_.reset();  // bytes behind a fault mean nothing
+    reader_.reset();  // bytes after a fault mean nothing
   }
   maybe_readable_.store(false, std::memory_order_relaxed);
   common_.io.request(common_.connection.shared_from_this(), IoService::take_down);
@@ -301,7 +301,7 @@ void ReceiveSide::connect(zmtp::Mechanism* cipher, zmtp::Framing framing) noexce
 void ReceiveSide::begin_traffic(bool notice) noexcept {
   WEFT_ASSERT(held_by_link_);
   const bool noticed = notice && queue_notice();
-  // Bytes may have come behind the peer's READY, and the kernel may hold more.
+  // Bytes may have come after the peer's READY, and the kernel may hold more.
   Turn turn;
   const bool queued = read_once(turn) || noticed;
   held_by_link_ = false;

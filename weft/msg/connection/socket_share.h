@@ -42,7 +42,7 @@ struct PipeShare {
 // Owner: the socket. Affinity: the I/O thread; in one of the lists of IoService while it has links.
 struct AppReaders : ListHook {
   List<Link> links;
-  bool active = false;     // the threads receive; else the I/O thread takes the links back
+  bool active = false;     // the threads receive; otherwise the I/O thread takes the links back
   std::uint64_t seen = 0;  // app_read_count() at the last check
   std::uint32_t idle_turns = 0;
 };
@@ -80,7 +80,7 @@ struct SocketShare {
 
   const Traits traits;
   const sync::WaitMode wait_mode;
-  // Senders of other sockets load the parkers for each message. Each wait writes the members behind the parkers, which
+  // Senders of other sockets load the parkers for each message. Each wait writes the members after the parkers, which
   // therefore begin a cache line: in the parkers' line they made an inproc round trip 5 % slower. 64 bytes suffice;
   // with sync::kLineSize inproc PUSH took 5 % longer.
   sync::Parker input_parker;

@@ -24,7 +24,7 @@ namespace weft::msg {
 // each connection that it reads; a call of the application has one turn for all connections together.
 // Owner: the reading thread, or the socket. Affinity: its user; the socket's has the receive lock.
 // Cost: a subtraction for a frame that brings no message, and for a read from the kernel.
-// Invariant: a turn that is spent loses nothing. The I/O thread resumes the connection behind the others; the
+// Invariant: a turn that is spent loses nothing. The I/O thread resumes the connection after the others; the
 // application's next call goes on, and a waiting thread is woken for it.
 class Turn {
  public:

@@ -66,7 +66,7 @@ class HashTable {
     }
     return nullptr;
   }
-  // Room for one more. False: no memory.
+  // Room for one more. Returns false if there is no memory.
   [[nodiscard]] bool reserve_one() noexcept {
     return (size_ + 1) * 4 <= capacity_ * 3 || resize(capacity_ == 0 ? kCapacityMin : capacity_ * 2);
   }

@@ -128,7 +128,7 @@ class PrefixTree {
   ~PrefixTree() = default;
   // Calls visit(value) for each value, unless `visit` is null; then the tree is empty.
   void clear(void (*visit)(void* value)) noexcept;
-  // Null: no memory, and nothing changed. The caller constructs the value of a new prefix.
+  // Returns null if there is no memory, and nothing changed. The caller constructs the value of a new prefix.
   [[nodiscard]] void* insert(Bytes prefix, bool& is_new) noexcept;
   [[nodiscard]] void* find(Bytes prefix) noexcept;
   void erase(Bytes prefix) noexcept;
@@ -212,7 +212,8 @@ class PrefixTable : private PrefixTreeOf<Value> {
     bool whole = false;
   };
 
-  // The value for `prefix`, which is value-initialized if the prefix is new. Null: no memory, and nothing changed.
+  // The value for `prefix`, which is value-initialized if the prefix is new. Returns null if there is no memory, and
+  // nothing changed.
   [[nodiscard]] Value* insert(Bytes prefix, bool& is_new) noexcept {
     void* const place = Tree::insert(prefix, is_new);
     return place != nullptr && is_new ? new (place) Value() : static_cast<Value*>(place);

@@ -22,7 +22,7 @@ class Pipe;
 // Owner: a pattern. Affinity: the send lock.
 // Cost: match() is that of PrefixTable and of FilterIndex, and a visit for each peer. add() and remove() are O(topic),
 // however many topics and peers there are. Nothing throws. The subscription to a prefix costs
-// about 60 bytes if the topics are numbers behind a common prefix, and at most 256 and its topic twice; and up to 32
+// about 60 bytes if the topics are numbers after a common prefix, and at most 256 and its topic twice; and up to 32
 // more if other peers have its topic.
 // Invariants:
 // 1. A peer has a topic if, and only if, the peer is among the peers of the topic.
@@ -131,7 +131,7 @@ class SubscriptionTable {
     }
     [[nodiscard]] bool resize(std::uint32_t wanted) noexcept;
 
-    Peer* one_ = nullptr;  // or the byte behind the first of a Many
+    Peer* one_ = nullptr;  // or the byte after the first of a Many
   };
 
   // message_too_large. `topics` are the peer's with the new one, `size` is the new one's.

@@ -16,7 +16,7 @@ namespace weft::msg {
 // Invariants:
 // 1. pipes_[0, active_) are in the rotation.
 // 2. The parts of a message come from one pipe without a gap.
-// 3. A connection that spends the socket's turn stays in the rotation, and the next turn begins behind it.
+// 3. A connection that spends the socket's turn stays in the rotation, and the next turn begins after it.
 class FairQueue {
  public:
   void attach(Pipe& pipe);           // idempotent

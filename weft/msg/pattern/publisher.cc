@@ -213,7 +213,7 @@ class Publisher final : public Pattern {
     [[nodiscard]] std::size_t topics() const noexcept { return own.topics() + wanted.topics(); }
   };
 
-  // Null: no memory.
+  // Returns null if there is no memory.
   [[nodiscard]] Subscriber* subscriber_of(Pipe& pipe) noexcept {
     Subscriber* subscriber = subscribers_.find(pipe.notes.subscriber);
     if (subscriber == nullptr) {
@@ -266,7 +266,7 @@ class Publisher final : public Pattern {
            (size == 0 || std::memcmp(topic.data(), choice_topic_.data(), size) == 0);
   }
 
-  // Chooses the pipes for a message. False: no memory.
+  // Chooses the pipes for a message. Returns false if there is no memory.
   [[nodiscard]] bool choose(Bytes topic) noexcept {
     choice_stands_ = false;
     ++publication_;

@@ -152,7 +152,7 @@ class Channel {
     const std::uint64_t put = written();
     return put > gone ? put - gone : 0;
   }
-  // Any thread, for a channel that conflates: messages that a newer one replaced, behind the front and in front.
+  // Any thread, for a channel that conflates: messages that a newer one replaced, after the front and in front.
   [[nodiscard]] std::uint64_t replaced() const noexcept {
     return sending().newest != nullptr ? sending().newest->replaced() : 0;
   }

@@ -59,7 +59,7 @@ void Lobby::leave(Seat& seat) noexcept {
   }
 }
 
-// A timer for the first peer, if there is none yet. False: no memory.
+// A timer for the first peer, if there is none yet. Returns false if there is no memory.
 bool Lobby::await_late() noexcept {
   if (patience_ == Duration::zero() || late_timer_) {
     return true;

@@ -80,8 +80,8 @@ class Timeout {
   [[nodiscard]] static constexpr Timeout until(Instant deadline) noexcept {
     return deadline == Instant::min() ? none() : Timeout(0, deadline);
   }
-  // For the C interface: none() if bit 0 is set, else option(). This stores the flags without a branch: a receive that
-  // finds a message never tests the bit.
+  // For the C interface: none() if bit 0 is set, otherwise option(). This stores the flags without a branch: a receive
+  // that finds a message never tests the bit.
   [[nodiscard]] static constexpr Timeout of_flags(int flags) noexcept { return {flags, Instant::min()}; }
 
   [[nodiscard]] constexpr bool may_wait() const noexcept { return (flags_ & kNoWait) == 0; }
@@ -397,7 +397,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
     sys::EpollSet set;
     sync::WakeList::Sleeper sleeper;
   };
-  std::optional<Watch> watch_;  // behind descriptor()
+  std::optional<Watch> watch_;  // after descriptor()
   struct DescriptorSlot {
     Connection* connection = nullptr;
     std::uint32_t generation = 1;

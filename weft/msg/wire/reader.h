@@ -26,7 +26,7 @@ class Reader {
   static constexpr std::size_t kBlockSize = 256 * 1024;
   static constexpr std::size_t kBigFrame = 128 * 1024;
   static constexpr std::size_t kBigFirst = 1024 * 1024;
-  static constexpr std::size_t kBehindBig = 8 * 1024;      // read behind a big frame; a next big frame's part is copied
+  static constexpr std::size_t kBehindBig = 8 * 1024;      // read after a big frame; a next big frame's part is copied
   static constexpr std::size_t kBigReadMax = 1024 * 1024;  // of a big frame in one read, so that one read is short
   static constexpr std::size_t kSharedMin = 32 * 1024;     // a block that holds less is not worth pinning: see Frame
   static constexpr std::size_t kSettleMax = 32 * 1024;     // settle() copies so many unparsed bytes out of a block

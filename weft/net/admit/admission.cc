@@ -64,7 +64,7 @@ struct alignas(sync::kLineSize) Admission::Stripe {
     buckets.assign(kEntriesFirst, kNone);
     entries.reserve(kEntriesFirst);
   }
-  // Makes room for one entry more, where none is free. False: no memory.
+  // Makes room for one entry more, where none is free. Returns false if there is no memory.
   [[nodiscard]] bool grow() noexcept {
     if (entries.size() < buckets.size()) {
       return true;

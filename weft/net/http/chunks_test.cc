@@ -9,7 +9,7 @@
 namespace weft::net::http {
 namespace {
 
-// "content" behind its size, "refused 400", or "more".
+// "content" after its size, "refused 400", or "more".
 std::string read_chunks(const std::string& text, std::size_t piece, const BodyLimits& limits) {
   ChunkScanner scanner;
   for (std::size_t size = 0; size < text.size();) {

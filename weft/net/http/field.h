@@ -26,7 +26,7 @@ struct Field {
   return std::all_of(text.begin(), text.end(), is_value_char) && text == without_spaces_around(text);
 }
 
-// Takes the first line off `lines`, without its CRLF. `lines` has a CRLF behind each line.
+// Takes the first line off `lines`, without its CRLF. `lines` has a CRLF after each line.
 [[nodiscard]] constexpr std::string_view take_line(std::string_view& lines) noexcept {
   const std::size_t end = std::min(lines.find("\r\n"), lines.size());
   const std::string_view line = lines.substr(0, end);

@@ -15,7 +15,7 @@ struct RequestHead {
   std::string_view method;
   std::string_view target;  // as the peer sent it
   std::string_view path;    // of the target, still percent-encoded; "*" for OPTIONS *; never empty
-  std::string_view query;   // behind the '?'; empty: there is none
+  std::string_view query;   // after the '?'; empty: there is none
   std::string_view host;    // of the target if that has one, otherwise of the field
   std::string_view fields;  // the lines of the fields, each with its CRLF
   std::uint64_t content_length = 0;

@@ -20,7 +20,7 @@ inline constexpr std::size_t kUpgradeHeadersMax = 64;     // header lines in it
 // I/O: bytes in, bytes out. The head is read by net/http.
 // Owner: a stream, until done(). Affinity: one thread at a time. Cost: the bytes of the head; each is scanned once.
 // Invariants:
-// 1. The outcome depends on the bytes, never on how they were cut. It takes no byte behind the head.
+// 1. The outcome depends on the bytes, never on how they were cut. It takes no byte after the head.
 // 2. The first fault stays. The output offered with it tells the peer: flush it, then close.
 class Upgrade {
  public:

@@ -71,7 +71,7 @@ struct HandlerEdit {
 };
 
 // Cost: a copy of a list of up to kShortMost handlers, or of one chunk and of the pointers to all.
-// The list before may be null. `handler` comes behind those of its priority; its `order` is the highest.
+// The list before may be null. `handler` comes after those of its priority; its `order` is the highest.
 [[nodiscard]] HandlerEdit with_handler(EventHandlers* old, EventHandler* handler) noexcept;
 // Requires that the list has the handler.
 [[nodiscard]] HandlerEdit without_handler(EventHandlers* old, EventHandler* handler) noexcept;

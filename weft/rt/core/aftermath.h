@@ -86,7 +86,7 @@ class Aftermath final : private detail::Ready {
   TaskRunner& runner_;
   bool open_ = true;    // an aftermath has begun and not ended
   bool fresh_ = true;   // messages ran in this turn
-  bool again_ = false;  // coroutines became ready behind the mark
+  bool again_ = false;  // coroutines became ready after the mark
   unsigned turns_ = 0;  // since messages ran
   std::atomic<std::uint64_t> begun_{1};
   std::atomic<std::uint64_t> ended_{0};

@@ -78,7 +78,7 @@ class CallState : public ListHook {
   void begin(Core& caller, unsigned target, Caller& waiter) noexcept;
   void abandon() noexcept {  // the caller waits no more; the target need not begin the call
     waiter_ = nullptr;
-    abandoned_.store(true, std::memory_order_relaxed);  // a hint: the reply comes all the same
+    abandoned_.store(true, std::memory_order_relaxed);  // a hint: the reply comes nevertheless
   }
   // True: the waiter may resume at once. False: the called task uses the waiter's frame, and will reply soon.
   [[nodiscard]] bool withdraw() noexcept { return withdraw_ == nullptr || withdraw_(*this); }

@@ -207,7 +207,7 @@ std::uint64_t Core::end_of(unsigned lane) noexcept {
   return ring == nullptr ? 0 : ring->popped() + ring->readable(ring->capacity());
 }
 
-// A job behind all lanes takes them one after the other, so that it needs no more room than one place. It waits for at
+// A job after all lanes takes them one after the other, so that it needs no more room than one place. It waits for at
 // most what a lane can hold, of each.
 bool Core::is_due(CoreJob& job) noexcept {
   for (;;) {

@@ -38,7 +38,7 @@ class Lane {
 
   // --- sender ---
 
-  // False: no memory.
+  // Returns false if there is no memory.
   [[nodiscard]] bool open(std::size_t capacity) noexcept {
     auto made = Ring::make(capacity);
     if (!made) {

@@ -25,7 +25,7 @@ struct SystemGate {
 // one wake-up. A searcher that found work and sees more of it passes the wake-up on.
 // Owner: the pool.
 // Affinity: any thread.
-// Cost: notify() is a fence and a load while a worker searches, or none sleeps and none may be started; else a
+// Cost: notify() is a fence and a load while a worker searches, or none sleeps and none may be started; otherwise a
 // read-modify-write of one word, and a system call to wake.
 // Invariants:
 //   1. For work published before notify(): a searcher's next check finds it, or notify() woke a sleeper or returned
@@ -38,7 +38,7 @@ class BasicWorkerGate {
   enum class Notified : std::uint8_t {
     nobody,  // a worker searches, or all work and the pool is at its maximum
     woke,
-    start,  // the caller starts a worker, which counts as a searcher already; else the caller calls undo_start()
+    start,  // the caller starts a worker, which counts as a searcher already; otherwise the caller calls undo_start()
   };
   enum class Slept : std::uint8_t {
     woken,  // the worker searches now

@@ -16,7 +16,7 @@ namespace weft::rt {
 // The operations of a mailbox: the system's here, the model checker's in the model test.
 struct SystemMail {
   using Mutex = std::mutex;
-  using Sleep = sys::Poller;  // wake() ends the present sleep, or else the next one
+  using Sleep = sys::Poller;  // wake() ends the present sleep, or otherwise the next one
   static void full_fence() noexcept { sys::full_fence(); }
 };
 

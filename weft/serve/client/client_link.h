@@ -228,7 +228,7 @@ class ClientLink {
   bool heard_ = false;
   bool closing_ = false;
   bool ended_ = false;      // run() has ended
-  bool silent_ = false;     // shut_down() was called: the objects behind on_event may be gone
+  bool silent_ = false;     // shut_down() was called: the objects of on_event may be gone
   rt::AsyncEvent changed_;  // pulsed when connected, ended, or the last waiting request was answered
   rt::TaskScope scope_;     // run()
 };

@@ -76,7 +76,7 @@ TEST_F(ReconnectTest, AConnectionThatProvedItselfMakesTheNextWaitShort) {
   const auto waits = attempts.waits();
   ASSERT_GE(waits.size(), 8u);
   for (std::size_t i = 3; i < waits.size(); i += 4) {
-    EXPECT_LE(waits[i], 100ms + 2 * time_.wheel().tick());  // behind the fourth, the eighth ...
+    EXPECT_LE(waits[i], 100ms + 2 * time_.wheel().tick());  // after the fourth, the eighth ...
     EXPECT_GE(waits[i - 1], 200ms);
   }
 }

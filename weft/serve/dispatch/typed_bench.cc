@@ -88,7 +88,7 @@ bench::Body copy_into_new_memory(std::size_t size, std::size_t header, bool read
   };
 }
 
-// A message at a multiple of 8, or 4 bytes beyond one, as behind a header.
+// A message at a multiple of 8, or 4 bytes beyond one, as after a header.
 struct Message {
   explicit Message(std::size_t size, std::size_t offset) {
     const std::vector<std::uint8_t> payload(size, 7);

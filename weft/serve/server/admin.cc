@@ -245,7 +245,7 @@ Result<std::unique_ptr<Admin>> Admin::make(rt::Runtime& runtime, AdminOptions op
   listener.spare_descriptors = options.spare_descriptors;
   listener.limits.handshake_timeout = options.request_timeout;
   listener.limits.idle_timeout = options.idle_timeout;
-  listener.limits.peer_left = PeerLeft::answer;  // a scraper may end its stream behind its request
+  listener.limits.peer_left = PeerLeft::answer;  // a scraper may end its stream after its request
   listener.limits.message_rate = {100, 32};      // pipelined requests do not occupy a core
   web::HttpLimits limits;
   limits.head_max = options.head_max;

@@ -16,8 +16,8 @@ namespace weft::serve {
 // Owner: a ServerRun. Affinity: each call its core's thread, or any thread when that has ended.
 // Cost: a round is two jobs for each core. A drain of a quiet runtime takes one round.
 // Invariants:
-//   1. `over` is called once at most, when every core was drained behind all messages posted before, and none was
-//      posted meanwhile; or after kRoundsMax rounds, where others never cease to post.
+//   1. `over` is called once at most, when every core was drained after all messages posted before, and none was posted
+//      meanwhile; or after kRoundsMax rounds, where others never cease to post.
 //   2. Nothing waits, nothing is allocated.
 class Drain {
  public:

@@ -63,7 +63,7 @@ TEST_F(PeerLeftTest, APeerThatAsksAndLeavesTakesItsHandlerAndItsSessionAlong) {
   });
   Client client(*endpoint);
   client.send(1, "asks");
-  client.send(1, "asks again");  // waits behind the handler
+  client.send(1, "asks again");  // waits after the handler
   ASSERT_TRUE(begun_.take());
   client.close();
   ASSERT_TRUE(ended_.take());

@@ -50,7 +50,7 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   // begin_stop(), and waits for the end until kStopGrace after the deadline, but not on a core.
   Result<void> stop(Instant deadline);
   [[nodiscard]] bool down() noexcept;           // nothing is left
-  [[nodiscard]] bool accepts() const noexcept;  // false: for want of descriptors or memory, just now
+  [[nodiscard]] bool accepts() const noexcept;  // false: for lack of descriptors or memory, just now
 
   [[nodiscard]] Phase phase() noexcept;
   [[nodiscard]] std::uint16_t epoch() const noexcept { return epoch_; }

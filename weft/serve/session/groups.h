@@ -97,7 +97,7 @@ class GroupTable {
     presence_ = &presence;
     core_ = core;
   }
-  // False: no memory. Idempotent.
+  // Returns false if there is no memory. Idempotent.
   [[nodiscard]] bool join(Session& session, GroupId id);
   void leave(Session& session, GroupId id) noexcept;
   void leave_all(Session& session) noexcept;

@@ -13,7 +13,7 @@ namespace weft::serve {
 // PartialInput: the bytes of a connection that were received and not decoded. They are less than a frame, or they came
 // while reading was paused.
 // Owner: a session. Affinity: one core.
-// Cost: one pooled block while it holds bytes, otherwise none. Bytes move only when the block is too short behind them.
+// Cost: one pooled block while it holds bytes, otherwise none. Bytes move only when the block is too short after them.
 // Invariants:
 //   (1) The block is taken from the core's InputMemory until drop(). Another holder may evict the owner, which then
 //       calls drop().
@@ -38,8 +38,8 @@ class PartialInput : private InputHolder {
   [[nodiscard]] std::size_t needed() const noexcept { return needed_; }
   void set_needed(std::size_t bytes) noexcept { needed_ = bytes; }
 
-  // Makes room for `more` bytes behind the bytes here, and for needed() bytes within the bound of (2). False: no
-  // memory, or none that others may lose; nothing changed.
+  // Makes room for `more` bytes after the bytes here, and for needed() bytes within the bound of (2). Returns false if
+  // there is no memory, or none that others may lose; nothing changed.
   [[nodiscard]] bool make_room(std::size_t more, InputMemory& memory) noexcept;
   // Where to read the missing ones of needed() bytes, at most `max` of them. Empty: none are missing, or empty().
   [[nodiscard]] MutableBytes missing(std::size_t max) noexcept {
@@ -55,7 +55,7 @@ class PartialInput : private InputHolder {
       memory.renew(*this, block_->capacity());
     }
   }
-  // Copies bytes behind those here. False: as make_room().
+  // Copies bytes after those here. False: as make_room().
   [[nodiscard]] bool append(Bytes bytes, InputMemory& memory) noexcept;
   // Removes decoded bytes from the front; the caller drops what is empty.
   void consume(std::size_t bytes) noexcept { begin_ += bytes; }

@@ -42,7 +42,7 @@ class SessionClock {
   [[nodiscard]] std::optional<CloseCause> passed(const SessionLimits& limits, SessionState state, bool owes_reply,
                                                  Instant now) const noexcept;
 
-  // Makes the timer fire at `due` or before. False: no memory.
+  // Makes the timer fire at `due` or before. Returns false if there is no memory.
   [[nodiscard]] bool arm(rt::TimerWheel& timers, Instant due, rt::TimerCallback callback) noexcept;
   void note_fired() noexcept { timer_ = {}; }
   void cancel(rt::TimerWheel& timers) noexcept { (void)timers.cancel(timer_); }

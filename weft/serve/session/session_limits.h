@@ -16,15 +16,15 @@ enum class SlowConsumer : std::uint8_t {
   drop_newest,  // send() refuses the frame: resource_exhausted
   drop_oldest,  // the session drops its oldest frames to make room
   conflate,     // the session drops every queued frame and keeps the newest one
-  // The session drops the queued frames that were sent as state (frame_kind.h). If the queue is full of others all the
-  // same, a frame of state is refused, and any other one ends the session: no event is lost unnoticed.
+  // The session drops the queued frames that were sent as state (frame_kind.h). If the queue is full of others
+  // nevertheless, a frame of state is refused, and any other one ends the session: no event is lost unnoticed.
   conflate_state,
 };
 
 // PeerLeft: the fate of handlers that run when their peer ends its stream. An end does not say whether the peer still
 // reads: close() and shutdown(SHUT_WR) look the same.
 enum class PeerLeft : std::uint8_t {
-  cancel,  // they are cancelled, and the session ends; it drops the frames behind theirs
+  cancel,  // they are cancelled, and the session ends; it drops the frames after theirs
   answer,  // they answer first: for peers that end their stream and read on
 };
 

@@ -41,7 +41,7 @@ struct SessionRest {
   net::Admission::Lease lease;
   SessionRecord record;
   Instant accepted{};
-  std::vector<std::uint8_t> unread;  // bytes behind the last frame
+  std::vector<std::uint8_t> unread;  // bytes after the last frame
   bool whole = true;                 // false: there was no memory for them
 };
 

@@ -109,8 +109,7 @@ Result<void> Session::make_room(std::size_t size, FrameKind kind) {
   return {};
 }
 
-// Writes a large frame from where it lies, behind the queued bytes. Copies the part that the kernel does not
-// take.
+// Writes a large frame from where it lies, after the queued bytes. Copies the part that the kernel does not take.
 Result<void> Session::write_through(const Parts& parts, std::size_t size, FrameKind kind) {
   while (!writes_.empty() && !writing_.blocked && is_open()) {
     Bytes queue[WriteQueue::kGatherMax];

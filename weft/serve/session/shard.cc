@@ -128,7 +128,7 @@ void Shard::replace(Session& session) noexcept {
   try {
     ops.closed(session, Error());
   } catch (...) {
-    note_exception(session, std::current_exception());  // the connection goes on all the same
+    note_exception(session, std::current_exception());  // the connection goes on nevertheless
   }
   const bool held = std::exchange(session.holds_drain_, false);
   SessionRest rest = session.give_up();

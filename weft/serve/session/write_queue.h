@@ -15,8 +15,8 @@ namespace weft::serve {
 
 // WriteQueue: the frames of a connection that the kernel has not taken yet, in the order in which they leave.
 // Owner: a session. Affinity: one core.
-// Cost: a frame is copied once, behind others in a pooled block of 4 to 64 KB, or referred to. Nothing is
-// allocated while the block has room. An empty queue has no block.
+// Cost: a frame is copied once, after others in a pooled block of 4 to 64 KB, or referred to. Nothing is allocated
+// while the block has room. An empty queue has no block.
 // Invariants:
 //   (1) The queue holds whole frames, or the rest of one frame that was begun. Nothing is dropped from the
 //       middle of a frame.
@@ -43,7 +43,7 @@ class WriteQueue {
     return tail_ != nullptr && tail_->limit >= tail_->end + size + sizeof(std::uint32_t) ? tail_->bytes + tail_->end
                                                                                          : nullptr;
   }
-  // As room(), in a new block. Null: no memory, or the budget is spent.
+  // As room(), in a new block. Returns null if there is no memory, or the budget is spent.
   [[nodiscard]] std::uint8_t* reserve(std::size_t size, ByteBudget::Share& budget) noexcept;
   // Appends the frame that the caller wrote where room() or reserve() said.
   void commit(std::size_t size) noexcept {
@@ -93,7 +93,7 @@ class WriteQueue {
   // Describes one block, in front of its bytes, or bytes of another buffer, in a block of its own.
   struct Segment {
     Segment* next;
-    HeldFrames::Held* shared;  // holds the bytes; null: they lie behind this segment
+    HeldFrames::Held* shared;  // holds the bytes; null: they lie after this segment
     std::uint8_t* bytes;
     // The end of each frame, from the back of the block downward, and kState; null for a shared segment.
     std::uint32_t* ends;

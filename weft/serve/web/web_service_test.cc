@@ -301,7 +301,7 @@ TEST_F(WebServiceTest, APeerThatExpects100ContinueIsToldBeforeItSendsTheBody) {
   client.write("POST /none" + more);
   const Reply reply = read_reply(client);
   EXPECT_EQ(reply.status, 404);
-  EXPECT_NE(reply.head.find("Connection: close\r\n"), std::string::npos);  // the body may come all the same
+  EXPECT_NE(reply.head.find("Connection: close\r\n"), std::string::npos);  // the body may come nevertheless
   client.write("abc");
   EXPECT_EQ(client.read_to_end(), "");
   Client leaver(endpoint);

@@ -21,7 +21,7 @@ namespace {
 
 constexpr Duration kLinger = std::chrono::milliseconds(200);  // for the answers of the last turn
 constexpr int kHighWaterMark = 8192;                          // ops of a connection on their way
-constexpr Duration kLargeOpsEnd = std::chrono::seconds(1);    // behind the last large op: then many may wait again
+constexpr Duration kLargeOpsEnd = std::chrono::seconds(1);    // after the last large op: then many may wait again
 
 // The time of day that goes on evenly while the hub lives: a jump of the system's clock reaches nothing.
 class HubClock {

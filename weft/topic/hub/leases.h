@@ -54,7 +54,7 @@ class LeaseTable {
   [[nodiscard]] Instant next_expiry() const noexcept { return by_time_.empty() ? kNever : by_time_.begin()->first; }
 
   [[nodiscard]] const Lease* find(std::string_view name) const;
-  // Names behind `after` that begin with `prefix`, in byte order.
+  // Names after `after` that begin with `prefix`, in byte order.
   [[nodiscard]] std::optional<std::string> next_name(std::string_view prefix, std::string_view after, bool first) const;
   [[nodiscard]] std::size_t size() const noexcept { return leases_.size(); }
 

@@ -45,7 +45,7 @@ class InstanceText {
 // Invariants:
 //   1. The hub may send at most `credit` more deliveries; one beyond is dropped and counted.
 //   2. queue.size() + credit <= window. With more than bytes_max in the queue no credit is given.
-//   3. A reader's sequences grow. After a change of the hub it begins behind the last one that came.
+//   3. A reader's sequences grow. After a change of the hub it begins after the last one that came.
 //   4. A consumer's queue lives as long as its connection: the hub gives what no program has seen to any member. A
 //      delivery begins when a program gets the message, and with tries_max the hub has counted it before that.
 class KeptChannel : public sync::AtomicCounted<KeptChannel> {

@@ -297,7 +297,7 @@ TEST_F(ChannelTest, AnAcknowledgementHoldsAfterItsConsumerWasClosed) {
   }
   held[0].ack();
   ASSERT_TRUE(held[1].ack_confirmed());
-  fill(stream, 2, 3);  // answered behind the acknowledgements of the loop
+  fill(stream, 2, 3);  // answered after the acknowledgements of the loop
   while (hub.waiting("s", "c") != 0) {
     fill(stream, 3, 4);
   }

@@ -84,7 +84,7 @@ void HubLink::close() noexcept {
 }
 
 // The hub ends with this handle, so it first handles what the handle sent: the last acknowledgements. It answers a
-// probe behind them.
+// probe after them.
 void HubLink::wait_for_hub() noexcept {
   constexpr Duration kLongest = std::chrono::seconds(1);
   loop_.unwatch(std::exchange(connection_.watch, 0));

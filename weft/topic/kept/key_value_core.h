@@ -72,7 +72,7 @@ class KeyValueCore {
   [[nodiscard]] Result<IntrusivePtr<Call>> value(std::string_view key) const;
   [[nodiscard]] Result<KeyValueEntry> entry(KeptMessage&& message) const;
   [[nodiscard]] Result<KeyValueEntry> entry(Call& call) const;  // not_found: it is an erasure
-  // Takes a page of keys out of the answer to `list`; the topic to ask behind, or none when it was the last.
+  // Takes a page of keys out of the answer to `list`; the topic after which to ask, or none when it was the last.
   [[nodiscard]] Result<std::optional<std::string>> add_keys(const Call& call, const Filter& filter,
                                                             std::vector<std::string>& keys) const;
   [[nodiscard]] Result<IntrusivePtr<KeptChannel>> watch(std::string_view filter, bool all) const;

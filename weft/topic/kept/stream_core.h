@@ -59,8 +59,8 @@ class StreamCore {
   [[nodiscard]] Result<IntrusivePtr<Call>> info() const { return info_of(wire_); }
   [[nodiscard]] static Result<IntrusivePtr<Call>> info_of(std::string_view wire);
   [[nodiscard]] static Result<IntrusivePtr<Call>> names(std::string_view behind);  // of streams, a page
-  // Takes the names that begin with `prefix` out of the answer to names(); the name to ask behind, or none when it was
-  // the last page. resource_exhausted: kStreamsMax; protocol_error.
+  // Takes the names that begin with `prefix` out of the answer to names(); the name after which to ask, or none when it
+  // was the last page. resource_exhausted: kStreamsMax; protocol_error.
   [[nodiscard]] static Result<std::optional<std::string>> add_names(const Call& call, std::string_view prefix,
                                                                     std::vector<std::string>& names);
   static constexpr std::size_t kStreamsMax = 65'536;  // of one list

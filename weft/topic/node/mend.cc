@@ -192,7 +192,7 @@ Result<void> Node::compare_links() {
   return {};
 }
 
-// A message of a peer, and what is behind it, waits for memory: it may be the only one that the peer says.
+// A message of a peer, and what is after it, waits for memory: it may be the only one that the peer says.
 void Node::hold(Message&& message) noexcept {
   held_ = std::move(message);
   held_tries_ = 0;

@@ -110,7 +110,7 @@ class MessageQueue {
   std::uint64_t popped_ = 0;
   Lost lost_;
   std::uint64_t missed_front_ = 0;  // lost before the oldest message
-  std::uint64_t missed_back_ = 0;   // lost behind the newest message
+  std::uint64_t missed_back_ = 0;   // lost after the newest message
   bool ended_ = false;
   std::unordered_map<std::string, std::uint64_t> newest_;  // newest_per_topic: topic to number
 };

@@ -58,7 +58,7 @@ struct PublisherCore : sync::AtomicCounted<PublisherCore> {
 // Owner: the handle and everything that it made, by shared_ptr. Affinity: any thread; of AsyncTopics: the loop's.
 // The reader of the XSUB is a thread that waits in next(), the leader; one at a time. While there is none, it is the
 // node's loop. So no thread stands between a waiting subscriber and the network, and subscriptions
-// whose threads are busy get their policy all the same.
+// whose threads are busy get their policy nevertheless.
 // Cost: publishing is a lock, a memo and a queue for each own subscription, and one send if there are peers.
 // Locks, in order: link, pump, publish, interest, subscription. The mesh lock is never held while another is taken, or
 // a socket is called.
@@ -230,7 +230,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   struct Link {
     std::uint64_t instance = 0;  // 0: not known
     bool given = false;          // by the options, or by add_peer(): a scout finds out which handle listens there
-    bool connected = false;      // the XSUB was told to connect; else there is a scout, or `other_name`
+    bool connected = false;      // the XSUB was told to connect; otherwise there is a scout, or `other_name`
     bool other_name = false;     // of this handle, or of one that another link connects to
     bool plain = false;          // no handle of topics: a publisher of another library
     bool up = false;
@@ -390,7 +390,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void say_unsaid();                                                      // throws std::bad_alloc
   void tell_roster(std::uint64_t to) noexcept;                            // 0: every peer
   // The loop tells the roster in one of its next turns. `greet`: a connection stands, whose peer has heard nothing.
-  // False: no memory.
+  // Returns false if there is no memory.
   bool tell_soon(std::uint64_t to, bool greet) noexcept;
   void announce() noexcept { tell_roster(0); }  // the roster has changed
   void tell_now() noexcept;

@@ -11,7 +11,7 @@
 
 namespace weft::topic {
 
-// A peer that misses the message is no error: the socket counts it, and statistics() tells. One that misses it for want
+// A peer that misses the message is no error: the socket counts it, and statistics() tells. One that misses it for lack
 // of memory, or because it does not read, is told again.
 Result<void> Node::say(Control control) noexcept {
   control.from = instance_;
@@ -208,7 +208,7 @@ void Node::handle_out() {
       continue;  // a peer subscribed, or took it back
     }
     if (!take_control(message)) {
-      hold(std::move(message));  // and what is behind it waits
+      hold(std::move(message));  // and what is after it waits
       break;
     }
   }

@@ -15,7 +15,7 @@ namespace weft::topic {
 // XPUB of every other, on the connection that also carries the sender's subscriptions: a handle that has received a
 // control message has every subscription that the sender made before.
 // On the wire, one part: 02 57 54 01, the kind, three numbers and one more of 8 bytes, the count of texts in 2 bytes,
-// then each text behind its size in 2 bytes. Numbers are in network byte order.
+// then each text after its size in 2 bytes. Numbers are in network byte order.
 struct Control {
   enum class Kind : std::uint8_t {
     roster = 1,     // id: its revision, number: the lease in ns; texts: see Roster

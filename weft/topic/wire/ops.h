@@ -48,7 +48,7 @@ enum class OpKind : std::uint8_t {
   purge,    // the messages of the stream `name` before `number`, or of the topic `key`
   append,   // a message to the stream `name` under the topic `key`
   get,      // the newest message of the topic `key`, or the one of the sequence `number`
-  list,     // the topics of the stream `name` with a live value, behind `key`
+  list,     // the topics of the stream `name` with a live value, after `key`
   // Of channels.
   consume,  // makes or joins the consumer `key` of the stream `name`; the body holds its settings; opens a channel
   read,     // opens a channel without acknowledgements; the body holds where it begins and its filter
@@ -82,7 +82,7 @@ struct OpFlags {
   static constexpr std::uint16_t redeclare = 1U << 6U;      // declare: change what another declaration said
   static constexpr std::uint16_t quiet = 1U << 7U;          // ack, nak, work, reject, credit: no answer unless it fails
   static constexpr std::uint16_t by_sequence = 1U << 8U;    // get: the message `number`
-  static constexpr std::uint16_t more = 1U << 9U;           // answer of list, info, leases: ask again behind the last
+  static constexpr std::uint16_t more = 1U << 9U;           // answer of list, info, leases: ask again after the last
   // append: the answer may be one with those of other appends. answer: to the `second` appends from `id` on, whose
   // sequences grow by one from `number` on.
   static constexpr std::uint16_t run = 1U << 10U;
