@@ -19,8 +19,7 @@ struct Command {
 
 // Call it first. The program ends with its parent, and with an error when an alarm(kPatienceS) rings.
 void end_when_stuck();
-// Waits for the next command, without a bound, and gives it kPatienceS. None: the end of the input, which is given as
-// much.
+// Waits for the next command, without a bound, and gives it kPatienceS. Returns nullopt at the end of the input.
 [[nodiscard]] std::optional<Command> next_command();
 
 }  // namespace bench

@@ -56,7 +56,7 @@ struct SocketHandle {
 ContextHandle* make_context_handle();
 SocketHandle* make_socket_handle();
 void reset_stored_options(SocketHandle& handle) noexcept;
-// True: the socket's affinity includes an I/O thread of the context.
+// Returns true if the socket's affinity includes an I/O thread of the context.
 [[nodiscard]] bool has_io_thread(const SocketHandle& handle) noexcept;
 void retire(ContextHandle* handle) noexcept;
 void retire(SocketHandle* handle) noexcept;

@@ -118,7 +118,7 @@ struct Scenario {
   SocketType connects;
   std::string endpoint;
   Shape shape;
-  // Sends one message to and fro. False: it got lost with a failure.
+  // Sends one message to and fro. Returns false if it got lost with a failure.
   std::function<bool(Socket& bound, Socket& connected, Shape shape)> exchange;
   std::function<Result<void>(Socket& socket, bool binds)> prepare = [](Socket&, bool) { return Result<void>(); };
   std::function<Result<void>(Socket& socket)> enrol = [](Socket&) { return Result<void>(); };  // after connect()

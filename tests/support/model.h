@@ -160,7 +160,7 @@ class Atomic {
     return compare_exchange_strong(expected, desired, success, failure, where);
   }
 
-  // A futex on this word. False: the word was not `expected`. Waiting and waking order nothing.
+  // A futex on this word. Returns false if the word was not `expected`. Waiting and waking order nothing.
   bool wait_while_equal(T expected) { return detail::wait_while_equal(location_, detail::to_bits(expected)); }
   void wake_all() { detail::wake_all(location_); }
 

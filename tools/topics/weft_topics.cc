@@ -62,7 +62,7 @@ struct Arguments {
   [[nodiscard]] weft::Instant next_deadline() const { return timeout ? deadline() : weft::kNever; }
 };
 
-// False: no number up to 10^9.
+// Returns false if the text is not a number up to 10^9.
 bool read_number(const std::string& text, std::uint64_t& into) {
   if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos) {
     return false;

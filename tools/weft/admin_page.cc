@@ -36,7 +36,7 @@ void send_request(const sys::Fd& fd, Instant end, const std::string& name) {
   }
 }
 
-// False: the end of the stream.
+// Returns false at the end of the stream.
 bool read_more(const sys::Fd& fd, Instant end, Answer& answer) {
   std::array<std::uint8_t, 65536> block;
   for (;;) {

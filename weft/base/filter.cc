@@ -108,7 +108,7 @@ class Glob {
     return true;
   }
 
-  // Null: the pattern is well formed.
+  // Returns null if the pattern is well formed.
   [[nodiscard]] StaticText problem() const noexcept {
     for (std::size_t i = 0; i < pattern_.size();) {
       const std::size_t end = element_end(i);
@@ -217,7 +217,8 @@ bool ends_open(const FilterView& filter) noexcept {
   return backslashes % 2 == 0;  // with an odd number the last of them makes the star a plain byte
 }
 
-// Cuts a topic that is too long for the filter to read, if the filter has an open end. Nothing: there is no match.
+// Cuts a topic that is too long for the filter to read, if the filter has an open end. Returns nullopt if there is no
+// match.
 std::optional<std::string_view> readable(const FilterView& filter, std::string_view topic) noexcept {
   if (topic.size() <= kTopicBytesMax) {
     return topic;

@@ -56,7 +56,7 @@ class List {
     end_.previous_->next_ = &hook;
     end_.previous_ = &hook;
   }
-  // Null: the list is empty.
+  // Returns null if the list is empty.
   [[nodiscard]] T* pop_front() noexcept {
     T* const first = at(end_.next_);
     if (first != nullptr) {

@@ -21,8 +21,8 @@ class ReturnStack {
  public:
   explicit ReturnStack(std::size_t bytes_max = ~std::size_t{0}) noexcept : bytes_max_(bytes_max) {}
 
-  // push() of a chain of so many bytes, which the owner subtracts by settle() once it has taken them. False: the stack
-  // is full, and the chain stays the caller's.
+  // push() of a chain of so many bytes, which the owner subtracts by settle() once it has taken them. Returns false if
+  // the stack is full, and the chain stays the caller's.
   [[nodiscard]] bool try_push(T* first, T* last, std::size_t bytes) noexcept {
     // Relaxed, as are all accesses of both: a bound, not a hand-over.
     if (bytes_.load(std::memory_order_relaxed) >= bytes_max_.load(std::memory_order_relaxed)) [[unlikely]] {

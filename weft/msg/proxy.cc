@@ -122,7 +122,7 @@ class Proxy {
     return {};
   }
 
-  // False: there is no message, or no room for one.
+  // Returns false if there is no message, or no room for one.
   Result<bool> move_message(Direction& direction) {
     if (!direction.holds && !WEFT_TRY(take_first(direction))) {
       return false;

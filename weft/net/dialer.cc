@@ -191,7 +191,7 @@ Result<Progress> Dialer::try_addresses() {
   return Progress::pending;
 }
 
-// True: it is connected.
+// Returns true if it is connected.
 bool Dialer::begin_try() {
   if (tries_.size() == kAtOnceMax) {
     end_try(0);

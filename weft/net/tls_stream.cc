@@ -269,7 +269,7 @@ void TlsStream::release_held() noexcept {
   }
 }
 
-// True: the socket took at least one byte.
+// Returns true if the socket took at least one byte.
 bool TlsStream::push_held() {
   const Bytes from(held_->data() + held_begin_, held_end_ - held_begin_);
   const sys::IoResult result = below_->write({&from, 1});
@@ -312,7 +312,7 @@ void TlsStream::fail() {
   ERR_clear_error();
 }
 
-// True: the handshake is over.
+// Returns true if the handshake is over.
 bool TlsStream::shake_hands() {
   ERR_clear_error();
   const int result = SSL_do_handshake(ssl());

@@ -50,7 +50,8 @@ struct TransportRow {
   bool has_tls = false;   // `layer` needs Layering::tls_server or tls_client
 
   // For a transport whose streams are more than sockets: the stream that speaks the transport's protocol over `below`.
-  // Null: the socket itself. The layer keeps the contract of Stream with a StreamState of its own:
+  // Null if the transport's stream is the socket itself. The layer keeps the contract of Stream with a StreamState of
+  // its own:
   // 1. One thread at a time uses it, and only the layer uses `below`.
   // 2. fd() is that of `below`, and so is the readiness that the poller reports.
   // 3. Until state().established, write() takes nothing, and read() gives nothing and continues the handshake. read()

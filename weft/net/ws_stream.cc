@@ -228,7 +228,7 @@ IoResult ZwsStream::read_below(std::span<MutableBytes> into) {
   return result;
 }
 
-// True: the upgrade is over.
+// Returns true if the upgrade is over.
 bool ZwsStream::read_upgrade() {
   while (upgrade_ && !drained_ && !rests_) {
     std::uint8_t bytes[kUpgradeRead];
@@ -275,7 +275,7 @@ void ZwsStream::read_frames(std::span<MutableBytes> into, std::size_t& total) {
   }
 }
 
-// True: `room` is full, and there may be more.
+// Returns true if `room` is full, and there may be more.
 bool ZwsStream::read_into(MutableBytes& room, std::size_t& total) {
   while (!room.empty()) {
     if (!staged_.empty() || in_.has_output()) {
@@ -363,7 +363,7 @@ IoResult ZwsStream::write(std::span<const Bytes> from) {
   }
 }
 
-// Gives held bytes to the stream below, then control frames, if they may stand there. True: a byte was taken.
+// Gives held bytes to the stream below, then control frames, if they may stand there. Returns true if a byte was taken.
 bool ZwsStream::push() {
   bool moved = false;
   if (held_.empty() && below_->state().unsent) {  // of TLS: a record that the socket did not take whole
@@ -418,7 +418,7 @@ IoResult ZwsStream::write_parts(std::span<const Bytes> from) {
   return {total != 0 || moved || (!any && held_.empty()) ? Status::done : Status::would_block, total, 0};
 }
 
-// Translates into held_, and pushes that whenever it is full. False: the stream below takes no more for now.
+// Translates into held_, and pushes that whenever it is full. Returns false if the stream below takes no more for now.
 bool ZwsStream::write_part(Bytes part, std::size_t& total) {
   while (!part.empty()) {
     if (out_.may_lend(part.size())) {

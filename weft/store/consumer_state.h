@@ -54,15 +54,15 @@ class ConsumerState {
   void postpone(std::uint64_t sequence, Instant until);  // not a delivery; nothing happens if it does not wait
   [[nodiscard]] Instant next_due() const noexcept;       // kNever: nothing waits
 
-  // Queues of holders. False: the holder does not have the message.
+  // Queues of holders. Returns false if the holder does not have the message.
   bool begin(std::uint64_t sequence, Holder holder, Instant now);  // again: ack_wait begins anew, and no try is counted
   bool give_back(std::uint64_t sequence, Holder holder, Instant now);  // no program saw it: due at once, without a try
   std::size_t give_back_queue(Holder holder, Instant now);             // what has not begun; how many
   [[nodiscard]] std::size_t queued(Holder holder) const noexcept;      // how many have not begun
   [[nodiscard]] std::size_t load(Holder holder) const noexcept;        // how many it has, begun or not
 
-  // The outcome of a delivery. False: the message does not wait (an acknowledgement that comes twice, or too late), or
-  // is in the queue of a holder, which only an acknowledgement ends.
+  // The outcome of a delivery. Returns false if the message does not wait (an acknowledgement that comes twice, or too
+  // late), or is in the queue of a holder, which only an acknowledgement ends.
   bool ack(std::uint64_t sequence);
   bool nak(std::uint64_t sequence, Duration delay, Instant now);  // a negative delay: the settings' retry wait
   bool work(std::uint64_t sequence, Instant now);                 // ack_wait begins anew

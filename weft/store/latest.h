@@ -48,7 +48,8 @@ class Latest {
   [[nodiscard]] std::uint64_t superseded_bytes() const noexcept { return superseded_bytes_; }
 
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);
-  // The value of a revision, or the newest one of a topic. None: there is none. An erasure too.
+  // The value of a revision, or the newest one of a topic. Returns nullopt if there is none. An erasure counts as a
+  // value.
   [[nodiscard]] Result<std::optional<ReadMessage>> value_at(std::uint64_t revision);
   [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants);
   [[nodiscard]] Result<std::uint64_t> first_at(WallTime time);

@@ -95,9 +95,9 @@ class Log {
 
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);  // staged messages count
 
-  // The first message from cursor.next on whose topic the predicate passes; the cursor then stands behind it. None: the
-  // cursor stands behind the newest message, or has passed scan_max others. corrupt: the block at the cursor is
-  // damaged, and the cursor stands before it.
+  // The first message from cursor.next on whose topic the predicate passes; the cursor is then after it. Returns
+  // nullopt if the cursor is after the newest message, or has passed scan_max others. corrupt: the block at the cursor
+  // is damaged, and the cursor stands before it.
   [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants);
   [[nodiscard]] Result<std::uint64_t> first_at(WallTime time);  // the sequence to read from to get all from `time` on
   // The sequence after the block that holds `sequence`, or after the next one; also when that block is damaged.
@@ -105,8 +105,8 @@ class Log {
   // Reads at most `rows` rows, 2 at least.
   [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows);
 
-  // Inside a transaction. Removes the oldest block if all its messages are below `before` and older than `age`. None:
-  // it is not so, or there is no block. The last block may go too.
+  // Inside a transaction. Removes the oldest block if all its messages are below `before` and older than `age`. Returns
+  // nullopt if the block does not qualify, or if there is none. The last block may go too.
   struct Dropped {
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
@@ -161,7 +161,8 @@ class Log {
                                           const std::set<std::string>& topics, Bytes bytes);
   [[nodiscard]] Result<void> refresh_first();
   [[nodiscard]] std::shared_ptr<const Block> cached(std::uint64_t sequence) const noexcept;
-  // The next block that may hold a wanted message; the cursor passes the others. Null: there is none, or `left` is 0.
+  // The next block that may hold a wanted message; the cursor passes the others. Returns null if there is none, or
+  // `left` is 0.
   [[nodiscard]] Result<std::shared_ptr<const Block>> load(Cursor& cursor, const TopicPredicate& wants,
                                                           std::size_t& left);
 

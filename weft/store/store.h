@@ -114,10 +114,10 @@ class Store {
   // The next delivery, after those beyond tries_max went to their topic of dead letters.
   [[nodiscard]] Result<std::optional<Delivery>> next_delivery(Stream& stream, Consumer& consumer, const Now& now,
                                                               Holder holder = kNoHolder);
-  // Of a message in the queue of a holder. False: it does not have it.
+  // Of a message in the queue of a holder. Returns false if it does not have it.
   bool begin(Consumer& consumer, std::uint64_t sequence, Holder holder, const Now& now);
   bool give_back(Consumer& consumer, std::uint64_t sequence, Holder holder, const Now& now);
-  // False: the message does not wait for an acknowledgement.
+  // Returns false if the message does not wait for an acknowledgement.
   bool ack(Consumer& consumer, std::uint64_t sequence, bool waits_for_disk);
 
   // Commits the turn. `disk` and `memory`: the result for streams that survive something, or nothing. When both are ok

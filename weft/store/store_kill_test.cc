@@ -100,8 +100,8 @@ class KilledStore {
     EXPECT_GT(counters_[0].value, kills / 8);
     EXPECT_GT(done_.size(), kills / 4);
     if (kills >= 500) {  // a sanitizer does a tenth
-    EXPECT_GT(first_["log"], 1U) << "retention took nothing";
-  }
+      EXPECT_GT(first_["log"], 1U) << "retention took nothing";
+    }
   }
 
  private:
@@ -182,7 +182,7 @@ class KilledStore {
     }
   }
 
-  // True: a job was there.
+  // Returns true if a job was there.
   bool work() {
     Stream& stream = *store_->find("work");
     Consumer& worker = *stream.find_consumer("w");
@@ -204,7 +204,7 @@ class KilledStore {
     return worked;
   }
 
-  // False: the store died.
+  // Returns false if the store died.
   bool end_turn() {
     const auto committed = store_->commit(now());
     const bool whole = committed.disk == Errc::ok;

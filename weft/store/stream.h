@@ -109,7 +109,7 @@ class Stream : public ListHook {
   [[nodiscard]] static bool needs_scan(const From& from, const std::optional<Filter>& filter) noexcept {
     return from.kind == From::Kind::last && filter;
   }
-  // Goes on by about `rows` rows. True: it has come to the end, and position_of() is where to read from.
+  // Goes on by about `rows` rows. Returns true at the end; then position_of() is the position to read from.
   [[nodiscard]] Result<bool> scan_last(LastScan& scan, const Filter& filter, std::size_t rows);
   [[nodiscard]] std::uint64_t position_of(const LastScan& scan) const noexcept;
 

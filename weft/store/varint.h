@@ -17,7 +17,7 @@ inline void write_varint(std::vector<std::uint8_t>& to, std::uint64_t value) {
   to.push_back(static_cast<std::uint8_t>(value));
 }
 
-// Takes a number from the front of `from`. False: there is none, or it exceeds 64 bits.
+// Takes a number from the front of `from`. Returns false if there is none, or it exceeds 64 bits.
 [[nodiscard]] inline bool read_varint(Bytes& from, std::uint64_t& value) noexcept {
   value = 0;
   for (unsigned shift = 0; shift < 64 && !from.empty(); shift += 7) {

@@ -77,7 +77,7 @@ class BasicBaton {
     return true;
   }
 
-  // Holder only. True: a thread nudged meanwhile. The caller calls try_take_or_nudge() again and checks for
+  // Holder only. Returns true if a thread nudged meanwhile. The caller calls try_take_or_nudge() again and checks for
   // work.
   [[nodiscard]] bool release() noexcept {
     if (Seat* const seat = seat_; seat != nullptr) [[likely]] {

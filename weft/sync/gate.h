@@ -96,7 +96,7 @@ class BasicGate {
 
    private:
     Awaiter& self() noexcept { return static_cast<Awaiter&>(*this); }
-    // False: the coroutine stays suspended, and tell() will be called.
+    // Returns false if the coroutine stays suspended, and tell() will be called.
     bool settle() noexcept {
       for (;;) {
         gate_.list_.add(*this);

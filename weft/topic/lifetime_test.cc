@@ -17,7 +17,7 @@
 namespace weft::topic {
 namespace {
 
-// True: the thread waits in the kernel.
+// Returns true if the thread waits in the kernel.
 bool sleeps(const std::string& thread) {
   std::ifstream file("/proc/" + thread + "/stat");
   std::string text;

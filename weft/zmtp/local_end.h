@@ -142,7 +142,7 @@ class LocalEnd {
   // is Kind::none.
   [[nodiscard]] Event parse_legacy_subscription(Bytes message_body, Instant now) noexcept;
 
-  // Null: traffic is in the clear. Otherwise every frame of it is sealed, and the calls above take the opened
+  // Returns null if traffic is in the clear. Otherwise every frame of it is sealed, and the calls above take the opened
   // content.
   [[nodiscard]] Mechanism* cipher() const noexcept { return mechanism_->encrypts() ? mechanism_.get() : nullptr; }
   [[nodiscard]] std::string_view mechanism_name() const noexcept { return mechanism_->name(); }

@@ -91,7 +91,8 @@ class IoService final : private rt::TurnHook {
     starved_.push_back(retry);
   }
   void disarm(Connection& connection) noexcept;  // the link has taken the write baton; or the connection ends
-  // True: threads of the application receive, so they read the connection. The link calls leave_to_app() then.
+  // Returns true if threads of the application receive, so they read the connection. The link calls leave_to_app()
+  // then.
   [[nodiscard]] static bool app_reads(SocketShare& share) noexcept;
   void leave_to_app(Link& link, SocketShare& share) noexcept;
   static void take_back(Link& link, SocketShare& share) noexcept;  // idempotent

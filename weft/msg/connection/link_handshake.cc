@@ -177,8 +177,8 @@ void Link::end_handshake(bool writable, int os_errno) {
   }
 }
 
-// The stream takes no more of our handshake, but the peer's is whole. True: messages came after it, which count as if
-// the peer had left a moment later; the traffic begins and ends with them.
+// The stream takes no more of our handshake, but the peer's is whole. Returns true if messages came after it, which
+// count as if the peer had left a moment later; the traffic begins and ends with them.
 bool Link::has_last_words() {
   Reader& reader = receive_.reader();
   common_.stream->admit();  // a message in fragments may need more than a peer before its handshake gets

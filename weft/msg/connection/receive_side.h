@@ -66,7 +66,8 @@ class ReceiveSide {
   // Reads the bytes that came already, then gives the baton to the application's threads. `notice`: queue_notice()
   // first.
   void begin_traffic(bool notice) noexcept;
-  // Whatever the mark. False: the turn is spent, call it again. `queued`: something was queued; the next two return it.
+  // Whatever the mark. Returns false if the turn is spent; then call it again. `queued`: something was queued; the next
+  // two return it.
   [[nodiscard]] bool read_rest(bool& queued) noexcept;
   [[nodiscard]] bool queue_notice() noexcept;  // that the connection is there, or that it is lost
   [[nodiscard]] bool queue_farewell(const std::string& text) noexcept;

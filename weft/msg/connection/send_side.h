@@ -61,9 +61,9 @@ class SendSide {
   // --- I/O thread (send_turn.cc) ---
   enum class FlushTurn : std::uint8_t { drop, keep, busy, await_room };
   [[nodiscard]] FlushTurn flush_turn() noexcept;  // while armed. await_room: no longer armed, flush_into_room() is next
-  [[nodiscard]] bool flush_into_room() noexcept;  // the poller reports room. True: no more of it is needed
+  [[nodiscard]] bool flush_into_room() noexcept;  // the poller reports room. Returns true if no more of it is needed
   [[nodiscard]] bool flush_at_once() const noexcept { return flusher() == Flusher::at_once; }  // while armed
-  // True: the link holds the baton, and no sender writes until give_to_senders().
+  // Returns true if the link holds the baton, and no sender writes until give_to_senders().
   [[nodiscard]] bool held_by_link() const noexcept { return flusher() == Flusher::link; }
   [[nodiscard]] bool try_take_for_link() noexcept;
   // The same once all is flushed. Also gives how much the kernel took, ever.

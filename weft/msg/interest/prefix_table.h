@@ -89,7 +89,7 @@ class PrefixTree {
     [[nodiscard]] static std::size_t index_words(std::size_t count, std::size_t span) noexcept {
       return span != 0 ? 0 : count <= kKeysMax ? kKeysWords : kGroupsWords;
     }
-    // Null: there is none.
+    // Returns null if there is none.
     [[nodiscard]] Link* find(std::uint8_t byte) noexcept {
       if (span != 0) {
         const auto place = static_cast<std::uint8_t>(byte - low);
@@ -150,7 +150,7 @@ class PrefixTree {
   [[nodiscard]] static bool has_children(const Link& link) noexcept {
     return !link.is_leaf() && link.node()->has_children();
   }
-  // Null: the prefix that ends here has none.
+  // Returns null if the prefix that ends here has none.
   [[nodiscard]] static void* value(Link& link) noexcept {
     if (link.is_leaf()) {
       return &link.high;
@@ -262,7 +262,7 @@ class PrefixTable : private PrefixTreeOf<Value> {
     match(topic, [&](Value&) { return !(found = true); });
     return found;
   }
-  // Sets `prefix` to one that begins with no other, and returns its value. Null: the table is empty. Throws
+  // Sets `prefix` to one that begins with no other, and returns its value. Returns null if the table is empty. Throws
   // std::bad_alloc.
   [[nodiscard]] Value* first(std::string& prefix) { return static_cast<Value*>(Tree::first(prefix)); }
   [[nodiscard]] std::size_t size() const noexcept { return this->size_; }

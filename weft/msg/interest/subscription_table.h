@@ -49,9 +49,9 @@ class SubscriptionTable {
 
   [[nodiscard]] static FilterView prefix(Bytes bytes) noexcept { return {FilterKind::prefix, as_text(bytes)}; }
 
-  // True: the topic is new. False: another peer has the topic, or this one has it already. message_too_large: the peer
-  // would exceed a bound; resource_exhausted: no memory. After an error nothing has changed. Filter::make() takes
-  // the text of a filter that is no prefix. `topics_max`: of the peer; 0: none.
+  // Returns true if the topic is new. Returns false if another peer has the topic, or this one has it already.
+  // message_too_large: the peer would exceed a bound; resource_exhausted: no memory. After an error nothing has
+  // changed. Filter::make() takes the text of a filter that is no prefix. `topics_max`: of the peer; 0: none.
   [[nodiscard]] Result<bool> add(Peer& peer, const FilterView& topic, int topics_max = 0) noexcept;
   void remove(Peer& peer, const FilterView& topic) noexcept;
   [[nodiscard]] std::size_t size() const noexcept {  // topics, also those of peers that are gone
@@ -59,7 +59,8 @@ class SubscriptionTable {
   }
   // The peer has the topic, and no other peer has.
   [[nodiscard]] bool is_last(Peer& peer, const FilterView& topic) noexcept;
-  // Removes some topics of the peer, in bounded time, after tell(topic, last) returned true. True: none is left.
+  // Removes some topics of the peer, in bounded time, after tell(topic, last) returned true. Returns true if none is
+  // left.
   template <typename Tell>
   [[nodiscard]] bool remove_some(Peer& peer, Tell tell) {
     std::size_t bytes = 0;
@@ -124,7 +125,7 @@ class SubscriptionTable {
 
       [[nodiscard]] Peer** peers() noexcept { return reinterpret_cast<Peer**>(this + 1); }
     };
-    // Null: one_ is a peer, or null.
+    // Returns null if one_ is a peer or null.
     [[nodiscard]] Many* many() const noexcept {
       const bool is_many = (reinterpret_cast<std::uintptr_t>(one_) & 1) != 0;
       return is_many ? reinterpret_cast<Many*>(reinterpret_cast<std::byte*>(one_) - 1) : nullptr;

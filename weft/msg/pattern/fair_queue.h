@@ -20,7 +20,7 @@ namespace weft::msg {
 class FairQueue {
  public:
   void attach(Pipe& pipe);           // idempotent
-  bool detach(Pipe& pipe) noexcept;  // idempotent. True: it cut a message of the pipe, whose rest is lost
+  bool detach(Pipe& pipe) noexcept;  // idempotent. Returns true if it cut a message of the pipe, whose rest is lost
   void activate(Pipe& pipe) noexcept;
 
   // The next part and its pipe. The view is valid until pop() or unpeek(), one of which must follow.
@@ -39,8 +39,8 @@ class FairQueue {
     }
   }
   void unpeek() noexcept { pipes_[current_]->unpeek(); }
-  // Instead of pop(), for a part that is not for the application. False: the turn is spent, and the caller returns
-  // would_block; the next turn goes on.
+  // Instead of pop(), for a part that is not for the application. Returns false if the turn is spent, and the caller
+  // returns would_block; the next turn goes on.
   [[nodiscard]] bool drop() noexcept {
     Turn& turn = pipes_[current_]->owner().share().turn;
     pop();

@@ -65,7 +65,7 @@ class Pattern {
   // Both locks. Adds what the pattern itself has a share in of the socket's balance, besides drops().
   virtual void add_counts(Statistics& /*into*/) {}
   [[nodiscard]] const MessageDrops& drops() const noexcept { return drops_; }  // any thread
-  // Receive lock. False: the pattern takes no input now, so a waiting thread leaves readable descriptors out.
+  // Receive lock. Returns false if the pattern takes no input now, so a waiting thread leaves readable descriptors out.
   [[nodiscard]] virtual bool expects_input() const noexcept { return traits_.receives; }
 
   // A topic is a prefix, or a filter that Filter::make() takes; a group is passed as a prefix.
@@ -78,7 +78,7 @@ class Pattern {
   // Groups come here too, as they do to (un)subscribe. message_too_large: the peer would exceed a bound, and loses this
   // subscription; protocol_error, resource_exhausted: the peer is to be refused. After an error nothing has changed.
   [[nodiscard]] virtual Result<void> handle_subscription(Pipe& pipe, bool subscribe, const FilterView& topic);
-  // Send lock. Does work that detach() left, for a bounded time. True: more is left.
+  // Send lock. Does work that detach() left, for a bounded time. Returns true if more is left.
   [[nodiscard]] virtual bool sweep();
 
   // Send lock. The number of different topics: of peers, or of the socket itself.

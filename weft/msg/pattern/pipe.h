@@ -69,7 +69,7 @@ class Pipe final : public PipeShare {
   void unpeek() noexcept;
   // After peek() found nothing: the socket's turn is spent, and there may be input.
   [[nodiscard]] bool stopped() const noexcept { return peeked_ == Peeked::spent; }
-  // After peek(). True: the part stays in front and its view stays valid, also after unpeek().
+  // After peek(). Returns true if the part stays in front and its view stays valid, also after unpeek().
   [[nodiscard]] bool peeked_in_place() const noexcept { return peeked_ != Peeked::stream; }
   // Whole messages that the producer put into the channel so far, and that the consumer took out.
   [[nodiscard]] std::uint64_t arrived_count() const noexcept { return rx_.written(); }

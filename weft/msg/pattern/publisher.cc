@@ -320,7 +320,7 @@ class Publisher final : public Pattern {
     });
   }
 
-  // Null: there is none, or the last one is gone.
+  // Returns null if there is none, or the last one is gone.
   [[nodiscard]] Subscriber* last_asker() noexcept {
     const std::lock_guard lock(notices_mutex_);
     Subscriber* const asker = options_.xpub_manual ? subscribers_.find(last_asker_) : nullptr;
@@ -355,7 +355,7 @@ class Publisher final : public Pattern {
     return {};
   }
 
-  // Nothing: no notice is due.
+  // Returns nullopt if no notice is due.
   [[nodiscard]] std::optional<Result<void>> give_notice(Inbound& part) {
     const std::lock_guard lock(notices_mutex_);
     if (!notice_is_due()) {

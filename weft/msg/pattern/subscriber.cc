@@ -161,7 +161,7 @@ class Subscriber final : public Pattern {
                     : Error(Errc::invalid_argument, "the topics of a socket have at most 64 MiB together");
   }
 
-  // Null: there is no such wish.
+  // Returns null if there is no such wish.
   [[nodiscard]] const Wishes::iterator* find(const FilterView& topic) {
     if (topic.kind == FilterKind::prefix) {
       return prefixes_.find(as_bytes(topic.text));

@@ -67,7 +67,7 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   [[nodiscard]] Result<void> unbind_inproc(const std::string& endpoint, SocketCore& core);
   void unbind_all_inproc(SocketCore& core) noexcept;
   [[nodiscard]] bool binds_inproc(const SocketCore& core) noexcept;
-  // Returns the socket that is bound to `name`. Null: no socket is, and `link` waits for one.
+  // Returns the socket that is bound to `name`. Returns null if no socket is, and `link` waits for one.
   [[nodiscard]] InprocBinder find_inproc(const std::string& name, const std::shared_ptr<InprocLink>& link);
   [[nodiscard]] std::shared_ptr<SocketCore> inproc_binder(const std::string& name);  // null: none
   // The connector is closed. Until `deadline` another socket may still bind and take the connector's messages.

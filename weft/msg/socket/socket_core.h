@@ -254,7 +254,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void attach(Pipe& pipe);                   // both locks; throws std::bad_alloc, with nothing changed
   void detach(Pipe& pipe) noexcept;          // both locks: the pattern forgets the pipe
   void give_name_back(Pipe& pipe) noexcept;  // both locks: undoes name_peer()
-  // One attempt that reads no signals and no descriptors, and forgets no drained pipe. False: nothing changed.
+  // One attempt that reads no signals and no descriptors, and forgets no drained pipe. Returns false if nothing
+  // changed.
   [[nodiscard]] bool send_common(Outbound& part) {
     if (traits_.one_lock) [[unlikely]] {
       return false;
@@ -339,7 +340,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<std::unique_ptr<net::Listener>> open_listener(const net::Endpoint& endpoint,
                                                                      const Options& options);
   [[nodiscard]] Result<std::string> bind_inproc(const net::Endpoint& endpoint);
-  // Null: the transport's streams are sockets (socket_tls.cc).
+  // Returns null if the transport's streams are sockets (socket_tls.cc).
   [[nodiscard]] Result<std::shared_ptr<const net::Layering>> make_layering(const net::Endpoint& endpoint, bool accepts,
                                                                            const Options& options);
   // Return the routing id that the pattern gave the new peer; 0: none.

@@ -101,7 +101,7 @@ class ZapClient final : public std::enable_shared_from_this<ZapClient>, private 
     socket_->close();
   }
 
-  // False: another authenticator is bound now, or a question was sent by half.
+  // Returns false if another authenticator is bound now, or a question was sent by half.
   [[nodiscard]] bool asks(const std::shared_ptr<SocketCore>& authenticator) const noexcept {
     return !broken_ && authenticator_.lock() == authenticator;
   }

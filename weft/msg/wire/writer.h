@@ -62,7 +62,8 @@ class Writer {
 
   // Whether a part of `size` bytes can be appended now. Makes a block, or exchanges an empty one that is too small.
   [[nodiscard]] bool prepare(std::size_t size) noexcept;
-  // The common case, in few steps: a small one-part message after others in a batch. False: call prepare().
+  // The common case, in few steps: a small one-part message after others in a batch. If it returns false, call
+  // prepare().
   [[nodiscard]] bool append_in_flow(Bytes body) noexcept {
     if (begin_ == end_ || blocked_ || inside_message_ || big_ != nullptr || recodes_ ||
         body.size() > zmtp::kShortBodyMax || block_->capacity() - end_ < body.size() + zmtp::kFrameHeaderSizeMin) {

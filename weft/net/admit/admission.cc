@@ -128,7 +128,7 @@ struct alignas(sync::kLineSize) Admission::Stripe {
     make_idle(at);
     return at;
   }
-  // The entry that was idle longest, but not `spared`. False: there is none.
+  // The entry that was idle longest, but not `spared`. Returns false if there is none.
   [[nodiscard]] bool forget_idle(std::uint32_t spared) noexcept {
     const std::uint32_t at = idle_first != kNone && idle_first == spared ? entries[idle_first].idle_after : idle_first;
     if (at != kNone) {
@@ -281,7 +281,7 @@ void Admission::set_entries_max(std::uint32_t entries_max) noexcept {
   }
 }
 
-// Forgets an idle entry of another stripe, with no other lock held. False: there is none.
+// Forgets an idle entry of another stripe, with no other lock held. Returns false if there is none.
 bool Admission::make_room(const Stripe& full) noexcept {
   const auto first = static_cast<std::uint32_t>(&full - stripes_.get());
   for (std::uint32_t i = 1; i < kStripes; ++i) {

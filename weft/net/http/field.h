@@ -55,7 +55,7 @@ constexpr bool any_field(std::string_view lines, Visit&& visit) {
   return false;
 }
 
-// True: each line is a field.
+// Returns true if each line is a field.
 [[nodiscard]] constexpr bool are_fields(std::string_view lines) noexcept {
   while (!lines.empty()) {
     if (field_of(take_line(lines)).name.empty()) {

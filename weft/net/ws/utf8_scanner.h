@@ -15,7 +15,7 @@ namespace weft::net::ws {
 // whose byte shows it.
 class Utf8Scanner {
  public:
-  // False: the bytes so far begin no text. Nothing may follow.
+  // Returns false if the bytes so far begin no text. Nothing may follow.
   [[nodiscard]] bool take(Bytes bytes) noexcept {
     std::size_t i = 0;
     while (i < bytes.size()) {

@@ -46,8 +46,8 @@ class BasicEventLists {
   [[nodiscard]] bool any(std::size_t type) const noexcept {
     return lists_[type].load(std::memory_order_relaxed) != nullptr;
   }
-  // The handlers that the reader may call until leave(), those that are alive. Null: there is none, and no leave()
-  // follows. Requires that the reader's slot is not full.
+  // The handlers that the reader may call until leave(), those that are alive. Returns null if there is none, and no
+  // leave() follows. Requires that the reader's slot is not full.
   [[nodiscard]] EventHandlers* enter(Reader& reader, std::size_t type) noexcept {
     EventHandlers* const list = reader.slot.enter(lists_[type]);
     if (list == nullptr) [[unlikely]] {

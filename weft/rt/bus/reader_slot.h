@@ -32,8 +32,8 @@ class alignas(sync::kLineSize) BasicReaderSlot {
   [[nodiscard]] bool full() const noexcept { return depth_ == kLevels; }
   [[nodiscard]] std::size_t depth() const noexcept { return depth_; }
 
-  // Announces and returns the object that `place` points to. Null: `place` is null and no level was entered, but an
-  // announcement may have been visible for a moment. Requires !full().
+  // Announces and returns the object that `place` points to. Returns null if `place` is null and no level was entered,
+  // but an announcement may have been visible for a moment. Requires !full().
   template <typename T>
   [[nodiscard]] T* enter(sync::Atomic<T*>& place) noexcept {
     T* seen = place.load(std::memory_order_relaxed);  // relaxed: loaded again below

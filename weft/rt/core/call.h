@@ -35,7 +35,7 @@ class CoreWait : protected Wait {
   CoreWait& operator=(const CoreWait&) = delete;
   ~CoreWait() = default;
 
-  // False: the task was cancelled, and await_suspend() returns deferred().
+  // Returns false if the task was cancelled, and await_suspend() returns deferred().
   template <typename Promise>
   [[nodiscard]] bool attach(std::coroutine_handle<Promise> coroutine) {
     if constexpr (TaskPromise<Promise>) {
@@ -80,7 +80,8 @@ class CallState : public ListHook {
     waiter_ = nullptr;
     abandoned_.store(true, std::memory_order_relaxed);  // a hint: the reply comes nevertheless
   }
-  // True: the waiter may resume at once. False: the called task uses the waiter's frame, and will reply soon.
+  // Returns true if the waiter may resume at once. Returns false if the called task uses the waiter's frame, and will
+  // reply soon.
   [[nodiscard]] bool withdraw() noexcept { return withdraw_ == nullptr || withdraw_(*this); }
   void handle_reply() noexcept;
   void handle_end() noexcept;  // the core ends
@@ -127,7 +128,7 @@ class CallState::Caller : protected CoreWait {
         deadline_(deadline) {}
   ~Caller();
 
-  // False: the caller does not wait; error_ says why.
+  // Returns false if the caller does not wait; error_ has the reason.
   template <typename Promise>
   [[nodiscard]] bool suspend(std::coroutine_handle<Promise> coroutine) {
     error_ = check();

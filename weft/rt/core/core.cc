@@ -322,7 +322,7 @@ void Core::serve_backlogs() noexcept {
   end_job();
 }
 
-// True: there is room now. False: the receiver rings kRoom later.
+// Returns true if there is room now. Returns false if the receiver rings kRoom later.
 bool Core::wait_for_room(Outgoing& out) noexcept {
   if (!out.lane.is_open()) {
     ready_ |= kRoom;  // no memory for the lane, so no receiver rings: retry in the next turn
@@ -351,7 +351,7 @@ void Core::serve(Outgoing& out) noexcept {
   }
 }
 
-// Requires the lane's mutex. Null: closed, or refused.
+// Requires the lane's mutex. Returns null if it is closed, or refused.
 Core::Message* Core::claim_foreign(unsigned slot) noexcept {
   auto& lane = lanes_[cores_ + slot];
   if (foreign_[slot].closed) {

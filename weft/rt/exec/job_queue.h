@@ -86,7 +86,7 @@ class JobQueue {
     }
   }
 
-  // False: empty, or the next push is not done yet.
+  // Returns false if it is empty, or the next push is not done yet.
   [[nodiscard]] bool try_pop(T& value) noexcept {
     std::uint64_t position = head_.load(std::memory_order_relaxed);
     for (;;) {

@@ -82,7 +82,7 @@ inline constexpr Error kInherited(Errc::invalid_state, "a forked child has none 
 // Of what takes jobs, in a forked child.
 inline constexpr Error kTakenByNobody(Errc::closed, "a forked child has none of the threads");
 
-// Runs the job and destroys its closure. False: the job threw, and the handler got the exception.
+// Runs the job and destroys its closure. Returns false if the job threw, and the handler got the exception.
 inline bool run_job(Job& job, const ExceptionHandler& handler) noexcept {
   bool ran = true;
   try {

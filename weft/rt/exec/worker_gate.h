@@ -87,13 +87,14 @@ class BasicWorkerGate {
     word_.fetch_sub(kSearching, std::memory_order_relaxed);
     System::full_fence();  // pairs with the fence in notify()
   }
-  // False: another worker searches already.
+  // Returns false if another worker searches already.
   [[nodiscard]] bool start_searching() noexcept {
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     return searching(word) == 0 &&
            word_.compare_exchange_strong(word, word + kSearching, std::memory_order_relaxed, std::memory_order_relaxed);
   }
-  // Called before the last check for work; after it the worker calls sleep() or stay_awake(). False: closed.
+  // Called before the last check for work; after it the worker calls sleep() or stay_awake(). Returns false if it is
+  // closed.
   [[nodiscard]] bool announce(bool was_searching) noexcept {
     const std::uint64_t word = word_.fetch_add(kSleeper - (was_searching ? kSearching : 0), std::memory_order_relaxed);
     System::full_fence();  // pairs with the fence in notify()
@@ -127,7 +128,7 @@ class BasicWorkerGate {
     }
     return Slept::woken;
   }
-  // A worker that is not asleep ends. True: it was the last worker.
+  // A worker that is not asleep ends. Returns true if it was the last worker.
   [[nodiscard]] bool leave(bool was_searching) noexcept {
     // acq_rel pairs with itself and with leave_asleep(): the last worker sees the writes of the others.
     const std::uint64_t word = word_.fetch_sub(kWorker + (was_searching ? kSearching : 0), std::memory_order_acq_rel);

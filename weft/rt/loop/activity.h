@@ -74,7 +74,7 @@ class alignas(64) Activity {
     return {name_.load(std::memory_order_relaxed), subject_.load(std::memory_order_relaxed)};
   }
 
-  // Any thread. Null: the loop waits, or its turn began after `before`.
+  // Any thread. Returns null if the loop waits, or its turn began after `before`.
   [[nodiscard]] std::optional<Busy> busy_since(Instant before) const noexcept;
   // Counts the turn once, however many threads see it.
   void note_stall(const Busy& busy) noexcept;

@@ -82,7 +82,7 @@ class BasicMailbox {
 
   // --- the loop's thread ---
 
-  // Swaps the items with `into`, which is empty. False: there are none.
+  // Swaps the items with `into`, which is empty. Returns false if there are none.
   bool open(std::vector<T>& into) noexcept {
     if (!has_items_.load(std::memory_order_relaxed)) {
       return false;

@@ -124,8 +124,8 @@ class Wait : public detail::Ready {
 
   explicit Wait(Cancel cancel) noexcept : Ready(run_wait), cancel_(cancel) {}
 
-  // False: the scope is cancelled already, and no wait for the event has begun. The await's result is kCancelled, and
-  // await_suspend() returns deferred(). Throws CancelIgnored.
+  // Returns false if the scope is cancelled already, and no wait for the event has begun. The await's result is
+  // kCancelled, and await_suspend() returns deferred(). Throws CancelIgnored.
   [[nodiscard]] bool begin(CancelScope& scope, std::coroutine_handle<> coroutine);
   // After begin() returned false: whether the runner resumes the coroutine, in its next turn.
   [[nodiscard]] bool deferred() const noexcept { return row_ != 0; }

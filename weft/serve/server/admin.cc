@@ -19,7 +19,7 @@ namespace weft::serve {
 
 namespace {
 
-// True: only this machine can reach the endpoint.
+// Returns true if only this machine can reach the endpoint.
 bool is_local(const net::Endpoint& endpoint) {
   if (endpoint.transport != net::Transport::tcp) {
     return true;

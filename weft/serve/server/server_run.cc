@@ -22,7 +22,7 @@ constexpr Error kNoMemoryForConnection(Errc::resource_exhausted, "no memory for 
 // WhyNot: the first exception of a program's function that makes a service. Affinity: any thread.
 class WhyNot {
  public:
-  // False: the function threw.
+  // Returns false if the function threw.
   template <typename Function>
   bool keep_what(const Function& function) {
     try {
@@ -215,7 +215,7 @@ Result<ServerRun::Listeners> ServerRun::open_listeners(const net::Endpoint& endp
   return listeners;
 }
 
-// False: the server stops.
+// Returns false if the server stops.
 bool ServerRun::add_port(unsigned core, const std::shared_ptr<const ListenerOptions>& options,
                          const ServiceKind& kind) {
   if (parts_[core]->stopping) {

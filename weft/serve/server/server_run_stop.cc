@@ -139,7 +139,7 @@ Result<void> ServerRun::stop(Instant deadline) {
 }
 
 // Waits until every part is down, at most until kStopGrace after the deadline: until then the cores end what the
-// deadline finds. False: a part is left.
+// deadline finds. Returns false if a part is left.
 bool ServerRun::wait_down(Instant deadline) {
   const Instant until = deadline_after(std::max(deadline, sys::now()), kStopGrace);
   std::unique_lock lock(mutex_);

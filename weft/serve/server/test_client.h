@@ -51,7 +51,8 @@ class Client {
     stream_ = dialer.take_stream();
   }
 
-  // Speaks TLS from now on. False: the handshake failed; failure() returns the reason, unless the peer just closed.
+  // Speaks TLS from now on. Returns false if the handshake failed; failure() returns the reason, unless the peer just
+  // closed.
   bool start_tls(const net::TlsClient& tls, const std::string& name = "localhost") {
     stream_ = *tls.wrap(std::move(stream_), name);
     while (!stream_->state().established) {

@@ -55,7 +55,7 @@ class PartialInput : private InputHolder {
       memory.renew(*this, block_->capacity());
     }
   }
-  // Copies bytes after those here. False: as make_room().
+  // Copies bytes after those here. Returns false like make_room().
   [[nodiscard]] bool append(Bytes bytes, InputMemory& memory) noexcept;
   // Removes decoded bytes from the front; the caller drops what is empty.
   void consume(std::size_t bytes) noexcept { begin_ += bytes; }

@@ -95,7 +95,7 @@ void Session::read_some() {
 }
 
 // Takes over the stream's state after a read: the handshake may be over, or the stream may hold bytes for the peer,
-// which the flush after every read writes. False: the service ended the session.
+// which the flush after every read writes. Returns false if the service ended the session.
 bool Session::read_stream_state() noexcept {
   const net::StreamState now = stream_->state();
   if (now.ended) {
@@ -196,8 +196,8 @@ void Session::decode(Bytes fresh) {
   }
 }
 
-// Decodes the kept bytes, with as many bytes of `fresh` as the frame needs. True: nothing is kept any more,
-// and `fresh` holds the rest. False: the session can decode nothing more now.
+// Decodes the kept bytes, with as many bytes of `fresh` as the frame needs. Returns true if nothing is kept any more,
+// and `fresh` holds the rest. Returns false if the session can decode nothing more now.
 bool Session::decode_kept(Bytes& fresh) {
   while (!input_.empty()) {
     const std::size_t have = input_.size();
@@ -233,7 +233,7 @@ bool Session::decode_kept(Bytes& fresh) {
   return true;
 }
 
-// False: the session is no longer open.
+// Returns false if the session is no longer open.
 bool Session::decode_frames(Bytes input, DecodeResult& result) {
   try {
     result = slot_.ops->frames(*this, input);

@@ -91,7 +91,7 @@ std::string Shard::peer_of(const net::Stream& stream) const noexcept {
   }
 }
 
-// Null: no log wants it, or no memory.
+// Returns null if no log wants it, or no memory.
 std::unique_ptr<const std::string> Shard::peer_to_log(const net::Stream& stream) const noexcept {
   return log_ ? std::unique_ptr<const std::string>(new (std::nothrow) std::string(peer_of(stream))) : nullptr;
 }

@@ -38,7 +38,8 @@ class WriteQueue {
   [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }  // bytes
 
-  // Where the caller may write a frame of up to `size` bytes in the last block. Null: no room, see reserve().
+  // Where the caller may write a frame of up to `size` bytes in the last block. Returns null if there is no room, see
+  // reserve().
   [[nodiscard]] std::uint8_t* room(std::size_t size) noexcept {
     return tail_ != nullptr && tail_->limit >= tail_->end + size + sizeof(std::uint32_t) ? tail_->bytes + tail_->end
                                                                                          : nullptr;
@@ -54,10 +55,10 @@ class WriteQueue {
     segment.ends[-static_cast<std::ptrdiff_t>(segment.frames)] = segment.end;
     size_ += size;
   }
-  // Appends a frame whose first `skip` bytes were written already. A `skip` above 0 requires an empty queue.
-  // False: as reserve().
+  // Appends a frame whose first `skip` bytes were written already. A `skip` above 0 requires an empty queue. Returns
+  // false like reserve().
   [[nodiscard]] bool append_rest(std::span<const Bytes> parts, std::size_t skip, ByteBudget::Share& budget) noexcept;
-  // Appends a frame inside `buffer`, which `frames` holds until the frame has left. False: as reserve().
+  // Appends a frame inside `buffer`, which `frames` holds until the frame has left. Returns false like reserve().
   [[nodiscard]] bool append_shared(HeldFrames& frames, mem::Buffer* buffer, Bytes frame,
                                    ByteBudget::Share& budget) noexcept;
 
@@ -125,7 +126,7 @@ class WriteQueue {
   static void release(Segment* segment, ByteBudget::Share& budget) noexcept;
   void pop(ByteBudget::Share& budget) noexcept;
   [[nodiscard]] static std::size_t states_of(const Segment& segment) noexcept;  // that have not left in whole
-  // Drops frames of one segment. True: the segment is empty now.
+  // Drops frames of one segment. Returns true if the segment is empty now.
   static bool drop_from(Segment& segment, std::size_t wanted, Dropped& dropped) noexcept;
   static bool drop_state_from(Segment& segment, Dropped& dropped) noexcept;
   // Calls drop(segment) for each, until it has dropped `wanted` bytes or `states` frames of state, and removes those

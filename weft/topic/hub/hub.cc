@@ -195,7 +195,7 @@ void Hub::Impl::bound_ops(std::size_t size, const store::Now& now) {
   bounded_clients = clients;
 }
 
-// One message of a member: its routing id, and the op. False: none waits.
+// One message of a member: its routing id, and the op. Returns false if none waits.
 bool Hub::Impl::take_op(const store::Now& now) {
   auto id = socket.try_recv();
   if (!id) {

@@ -100,7 +100,7 @@ class HubSession {
   void drop_client(const std::string& client, const store::Now& now);
   // The turn has brought as much as its memory allows.
   [[nodiscard]] bool turn_full() const noexcept { return turn_bytes_ >= kTurnBytesMax; }
-  // Commits what the turn brought, answers it, and delivers. True: there is more to deliver at once.
+  // Commits what the turn brought, answers it, and delivers. Returns true if there is more to deliver at once.
   bool finish_turn(const store::Now& now);
   [[nodiscard]] bool failed() const noexcept { return store_->failed(); }
   static constexpr std::size_t kTurnBytesMax = 8 * 1024 * 1024;

@@ -102,14 +102,15 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
   [[nodiscard]] bool live() const noexcept { return caught_up && stored == 0; }
   // How many more deliveries the hub may send now. It is at least half of the window, or 0.
   [[nodiscard]] std::uint32_t credit_due() const noexcept;
-  // False: unasked, out of order, or a double; it is not queued.
+  // Returns false if it is unasked, out of order, or a double; it is not queued.
   [[nodiscard]] bool take(KeptMessage&& message);
   void drop_queue() noexcept {
     queue.clear();
     queue_bytes = stored = 0;
     head = {};
   }
-  // Takes the last message of the queue out, unless the hub was told that it begins. None: there is no other one.
+  // Takes the last message of the queue out, unless the hub was told that it begins. Returns nullopt if there is no
+  // other one.
   [[nodiscard]] std::optional<std::uint64_t> take_last() noexcept;
   [[nodiscard]] Result<KeptMessage> pop();  // would_block; the end's error
   // The op that opens the channel: anew, or where the hub before left it. The texts keep what the op refers to.

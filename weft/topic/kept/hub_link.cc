@@ -221,7 +221,7 @@ bool HubLink::send_op(const Op& op) noexcept {
   return message && send(*message);
 }
 
-// False: the connection is about to end; what it did not take leaves again over the next one.
+// Returns false if the connection is about to end; what it did not take leaves again over the next one.
 bool HubLink::send(const Message& message) noexcept {
   unsaid_bytes_ = 0;
   return static_cast<bool>(connection_.socket.try_send(message.share()));

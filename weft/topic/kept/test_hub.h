@@ -49,7 +49,7 @@ struct FakeStore {
 // Faults are set before it starts, or between ops by `on_op`.
 class FakeHub {
  public:
-  // Called with each op, before it is carried out. False: the op is lost.
+  // Called with each op, before it is carried out. If it returns false, the op is lost.
   using OnOp = std::function<bool(FakeHub&, const Op&)>;
 
   FakeHub(Context& context, const std::string& endpoint, FakeStore& store, OnOp on_op = {})

@@ -48,9 +48,9 @@ class Interest {
   // A handle's filters, over all subscriptions: no more than a peer takes over one connection.
   static constexpr std::size_t kFiltersMax = 262'144;
 
-  // True: the subscription has the filter newly. resource_exhausted: kFiltersMax, or no memory.
+  // Returns true if the filter is new to the subscription. resource_exhausted: kFiltersMax, or no memory.
   Result<bool> add(SubscriptionCore& subscription, IntrusivePtr<const OwnFilter> filter);
-  // False: the subscription does not have it.
+  // Returns false if the subscription does not have it.
   bool remove(SubscriptionCore& subscription, const Filter& filter) noexcept;
   // Takes the subscription out, and returns the filters that it had.
   std::map<Filter, IntrusivePtr<const OwnFilter>> remove_all(SubscriptionCore& subscription) noexcept;

@@ -38,7 +38,7 @@ class MessageQueue {
   MessageQueue(Full policy, std::size_t messages_max, std::size_t bytes_max) noexcept
       : policy_(policy), messages_max_(messages_max == 0 ? 1 : messages_max), bytes_max_(bytes_max) {}
 
-  // False: the message was lost, and counted.
+  // Returns false if the message was lost, and counted.
   bool push(TopicMessage&& message) noexcept;
   // The same for a message of that footprint that fill(TopicMessage&) makes in its place, which saves two moves. False
   // from it: no memory, and the place is empty. Not with newest_per_topic.

@@ -200,7 +200,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // --- presence (presence.cc) ---
   [[nodiscard]] std::vector<NodeInfo> announced() const;  // mesh lock: with a lease that has not run out
   [[nodiscard]] Instant next_expiry() const;              // mesh lock
-  // Mesh lock. True: announced() differs from `known`, whatever the order; `now` is announced() then.
+  // Mesh lock. Returns true if announced() differs from `known`, whatever the order; `now` is announced() then.
   [[nodiscard]] bool nodes_differ(const std::vector<NodeInfo>& known, std::vector<NodeInfo>& now) const;
 
   // --- readiness of subscribers (ready.cc) ---
