@@ -71,6 +71,6 @@ struct Cell {
   [[nodiscard]] Side binder() const noexcept { return pattern == Pattern::pub_sub ? Side::follower : Side::leader; }
 };
 
-Cell parse_cell(const std::string& name);  // fails on a name that is no cell
+Cell parse_cell(const std::string& name);  // fails on a name that is not a cell
 
 }  // namespace bench

@@ -70,7 +70,7 @@ weft::Result<void> on_a_host(weft::Context& context) {
 
 weft::Result<void> between_hosts(weft::Context& context) {
   weft::TopicsOptions first;
-  first.fleet = "tcp://";              // nobody is known yet
+  first.fleet = "tcp://";              // no host is known yet
   first.listen = "tcp://127.0.0.1:0";  // in a program: "tcp://0.0.0.0:7300"
   weft::Topics one = WEFT_TRY(weft::Topics::open(context, first));
 

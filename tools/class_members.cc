@@ -10,7 +10,7 @@
 namespace tidy {
 namespace {
 
-// Takes out what is no part of a declaration's shape: attributes, alignment, template arguments, the initialiser.
+// Takes out what is not part of a declaration's shape: attributes, alignment, template arguments, the initialiser.
 std::string shape_of(std::string statement) {
   static const std::regex attribute(R"(\[\[[^\]]*\]\]|\b(alignas|decltype)\s*\([^()]*(\([^()]*\)[^()]*)*\))");
   static const std::regex arguments(R"(<[^<>;]*>)");

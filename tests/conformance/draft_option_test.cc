@@ -122,7 +122,7 @@ TEST_P(DraftOption, AManualPublisherGivesTheLastValueToTheLastSubscriberAlone) {
   for (Socket& sub : subs) {
     EXPECT_EQ(recv(sub), (Texts{"t", "next"}));  // nothing else in between
   }
-  // A topic that the asker has not subscribed to goes to nobody; a peer that is gone does not hold up the others.
+  // A topic without a subscriber goes to no peer; a peer that has gone does not delay the others.
   ASSERT_TRUE(subs[1].subscribe("u"));
   EXPECT_EQ(recv_text(xpub), note(true, "u"));
   send(xpub, "u");

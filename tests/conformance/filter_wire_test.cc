@@ -166,7 +166,8 @@ class QuietFilterWire : public FilterWire {};
 INSTANTIATE_TEST_SUITE_P(QuietTcp, QuietFilterWire, testing::Values(kTransports[1]),
                          [](const auto& row) { return std::string(row.param.name); });
 
-// Globs that each take thousands of steps: the peer gets what it cannot be told from, and nobody else does.
+// Globs that each take thousands of steps: the peer gets the topics that its bound cannot decide, and no other peer
+// does.
 TEST_P(QuietFilterWire, CostlyGlobsOfAPeerDoNotSlowThePublisher) {
   Socket pub = make(SocketType::pub);
   const std::string endpoint = bind(pub);

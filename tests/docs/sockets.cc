@@ -23,7 +23,7 @@ weft::Result<void> publish_and_subscribe() {
   weft::Context context;
   weft::Socket publisher = WEFT_TRY(context.socket(weft::SocketType::xpub));
   const std::string endpoint = WEFT_TRY(publisher.bind("tcp://127.0.0.1:*"));
-  WEFT_TRY(publisher.send({"px.EURUSD", "1.0841"}));  // nobody subscribed: it goes nowhere
+  WEFT_TRY(publisher.send({"px.EURUSD", "1.0841"}));  // without a subscriber it goes nowhere
 
   weft::Socket subscriber = WEFT_TRY(context.socket(weft::SocketType::sub));
   WEFT_TRY(subscriber.subscribe("px."));

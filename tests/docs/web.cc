@@ -43,7 +43,7 @@ Result<web::Response> find_user(const web::Request& request) {
 rt::Task<web::Response> slowly(const web::Request& request) {
   const Result<void> slept = co_await rt::sleep(1ms);
   if (!slept) {
-    co_return web::Response(503);  // the connection ended: nobody gets this
+    co_return web::Response(503);  // the connection ended: no peer gets this
   }
   co_return web::Response(std::string(request.body()));
 }

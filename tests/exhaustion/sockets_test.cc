@@ -33,7 +33,7 @@ const std::vector<std::uint8_t>& payload() {
   static const auto* const bytes = [] {
     auto* made = new std::vector<std::uint8_t>(1 << 20);
     for (std::size_t i = 0; i < made->size(); ++i) {
-      (*made)[i] = static_cast<std::uint8_t>(i * 7 + 2);  // the first byte is no subscription
+      (*made)[i] = static_cast<std::uint8_t>(i * 7 + 2);  // the first byte is not a subscription
     }
     return made;
   }();

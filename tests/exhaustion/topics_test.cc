@@ -93,7 +93,7 @@ class HandleExhaustion : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Fleets, HandleExhaustion, testing::Values("inproc:walk", "local"),
                          [](const auto& kind) { return kind.param.substr(0, kind.param.find(':')); });
 
-// Regression: a handle of the same process refused the connection, or did not have a subscription, and nobody heard.
+// Regression: a handle of the same process refused the connection, or did not have a subscription, without a report.
 TEST_P(HandleExhaustion, AHandleThatOpenedIsWhole) {
   Topics stays = *Topics::open(other_context(), options_);
   const Service echoes = echo(stays);

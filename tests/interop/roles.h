@@ -18,7 +18,7 @@ struct Job {
   std::vector<std::string> endpoints;  // to bind: one for each socket, or one from which the others are made
   Shape shape;
   int count = 0;                       // messages in each direction and round
-  int rounds = 1;                      // before each but the first the partner ends (line "lost") and restarts
+  int rounds = 1;                      // before each except the first the partner ends (line "lost") and restarts
   int first_round = 0;                 // of a partner that has restarted
   bool plain = false;                  // only send and recv, not each way to send and receive in turn
   std::vector<std::string> options{};  // "name=value"

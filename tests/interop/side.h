@@ -53,7 +53,7 @@ class Side {
   void expect(Socket& socket, const MessageId& id);
   void count_received() noexcept { ++received_; }
 
-  // Before each round but the first: waits until `peers` of the socket's connections have gone.
+  // Before each round except the first: waits until `peers` of the socket's connections have gone.
   void begin_round(Socket& socket, int round, int peers = 1);
   void wait_line(const std::string& word);
 

@@ -160,7 +160,7 @@ class QuietAttack : public test::ServerTest {
   void expect_rate_kept(Duration before) {
     expect_rate_kept([before] { return before; }, [this] { return rate(); });
   }
-  // For handlers that hold core 0: beside the same function on a thread that is no core.
+  // For handlers that hold core 0: beside the same function on a thread that is not a core.
   void expect_rate_kept_beside(std::uint32_t ask, void (*hold)(const std::atomic<bool>&)) {
     expect_rate_kept(
         [this, hold] {

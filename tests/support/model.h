@@ -30,7 +30,8 @@ using Where = std::source_location;
 using LocationId = std::uint8_t;
 
 // Options: bounds of the exploration. `preemptions`: how often a thread that could continue may be interrupted.
-// kNoBound explores every interleaving but those that differ only in the order of independent operations (sleep sets).
+// kNoBound explores every interleaving except those that differ only in the order of independent operations (sleep
+// sets).
 struct Options {
   static constexpr int kNoBound = -1;
   int preemptions = kNoBound;

@@ -173,7 +173,8 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
-// One line: an object of JSON, or the values as they are. When nobody reads it, or the disk is full, the program ends.
+// One line: an object of JSON, or the values as they are. If the reader has gone, or the disk is full, the program
+// ends.
 void print(bool json, const std::vector<std::pair<const char*, std::string>>& fields) {
   std::string line;
   for (const auto& [name, value] : fields) {

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t kNameMax = 256;  // bytes of an encrypted frame that name it
 
-// The front of a value of `size` bytes that is text; a character that the cut took apart is left out. Empty and
-// `size` > 0: it is no text.
+// The front of a value of `size` bytes that is text; a character that the cut took apart is left out. Empty and `size`
+// > 0: it is not text.
 std::string_view text_front(std::string_view front, std::uint64_t size) {
   std::string_view left = front;
   while (!left.empty()) {

@@ -26,7 +26,7 @@ struct Said {
 // Affinity: one thread. Cost: it holds at most kCommandMax bytes of each direction, and of a message kPartsMax parts
 // with `bodies` bytes each. The result does not depend on the cuts of the stream.
 // Invariants:
-// 1. No byte of a peer makes it fail: after bytes that are no ZMTP a direction is not decoded any more.
+// 1. No byte of a peer makes it fail: after bytes that are not ZMTP a direction is not decoded any more.
 // 2. Passwords and encrypted bodies are not in what it says.
 class Conversation {
  public:

@@ -29,7 +29,7 @@ struct LinkOptions {
   bool tls_insecure = false;
 };
 
-// Sets everything but the endpoints. Throws Failure or Usage.
+// Sets everything except the endpoints. Throws Failure or Usage.
 void configure(Socket& socket, const LinkOptions& options);
 
 using Parts = std::vector<std::string>;

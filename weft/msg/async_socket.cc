@@ -91,7 +91,7 @@ class AsyncSocket::State final : private rt::Watcher, private rt::TurnJob {
   }
 
   rt::Loop& loop_;
-  const rt::Core* const core_ = rt::Core::current();  // null: the loop is no core's
+  const rt::Core* const core_ = rt::Core::current();  // null: the loop is not a core's
   rt::Loop::WatchId watch_ = 0;
   unsigned burst_ = 0;
 };

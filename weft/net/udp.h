@@ -12,7 +12,7 @@
 namespace weft::net {
 
 // udp://: datagrams over IPv4 and IPv6, to one host or to a multicast group. It has sockets, but no listener and no
-// streams: a message is a datagram, and nobody connects.
+// streams: a message is a datagram, and no peer connects.
 [[nodiscard]] TransportRow udp_transport() noexcept;
 
 struct UdpOptions {

@@ -26,10 +26,10 @@ inline constexpr Holder kNoHolder = 0;
 // Owner: a consumer. Affinity: one thread. Cost: a map entry, and one of the timer's set, for each message that waits;
 // O(log unacked_max) a call.
 // Invariants:
-// 1. Every sequence below next() that does not wait was acknowledged, rejected, or is none of the consumer's.
+// 1. Every sequence below next() that does not wait was acknowledged, rejected, or is not one of the consumer's.
 // 2. At most unacked_max messages wait. Then may_take_new() is false.
 // 3. A message that waits is due at its deadline: ack_wait after its delivery began, or when nak said.
-// 4. A message in the queue of a holder is due to nobody, and its delivery is not counted.
+// 4. A message in the queue of a holder is due to no member, and its delivery is not counted.
 class ConsumerState {
  public:
   // `next`: the first sequence that the consumer may get.

@@ -34,8 +34,8 @@ struct TopicLast {
 struct Cursor {
   std::uint64_t next = 1;
   std::shared_ptr<const Block> block{};
-  // About how many messages that nobody wants one read passes. Then the read finds none, and the cursor stands before
-  // the newest message. A block whose list of topics says so costs kBlockCost of them.
+  // About the number of unwanted messages that one read passes. Then the read finds none, and the cursor is before the
+  // newest message. A block whose list of topics has no wanted one costs kBlockCost of them.
   std::size_t scan_max = ~std::size_t{0};
   static constexpr std::size_t kBlockCost = 16;
 };

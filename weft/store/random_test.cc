@@ -29,7 +29,7 @@ struct ModelMessage {
 struct ModelStream {
   StreamSettings settings;
   std::map<std::uint64_t, ModelMessage> messages{};  // by sequence
-  std::map<std::uint64_t, ModelMessage> gone{};      // nobody waits for them; a loss of power may bring them back
+  std::map<std::uint64_t, ModelMessage> gone{};      // no consumer waits for them; a loss of power may bring them back
   std::uint64_t next = 1;
   struct Id {
     std::uint64_t sequence;
@@ -77,7 +77,7 @@ struct ModelStream {
     messages.erase(messages.begin(), messages.lower_bound(sequence));
     gone.erase(gone.begin(), gone.lower_bound(sequence));
   }
-  // Whether the stream may have dropped a message without a word: nobody waits for it, or it is too old.
+  // Whether the stream may have dropped a message without a report: no consumer waits for it, or it is too old.
   [[nodiscard]] bool may_be_gone(std::uint64_t sequence, Duration now) const {
     return settings.keep == Keep::work ? acked.contains(sequence) || maybe_acked.contains(sequence)
                                        : settings.age_max != 0ns && messages.at(sequence).time + settings.age_max < now;

@@ -88,8 +88,8 @@ class Stream : public ListHook {
   [[nodiscard]] std::uint64_t bytes() const noexcept;
   [[nodiscard]] WallTime oldest() const noexcept;
 
-  // Stages a message: nobody sees it before the store's commit. A duplicate is not staged: its first answer is given
-  // again, whatever `expect` says now. Errors: invalid_argument (the topic has a wrong form, or is none of the
+  // Stages a message: it is invisible before the store's commit. A duplicate is not staged: its first answer is given
+  // again, whatever `expect` says now. Errors: invalid_argument (the topic has a wrong form, or is not one of the
   // stream's), message_too_large, conflict, resource_exhausted (full).
   [[nodiscard]] Result<Appended> append(const NewMessage& message, const Expect& expect, WallTime now);
 

@@ -39,8 +39,8 @@ class Resumption {
 // Gate: threads and coroutines wait here until an attempt of theirs can succeed. They make the attempt
 // themselves.
 // Owner: the object that changes. Affinity: any thread.
-// Cost: wake() is one load while nobody waits. Each wait that slept costs the thread that changes the object
-// one wake-up.
+// Cost: wake() is one load while no waiter waits. Each wait that slept costs the thread that changes the object one
+// wake-up.
 // Invariant: a thread changes the object, then calls wake(). A waiter that is about to sleep either sees the
 // change in its look() or is woken (invariant 1 of Parker; a coroutine counts as a sleeper in poll whose
 // event is the list).

@@ -32,9 +32,9 @@ struct SystemWait {
 
 // Parker: threads sleep here until something changes. One word tells the sender whether any thread sleeps.
 // Owner: the object whose change is awaited. Affinity: any thread.
-// Cost: wake() with nobody asleep is one load behind a compiler barrier. The sleeper pays for both sides
-// (membarrier, microseconds). Where sleeps are as frequent as wakes that is dear: wakers that call wake_as_asked() pay
-// for a fence of their own (8 ns) as long as the sleepers ask for it.
+// Cost: wake() without a sleeper is one load behind a compiler barrier. The sleeper pays for both sides (membarrier,
+// microseconds). Where sleeps are as frequent as wakes that is dear: wakers that call wake_as_asked() pay for a fence
+// of their own (8 ns) as long as the sleepers ask for it.
 // Use by the sleeper: announce; check again for work; sleep if there is none; start over. A sleeper waits
 // either on the futex in the parker, or in poll/epoll on its own event descriptor in the list given to
 // announce_poll(). Sleeping orders nothing: work that a check right after it misses is visible after the next

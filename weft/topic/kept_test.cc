@@ -478,7 +478,7 @@ TEST_F(Kept, WhatIsStoredReachesVolatileSubscribersToo) {
     EXPECT_EQ(all.delivered, 3u);
   }
   EXPECT_EQ(host.statistics().published, 3u);
-  // A bucket is a stream, whose erasures are no messages.
+  // A bucket is a stream, whose erasures are not messages.
   Subscription keys = *other.subscribe("kv.>");
   ASSERT_EQ(*host.publisher("kv.config.a")->wait_subscribers(1, soon()), 1u);
   KeyValue kv = *other.key_value("config");

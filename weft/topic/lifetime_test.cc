@@ -56,7 +56,7 @@ TEST(Destroyed, AHandleWakesTheCallsThatWaitInIt) {
   for (const Call call : calls) {
     Context context;
     TopicsOptions options;
-    options.fleet = "tcp://127.0.0.1:1";  // nobody listens there
+    options.fleet = "tcp://127.0.0.1:1";  // without a listener
     options.listen = "tcp://127.0.0.1:0";
     auto topics = std::make_unique<Topics>(*Topics::open(context, options));
     Topics& raw = *topics;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Peers of a tcp fleet that lie, flood, have no keys, or are no handles of topics.
+// Peers of a tcp fleet that lie, flood, have no keys, or are not handles of topics.
 #include <algorithm>
 #include <future>
 #include <memory>
@@ -236,7 +236,8 @@ TEST_F(Peers, AFilterOfAPeerOverItsBudgetNeverReachesTheProgram) {
   EXPECT_EQ(b.statistics().dropped(), 0u);
 }
 
-// A port of an address that this process alone has, of all in 127.0.0.0/8: nobody takes it while no Ear listens there.
+// A port of an address that this process alone has, of all in 127.0.0.0/8: no other process takes it while no Ear
+// listens there.
 std::string ear_endpoint() {
   const int id = sys::process_id();
   return "tcp://127." + std::to_string(1 + id / 65'536 % 254) + "." + std::to_string(id / 256 % 256) + "." +
@@ -246,7 +247,7 @@ std::string ear_endpoint() {
 // Ear: where handles connect to a handle that a Liar is the mouth of.
 class Ear {
  public:
-  // `mark`: of messages that the socket takes before anybody reads them.
+  // `mark`: of messages that the socket takes before a reader takes them.
   Ear(Context& context, const std::string& endpoint, int mark = 1000, std::uint64_t instance = kInstance)
       : socket_(*context.socket(SocketType::xpub)) {
     EXPECT_TRUE(socket_.set(option::receive_high_water_mark, mark));
@@ -396,7 +397,7 @@ TEST_F(Peers, WhileAPeerDoesNotReadTheOthersAreNotAskedAgain) {
     ASSERT_TRUE(hears_roster(before));
   }
   int asked = 0;
-  for (int told = 0; told < 5; ++told) {  // nobody but the handle itself makes it speak
+  for (int told = 0; told < 5; ++told) {  // only the handle itself makes it send
     ASSERT_TRUE(hears_roster(asked));
   }
   EXPECT_EQ(asked, 0);

@@ -325,7 +325,7 @@ TEST_P(Owners, OfThreeThatCreateAtOnceOneWins) {
   }
 }
 
-// A socket that is none of ours speaks as a handle with a lease, falls silent, and stays connected.
+// A socket that is not one of ours speaks as a handle with a lease, falls silent, and stays connected.
 TEST_P(Presence, AHandleThatFallsSilentLeavesAfterItsLease) {
   if (GetParam() != "tcp") {
     return;
@@ -337,7 +337,7 @@ TEST_P(Presence, AHandleThatFallsSilentLeavesAfterItsLease) {
   Instant said;
   Duration lease = 50ms;
   Result<std::vector<NodeInfo>> seen = Errc::timed_out;
-  // A thread that looks after the lease sees nobody: then the next lease is longer.
+  // A thread that looks after the lease finds no handle: then the next lease is longer.
   for (std::uint64_t round = 1; !seen && lease < 10s; ++round) {
     lease *= 2;
     said = sys::now();

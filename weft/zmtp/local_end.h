@@ -115,9 +115,9 @@ class LocalEnd {
   // The only fault is that Opening::whole was too much for this peer: connect again with Opening::signature.
   [[nodiscard]] bool greeted_too_much() const noexcept { return greeted_too_much_; }
 
-  // Not null: the handshake takes no more input until the owner calls answer() with a status of ZAP, or 0
-  // when there was no one to ask. Every status but kAdmitted is a fault. The peer is told of kRefused and
-  // kCannotTell. Then the owner calls handle_input again.
+  // Not null: the handshake takes no more input until the owner calls answer() with a status of ZAP, or 0 when there
+  // was no one to ask. Every status except kAdmitted is a fault. The peer is told of kRefused and kCannotTell. Then the
+  // owner calls handle_input again.
   [[nodiscard]] const Question* question() const noexcept { return asking_ ? mechanism_->question() : nullptr; }
   void answer(int status, Instant now);
   // After the fault handshake_refused: the status with which one side refused the other; 0 for other reasons.

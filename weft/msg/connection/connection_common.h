@@ -51,7 +51,7 @@ struct ConnectionCommon {
         stream(std::move(accepted)),
         local_end(make_local_end(*options, share.traits.wire)) {}
 
-  // For how long to spin for the peer: learnt in every mode but eco, because a peer may never read, or dribble.
+  // For how long to spin for the peer: learnt in every mode except eco, because a peer may never read, or dribble.
   [[nodiscard]] std::uint32_t learnt_budget(sync::SpinBudget& spin) const noexcept {
     const bool eco = share.wait_mode == sync::WaitMode::eco;
     return spin.budget_us(eco ? sync::WaitMode::eco : sync::WaitMode::adaptive);

@@ -86,7 +86,7 @@ Result<void> Link::put_layer() {
   return {};
 }
 
-// A connection of plain bytes has no handshake, and one of datagrams nobody to shake hands with. Requires a stream.
+// A connection of plain bytes has no handshake, and one of datagrams has no peer for it. Requires a stream.
 bool Link::greets() const { return !raw_ && !common_.stream->state().datagrams; }
 
 bool Link::write_handshake(int& os_errno) {

@@ -80,7 +80,7 @@ ReceiveSide::Decoded ReceiveSide::decode_message(const Reader::Frame& frame, Fra
     reader_.consume();
     return Decoded::consumed;
   }
-  // A datagram that is no message comes as a part alone. It takes no place of the mark, which is for messages.
+  // A datagram that is not a message comes as a part alone. It takes no place of the mark, which is for messages.
   if (two_parts_ && !more && assembly_.parts.empty()) {
     drop_unexpected();
     reader_.consume();

@@ -139,7 +139,7 @@ class ReceiveSide {
   Channel channel_;
   sync::Baton baton_;
   Reader reader_;
-  bool plain_ = false;       // a frame that is no command is a message for the application, and small ones are admitted
+  bool plain_ = false;  // a frame that is not a command is a message for the application, and small ones are admitted
   bool two_parts_ = false;   // each message has at least two
   bool asks_group_ = false;  // the peer does not know the groups that the socket joined: datagrams
   Assembly assembly_;

@@ -39,7 +39,7 @@ class SendSide {
   // --- under the socket's send lock (send_side.cc) ---
   // A message of one part; takes over its buffer. full: the high-water mark is reached.
   [[nodiscard]] Offered try_send(Outbound& part, bool wide) noexcept;
-  // False when memory ran out, as the next: nothing changed. `call`: as in Pipe::send_parts().
+  // False when memory ran out, like the next: nothing changed. `call`: as in Pipe::send_parts().
   [[nodiscard]] bool send_parts(std::span<Cell> parts, bool wide, Outbound* call) noexcept;
   // `begins`: the connection begins with it. Any other one beyond kSubscriptionBytesMax is not queued, and ends the
   // connection; the next one begins with all subscriptions.

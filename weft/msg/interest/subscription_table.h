@@ -51,7 +51,7 @@ class SubscriptionTable {
 
   // Returns true if the topic is new. Returns false if another peer has the topic, or this one has it already.
   // message_too_large: the peer would exceed a bound; resource_exhausted: no memory. After an error nothing has
-  // changed. Filter::make() takes the text of a filter that is no prefix. `topics_max`: of the peer; 0: none.
+  // changed. Filter::make() takes the text of a filter that is not a prefix. `topics_max`: of the peer; 0: none.
   [[nodiscard]] Result<bool> add(Peer& peer, const FilterView& topic, int topics_max = 0) noexcept;
   void remove(Peer& peer, const FilterView& topic) noexcept;
   [[nodiscard]] std::size_t size() const noexcept {  // topics, also those of peers that are gone
@@ -87,7 +87,7 @@ class SubscriptionTable {
       return true;
     });
   }
-  // Filters that are no prefixes: FilterIndex::match() for the peers that are not gone.
+  // Filters that are not prefixes: FilterIndex::match() for the peers that are not gone.
   [[nodiscard]] bool has_filters() const noexcept { return !filters_.empty(); }
   template <typename Visit>
   void match_filters(Bytes topic, std::uint64_t mark, Visit visit) {
@@ -146,7 +146,7 @@ class SubscriptionTable {
 
   PrefixTable<Peers> prefixes_;
   FilterIndex filters_;
-  FilterKind kind_ = FilterKind::prefix;  // of remove_some(), as the next
+  FilterKind kind_ = FilterKind::prefix;  // of remove_some(), like the next
   std::string topic_;
 };
 

@@ -39,7 +39,7 @@ struct PatternTraits {
 // Locks: the socket holds both locks in attach, ready, lost, detach and option changes. It holds the send lock in send,
 // can_send, (un)subscribe, handle_subscription and sweep, and the receive lock in receive and can_receive.
 // Invariants:
-// 1. All calls but ready are idempotent; attach may follow detach.
+// 1. All calls except ready are idempotent; attach may follow detach.
 // 2. No call waits. would_block means that nothing changed.
 class Pattern {
  public:

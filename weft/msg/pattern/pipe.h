@@ -111,7 +111,7 @@ class Pipe final : public PipeShare {
     std::shared_ptr<const KnownPeer> peer;  // both locks: the peer of `origin`, for the messages in this pipe
     std::string routing_id;                 // both locks to write, either to read
     bool names_peer = false;                // both locks: this socket chose routing_id, whatever the peer calls itself
-    bool datagrams = false;                 // both locks: nobody at the other end joins groups
+    bool datagrams = false;                 // both locks: the other end joins no groups
     bool gone = false;                      // receive lock, both to set: STREAM: the connection ended by itself
     std::string other_end;                  // both locks: address of the other end; empty if no monitor watched
     bool greeted = false;                   // both locks: this connection got its hello message

@@ -73,7 +73,7 @@ class Newest {
   std::atomic<bool> has_newest_{false};
   std::atomic<std::uint64_t> replaced_{0};
   std::atomic<std::uint64_t> outdated_{0};
-  Cell front_{};  // consumer, as the next
+  Cell front_{};  // consumer, like the next
   bool has_front_ = false;
 };
 

@@ -104,7 +104,7 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
     SocketCore* core;
     FrozenOptions options;  // of the bind
   };
-  std::map<std::string, InprocName> inproc_;  // guarded by inproc_mutex_, as the next three
+  std::map<std::string, InprocName> inproc_;  // guarded by inproc_mutex_, like the next three
   Pending pending_;
   PendingPlaces pending_places_;
   Expiring expiring_;  // the pending links

@@ -45,7 +45,7 @@ Lobby::Guest Lobby::take(Seat& seat) noexcept {
   const std::unique_ptr<Seat> owned(&seat);
   seat.unhook();
   loop_.unwatch(seat.watch);
-  if (--size_ == 0 && late_timer_) {  // an empty lobby wakes nobody
+  if (--size_ == 0 && late_timer_) {  // an empty lobby wakes no thread
     (void)loop_.timers().cancel(std::exchange(late_timer_, {}));
   }
   return std::move(seat.guest);

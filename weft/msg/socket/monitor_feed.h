@@ -54,7 +54,7 @@ class MonitorFeed : public std::enable_shared_from_this<MonitorFeed> {
   std::mutex mutex_;
   std::deque<MonitorEvent> backlog_;  // guarded by mutex_
   bool has_reader_;                   // guarded by mutex_; stays true when the reader goes
-  bool dropped_ = false;              // guarded by mutex_, as the next: a message of the current event was
+  bool dropped_ = false;              // guarded by mutex_, like the next: a message of the current event was
   bool torn_ = false;                 // the last message lacks its end
 };
 

@@ -223,7 +223,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
     std::shared_ptr<net::Admission> gate;           // as in AcceptBounds
     std::shared_ptr<const net::Layering> layering;  // null: the transport's streams are sockets
   };
-  // I/O thread, as the next. Closes the stream instead if a bound is reached. Throws std::bad_alloc.
+  // I/O thread, like the next. Closes the stream instead if a bound is reached. Throws std::bad_alloc.
   void add_accepted(std::unique_ptr<net::Stream> stream, const Listening& listening, Lobby& lobby);
   void add_connection(Lobby::Guest guest, const Listening& listening);  // throws std::bad_alloc
 

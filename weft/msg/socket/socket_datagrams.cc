@@ -13,7 +13,7 @@ namespace weft::msg {
 
 namespace {
 
-// Datagrams prove nothing about their sender, and nobody encrypts them.
+// Datagrams prove nothing about their sender, and are not encrypted.
 Result<void> refuse_security(const Options& options) noexcept {
   if (options.security != Security::null || !options.zap_domain.empty()) {
     return Error(Errc::incompatible_peer, "udp cannot authenticate or encrypt, as the options demand");

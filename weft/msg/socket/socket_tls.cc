@@ -26,7 +26,7 @@ net::TlsClientOptions client_options(const net::Endpoint& endpoint, const Option
   if (is_wss(endpoint)) {
     how.ca_pem = options.wss_trust_pem;
     how.system_too = options.wss_trust_system;
-    // libzmq's rule. With authorities that anybody can get a certificate from, the name is checked here nevertheless.
+    // libzmq's rule. With authorities that give every applicant a certificate, the name is checked here nevertheless.
     const bool named = !options.wss_hostname.empty() || !options.tls_server_name.empty();
     how.check_name = named || how.ca_pem.empty() || !how.ca_file.empty() || how.system_too;
   }

@@ -84,8 +84,8 @@ const char* parse_zap_reply(const std::vector<Message>& parts, std::string_view 
 // Invariants:
 //   1. Each question has a number, its request id. An answer goes to the question that the id names.
 //   2. A question whose connection is gone is forgotten. An answer to it, and a second answer, are dropped.
-//   3. A reply that breaks the protocol and names no question goes to the oldest one, which waits longest. It admits
-//      nobody.
+//   3. A reply that breaks the protocol and names no question goes to the oldest one, which waits longest. It admits no
+//      peer.
 class ZapClient final : public std::enable_shared_from_this<ZapClient>, private rt::Watcher {
  public:
   [[nodiscard]] static Result<std::shared_ptr<ZapClient>> make(ContextCore& context, rt::Loop& loop,

@@ -52,7 +52,7 @@ class Reader {
   [[nodiscard]] zmtp::Breach breach() const noexcept { return breach_; }  // after forged: the reason
   void consume() noexcept;                                                // after look() gave a frame
   // The common case, in few steps: whole messages of short ZMTP 3 frames, in the clear, go into `run`, which was empty.
-  // Returns how many. 0: the first message is none of these; call look(). `multipart`: as in FrameRun::measure().
+  // Returns how many. 0: the first message is not one of these; call look(). `multipart`: as in FrameRun::measure().
   [[nodiscard]] std::size_t take_run(FrameRun& run, bool multipart) noexcept {
     if (begin_ == end_ || big_ != nullptr || recodes_) {
       return 0;

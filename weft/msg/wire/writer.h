@@ -125,7 +125,7 @@ class Writer {
   [[nodiscard]] bool reserve_ends(std::uint64_t count) noexcept;
   void note_end() noexcept;
   void rewind() noexcept;  // the block is empty
-  // With the baton only, as the next.
+  // With the baton only, like the next.
   static void add(std::atomic<std::uint64_t>& count, std::uint64_t messages) noexcept {
     count.store(count.load(std::memory_order_relaxed) + messages, std::memory_order_relaxed);
   }

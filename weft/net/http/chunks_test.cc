@@ -92,7 +92,7 @@ TEST(HttpChunks, EachBoundHoldsToTheByte) {
   for (int i = 0; i < 20'000; ++i) {
     small += "1\r\na\r\n";
   }
-  EXPECT_EQ(read_chunks(small, small.size(), {}), "refused 413");  // as much framing as that is no honest body
+  EXPECT_EQ(read_chunks(small, small.size(), {}), "refused 413");  // as much framing as that is not an honest body
 }
 
 }  // namespace

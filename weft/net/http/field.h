@@ -34,7 +34,7 @@ struct Field {
   return line;
 }
 
-// Splits a line. A field without a name: the line is none. A space before the colon makes no name.
+// Splits a line. The name is empty if the line is not a field. A space before the colon makes the name empty.
 [[nodiscard]] constexpr Field field_of(std::string_view line) noexcept {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {

@@ -34,7 +34,7 @@ struct RequestHead {
 
 // The status line of an answer: "HTTP/1.1 101 Switching Protocols".
 struct StatusLine {
-  unsigned status = 0;  // 0: the line is none of HTTP/1
+  unsigned status = 0;  // 0: the line is not of HTTP/1
   std::uint8_t minor = 0;
 };
 [[nodiscard]] StatusLine parse_status_line(std::string_view line) noexcept;

@@ -56,7 +56,7 @@ class Utf8Scanner {
     }
     return i;
   }
-  // The first byte of a character that is no ASCII. The second one has the bounds of RFC 3629 section 4.
+  // The first byte of a character that is not ASCII. The second one has the bounds of RFC 3629 section 4.
   bool begin(std::uint8_t first) noexcept {
     if (first < 0xC2 || first > 0xF4) {
       return false;

@@ -112,7 +112,7 @@ void an_unsubscribe_beside_a_close() {
   place.check(1);
 }
 
-// The one that closes leaves the handlers to nobody: none runs when either has returned.
+// After either has returned, no handler runs.
 void a_close_beside_an_unsubscribe_of_another_handler() {
   Place place(1);
   place.add(0);

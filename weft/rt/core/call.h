@@ -53,10 +53,10 @@ class CoreWait : protected Wait {
     }
   }
 
-  Core* core_;  // null: the caller is no core of that runtime
+  Core* core_;  // null: the caller is not a core of that runtime
 
  private:
-  std::coroutine_handle<> coroutine_;  // of a coroutine that is no Task
+  std::coroutine_handle<> coroutine_;  // of a coroutine that is not a Task
 };
 
 // CallState: a call on its way to another core and back. A pooled block.

@@ -19,7 +19,7 @@ namespace weft::rt {
 namespace detail {
 
 template <typename T>
-struct TaskValue;  // undefined for a type that is no Task
+struct TaskValue;  // undefined for a type that is not a Task
 template <typename T>
 struct TaskValue<Task<T>> {
   using Type = T;

@@ -33,8 +33,8 @@ class BasicDropCount {
   // A read-modify-write, so that it comes before a begin(), or sees it.
   [[nodiscard]] bool none() noexcept { return running_.fetch_add(0, std::memory_order_acq_rel) == 0; }
 
-  // Waits until none() or until time_left() returns zero, and returns false in the second case. A negative time is no
-  // bound.
+  // Waits until none() or until time_left() returns zero, and returns false in the second case. A negative time is not
+  // a bound.
   template <typename Left>
   [[nodiscard]] bool wait_until_none(Left time_left) noexcept {
     for (;;) {

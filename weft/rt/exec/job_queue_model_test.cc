@@ -6,7 +6,7 @@
 namespace weft::rt {
 namespace {
 
-// A value whose accesses the model checks for races. 0 is none.
+// A value whose accesses the model checks for races. 0: no value.
 class Value {
  public:
   Value() : Value(0) {}

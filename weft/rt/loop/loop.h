@@ -105,7 +105,7 @@ class Loop {
 
   [[nodiscard]] std::uint64_t threw() const noexcept { return threw_.value(); }  // calls that ended in an exception
 
-  using WatchId = std::uint64_t;  // 0 is none
+  using WatchId = std::uint64_t;  // 0: no watch
   // Errors: invalid_argument (no watcher); invalid_state, also of rewatch() (the loop runs, or has run, in another
   // thread).
   [[nodiscard]] Result<WatchId> watch(int fd, sys::Interest interest, bool edge_triggered, Watcher* watcher);

@@ -21,7 +21,7 @@ struct TimerCallback {
 
 // TimerId: names one scheduled timer. The id of a timer that fired or was cancelled never names another.
 struct TimerId {
-  std::uint64_t value = 0;  // 0 is no timer
+  std::uint64_t value = 0;  // 0 is not a timer
 
   explicit operator bool() const noexcept { return value != 0; }
   friend bool operator==(TimerId, TimerId) = default;

@@ -196,7 +196,7 @@ Task<std::string> thrown_by(Await await) {
   co_return "";
 }
 
-// A task that has begun is begun by nobody else, whatever awaits or starts it.
+// A task that has begun never begins again, whatever awaits or starts it.
 TEST(Task, ThatHasBegunIsRefusedByEachThatWouldBeginIt) {
   HandTurned here;
   const auto texts = here.run([](TaskScope* scope) -> Task<std::vector<std::string>> {

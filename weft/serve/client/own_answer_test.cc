@@ -204,7 +204,7 @@ TEST_F(OwnAnswer, AFrameThatIsMarkedAsAPushIsNoAnswerThoughItHasTheIdOfTheReques
   run(ask_between_pushes<test::HeaderClient>(listen(), 1));
 }
 
-// Where only the order finds the request, a frame that nobody asked for would shift all answers after it.
+// Where only the order finds the request, a frame without a request would shift all answers after it.
 rt::Task<void> ask_the_talkative(std::string endpoint) {
   const auto client = open_client<serve::Client<Lines>>(endpoint);
   rt::AsyncEvent came;

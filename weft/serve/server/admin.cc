@@ -66,7 +66,8 @@ class AdminService {
   void on_frame(HttpSession& session, const web::HttpFrame& frame) {
     const web::HttpRequest& request = frame.header;
     web::Answer answer = web::Answer::to(request);
-    answer.keep_alive = answer.keep_alive && request.part == web::Part::whole;  // nobody takes a body that is asked for
+    // no handler takes a body that was requested
+    answer.keep_alive = answer.keep_alive && request.part == web::Part::whole;
     note_active(session, false);
     if (request.head.path == "/healthz" && refusal_of(request) == 0) {
       note_active(session, true);

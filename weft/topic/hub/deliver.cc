@@ -43,7 +43,7 @@ std::size_t run_of(std::span<const PendingAnswer> answers) noexcept {
 
 store::Store::Committed HubSession::commit(const store::Now& now) {
   store::Store::Committed committed;
-  // After a failure the store tries again later, unless somebody waits for an answer.
+  // After a failure the store tries again later, unless a member waits for an answer.
   if (store_->has_work(now) && (!answers_.empty() || now.steady >= retry_at_)) {
     committed = store_->commit(now);
     tell_stored();
@@ -211,7 +211,7 @@ bool HubSession::deliver(const store::Now& now) {
   bool any = true;
   while (any) {
     any = false;
-    // Begins after the client that was served last, so that the bound of a turn starves nobody.
+    // Begins after the client that was served last, so that the bound of a turn starves no client.
     std::vector<std::string> order;
     for (auto at = clients_.upper_bound(last_served_); at != clients_.end(); ++at) {
       order.push_back(at->first);

@@ -39,7 +39,7 @@ struct Hub::Impl {
   Impl(sys::Fd file, Socket router, sys::EventFd event) noexcept
       : lock(std::move(file)), socket(std::move(router)), stop_event(std::move(event)) {}
 
-  sys::Fd lock;        // of the directory; closed last: until then nobody else hosts
+  sys::Fd lock;        // of the directory; closed last: until then no other process hosts
   sys::Fd store_lock;  // beside the file: it holds when the directory was removed, or is another one
   HubOptions options;
   std::shared_ptr<HubCounters> counters = std::make_shared<HubCounters>();
@@ -50,7 +50,7 @@ struct Hub::Impl {
   std::atomic<bool> stopping{false};
   std::mutex mutex;
   std::condition_variable changed;
-  bool open = false;  // mutex, as the next one
+  bool open = false;  // mutex, like the next one
   Error ended;
   bool few_ops = false;  // may wait, because some are large
   Instant large_until{};

@@ -305,7 +305,7 @@ TEST_F(HubTest, BytesThatAreNoOpAreDroppedAndCountedAndUnknownKindsAreAnswered) 
   unknown[1] = 200;
   unknown[7] = 42;
   ASSERT_TRUE(raw->send(Bytes(unknown)));
-  // The member is not known yet, and an answer to nobody is none: a good op follows.
+  // The member has not registered yet, so the hub cannot answer: a good op follows.
   Op probe = op_of(OpKind::probe);
   std::vector<std::uint8_t> good(encoded_size(probe));
   encode_op(probe, good);

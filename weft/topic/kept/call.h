@@ -77,7 +77,7 @@ class Call : public ListHook, public sync::AtomicCounted<Call> {
   Instant deadline = kNever;
   Message request;
   std::uint64_t instance = 0;         // that the request bears
-  IntrusivePtr<SeenInstance> seen{};  // is told the answer's instance when the program gets the answer; null: nobody is
+  IntrusivePtr<SeenInstance> seen{};  // gets the answer's instance when the program gets the answer; may be null
   News changed;
 
   bool done = false;

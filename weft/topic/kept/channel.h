@@ -82,7 +82,7 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
   bool opened = false;                // at least once
   Instant open_until = kNever;        // until it is opened
   std::uint64_t instance = 0;         // of the stream, as its hub said; 0: not known
-  IntrusivePtr<SeenInstance> seen{};  // is told the instance of each message that the program gets; null: nobody is
+  IntrusivePtr<SeenInstance> seen{};  // gets the instance of each message that the program gets; may be null
   std::uint64_t next = 0;             // reader: what to begin with after a change of the hub; 0: not known
   bool closing = false;  // the member went; what is on its way goes back, until the hub has ended the channel
   bool caught_up = false;

@@ -324,7 +324,7 @@ TEST_F(ChannelTest, AcknowledgementsOutliveAChangeOfTheHub) {
   fill(stream, 0, 1);
   Delivery delivery = *consumer.next_until(soon());
   hub.reset();
-  delivery.ack();  // nobody hears it
+  delivery.ack();  // it goes to no hub
   hub.emplace(context_, endpoint_, store_);
   fill(stream, 1, 2);
   // The new hub delivers again what it thinks is open; then it gets the acknowledgement.

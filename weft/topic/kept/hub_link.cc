@@ -30,7 +30,7 @@ StaticText text_of(Errc errc) noexcept {
 
 }  // namespace
 
-// Would_block would be no end: whoever waits would wait for ever.
+// Would_block would not be an end: a waiting caller would wait for ever.
 Error HubLink::error_of(const Op& op) noexcept {
   const Errc errc = op.error();
   if (errc == Errc::would_block) {

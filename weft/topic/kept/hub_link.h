@@ -109,7 +109,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   // With the lock held. would_block; the channel's end.
   [[nodiscard]] Result<KeptMessage> try_next(KeptChannel& channel, Count count = Count::answered);
   [[nodiscard]] Result<KeptMessage> take_begun(KeptChannel& channel);  // the same; only one whose `begin` was sent
-  void give_back_begun(KeptChannel& channel) noexcept;                 // the same; nobody waits for it any more
+  void give_back_begun(KeptChannel& channel) noexcept;                 // the same; no caller waits for it any longer
   [[nodiscard]] Result<std::optional<KeptMessage>> try_next_stored(KeptChannel& channel);  // the same; none: it is live
   [[nodiscard]] static Result<void> opened(const KeptChannel& channel) noexcept {          // the same
     return channel.opened                               ? Result<void>()

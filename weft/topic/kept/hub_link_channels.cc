@@ -89,7 +89,7 @@ Result<KeptMessage> HubLink::try_next(KeptChannel& channel, Count count) {
 bool HubLink::head_counted(KeptChannel& channel) noexcept {
   KeptChannel::Head& head = channel.head;
   const Instant now = sys::now();
-  // Nobody took it for long: another member may have it, which the hub knows.
+  // The program left it for long: another member may have it, and the hub decides.
   if (head.counted && now > deadline_after(head.at, channel.settings.ack_wait / 2)) {
     head = {};
   }

@@ -86,7 +86,7 @@ class KeyValueCore {
   std::shared_ptr<StreamCore> stream_;
 };
 
-// A key as tokens of a topic, and back: every byte but letters, digits, '-', '_', '/' and '.' is written =XX.
+// A key as tokens of a topic, and back: every byte except letters, digits, '-', '_', '/' and '.' is written =XX.
 [[nodiscard]] std::string escape_key(std::string_view key);
 [[nodiscard]] std::string unescape_key(std::string_view text);
 

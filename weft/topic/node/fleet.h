@@ -69,7 +69,7 @@ class LocalDirectory {
   [[nodiscard]] std::string endpoint(std::uint64_t instance) const;  // "ipc://..."
   // The instances that listen. Removes the files of those that ended without doing so.
   [[nodiscard]] Result<std::vector<std::uint64_t>> listening() const;
-  // The instance of an endpoint in this directory; 0: it is none.
+  // The instance of an endpoint in this directory; 0: it is not one.
   [[nodiscard]] std::uint64_t instance_at(std::string_view endpoint) const noexcept;
   // Whether a handle listens there. If not, its file is removed.
   [[nodiscard]] bool is_listening(std::uint64_t instance) const;

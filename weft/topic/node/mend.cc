@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Node: what failed without memory, and nobody heard of, is made up for: a connection whose end or beginning was not
+// Node: repairs the steps that failed without memory and without a report: a connection whose end or beginning was not
 // noted, a handle of this process that was not met, a scout that did not start, what peers were not told. Peers that
 // missed words because they did not read are told again by themselves, and seldom.
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace weft::topic {
 
-// Any thread, with any lock but the mesh lock. It allocates nothing.
+// Any thread, with any lock except the mesh lock. It allocates nothing.
 void Node::mend_soon() noexcept {
   if (mend_event_ && !mends_.exchange(true)) {
     mend_event_->signal();
@@ -107,7 +107,7 @@ Result<void> Node::mend_now() {
   return {};
 }
 
-// Any thread, with any lock but the mesh lock. It allocates nothing.
+// Any thread, with any lock except the mesh lock. It allocates nothing.
 void Node::retell_soon() noexcept {
   if (mend_event_ && !retells_.exchange(true)) {
     mend_event_->signal();

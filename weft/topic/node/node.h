@@ -167,13 +167,14 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     std::uint64_t id = 0;
     IntrusivePtr<SubscriptionCore> replies;
   };
-  // Sends to one member of each group. unreachable: nobody serves the topic; would_block: nobody does as far as is
-  // known, and a peer has not told yet; resource_exhausted: kRequestsMax, or no memory; invalid_argument; closed.
+  // Sends to one member of each group. Errors: unreachable (no handle serves the topic); would_block (no known handle
+  // serves it, and a peer has not answered yet); resource_exhausted: kRequestsMax, or no memory; invalid_argument;
+  // closed.
   [[nodiscard]] Result<Request> begin_request(std::string_view topic, Bytes body, std::string_view headers);
   void end_request(std::uint64_t id) noexcept;
   // The result for the program: the reply, or the error that the service answered with.
   [[nodiscard]] static Result<TopicMessage> reply_of(Result<TopicMessage> received);
-  [[nodiscard]] bool served(std::string_view topic) const;  // mesh lock: somebody is known to serve it
+  [[nodiscard]] bool served(std::string_view topic) const;  // mesh lock: a known handle serves it
   [[nodiscard]] bool told_all() const;  // mesh lock: every peer that can be reached has told what it serves
   void reply(const TopicMessage& request, Bytes body, std::string_view headers) noexcept;
   void reply_error(const TopicMessage& request, const Error& error) noexcept;
@@ -183,8 +184,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void stop_serving(SubscriptionCore& service) noexcept;
 
   // --- owners (owners.cc) ---
-  // Mesh lock. Every handle that can be reached has told what it owns since this ask (ask_rosters()): only then it is
-  // known that nobody owns a topic.
+  // Mesh lock. Whether every reachable handle has sent its owned topics since this request (ask_rosters()): only then a
+  // topic without a known owner has none.
   [[nodiscard]] bool owners_known(std::uint64_t ask) const;
   // `claim` is 0 if it is decided already: conflict.
   [[nodiscard]] Result<std::uint64_t> begin_claim(std::string_view topic);
@@ -301,7 +302,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   };
   static constexpr std::size_t kPeersMax = 256;
   static constexpr std::size_t kRosterBytesMax = std::size_t{64} << 20;  // of all peers' rosters
-  static constexpr unsigned kLearnedFailures = 3;                        // then nobody waits for such a peer
+  static constexpr unsigned kLearnedFailures = 3;                        // then no caller waits for such a peer
   static constexpr Duration kLearnedKept = std::chrono::seconds(60);     // a peer that was heard of and does not answer
   static constexpr Duration kScoutPatience = std::chrono::seconds(1);    // from the handshake to the welcome
   static constexpr std::size_t kPeerProbesMax = 1024;
@@ -385,7 +386,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void sweep_voices_soon() noexcept;
   static void sweep_voices(void* self);
   [[nodiscard]] Result<void> learn(std::uint64_t instance, const std::string& endpoint);
-  [[nodiscard]] Result<void> say(Control control) noexcept;  // resource_exhausted: counted, nobody heard it
+  [[nodiscard]] Result<void> say(Control control) noexcept;               // resource_exhausted: counted, and not sent
   [[nodiscard]] Result<Missed> try_say(const Control& control) noexcept;  // the same
   void say_unsaid();                                                      // throws std::bad_alloc
   void tell_roster(std::uint64_t to) noexcept;                            // 0: every peer

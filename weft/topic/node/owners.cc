@@ -19,8 +19,8 @@ namespace {
 constexpr const char* kTaken = "taken";  // of a claim_answer: the sender owns the topic, or its claim is better
 constexpr Error kConflict(Errc::conflict, "somebody alive owns this topic");
 
-// The epoch of an owner that knows of none before. One that nobody heard of may have been there nevertheless, so the
-// time orders them as far as the clocks of the hosts agree.
+// The epoch of an owner without a known predecessor. An unknown one may have existed nevertheless, so the time orders
+// them as far as the clocks of the hosts agree.
 std::uint64_t first_epoch() {
   const auto now = std::chrono::duration_cast<std::chrono::microseconds>(sys::wall_now().time_since_epoch()).count();
   return now > 0 ? static_cast<std::uint64_t>(now) : 1;

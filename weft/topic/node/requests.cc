@@ -265,7 +265,7 @@ void Node::stop_serving(SubscriptionCore& service) noexcept {
 void Node::reply(const TopicMessage& request, Bytes body, std::string_view headers) noexcept {
   const std::string_view to = request.reply_to();
   if (!to.starts_with(kInboxes)) {
-    return;  // nobody waits
+    return;  // no request waits
   }
   const auto sent = msg::or_no_memory([&]() -> Result<void> {
     const auto publisher = WEFT_TRY(make_wire_publisher(std::string(to), false));

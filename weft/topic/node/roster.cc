@@ -11,8 +11,8 @@
 
 namespace weft::topic {
 
-// A peer that misses the message is no error: the socket counts it, and statistics() tells. One that misses it for lack
-// of memory, or because it does not read, is told again.
+// A peer that misses the message is not an error: the socket counts it, and statistics() tells. One that misses it for
+// lack of memory, or because it does not read, is told again.
 Result<void> Node::say(Control control) noexcept {
   control.from = instance_;
   const Result<Missed> said = try_say(control);

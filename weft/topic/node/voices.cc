@@ -27,8 +27,9 @@ bool Node::is_proven(const Message& message) const noexcept {
   return different == 0;
 }
 
-// One handle speaks over one connection. A handle that connects anew is heard at once where it has shown the fleet's
-// secret; elsewhere when its connection before has ended, so that nobody speaks for one that is there.
+// One handle speaks over one connection. A handle that connects again replaces its former connection at once if it has
+// shown the fleet's secret; otherwise after its former connection has ended, so that no other peer speaks for a
+// connected handle.
 bool Node::speaks_for(msg::PeerId via, std::uint64_t instance) const {
   if (via == 0) {
     return true;

@@ -15,7 +15,7 @@ namespace weft::topic {
 // Affinity: immutable. Cost: with neither a space nor another separator, decoding is the identity.
 class Names {
  public:
-  // invalid_argument: the space is no token, or the separator is a letter, a digit, or one of `*>=?[]\`.
+  // invalid_argument: the space is not a token, or the separator is a letter, a digit, or one of `*>=?[]\`.
   [[nodiscard]] static Result<Names> make(std::string_view space, char separator);
 
   // invalid_argument: not a topic name (filter.h), or one with a `*` or `>`; the space counts.

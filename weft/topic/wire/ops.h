@@ -78,7 +78,7 @@ struct OpFlags {
   static constexpr std::uint16_t erased = 1U << 2U;         // append, delivery, answer: the topic has no value any more
   static constexpr std::uint16_t duplicate = 1U << 3U;      // answer: a message of this id was stored before
   static constexpr std::uint16_t follow = 1U << 4U;         // leases: tell changes too
-  static constexpr std::uint16_t gone = 1U << 5U;           // lease_changed: nobody holds the lease any more
+  static constexpr std::uint16_t gone = 1U << 5U;           // lease_changed: no handle holds the lease any longer
   static constexpr std::uint16_t redeclare = 1U << 6U;      // declare: change what another declaration said
   static constexpr std::uint16_t quiet = 1U << 7U;          // ack, nak, work, reject, credit: no answer unless it fails
   static constexpr std::uint16_t by_sequence = 1U << 8U;    // get: the message `number`
@@ -117,14 +117,14 @@ struct Op {
 // Requires: check_op passes, and `into` holds encoded_size(op) bytes.
 void encode_op(const Op& op, MutableBytes into) noexcept;
 
-// protocol_error: the bytes are no op, or exceed a bound; `text` says how. not_supported: another version, an unknown
-// kind or flag; op_id() gives the id to answer.
+// protocol_error: the bytes are not an op, or exceed a bound; `text` says how. not_supported: another version, an
+// unknown kind or flag; op_id() gives the id to answer.
 [[nodiscard]] Result<Op> parse_op(Bytes bytes) noexcept;
 [[nodiscard]] std::uint32_t op_id(Bytes bytes) noexcept;        // 0 when the bytes are too short
 void set_op_id(MutableBytes bytes, std::uint32_t id) noexcept;  // of an encoded op
 
 // OpSequences: the body of an ack.
-// Requires: nothing of the body; a size that is no multiple of 8 leaves out the rest.
+// Requires: nothing of the body; a size that is not a multiple of 8 leaves out the rest.
 [[nodiscard]] inline std::size_t sequence_count(Bytes body) noexcept { return body.size() / 8; }
 [[nodiscard]] std::uint64_t sequence_at(Bytes body, std::size_t index) noexcept;
 
