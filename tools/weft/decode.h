@@ -22,12 +22,12 @@ struct Said {
   Record details;    // the same for programs
 };
 
-// Conversation: what two peers say to each other in ZMTP, from the bytes of both directions.
+// Conversation: the ZMTP traffic of two peers, from the bytes of both directions.
 // Affinity: one thread. Cost: it holds at most kCommandMax bytes of each direction, and of a message kPartsMax parts
 // with `bodies` bytes each. The result does not depend on the cuts of the stream.
 // Invariants:
 // 1. No byte of a peer makes it fail: after bytes that are not ZMTP a direction is not decoded any more.
-// 2. Passwords and encrypted bodies are not in what it says.
+// 2. Passwords and encrypted bodies are not in its output.
 class Conversation {
  public:
   static constexpr std::size_t kCommandMax = 65'536;  // bytes of a command; of a longer one only the front is decoded

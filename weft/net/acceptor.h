@@ -17,9 +17,9 @@
 namespace weft::net {
 
 // Acceptor: takes the connections of one Listener in the turns of a loop.
-// Owner: a shared_ptr of the binding socket or server. The owner adds what a connection becomes, and what is counted
-// or told; both are its Handlers. Affinity: the loop's thread. make() may run on any thread. An Acceptor that is closed
-// or never started may be destroyed on any thread.
+// Owner: a shared_ptr of the binding socket or server. The owner's Handlers make an object of a connection, and count
+// and report. Affinity: the loop's thread. make() may run on any thread. An Acceptor that is closed or never started
+// may be destroyed on any thread.
 // Cost: one system call a connection, and one call that finds no other.
 // Invariants:
 //   1. The acceptor takes at most kAcceptsPerTurn connections a turn.

@@ -57,9 +57,10 @@ class ConsumerState {
   // Queues of holders. Returns false if the holder does not have the message.
   bool begin(std::uint64_t sequence, Holder holder, Instant now);  // again: ack_wait begins anew, and no try is counted
   bool give_back(std::uint64_t sequence, Holder holder, Instant now);  // no program saw it: due at once, without a try
-  std::size_t give_back_queue(Holder holder, Instant now);             // what has not begun; how many
-  [[nodiscard]] std::size_t queued(Holder holder) const noexcept;      // how many have not begun
-  [[nodiscard]] std::size_t load(Holder holder) const noexcept;        // how many it has, begun or not
+  // returns those that have not begun; the result is their number
+  std::size_t give_back_queue(Holder holder, Instant now);
+  [[nodiscard]] std::size_t queued(Holder holder) const noexcept;  // how many have not begun
+  [[nodiscard]] std::size_t load(Holder holder) const noexcept;    // how many it has, begun or not
 
   // The outcome of a delivery. Returns false if the message does not wait (an acknowledgement that comes twice, or too
   // late), or is in the queue of a holder, which only an acknowledgement ends.
@@ -81,8 +82,8 @@ class ConsumerState {
   // The messages that wait, as bytes: for each the distance of its sequence from the one before it, and its tries, both
   // as varints. First those whose delivery began; then, after a distance of 0, those in queues, from the first.
   [[nodiscard]] std::vector<std::uint8_t> write_waiting() const;
-  // After an open every message whose delivery began gets ack_wait anew: its receiver may still work on it. The queues
-  // are gone, and what was in them is due at once. corrupt.
+  // After an open every message whose delivery began gets its ack_wait again: its receiver may still work on it. The
+  // queues are empty, and their messages are due at once. Errors: corrupt.
   [[nodiscard]] Result<void> read_waiting(Bytes bytes, Instant now);
 
  private:

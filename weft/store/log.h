@@ -47,7 +47,7 @@ struct TopicPage {
     std::uint64_t last;  // sequence of the newest message
   };
   std::vector<Entry> topics;           // those that have a message, and of Latest a value
-  std::vector<std::uint64_t> damaged;  // what rows say that are damaged, and are left out
+  std::vector<std::uint64_t> damaged;  // sequences of damaged rows, which are left out
   std::string after;                   // the last topic that was passed
   bool more = false;
 };
@@ -79,8 +79,7 @@ class Log {
   static constexpr std::size_t kTopicsTextMax = 4096;
 
   Log(LogSql& sql, std::uint32_t stream) : sql_(&sql), stream_(stream) {}
-  // A block is at most an eighth of what the stream keeps: a stream that is full loses the oldest of its messages, and
-  // no more than that.
+  // A block is at most an eighth of the stream's bound: a full stream loses its oldest messages, and no more than that.
   void set_bytes_max(std::uint64_t bytes_max) noexcept;
   // `next` and `purged`: the stream row's.
   [[nodiscard]] Result<void> open(std::uint64_t next, std::uint64_t purged);
@@ -170,7 +169,7 @@ class Log {
   std::uint32_t stream_;
   std::size_t block_max_ = kBlockMax;
   std::uint64_t first_ = 1;
-  std::uint64_t purged_ = 1;  // what is below it is gone, though its rows may be there
+  std::uint64_t purged_ = 1;  // messages below it are purged, although their rows may exist
   bool has_rows_ = false;
   std::uint64_t oldest_last_ = 0;  // of the oldest block
   std::uint64_t next_ = 1;

@@ -12,7 +12,7 @@
 
 namespace weft::store {
 
-// Checksums of what a row has outside of its block. A row of an older format has none, and counts as whole.
+// Checksums of a row's data outside of its block. A row of an older format has none, and counts as whole.
 // Affinity: any thread.
 
 // The column `topics` of a block: the topics, one a line, or nothing when they are too many; then kSumMark and the

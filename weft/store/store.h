@@ -77,14 +77,14 @@ class Store {
     return (stream.in_memory() ? incarnation_ + kMemoryInstances : birth_) + stream.id();
   }
 
-  // Makes the stream, or gives the one that is there. `redeclare` changes its settings, but neither what it keeps nor
-  // what it survives. Durable when it returns. Errors: invalid_argument, not_supported, conflict (other settings),
+  // Makes the stream, or returns the existing one. `redeclare` changes its settings, except its kind of retention and
+  // its `survives`. Durable when it returns. Errors: invalid_argument, not_supported, conflict (other settings),
   // resource_exhausted.
   [[nodiscard]] Result<Stream*> declare(std::string_view name, const StreamSettings& settings, bool redeclare,
                                         const Now& now);
   [[nodiscard]] Stream* find(std::string_view name) noexcept;  // null: not there, or damaged
-  // Why find() finds none: not_found, or corrupt: the rows of the stream are damaged. Then declare() with `redeclare`
-  // writes them anew, and keeps what is whole; remove() removes it.
+  // The reason why find() finds none: not_found, or corrupt (the rows of the stream are damaged). Then declare() with
+  // `redeclare` writes them again, and keeps the undamaged data; remove() removes it.
   [[nodiscard]] Error absence_of(std::string_view name) const noexcept;
   // Names of streams after `after`, of damaged ones too.
   [[nodiscard]] std::vector<std::string> names_after(std::string_view after, std::size_t count) const;
@@ -130,7 +130,7 @@ class Store {
     [[nodiscard]] Error of(const Stream& stream) const noexcept { return stream.in_memory() ? memory : disk; }
   };
   [[nodiscard]] Committed commit(const Now& now);
-  // Whether commit() would write: messages, acknowledgements, or what retention takes.
+  // Whether commit() would write: messages, acknowledgements, or removals by retention.
   [[nodiscard]] bool has_work(const Now& now) const noexcept;
   // When the age of a stream next lets has_work() begin; WallTime::max(): never.
   [[nodiscard]] WallTime next_age() const noexcept;

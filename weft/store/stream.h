@@ -46,7 +46,7 @@ struct Consumer {
   Cursor cursor{};              // for new messages; its block is only a cache
   bool changed = false;         // since it was written; the next commit writes it
   bool moved = false;           // the same by deliveries alone, for which no commit is made
-  bool waits_for_disk = false;  // a caller waits until the change survives what the stream survives
+  bool waits_for_disk = false;  // a caller waits until the change survives the faults that the stream survives
   Stream* stream = nullptr;     // that it is a consumer of; null: of none yet
 
   [[nodiscard]] TopicPredicate wants() const;
@@ -93,7 +93,8 @@ class Stream : public ListHook {
   // stream's), message_too_large, conflict, resource_exhausted (full).
   [[nodiscard]] Result<Appended> append(const NewMessage& message, const Expect& expect, WallTime now);
 
-  // Reading sees what is committed. corrupt: the block there is damaged, and the reader stays before it.
+  // Reading finds committed messages only. Errors: corrupt (the block there is damaged, and the reader stays before
+  // it).
   [[nodiscard]] Result<Reader> open_reader(std::string_view filter, const From& from);
   [[nodiscard]] Result<std::optional<ReadMessage>> read(Reader& reader);
   [[nodiscard]] Result<std::optional<ReadMessage>> message_at(std::uint64_t sequence);

@@ -70,9 +70,8 @@ class BasicBaton {
     if (!take(kHeld | kNudged)) {
       return false;
     }
-    // The holder clears the nudge, since its own work() now does what the nudge asked for. Acquire pairs with
-    // the nudge in take(): the nudge that is cleared may be another thread's, left since this thread took the
-    // baton.
+    // The holder clears the nudge, since its own work() now does the nudge's work. Acquire pairs with the nudge in
+    // take(): the nudge that is cleared may be another thread's, left since this thread took the baton.
     state_.fetch_and(~kNudged, std::memory_order_acquire);
     return true;
   }

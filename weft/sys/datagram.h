@@ -13,7 +13,7 @@
 
 namespace weft::sys {
 
-// A UDP socket: what it is bound to, and how it treats multicast.
+// A UDP socket: its bound address, and its treatment of multicast.
 struct DatagramOptions {
   SocketAddress local{};      // its family is the socket's
   bool bound = false;         // to `local`; otherwise the system chooses an address with the first datagram

@@ -31,8 +31,8 @@ struct CommandRate {
   std::uint32_t per_second;
 };
 
-// Every bound on what a peer can make this process hold or do. A value equal to its bound is allowed; one
-// more is a fault.
+// Every bound on the memory and the work that a peer can cause in this process. A value equal to its bound is allowed;
+// one more is a fault.
 struct Limits {
   std::uint32_t handshake_bytes_max = 16 * 1024;      // bodies of all handshake commands together
   std::uint32_t metadata_properties_max = 64;         // properties in them
@@ -79,7 +79,7 @@ enum class TimeAction : std::uint8_t { none, send_ping, expired };
 // How much of our greeting goes out before the peer has shown its version.
 enum class Opening : std::uint8_t {
   whole,      // all of it, which saves a round trip with a ZMTP 3 peer; an older one fails: see greeted_too_much()
-  signature,  // what every version understands; the rest once the peer shows that it can read it
+  signature,  // the bytes that every version understands; the rest after the peer shows that it can read it
 };
 
 // LocalEnd: our end of one ZMTP connection, as a pure function of bytes and time. It speaks 3.x, and 2.0 and

@@ -57,7 +57,7 @@ class IoService final : private rt::TurnHook {
   enum Request : unsigned {
     resolved = 1,
     read = 2,
-    read_held = 4,  // what the kernel holds, before a close
+    read_held = 4,  // the bytes that the kernel holds, before a close
     peer_time = 8,
     write_layer = 16,  // bytes that the stream's layer holds
     take_down = 32,

@@ -155,7 +155,7 @@ class Link final : public rt::Watcher, public ListHook {
   [[nodiscard]] bool keeps_stream(const Error& reason) const;
   void begin_later() noexcept;
   void drop_stream(bool keep = false) noexcept;
-  void begin_close(Instant deadline);  // kNoLinger: what is queued is dropped
+  void begin_close(Instant deadline);  // kNoLinger: drops the queued messages
   void close_when_sent();
   void linger();
   void await_delivery();

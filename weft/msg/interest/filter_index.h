@@ -47,7 +47,7 @@ class FilterIndex {
     std::unique_ptr<Own> own;  // null: no filters
   };
 
-  // Added: what add() changed.
+  // Added: the change that add() made.
   enum class Added : std::uint8_t { nothing, holder, filter };  // the peer had it; others have it; it is new
 
   FilterIndex() noexcept;

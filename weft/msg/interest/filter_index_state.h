@@ -354,7 +354,7 @@ struct FilterIndex::Topic {
   bool ended = false;
   std::size_t count = 0;
   std::uint32_t empty = 0;       // a bit for each token
-  std::uint16_t begin[kPlaces];  // of the tokens, and of what would be the next one
+  std::uint16_t begin[kPlaces];  // of the tokens, and of the place for the next one
   std::uint64_t terms[kTopicTokensMax];
   std::uint64_t sums[kPlaces];  // of the terms before each
 };

@@ -62,7 +62,7 @@ class Pattern {
   [[nodiscard]] virtual bool can_receive();
   virtual void activate(Pipe& pipe);    // receive lock: the pipe may have input
   virtual void deactivate(Pipe& pipe);  // receive lock: the pipe will never have input again
-  // Both locks. Adds what the pattern itself has a share in of the socket's balance, besides drops().
+  // Both locks. Adds the pattern's own share of the socket's balance, besides drops().
   virtual void add_counts(Statistics& /*into*/) {}
   [[nodiscard]] const MessageDrops& drops() const noexcept { return drops_; }  // any thread
   // Receive lock. Returns false if the pattern takes no input now, so a waiting thread leaves readable descriptors out.

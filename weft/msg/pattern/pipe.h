@@ -83,7 +83,7 @@ class Pipe final : public PipeShare {
   [[nodiscard]] std::uint64_t queued_in() const noexcept { return rx_.queued() + run_.count(); }
   // The other end is gone, and the application has taken everything that it sent.
   [[nodiscard]] bool drained() noexcept;
-  // The memory of what an ended pipe still holds.
+  // The memory of the messages that an ended pipe still holds.
   [[nodiscard]] std::uint64_t unread_bytes() const noexcept { return rx_.unread_bytes(); }
 
   // The owner's options of the bind or connect that made this pipe.

@@ -20,8 +20,8 @@ namespace weft::msg {
 // Cost: a push is a copy of the cell and one release store. The consumer reports credit once per low-water mark.
 // Invariants:
 // 1. written - credited <= mark + one message. `written` counts whole messages, `credited` those that the consumer has
-//    reported. The consumer reports every low_water(mark) messages, and what it has popped when it cannot go on; then
-//    a full producer has room again.
+//    reported. The consumer reports every low_water(mark) messages, and its count of popped messages if it cannot
+//    continue; then a full producer has room again.
 // 2. Only whole messages are visible to the consumer.
 // 3. Without a mark the same holds in bytes: written - credited <= kUnmarkedBytesMax + one message.
 // 4. A channel that conflates has room for one message, of one part. The next message always replaces that one.

@@ -45,7 +45,7 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   [[nodiscard]] Result<void> wait_until_quiet();
   void set_sockets_max(std::size_t count);
   void set_io_thread(const ThreadOptions& options);  // no effect once the I/O thread runs
-  void close();  // closes what is open and waits until every connection has lingered; idempotent
+  void close();  // closes all open sockets and waits until every connection has lingered; idempotent
 
   // Starts the I/O thread if it does not run. Counts one connection, so that the thread stays until connection_ended().
   [[nodiscard]] Result<void> start_io();

@@ -20,7 +20,7 @@ class ContextCore;
 class SocketCore;
 
 // MonitorFeed: a socket's events as messages, sent by an inproc socket of the feed.
-// Owner: the monitored socket. Affinity: any thread. Cost: per event what `encode` does and a send over inproc.
+// Owner: the monitored socket. Affinity: any thread. Cost: per event a call of `encode` and a send over inproc.
 // Invariants:
 //   1. No thread waits for the reader: a message that finds no room is dropped, and take() returns false.
 //   2. With pair and push, up to kBacklogMax events wait for the first reader.

@@ -41,8 +41,8 @@ class Reader {
   struct Frame {
     zmtp::FrameHeader header;
     Bytes body;
-    // `body` lies in it. Null for raw bytes, and while fewer than kSharedMin bytes were read into the block: whoever
-    // keeps the body copies it. So what a peer pins is at most 8 times what it sent.
+    // `body` lies in it. Null for raw bytes, and while fewer than kSharedMin bytes were read into the block: a caller
+    // that keeps the body copies it. So a peer pins at most 8 times the bytes that it sent.
     mem::Buffer* block = nullptr;
   };
   enum class Step : std::uint8_t { frame, header_only, need_more, malformed, forged };

@@ -20,7 +20,7 @@ class HandshakeFields {
   static constexpr std::size_t kNames = 7;
 
   // `fields`: lines with their CRLF. Returns false if a field that is used is not UTF-8. The value of an unused field
-  // may have any bytes (RFC 9110 section 5.5): a browser sends what its user gave to a cookie.
+  // may have any bytes (RFC 9110 section 5.5): a browser sends any text that its user gave to a cookie.
   [[nodiscard]] bool take(std::string_view fields);
 
   [[nodiscard]] const std::string& text(Name name) const noexcept { return values_[name].text; }  // a list if several

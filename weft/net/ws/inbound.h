@@ -27,8 +27,8 @@ inline constexpr std::size_t kJoinedMax = 16 * 1024 * 1024;  // of a message in 
 // Inbound: a peer's WebSocket frames in, the bytes of a ZMTP 3.0 peer out. ZMTP 3.0 because libzmq takes subscriptions
 // over a WebSocket only in its form. A pure function of bytes.
 // Owner: the stream. Affinity: one thread at a time.
-// Cost: one copy, which also takes off the mask; a message in fragments two. Memory: some hundred bytes, and what of a
-// message in fragments has arrived.
+// Cost: one copy, which also takes off the mask; a message in fragments two. Memory: some hundred bytes, and the
+// fragments of an incomplete message.
 // Invariants:
 // 1. The outcome depends on the bytes, never on how they were cut.
 // 2. The first fault stays, and no byte is made or taken after it.

@@ -14,7 +14,8 @@
 
 namespace weft::rt::detail {
 
-// EventLists: the handlers of a bus, a list for each type of event, and what was taken out of them while threads read.
+// EventLists: the handlers of a bus, a list for each type of event, and the handlers that were removed while threads
+// read.
 // Owner: the bus's core.
 // Affinity: any thread; enter() and leave() the thread of the reader.
 // Cost: enter() and leave() are those of ReaderSlot, and a load. The others lock a mutex, and copy as handler_list.h
@@ -69,7 +70,7 @@ class BasicEventLists {
   }
 
  private:
-  // Garbage: what is destroyed after the mutex was released: a closure's destructor may run any code.
+  // Garbage: the objects that are destroyed after the release of the mutex: a closure's destructor may run any code.
   struct Garbage {
     EventHandlers* lists = nullptr;
     EventChunk* chunks = nullptr;

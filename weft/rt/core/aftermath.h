@@ -9,10 +9,10 @@
 
 namespace weft::rt {
 
-// Aftermath: what the messages of a core lead to after they ran: jobs of the turn's end, jobs that they posted to their
-// own loop, and coroutines that resume in the next turns. All of these may post. While a runtime drains, they count as
-// one message of the core that has not run, so that a stop does not end between a message and the messages to which it
-// leads in this way.
+// Aftermath: the work that the messages of a core leave after they ran: jobs of the turn's end, jobs that they posted
+// to their own loop, and coroutines that resume in the next turns. All of these may post. While a runtime drains, they
+// count as one message of the core that has not run, so that a stop does not end between a message and the messages to
+// which it leads in this way.
 // Owner: the Core. Affinity: the core's thread; begun() and ended() any thread.
 // Cost: nothing but while the runtime drains.
 // Invariants:

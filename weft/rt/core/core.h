@@ -97,7 +97,7 @@ struct CoreCounts : CoreNumbers<std::uint64_t>, ForeignLaneNumbers<std::uint64_t
 };
 extern const CounterTable kCoreTable;
 
-// The present turn of a core, with what runs in it as labels.
+// The present turn of a core, with the running call as labels.
 struct CoreTurn {
   static constexpr Duration kShown = std::chrono::milliseconds(100);  // a shorter one is shown as 0
   std::uint64_t milliseconds = 0;

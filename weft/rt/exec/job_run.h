@@ -69,7 +69,7 @@ class Drops {
   DropCount count_;
 };
 
-// Instead of the destructor of what an executor shared, in a forked child.
+// Instead of the destructor of an executor's shared state, in a forked child.
 inline void keep_for_ever(std::shared_ptr<void> what) {
   static auto& kept = *new std::vector<std::shared_ptr<void>>;  // a child has one thread
   kept.push_back(std::move(what));
@@ -79,7 +79,7 @@ inline void keep_for_ever(std::shared_ptr<void> what) {
 inline constexpr Error kOwnJob(Errc::invalid_state, "a job cannot wait for the end of itself");
 inline constexpr Error kStillRun(Errc::timed_out, "jobs still run");
 inline constexpr Error kInherited(Errc::invalid_state, "a forked child has none of the threads");
-// Of what takes jobs, in a forked child.
+// Of an executor, in a forked child.
 inline constexpr Error kTakenByNobody(Errc::closed, "a forked child has none of the threads");
 
 // Runs the job and destroys its closure. Returns false if the job threw, and the handler got the exception.

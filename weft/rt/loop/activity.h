@@ -13,13 +13,13 @@
 
 namespace weft::rt {
 
-// ActivityName: what a loop's thread can be inside. Affinity: immutable; static storage.
+// ActivityName: the name of a call that a loop's thread can be inside. Affinity: immutable; static storage.
 struct ActivityName {
   std::string_view owner;  // "game::Room"
   std::string_view call;   // "on_frame"
 };
 
-// Activity: what a loop's thread does at this moment, for threads that watch it.
+// Activity: the present work of a loop's thread, for threads that watch it.
 // Owner: the loop and those that watch it. Affinity: the loop's thread writes; any thread reads.
 // Cost: relaxed stores to one line that others write only in arm(): two or three a turn, four a callback that is named;
 // and a load a turn.
@@ -95,7 +95,7 @@ class alignas(64) Activity {
   std::vector<Bell*> bells_;  // guarded by bells_mutex_
 };
 
-// InActivity: names what the thread does until the end of a block. Affinity: the loop's thread.
+// InActivity: names the thread's work until the end of a block. Affinity: the loop's thread.
 class InActivity {
  public:
   InActivity(Activity& activity, const ActivityName& name, std::uint64_t subject) noexcept

@@ -26,8 +26,8 @@ class TaskRunner;
 // The result of an await whose task was cancelled.
 inline constexpr Error kCancelled(Errc::cancelled, "the task was cancelled");
 
-// CancelIgnored: what an await throws when its task awaited kCancelledAwaitsMax times in a row after it was cancelled,
-// and got kCancelled each time: a loop that does not check what its awaits return. So such a task ends.
+// CancelIgnored: the exception of an await whose task awaited kCancelledAwaitsMax times in a row after it was
+// cancelled, and got kCancelled each time: a loop that does not check the results of its awaits. So such a task ends.
 inline constexpr std::uint32_t kCancelledAwaitsMax = 10'000;
 class CancelIgnored final : public std::exception {
  public:

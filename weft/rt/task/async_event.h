@@ -11,7 +11,7 @@ namespace weft::rt {
 
 // AsyncEvent: a flag of one loop that coroutines wait for: room in a queue, the end of a drain. `co_await event.wait()`
 // ends at once while the event is set, otherwise when it is set next. All waiters resume in the loop's next turn, in
-// the order of their arrival. A waiter then checks again for what it needs, because another may have taken it first.
+// the order of their arrival. A waiter then checks its condition again, because another may have taken it first.
 // Owner: its user; destruction ends every wait with `closed`.
 // Affinity: the loop's thread.
 // Cost: no allocation.

@@ -190,8 +190,8 @@ class Promise<void> final : public PromiseBase {
 //   2. A frame ends with its Task, after the coroutine ran to its end.
 //
 // GCC 12 miscompiles some coroutines. Write them so:
-// - A lambda that is a coroutine refers to its captures, which end with the lambda, not with the frame. Pass what it
-//   needs as parameters by value: `[](Session* s) -> Task<> {...}(s)`.
+// - A lambda that is a coroutine refers to its captures, which end with the lambda, not with the frame. Pass its data
+//   as parameters by value: `[](Session* s) -> Task<> {...}(s)`.
 // - A parameter by reference must outlive the task, not only the call.
 // - Temporaries of aggregate types with members that need destruction, made inside a co_await expression, may be
 //   destroyed twice: name them first (`const Key key{a, b}; co_await find(key);`), or give the type a constructor.

@@ -223,7 +223,7 @@ class ClientLink {
   std::function<void()> on_room_;
   Error why_;            // why the last session ended
   Error trouble_;        // why there is no connection; ok: there is one, or the first attempt has not ended
-  Error not_connected_;  // what requests get meanwhile; ok: none was refused yet
+  Error not_connected_;  // the error of requests in the meantime; ok: none was refused yet
   rt::TimerId owed_timer_;
   bool heard_ = false;
   bool closing_ = false;

@@ -205,12 +205,12 @@ class ServerTest : public testing::Test {
     EXPECT_TRUE(bound) << bound.error().message();
     return bound ? *bound : "";
   }
-  // A stop that aborts what it finds, and waits for all, however busy the machine is.
+  // A stop that aborts all sessions, and waits for all, however busy the machine is.
   Result<void> stop_now() {
     server_->begin_stop(sys::now());
     return server_->stop(sys::now() + kLong);
   }
-  // Waits until the server's counters fulfil the condition: a core counts after its peers saw what it did.
+  // Waits until the server's counters fulfil the condition: a core counts after its peers have received the result.
   template <typename Condition>
   void until(Condition condition) {
     const Instant limit = sys::now() + kLong;

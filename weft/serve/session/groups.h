@@ -31,8 +31,8 @@ struct GroupMembership {
   std::uint32_t member;  // index of this session among the group's members
 };
 
-// GroupHash: the hash of a group's number under a random key. Programs make groups of what peers name, and a peer that
-// knew the hash could choose numbers of one bucket.
+// GroupHash: the hash of a group's number under a random key. Programs make groups of names from peers, and a peer with
+// the hash's key could choose numbers of one bucket.
 class GroupHash {
  public:
   GroupHash();

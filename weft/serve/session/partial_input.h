@@ -57,7 +57,7 @@ class PartialInput : private InputHolder {
   }
   // Copies bytes after those here. Returns false like make_room().
   [[nodiscard]] bool append(Bytes bytes, InputMemory& memory) noexcept;
-  // Removes decoded bytes from the front; the caller drops what is empty.
+  // Removes decoded bytes from the front; the caller drops an empty object.
   void consume(std::size_t bytes) noexcept { begin_ += bytes; }
   void drop(InputMemory& memory) noexcept;  // all bytes and the block
 

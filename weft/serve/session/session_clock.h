@@ -31,7 +31,7 @@ class SessionClock {
   void note_written(Instant now) noexcept { last_written_ = now; }
   void note_acknowledged() noexcept { last_active_ = std::max(last_active_, last_written_); }
   [[nodiscard]] bool wrote_since_active() const noexcept { return last_written_ > last_active_; }
-  // The deadline of what is under way: of a half-received frame, and from close() on of the close. kNever: of nothing.
+  // The deadline of the present work: of a half-received frame, and from close() on of the close. kNever: no work.
   void finish_by(Instant deadline) noexcept { deadline_ = deadline; }
   [[nodiscard]] Instant deadline() const noexcept { return deadline_; }
   [[nodiscard]] Instant accepted() const noexcept { return accepted_; }

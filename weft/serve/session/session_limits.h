@@ -31,7 +31,7 @@ enum class PeerLeft : std::uint8_t {
 // ReplyOrder: whether a session handles frames while a reply is owed to an earlier one (begin_reply()).
 enum class ReplyOrder : std::uint8_t {
   of_frames,  // not with a codec without request numbers: its peers take the next reply for that of the oldest request
-  any,        // the session does: for frames that are not requests, and replies that say what they answer
+  any,        // the session does: for frames that are not requests, and replies that name their request
 };
 
 // Bounds of a session. A negative duration: none.

@@ -34,7 +34,7 @@ struct SessionRecord {
   }
 };
 
-// SessionRest: what a session leaves to the next one of its connection, see Session::switch_to().
+// SessionRest: the data that a session leaves to the next one of its connection, see Session::switch_to().
 struct SessionRest {
   std::unique_ptr<net::Stream> stream;
   SessionId id;

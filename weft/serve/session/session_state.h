@@ -11,7 +11,7 @@ namespace weft::serve {
 // The life of a session. A session only moves down this list, and may skip states.
 enum class SessionState : std::uint8_t {
   open,      // the session takes frames from its peer and from send()
-  draining,  // as open, until the session owes no reply to what had come. From drain()
+  draining,  // as open, until the session owes no reply to the received frames. From drain()
   drained,   // the session handles no more frames, takes those of send(), and closes when the shard says so
   closing,   // the session writes all that is queued, and discards all that arrives. From close()
   ended,     // the shard calls on_close() at the end of the turn, or after the last coroutine. From end()
@@ -21,7 +21,7 @@ enum class SessionState : std::uint8_t {
 enum class PeerEnd : std::uint8_t {
   none,
   announced,  // an event reported the end: the next reads will return it
-  broken,     // the connection failed: the session ends when it has read what came before, or when it does not read
+  broken,     // the connection failed: the session ends when it has read the earlier bytes, or when it does not read
   read,       // a read returned it, or the session discards no more bytes
   handled,    // the service handled the frames before the end
 };

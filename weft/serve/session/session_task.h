@@ -75,8 +75,8 @@ class SessionTask : private rt::detail::Join, private rt::detail::Ready {
 };
 
 // A Task<void> or a Task<Result<void>>, with a `Kept` that lives until the frame has ended. Then calls
-// kept.handle_end(Error outcome, bool cancelled) once. `outcome` is what the task returned, or kTaskThrew.
-// `cancelled` says whether the session was closed before the task ended.
+// kept.handle_end(Error outcome, bool cancelled) once. `outcome` is the task's result, or kTaskThrew. `cancelled`:
+// whether the session was closed before the task ended.
 template <typename T, typename Kept>
 class SessionTaskOf final : public SessionTask {
   static_assert(std::is_void_v<T> || std::is_same_v<T, Result<void>>,

@@ -106,10 +106,10 @@ class Shard : public rt::CoreResident {
   // Logs an exception of a service that no session led to, and gives it to on_exception.
   void note_exception(const std::exception_ptr& thrown) const noexcept { tell_exception({}, {}, thrown); }
 
-  // A drain has two phases. drain(): every session handles what has come, sends what it owes, and then takes frames to
-  // send, so that no frame of another session or core is lost. Calls `when_drained` each time that all have done so,
-  // perhaps during this call. close_drained(): each session that has done so closes, and the others when they have.
-  // Calls `when_empty` once when no session is left, perhaps during this call.
+  // A drain has two phases. drain(): every session handles its received frames, sends the replies that it owes, and
+  // then takes frames to send, so that no frame of another session or core is lost. Calls `when_drained` each time that
+  // all have done so, perhaps during this call. close_drained(): each session that has done so closes, and the others
+  // when they have. Calls `when_empty` once when no session is left, perhaps during this call.
   void drain(std::function<void()> when_drained);
   // Whether no drained session owes a reply again. If one does, `when_drained` is called once more.
   [[nodiscard]] bool still_drained();

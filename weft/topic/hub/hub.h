@@ -24,16 +24,17 @@ struct HubOptions {
   std::uint64_t store_bytes_max = 0;  // of the file; 0: as much as the disk holds
   // Of the file STORE.reserve, whose room lets consumers acknowledge on a full disk.
   std::uint64_t store_reserve_bytes = std::uint64_t{8} << 20U;
-  bool store_in_memory = false;  // of the machine: no stream survives power. The hub finds tmpfs itself
-  std::size_t clients_max = 256;                          // connections
-  Duration quiet = std::chrono::seconds(1);               // LeaseTable's
+  bool store_in_memory = false;              // of the machine: no stream survives power. The hub finds tmpfs itself
+  std::size_t clients_max = 256;             // connections
+  Duration quiet = std::chrono::seconds(1);  // LeaseTable's
   Duration turn_time_max = std::chrono::milliseconds(1);  // for which a turn takes ops before it commits
   std::size_t turn_ops_max = 2000;
   // Ops of a connection that wait while some are large, from kLargeOp bytes on; about 1 MiB each at most.
   static constexpr int kLargeOpsWaitingMax = 128;
   static constexpr std::size_t kLargeOp = 16 * 1024;
-  // Called on the hub's thread with what a commit stored, dead letters too, in the order of each stream; erasures are
-  // left out. It does not wait. Returns how many it took; the others are counted as untold.
+  // Called on the hub's thread with the messages of a commit, dead letters included, in the order of each stream,
+  // without erasures. It does not wait. Returns the number of messages that it took; the hub counts the others as
+  // untold.
   std::function<std::size_t(std::vector<store::ReadMessage>&& messages)> on_stored{};
 };
 

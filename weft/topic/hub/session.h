@@ -85,7 +85,7 @@ struct PendingAnswer {
   bool in_run = false;  // OpFlags::run: one answer for those whose ids and numbers follow each other
 };
 
-// HubSession: what the hub knows and does, without the socket and without a clock.
+// HubSession: the state and the operations of the hub, without the socket and without a clock.
 // Owner: the hub. Affinity: the hub's thread.
 class HubSession {
  public:
@@ -100,7 +100,7 @@ class HubSession {
   void drop_client(const std::string& client, const store::Now& now);
   // The turn has brought as much as its memory allows.
   [[nodiscard]] bool turn_full() const noexcept { return turn_bytes_ >= kTurnBytesMax; }
-  // Commits what the turn brought, answers it, and delivers. Returns true if there is more to deliver at once.
+  // Commits the ops of the turn, answers them, and delivers. Returns true if there is more to deliver at once.
   bool finish_turn(const store::Now& now);
   [[nodiscard]] bool failed() const noexcept { return store_->failed(); }
   static constexpr std::size_t kTurnBytesMax = 8 * 1024 * 1024;
@@ -171,7 +171,7 @@ class HubSession {
                                   std::uint32_t before);
   void end_channel(const std::string& name, std::uint32_t id, const Error& error, std::uint64_t number);
   [[nodiscard]] std::string describe(const store::Stream& stream) const;
-  [[nodiscard]] StreamSettings kept_settings(const store::Stream& stream) const;  // what the stream got
+  [[nodiscard]] StreamSettings kept_settings(const store::Stream& stream) const;  // the settings that the stream got
   // Whether the op names no life of a stream, or this one.
   [[nodiscard]] bool is_of(const Op& op, const store::Stream& stream) const;
   // The number of the stream's life as text, if the `second` of the op has another one.

@@ -26,7 +26,7 @@ namespace weft::topic {
   return number;
 }
 
-// News: wakes what waits for a change: threads of a blocking handle, or coroutines of the loop of an asynchronous one.
+// News: wakes the waiters for a change: threads of a blocking handle, or coroutines of the loop of an asynchronous one.
 // Affinity: tell() under the lock of the HubLink; coroutines only where the handle is the loop's.
 struct News {
   std::condition_variable threads;
@@ -71,7 +71,7 @@ class Call : public ListHook, public sync::AtomicCounted<Call> {
  public:
   std::uint32_t id = 0;
   OnLoss on_loss = OnLoss::resend;
-  bool is_append = false;  // counts against the bound of what is in flight
+  bool is_append = false;  // counts against the bound of appends in flight
   bool sent = false;       // at least once
   bool resent = false;
   Instant deadline = kNever;

@@ -41,13 +41,14 @@ class InstanceText {
 
 // KeptChannel: deliveries of the hub to one consumer or reader of this handle.
 // Owner: its references: the link's table, the consumer or reader, and its deliveries. Affinity: guarded by the link's
-// lock, except what is const.
+// lock, except const members.
 // Invariants:
 //   1. The hub may send at most `credit` more deliveries; one beyond is dropped and counted.
 //   2. queue.size() + credit <= window. With more than bytes_max in the queue no credit is given.
 //   3. A reader's sequences grow. After a change of the hub it begins after the last one that came.
-//   4. A consumer's queue lives as long as its connection: the hub gives what no program has seen to any member. A
-//      delivery begins when a program gets the message, and with tries_max the hub has counted it before that.
+//   4. A consumer's queue lives as long as its connection: the hub gives messages that no program has received to any
+//      member. A delivery begins when a program gets the message, and with tries_max the hub has counted it before
+//      that.
 class KeptChannel : public sync::AtomicCounted<KeptChannel> {
  public:
   enum class State : std::uint8_t { opening, open, ended };
@@ -83,8 +84,8 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
   Instant open_until = kNever;        // until it is opened
   std::uint64_t instance = 0;         // of the stream, as its hub said; 0: not known
   IntrusivePtr<SeenInstance> seen{};  // gets the instance of each message that the program gets; may be null
-  std::uint64_t next = 0;             // reader: what to begin with after a change of the hub; 0: not known
-  bool closing = false;  // the member went; what is on its way goes back, until the hub has ended the channel
+  std::uint64_t next = 0;             // reader: the sequence to begin with after a change of the hub; 0: unknown
+  bool closing = false;  // the member closed; messages on their way return, until the hub has ended the channel
   bool caught_up = false;
   std::size_t stored = 0;             // messages in the queue that came before `caught_up`
   std::vector<std::uint64_t> begins;  // deliveries that began, to be sent
@@ -113,7 +114,8 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
   // other one.
   [[nodiscard]] std::optional<std::uint64_t> take_last() noexcept;
   [[nodiscard]] Result<KeptMessage> pop();  // would_block; the end's error
-  // The op that opens the channel: anew, or where the hub before left it. The texts keep what the op refers to.
+  // The op that opens the channel: from its beginning, or at the position of the former hub. The texts hold the strings
+  // that the op refers to.
   struct OpenTexts {
     std::string settings;
     std::string instance;

@@ -15,7 +15,7 @@ namespace weft::topic {
 
 class HubLink;
 
-// ChannelEnd: what consumers and readers, blocking or of coroutines, share: the program's end of a channel.
+// ChannelEnd: the common part of consumers and readers, blocking or of coroutines: the program's end of a channel.
 // Owner: a move-only value; destruction closes. It may outlive the handle. Affinity: the handle's.
 // One that was moved from is `closed`.
 class ChannelEnd {

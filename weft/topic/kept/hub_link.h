@@ -49,7 +49,7 @@ struct LinkSettings {
 };
 
 // HubLink: a handle's way to the hub of its fleet: requests with answers, and channels with deliveries.
-// Owner: the handle and what it made, by shared_ptr. Affinity: any thread; async: the loop's. Connecting, receiving,
+// Owner: the handle and its objects, by shared_ptr. Affinity: any thread; async: the loop's. Connecting, receiving,
 // deadlines and hosting are work of the handle's loop.
 // Cost: a request is a lock, an encoded op and a send. No thread of its own; no wake-up while it waits for nothing.
 // Invariants:
@@ -58,7 +58,7 @@ struct LinkSettings {
 //      without an answer leave again in that order, then new ones. So a publisher's order stays.
 //   3. At most kInFlightMax appends, and kInFlightBytesMax bytes of them, or one, wait for answers; at most kCallsMax
 //      other calls; at most kChannelsMax channels.
-//   4. Every connection has a socket of its own: what was queued for a hub that ended reaches no other one.
+//   4. Every connection has a socket of its own: ops that were queued for an ended hub reach no other one.
 class HubLink final : public std::enable_shared_from_this<HubLink> {
  public:
   static constexpr std::size_t kInFlightMax = 4096;
@@ -117,8 +117,8 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
                                                         : Result<void>(Errc::would_block);
   }
   void acknowledge(KeptChannel& channel, std::uint64_t instance, std::uint64_t sequence) noexcept;
-  // The same of other outcomes: `op`, which has no answer unless it fails. Dropped when there is no connection: what it
-  // speaks of ended with it.
+  // The same of other outcomes: `op`, which has no answer unless it fails. Dropped without a connection: the delivery
+  // that it is about ended with the connection.
   void settle(KeptChannel& channel, const Op& op) noexcept;
 
   // --- waiting ---
@@ -146,7 +146,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
     return wait(call->changed, kNever, [&] { return outcome(*call); });
   }
   [[nodiscard]] static rt::Task<Result<void>> run_task(std::shared_ptr<HubLink> link, IntrusivePtr<Call> call);
-  // wait() for coroutines. `kept` keeps alive what `attempt` and `news` refer to.
+  // wait() for coroutines. `kept` keeps the objects that `attempt` and `news` refer to.
   template <typename T, typename Attempt, typename Kept>
   [[nodiscard]] static rt::Task<Result<T>> wait_task(std::shared_ptr<HubLink> link, News* news, Attempt attempt,
                                                      Kept kept) {
@@ -167,7 +167,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   }
   void lock() noexcept { mutex_.lock(); }
   void unlock() noexcept { mutex_.unlock(); }
-  void flush() noexcept {  // what was sent, before a wait
+  void flush() noexcept {  // sent messages, before a wait
     const std::lock_guard lock(mutex_);
     flush_sent();
   }

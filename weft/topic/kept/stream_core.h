@@ -21,7 +21,7 @@
 namespace weft::topic {
 
 // StreamCore: a stream as one handle knows it: the requests of Stream and AsyncStream, encoded.
-// Owner: what the program holds of the stream. Affinity: any thread.
+// Owner: the program's objects of the stream. Affinity: any thread.
 // Invariant: a request with a sequence of the program bears the life of the stream that the program read last.
 class StreamCore {
  public:

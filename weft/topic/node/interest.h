@@ -24,7 +24,7 @@ struct Match {
   IntrusivePtr<const OwnFilter> filter;
 };
 
-// MatchMemo: what a topic matched last. Owner: a publisher, or the pump. Affinity: its owner's.
+// MatchMemo: the last matches of a topic. Owner: a publisher, or the pump. Affinity: its owner's.
 struct MatchMemo {
   std::uint64_t generation = 0;  // 0: none
   std::string topic;

@@ -45,7 +45,7 @@ class Node;
 // The property by which a handle of a fleet with CURVE keys shows that it has the fleet's secret.
 inline constexpr std::string_view kProof = "X-Weft-Fleet";
 
-// PublisherCore: one topic of a handle, encoded once. Guarded by the node's publish lock, except what is const.
+// PublisherCore: one topic of a handle, encoded once. Guarded by the node's publish lock, except const members.
 struct PublisherCore : sync::AtomicCounted<PublisherCore> {
   std::string wire;     // const
   Message name;         // const: as the program reads it
@@ -53,7 +53,7 @@ struct PublisherCore : sync::AtomicCounted<PublisherCore> {
   MatchMemo memo;
 };
 
-// Node: what a Topics or AsyncTopics handle is inside: an XPUB that the fleet connects to, an XSUB that connects to the
+// Node: the inside of a Topics or AsyncTopics handle: an XPUB that the fleet connects to, an XSUB that connects to the
 // fleet, and the index of the handle's own subscriptions.
 // Owner: the handle and everything that it made, by shared_ptr. Affinity: any thread; of AsyncTopics: the loop's.
 // The reader of the XSUB is a thread that waits in next(), the leader; one at a time. While there is none, it is the
@@ -111,7 +111,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // The same, waiting for room.
   [[nodiscard]] Result<void> publish_until(PublisherCore& publisher, Bytes body, std::string_view headers,
                                            Instant deadline);
-  void flush() noexcept;  // AsyncTopics, before a wait: what was published leaves
+  void flush() noexcept;  // AsyncTopics, before a wait: sends the published messages
   [[nodiscard]] rt::AsyncEvent& room() noexcept { return room_; }  // AsyncTopics: a peer may have room
 
   // --- subscribing (subscribe.cc) ---
@@ -175,7 +175,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // The result for the program: the reply, or the error that the service answered with.
   [[nodiscard]] static Result<TopicMessage> reply_of(Result<TopicMessage> received);
   [[nodiscard]] bool served(std::string_view topic) const;  // mesh lock: a known handle serves it
-  [[nodiscard]] bool told_all() const;  // mesh lock: every peer that can be reached has told what it serves
+  [[nodiscard]] bool told_all() const;  // mesh lock: every reachable peer has sent the list of its services
   void reply(const TopicMessage& request, Bytes body, std::string_view headers) noexcept;
   void reply_error(const TopicMessage& request, const Error& error) noexcept;
   // The requests for one service. conflict: 1,024 services.
@@ -210,7 +210,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] std::uint64_t probe_count(std::uint64_t probe) const;  // mesh lock; own subscriptions count
 
  private:
-  // In: what the loop does with the XSUB, and Out: with the XPUB.
+  // In: the loop's work with the XSUB; Out: with the XPUB.
   struct In final : rt::Watcher {
     explicit In(Node& own) noexcept : node(own) {}
     void handle_event(const sys::PollEvent& event) override;
@@ -318,8 +318,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static constexpr Duration kSweepFirst = std::chrono::milliseconds(5);  // then four times as long each time
   static constexpr Duration kSweepLast = std::chrono::seconds(2);
   static constexpr unsigned kPumpMost = 256;  // messages a turn
-  // Of AsyncTopics, as many as a coroutine takes before it yields: what comes in a turn is taken in that turn, while it
-  // is in the cache, and queues grow only for subscriptions that are slow.
+  // Of AsyncTopics, as many as a coroutine takes before it yields: it takes the messages of a turn in that turn, while
+  // it is in the cache, and queues grow only for subscriptions that are slow.
   static constexpr unsigned kPumpMostOfTurn = 64;
 
   Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loop);
@@ -399,7 +399,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Roster roster() const;                                 // mesh lock
   [[nodiscard]] bool is_of_fleet(std::uint64_t instance, const std::string& endpoint) const;
 
-  // mend.cc. mend() makes up for what failed without memory: links, scouts, and what peers did not hear.
+  // mend.cc. mend() repeats the steps that failed without memory: links, scouts, and the words that peers missed.
   void mend_soon() noexcept;  // any thread
   void mend_later() noexcept;
   static void mend(void* self);
@@ -546,7 +546,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   rt::TimerId sweep_timer_;       // loop
   Duration sweep_wait_{0};        // loop
   std::set<msg::PeerId> sweeps_;  // loop: connections to the XPUB that ended, and have messages that were not read
-  std::string proof_;             // CURVE: what a handle shows; const after start()
+  std::string proof_;             // CURVE: the proof that a handle shows; const after start()
   IntrusivePtr<SubscriptionCore> replies_in_;
   IntrusivePtr<SubscriptionCore> requests_in_;
   std::atomic<bool> probed_{false};  // peer_probes_ is not empty

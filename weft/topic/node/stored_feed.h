@@ -14,10 +14,11 @@ namespace weft::topic {
 class Node;
 struct PublisherCore;
 
-// StoredFeed: publishes what a hub stored to the volatile subscribers of the topics, through the handle that hosts.
+// StoredFeed: publishes the stored messages of a hub to the volatile subscribers of the topics, through the handle that
+// hosts.
 // Owner: the hub. Affinity: take(): the hub's thread.
-// Cost: a message is published as one of the handle's own; of an asynchronous handle, in a job of its loop.
-// Bounds: kWaitingBytesMax of messages that wait for that loop; what comes beyond is not taken.
+// Cost: a message is published as one of the handle's own; of an asynchronous handle, in a job of its loop. Bounds:
+// kWaitingBytesMax of messages that wait for that loop; it does not take messages beyond.
 class StoredFeed : public std::enable_shared_from_this<StoredFeed> {
  public:
   static constexpr std::size_t kWaitingBytesMax = 16 * 1024 * 1024;

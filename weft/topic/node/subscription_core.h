@@ -19,7 +19,7 @@
 namespace weft::topic {
 
 // SubscriptionCore: the queue of one subscription, and the calls that wait for it.
-// Owner: the subscription's handle, the node's index, and the memos of what a topic matches.
+// Owner: the subscription's handle, the node's index, and the memos of a topic's matches.
 // Affinity: any thread. Of an AsyncTopics handle: the loop's thread.
 // Cost: offer() and try_pop() are a lock and a move; a system call wakes a thread that sleeps.
 // Invariants:

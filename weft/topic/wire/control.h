@@ -11,9 +11,9 @@
 
 namespace weft::topic {
 
-// Control: what handles tell each other, besides the messages of topics. It goes from the XSUB of one handle to the
-// XPUB of every other, on the connection that also carries the sender's subscriptions: a handle that has received a
-// control message has every subscription that the sender made before.
+// Control: the messages between handles, besides those of topics. It goes from the XSUB of one handle to the XPUB of
+// every other, on the connection that also carries the sender's subscriptions: a handle that has received a control
+// message has every subscription that the sender made before.
 // On the wire, one part: 02 57 54 01, the kind, three numbers and one more of 8 bytes, the count of texts in 2 bytes,
 // then each text after its size in 2 bytes. Numbers are in network byte order.
 struct Control {
@@ -49,7 +49,7 @@ inline constexpr std::uint64_t kEpochAhead = 365ULL * 24 * 3600 * 1'000'000;
 // Whom the message is for, without reading the rest. 0: every handle, or malformed.
 [[nodiscard]] std::uint64_t control_addressee(Bytes bytes) noexcept;
 
-// Roster: what one handle tells all others of itself.
+// Roster: one handle's report on itself to all others.
 struct Roster {
   static constexpr std::size_t kServicesMax = 1024;
   static constexpr std::size_t kOwnedMax = 1024;

@@ -11,7 +11,7 @@
 namespace weft::topic {
 
 // An op is one message of one part between a member of a fleet (DEALER) and the server of its kept topics (ROUTER).
-// docs/topics-ops.md says what each kind asks for and what answers it.
+// docs/topics-ops.md has the request and the answer of each kind.
 //
 // byte  0      version, 1
 //       1      OpKind
@@ -38,7 +38,7 @@ enum class OpKind : std::uint8_t {
   // From the server.
   answer = 1,     // to the request of this id
   delivery,       // a stored message, on the channel of this id
-  caught_up,      // the channel has delivered what was stored when it was opened
+  caught_up,      // the channel has delivered the messages that were stored when it was opened
   ended,          // the channel is closed by the server; `code` says why
   lease_changed,  // a lease was taken or changed, or is gone: OpFlags::gone
   // Of streams.
@@ -79,7 +79,7 @@ struct OpFlags {
   static constexpr std::uint16_t duplicate = 1U << 3U;      // answer: a message of this id was stored before
   static constexpr std::uint16_t follow = 1U << 4U;         // leases: tell changes too
   static constexpr std::uint16_t gone = 1U << 5U;           // lease_changed: no handle holds the lease any longer
-  static constexpr std::uint16_t redeclare = 1U << 6U;      // declare: change what another declaration said
+  static constexpr std::uint16_t redeclare = 1U << 6U;      // declare: change the settings of another declaration
   static constexpr std::uint16_t quiet = 1U << 7U;          // ack, nak, work, reject, credit: no answer unless it fails
   static constexpr std::uint16_t by_sequence = 1U << 8U;    // get: the message `number`
   static constexpr std::uint16_t more = 1U << 9U;           // answer of list, info, leases: ask again after the last
