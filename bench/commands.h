@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-// The commands of the harness, on standard input, and what ends a program that does not get on with one.
+// The commands of the harness, on standard input, and the end of a program that does not finish one.
 namespace bench {
 
 inline constexpr unsigned kPatienceS = 120;  // for one command; beyond, the program ends and says so

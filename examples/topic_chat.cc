@@ -37,7 +37,7 @@ void show(const std::string& line) {
   std::fflush(stdout);
 }
 
-// Member: one member of the chat. Three threads: one reads what is typed, one shows what is said, one who is here.
+// Member: one member of the chat. Three threads: one reads the keyboard, one shows messages, one shows the members.
 class Member {
  public:
   static weft::Result<void> chat(weft::Context& context, const weft::TopicsOptions& options, const std::string& room) {

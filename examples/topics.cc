@@ -33,7 +33,7 @@ std::string directory;  // of this run
 
 weft::Instant soon() { return weft::sys::now() + 20s; }
 
-// Prints what came; an error when it is not what the guide says.
+// Prints the received text; an error if it is not the text of the guide.
 weft::Result<void> expect(std::string_view came, std::string_view said) {
   std::printf("  %.*s\n", int(came.size()), came.data());
   return came == said ? weft::Result<void>() : weft::Error(weft::Errc::other, "the guide says something else");
@@ -272,7 +272,7 @@ weft::Result<void> keep(weft::Context& context) {
     WEFT_TRY(each.wait());
   }
 
-  // From the beginning, in order; then what comes.
+  // From the beginning, in order; then the new ones.
   weft::Reader reader = WEFT_TRY(orders.read({.filter = "orders.eu"}));
   const weft::KeptMessage oldest = WEFT_TRY(reader.next());
   WEFT_TRY(expect(oldest.text(), "a chair"));

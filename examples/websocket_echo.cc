@@ -49,7 +49,7 @@ std::string exchange(net::Stream& stream, std::string_view bytes, std::string_vi
   return answer;
 }
 
-// A client by hand: the request of the upgrade, then one short text. A client masks what it sends; this mask is zero.
+// A client by hand: the request of the upgrade, then one short text. A client masks its frames; this mask is zero.
 Result<std::string> ask(const std::string& endpoint, const std::string& text) {
   net::Dialer dialer(WEFT_TRY(net::parse_endpoint(endpoint, false)), {});
   for (auto progress = WEFT_TRY(dialer.begin()); progress != net::Progress::connected;) {

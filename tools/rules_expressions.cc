@@ -73,14 +73,14 @@ bool declares(std::string_view text) {
 
 // GCC 12: in a coroutine that declares no variable, an await in a condition never resumes. A variable in the condition
 // makes the code right, whatever the rest of the coroutine holds.
-// WEFT_TRY returns from the middle of its expression: no compiler frees what a new around the macro has allocated.
+// WEFT_TRY returns from the middle of its expression: no compiler frees the memory of a new around the macro.
 void check_file(const File& file, Report& report) {
   std::string code;
   for (const std::string& line : file.code) {
     (code += line) += '\n';
   }
   constexpr std::string_view kAwait = "co_await";
-  // The test of what happens to such coroutines.
+  // The test of the end of such coroutines.
   constexpr std::string_view kAwaitsInConditions = "weft/rt/task/task_condition_test.cc";
   constexpr std::string_view kTry = "WEFT_TRY";
   std::vector<Open> open;

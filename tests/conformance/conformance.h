@@ -100,7 +100,7 @@ inline std::string hear(Socket& dish) {
   return message ? std::string(message->group()) + ": " + std::string(message->text()) : message.error().message();
 }
 
-// Calls `send` until no queue of `publisher` was too full for the message. `make_room` reads some of what is queued.
+// Calls `send` until no queue of `publisher` was too full for the message. `make_room` reads some queued messages.
 template <typename Send, typename MakeRoom>
 void send_without_drop(Socket& publisher, const Send& send, const MakeRoom& make_room) {
   const Instant end = sys::now() + 20s;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Filters on the wire: what a publisher of another library gets, and what peers that lie or flood may do.
+// Filters on the wire: the bytes that a publisher of another library gets, and the bounds on peers that lie or flood.
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/wire.h"
 #include "tests/support/sanitized.h"

@@ -191,7 +191,7 @@ TEST_P(Floods, WhatAPeerSentBeforeItLeftArrivesInManyTurns) {
   }
 }
 
-// A peer that connects, sends much and leaves, over and over: what it left is bounded.
+// A peer that connects, sends much and leaves, over and over: its leftovers are bounded.
 TEST_P(Floods, NobodyIsAcceptedWhileEndedConnectionsHoldTooMuch) {
   constexpr std::size_t kPart = 16 << 20;
   constexpr std::size_t kParts = 17;  // together more than the bound of 256 MB

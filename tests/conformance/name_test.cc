@@ -62,7 +62,7 @@ class FakeNames {
 }  // namespace
 }  // namespace weft::conformance
 
-// In place of the system's. The system's freeaddrinfo() frees what comes from here: each element was its own list.
+// In place of the system's. The system's freeaddrinfo() frees the lists made here: each element was its own list.
 extern "C" int getaddrinfo(const char* host, const char* service, const addrinfo* hints, addrinfo** list) {
   using Function = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
   static const auto kOfSystem = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "getaddrinfo"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A socket at ws://, and a peer that writes HTTP and WebSocket frames by hand: a browser, and what pretends to be one.
+// A socket at ws://, and a peer that writes HTTP and WebSocket frames by hand: a browser, and a program that imitates
+// one.
 #include <sys/socket.h>
 
 #include <atomic>
@@ -130,7 +131,7 @@ TEST_P(WebSocket, ASlowUpgradeEndsInTime) {
 
 TEST_P(WebSocket, ABrokenFrameEndsTheConnectionWithAStatusAndAReason) {
   Socket pull = make(SocketType::pull);
-  ASSERT_TRUE(pull.set(option::heartbeat_interval, 0ms));  // the silence after the fault is not what ends it
+  ASSERT_TRUE(pull.set(option::heartbeat_interval, 0ms));  // the silence after the fault does not end it
   const struct {
     std::string bytes;
     std::string_view status;
@@ -166,7 +167,7 @@ TEST_P(WebSocket, AMessageBeyondTheSocketsLimitEndsTheConnection) {
 
 TEST_P(WebSocket, ACloseIsAnsweredAndTheEnd) {
   Socket pull = make(SocketType::pull);
-  ASSERT_TRUE(pull.set(option::heartbeat_interval, 0ms));  // the silence after the end is not what ends it
+  ASSERT_TRUE(pull.set(option::heartbeat_interval, 0ms));  // the silence after the end does not end it
   BytePeer peer = browse(pull);
   peer.write(message(true, 0, "last") + frame(true, 0x88, "\x03\xE9"));
   EXPECT_EQ(recv_text(pull), "last");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A process that strangers connect to, and the peer beside them: costs_test.py measures what the strangers cost.
+// A process that strangers connect to, and the peer beside them: costs_test.py measures the cost of the strangers.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

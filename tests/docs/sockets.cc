@@ -104,7 +104,7 @@ weft::Result<void> end_at_once() {
   weft::Socket socket = WEFT_TRY(context.socket(weft::SocketType::push));
   WEFT_TRY(socket.connect("ipc://@nobody-listens-here"));
   WEFT_TRY(socket.send("queued until somebody does"));
-  WEFT_TRY(socket.set(weft::option::linger, 0ms));  // at once, also for what is queued already
+  WEFT_TRY(socket.set(weft::option::linger, 0ms));  // at once, also for queued messages
   return {};
 }
 

@@ -61,7 +61,7 @@ class HandleExhaustion : public testing::TestWithParam<std::string> {
   ~HandleExhaustion() override { std::filesystem::remove_all(directory_); }
 
   static Instant soon() { return sys::now() + 20s; }
-  // The handles are whole: each call of theirs does what it says.
+  // The handles are whole: each of their calls works.
   void expect_whole(Topics& one, Topics& other) {
     Subscription s = *other.subscribe("whole.*");
     Publisher p = *one.publisher("whole.a");
@@ -108,7 +108,7 @@ TEST_P(HandleExhaustion, AHandleThatOpenedIsWhole) {
   });
 }
 
-// Each call of a handle is refused, or does what it says; none leaves a half behind that disturbs the next.
+// Each call of a handle is refused, or works; none leaves a half behind that disturbs the next one.
 TEST_P(HandleExhaustion, ACallIsRefusedOrWhole) {
   Topics stays = *Topics::open(other_context(), options_);
   const Service echoes = echo(stays);
@@ -188,7 +188,7 @@ TEST_P(HandleExhaustion, ACallIsRefusedOrWhole) {
   expect_whole(stays, topics);
 }
 
-// The threads of the handles: what a peer says is heard, and what a handle would say is said.
+// The threads of the handles: a handle receives its peers' words, and sends its own.
 TEST_P(HandleExhaustion, HandlesMeetThoughTheirThreadsLackMemory) {
   Topics stays = *Topics::open(other_context(), options_);
   const Service echoes = echo(stays);
@@ -213,7 +213,7 @@ TEST_P(HandleExhaustion, HandlesMeetThoughTheirThreadsLackMemory) {
   }
 }
 
-// Regression: a link whose second connection failed passed for whole, and what stays inside never came.
+// Regression: a link whose second connection failed passed for whole, and a word of the process never arrived.
 TEST(TopicsExhaustion, ALinkWithoutItsInnerConnectionGetsItWithTheNextCall) {
   Context context;
   TopicsOptions options;

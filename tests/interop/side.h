@@ -58,7 +58,8 @@ class Side {
   void wait_line(const std::string& word);
 
   // At the end of a role, with all its sockets: waits until everything is handed over, and checks that the sockets'
-  // counters agree with what this side sent and received. A publisher's count copies, so this side cannot know them.
+  // counters agree with the messages that this side sent and received. A publisher's count copies, so this side cannot
+  // know them.
   void check_balance(const std::vector<Socket*>& sockets);
   [[nodiscard]] bool balanced() const noexcept { return balanced_; }
   [[nodiscard]] long handed() const noexcept { return handed_; }

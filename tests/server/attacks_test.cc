@@ -184,7 +184,7 @@ class QuietAttack : public test::ServerTest {
     attackers_[0].send(ask, "");
     ASSERT_TRUE(shared_.entered.take());
   }
-  // What /healthz says, without its head.
+  // The answer of /healthz, without its head.
   std::string health() {
     Client client(admin_->endpoint());
     client.write("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");

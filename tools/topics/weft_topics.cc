@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// weft-topics: the topics of a fleet from a shell: who is there, publish, subscribe, and what is kept. It joins the
-// fleet and never hosts its hub. Exit codes: 0; 1: failed; 2: usage.
+// weft-topics: the topics of a fleet from a shell: its handles, publish, subscribe, and kept topics. It joins the fleet
+// and never hosts its hub. Exit codes: 0; 1: failed; 2: usage.
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -242,7 +242,7 @@ Result<void> subscribe(weft::Topics& topics, const Arguments& all, const std::ve
   return {};
 }
 
-// --- what is kept ---
+// --- kept topics ---
 
 Result<void> streams(weft::Topics& topics, const Arguments& all) {
   const auto kept = WEFT_TRY(topics.streams());

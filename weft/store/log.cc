@@ -312,7 +312,7 @@ Result<std::uint64_t> Log::skip_block(std::uint64_t sequence) {
   if (!WEFT_TRY(read.step())) {
     return next_;
   }
-  // The numbers of the row may be what is damaged: at least this sequence is skipped, and no block after it.
+  // The numbers of the row may be damaged: at least this sequence is skipped, and no block after it.
   std::uint64_t behind = std::max(read.sequence(1), sequence) + 1;
   if (WEFT_TRY(read.step()) && read.sequence(0) > sequence) {
     behind = std::min(behind, read.sequence(0));

@@ -25,7 +25,7 @@ struct ModelMessage {
   Duration time{};
 };
 
-// ModelStream: what a stream must be. All of it is in memory, and nothing of it is in blocks.
+// ModelStream: the model of a stream. All of it is in memory, and nothing of it is in blocks.
 struct ModelStream {
   StreamSettings settings;
   std::map<std::uint64_t, ModelMessage> messages{};  // by sequence
@@ -346,7 +346,7 @@ class RandomRun {
     turn_[name] = durable_[name];
   }
 
-  // The store has what the model has, and no more. Messages that may be gone leave the model when they are.
+  // The store has the messages of the model, and no others. Messages that may be gone leave the model when they are.
   void compare(const std::string& name, ModelStream& model) {
     Stream& stream = *store_->find(name);
     ASSERT_EQ(stream.next(), model.next) << name;
@@ -413,7 +413,7 @@ class RandomRun {
   Duration now_{1s};
   std::uint64_t bodies_ = 0;
   Model durable_;                                                         // as the last commit left it
-  Model turn_;                                                            // with what the turn brought
+  Model turn_;                                                            // with the ops of the turn
   std::map<std::string, std::map<std::uint64_t, Duration>> outstanding_;  // when each delivery may come again
 };
 

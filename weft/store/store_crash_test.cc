@@ -320,7 +320,7 @@ TEST(StoreCrash, AFlushThatTheDiskRefusesWhileTheLogIsCopiedEndsTheStore) {
   EXPECT_TRUE((*opened)->failed());
   const std::uint64_t syncs = disk.syncs();
   opened->reset();
-  EXPECT_EQ(disk.syncs(), syncs);  // closing copies nothing over what the disk has
+  EXPECT_EQ(disk.syncs(), syncs);  // closing copies nothing over the data on the disk
 }
 
 TEST(StoreCrash, AFullDiskRefusesAndTheStoreGoesOnWhenThereIsRoom) {
@@ -387,7 +387,7 @@ TEST(StoreCrash, OnAFullDiskConsumersAcknowledgeAndTheNextStoreOpens) {
   }
   ASSERT_LT(stored, 300U);
   ASSERT_GT(stored, 50U);
-  disk.set_room(disk.bytes());  // others took what was left
+  disk.set_room(disk.bytes());  // others took the remaining room
   for (int life = 0; life < 2; ++life) {
     life == 0 ? disk.restart() : disk.lose_power(0);
     store.reset();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A call that waits outlives what it was called on. AddressSanitizer sees the use of what was destroyed.
+// A waiting call outlives its object. AddressSanitizer reports the use of a destroyed object.
 #include <atomic>
 #include <filesystem>
 #include <fstream>

@@ -42,7 +42,7 @@ class Liar {
  public:
   Liar(Context& context, const std::string& endpoint) : socket_(*context.socket(SocketType::xsub)) {
     EXPECT_TRUE(socket_.set(option::linger, Duration(5s)));
-    EXPECT_TRUE(socket_.set(option::send_high_water_mark, 0));  // an XSUB drops what a peer beyond its mark misses
+    EXPECT_TRUE(socket_.set(option::send_high_water_mark, 0));  // an XSUB drops messages to a peer beyond its mark
     EXPECT_TRUE(socket_.connect(endpoint));
     const auto welcome = socket_.recv_until(soon());
     EXPECT_TRUE(welcome && decode_control(welcome->bytes()));
@@ -450,7 +450,7 @@ TEST_F(Peers, AfterAPartitionThatBothRememberTheHigherEpochStays) {
     const Owned world = *a.create("world", soon());
     ear = std::make_unique<Ear>(second_, endpoint);
     ASSERT_TRUE(ear->greeted());
-    // As a handle does, again and again: `a` takes no word before its connection to the ear has shown what it must.
+    // As a handle does, again and again: `a` takes no word before its connection to the ear has shown its proof.
     ASSERT_TRUE(eventually(a, [&, number = 3]() mutable {
       mouth.roster(Ear::kInstance,
                    {"n", 'e' + endpoint, remembers ? 'l' + instance_text(a.instance()) : std::string("n"),

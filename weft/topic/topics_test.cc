@@ -236,7 +236,7 @@ TEST_F(OneHandle, WhatIsQueuedWhenASubscriptionClosesIsCounted) {
   expect_balance(topics);
 }
 
-// Prints what a message costs; bench/ has the figure.
+// Prints the cost of a message; bench/ has the figure.
 TEST(QuietTopics, PublishThenNextTakesEachMessageOnce) {
   Context context;
   TopicsOptions options;

@@ -286,7 +286,8 @@ void FilterIndex::match_all(std::string_view topic, std::uint64_t mark, Visitor 
   });
 }
 
-// A peer that a message reaches by one filter is left out from then on, so that only what does not match costs steps.
+// A peer that a message reaches by one filter is left out from then on, so that only filters that do not match cost
+// steps.
 void FilterIndex::try_group(Group& group, std::string_view topic, std::uint64_t mark, std::size_t steps,
                             Visitor visitor, void* context) {
   Own& own = *group.peer->own;

@@ -292,8 +292,8 @@ void PrefixTree<kValueSize>::remove_child(Link& link, std::uint8_t byte) noexcep
   trim(link);
 }
 
-// The path of `link` ends after `common` bytes, where `rest` goes on beside what it had after them. Returns false if
-// there is no memory, and nothing changed.
+// The path of `link` ends after `common` bytes, where `rest` continues beside the former rest of the path. Returns
+// false if there is no memory, and nothing changed.
 template <std::size_t kValueSize>
 bool PrefixTree<kValueSize>::split(Link& link, std::size_t common, Bytes rest) noexcept {
   LeafPath room;

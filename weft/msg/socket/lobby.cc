@@ -21,7 +21,7 @@ void Lobby::enter(std::unique_ptr<net::Stream> stream, AcceptBounds::Place place
   seats_.push_back(*seat);
   ++size_;
   if (!watch || !await_late()) {
-    leave(*seat.release());  // whoever takes it reports what fails
+    leave(*seat.release());  // its new owner reports failures
   } else {
     (void)seat.release();  // the list's
   }

@@ -107,8 +107,8 @@ Result<std::string> SocketCore::open_datagrams(std::string_view text, const net:
   return udp.text;
 }
 
-// The application can still take what the system has received. The port is free afterwards, unless messages wait for
-// room in the kernel, or another thread is in the middle of a call.
+// The application can still take the datagrams that the system has received. The port is free afterwards, unless
+// messages wait for room in the kernel, or another thread is in the middle of a call.
 bool SocketCore::unbind_datagrams(const std::string& name) {
   constexpr std::string_view kPrefix = "udp://";
   if (!name.starts_with(kPrefix)) {

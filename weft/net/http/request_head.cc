@@ -143,7 +143,7 @@ Refusal parse_request_line(std::string_view line, const HeadLimits& limits, Requ
   return parse_target(into);
 }
 
-// Collects what the fields say about the message itself.
+// Collects the fields about the message itself.
 class FieldJudge {
  public:
   [[nodiscard]] Refusal take(const Field& field, RequestHead& into) noexcept {

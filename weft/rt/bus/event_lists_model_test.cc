@@ -139,7 +139,7 @@ void a_subscribe_beside_a_close() {
   bool taken = false;
   model::run_threads([&] { place.publish(); },
                      [&] {
-                       place.handlers[1].left = 0;  // a publish that calls the handler sees what was written before
+                       place.handlers[1].left = 0;  // earlier writes are visible to a publish that calls the handler
                        taken = bool(place.lists->add(0, &place.handlers[1]));
                      },
                      [&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A stop waits for what messages lead to after they ran.
+// A stop waits for the work that messages cause after they ran.
 #include "weft/rt/core/aftermath.h"
 
 #include <atomic>

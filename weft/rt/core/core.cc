@@ -208,7 +208,7 @@ std::uint64_t Core::end_of(unsigned lane) noexcept {
 }
 
 // A job after all lanes takes them one after the other, so that it needs no more room than one place. It waits for at
-// most what a lane can hold, of each.
+// most one lane's capacity, of each.
 bool Core::is_due(CoreJob& job) noexcept {
   for (;;) {
     Ring* const ring = lanes_[job.lane_].incoming();

@@ -44,7 +44,7 @@ Runtime::~Runtime() {
     }
     return;
   }
-  gone_->store(true, std::memory_order_relaxed);  // a hint: what is left then is destroyed by the same thread, or later
+  gone_->store(true, std::memory_order_relaxed);  // a hint: the same thread destroys the rest then, or later
   (void)stop(Instant());
   threads_.clear();  // joins them
   // While every core is still there: a message's destructor may post, and gets an error.

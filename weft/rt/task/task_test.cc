@@ -322,7 +322,7 @@ TEST(Task, EachAwaitAfterTheCancellationIsCancelled) {
   EXPECT_EQ(here.runner().tasks(), 0u);
 }
 
-// Loops that do not check what their awaits return. Each notes how often it went round.
+// Loops that do not check the results of their awaits. Each notes how often it went round.
 struct Forgetful {
   AsyncEvent never;
   AsyncQueue<int> empty{1};

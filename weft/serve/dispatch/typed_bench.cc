@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The published FlatBuffers_Build makes a builder for each message. FlatBuffers_Read fetches a pointer,
-// verifies nothing and reads no byte. HeapAlloc_* copy into new memory, one without the header, the other where
-// a view would do. Weft's rows do what a server does: a builder that is kept, a frame in pooled memory, a view.
-// The honest twins read every byte, and FlatBuffers_Read is then a verified message from a body at any address.
+// The published FlatBuffers_Build makes a builder for each message. FlatBuffers_Read fetches a pointer, verifies
+// nothing and reads no byte. HeapAlloc_* copy into new memory, one without the header, the other where a view would do.
+// Weft's rows do a server's work: a builder that is kept, a frame in pooled memory, a view. The honest twins read every
+// byte, and FlatBuffers_Read is then a verified message from a body at any address.
 #include "weft/serve/dispatch/typed.h"
 
 #ifdef WEFT_HAVE_SCHEMAS

@@ -286,7 +286,7 @@ TEST_F(HostilePeers, PeersThatReadNothingDoNotKeepOthersFromTheirAnswers) {
   std::uint64_t asked = 0;
   for (int i = 0; i < 12; ++i) {
     silent.emplace_back(endpoint);
-    for (const char* const text : {"much", "more"}) {  // the second when the kernel has taken what it takes
+    for (const char* const text : {"much", "more"}) {  // the second one after the kernel has become full
       silent.back().send(1, text);
       ++asked;
       until([asked](const CounterValues& counters) { return counters.frames_in == asked; });

@@ -219,7 +219,7 @@ TEST_F(SilenceTest, APeerThatOnlyListensIsNotIdleWhileItsSystemAcknowledges) {
   EXPECT_TRUE(wrote);
 }
 
-// Its window closes soon, and the system of the server takes what is written for much longer.
+// Its window closes soon, and the system of the server takes written bytes for much longer.
 TEST_F(SilenceTest, APeerThatAcknowledgesNothingIsIdleWhateverIsWritten) {
   options_.limits.idle_timeout = milliseconds(50);
   options_.socket.send_buffer = 4 * 1024 * 1024;

@@ -101,7 +101,7 @@ void ServerRun::call(unsigned core) {
   runtime_.core(core).give(part.attend);
 }
 
-// Does on the core what start() and begin_stop() want of it. A core that ended before the run started has nothing.
+// Does the core's part of start() and begin_stop(). A core that ended before the run started has nothing.
 void ServerRun::attend(unsigned core) noexcept {
   Part& part = *parts_[core];
   std::shared_ptr<ServerRun> self;

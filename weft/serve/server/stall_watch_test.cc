@@ -85,7 +85,7 @@ class StallWatchTest : public ServerTest {
     const std::lock_guard lock(mutex_);
     return lines_.find(text) != std::string::npos;
   }
-  // What /metrics shows of the turn of core 0, once that is no more 0.
+  // The value in /metrics of the turn of core 0, after it is above 0.
   CounterReading long_turn() {
     const CounterSource source = runtime_->counter_source();
     for (const Instant limit = sys::now() + kLong; sys::now() < limit; std::this_thread::yield()) {

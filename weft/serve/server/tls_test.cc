@@ -85,7 +85,7 @@ TEST_P(TlsEverywhere, PipelinedFramesComeBackInOrder) {
   for (std::uint32_t i = 0; i < 2000; ++i) {
     burst += frame_of(i, std::string(i % 300, 'p'));
   }
-  client->write(burst);  // 300 KB fit into what both kernels and the session take
+  client->write(burst);  // 300 KB fit into both kernels and the session
   EXPECT_TRUE(client->read(burst.size()) == burst);
 }
 

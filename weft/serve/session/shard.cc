@@ -7,7 +7,7 @@
 namespace weft::serve {
 
 namespace {
-// Calls use(what()).
+// Calls use() with the exception's text.
 template <typename Use>
 void with_what(const std::exception_ptr& thrown, const Use& use) {
   try {

@@ -72,7 +72,7 @@ class WebServiceTest : public serve::test::ServerTest {
     EXPECT_TRUE(bound) << bound.error().message();
     return *bound;
   }
-  // Waits until the site's counters fulfil the condition: a core counts after its peers saw what it did.
+  // Waits until the site's counters fulfil the condition: a core counts after its peers have received the result.
   template <typename Condition>
   void until_counted(Condition condition) {
     for (const Instant limit = sys::now() + kLong; !condition(site_->counts()) && sys::now() < limit;) {

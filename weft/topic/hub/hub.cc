@@ -177,7 +177,7 @@ HubSession::Sent Hub::Impl::send(const std::string& client, Message& message) {
   return sent ? HubSession::Sent::yes : HubSession::Sent::gone;
 }
 
-// A socket bounds what waits by its number. Small ops need many for their rate, and large ones would fill the memory.
+// A socket bounds the number of waiting ops. Small ops need many for their rate, and large ones would fill the memory.
 void Hub::Impl::bound_ops(std::size_t size, const store::Now& now) {
   const bool large = size >= HubOptions::kLargeOp;
   if (large) {

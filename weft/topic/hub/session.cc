@@ -432,7 +432,7 @@ std::uint64_t HubSession::begin_or_give_back(const std::string& client, const Op
   auto& channels = clients_[client].channels;
   const auto at = channels.find(op.id);
   if (at == channels.end() || at->second.holder == store::kNoHolder || at->second.consumer != op.key) {
-    return 0;  // what it had went back when the channel ended
+    return 0;  // its messages returned when the channel ended
   }
   const store::Holder holder = at->second.holder;
   const auto settle_one = [&](std::uint64_t sequence) -> std::uint64_t {

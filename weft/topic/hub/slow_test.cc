@@ -179,7 +179,7 @@ TEST_F(HubTest, LargeOpsThatTheHubHasNotTakenAreBounded) {
   stored.get_future().wait();
   const Op op = TestMember::append_op("s", "a", body);
   int sent = 0;
-  constexpr int kMost = HubOptions::kLargeOpsWaitingMax + 64;  // with what the kernel and the sender hold
+  constexpr int kMost = HubOptions::kLargeOpsWaitingMax + 64;  // including those in the kernel and in the sender
   for (; sent < kMost; ++sent) {
     if (!send(op)) {
       break;

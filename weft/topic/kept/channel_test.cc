@@ -327,7 +327,7 @@ TEST_F(ChannelTest, AcknowledgementsOutliveAChangeOfTheHub) {
   delivery.ack();  // it goes to no hub
   hub.emplace(context_, endpoint_, store_);
   fill(stream, 1, 2);
-  // The new hub delivers again what it thinks is open; then it gets the acknowledgement.
+  // The new hub delivers the open messages again; then it gets the acknowledgement.
   for (bool done = false; !done;) {
     Delivery next = *consumer.next_until(soon());
     done = next.text() == "1";

@@ -51,7 +51,7 @@ void HubLink::end(KeptChannel& channel) noexcept {
       channels_.emplace(channel.id, held);
       channel.closing = true;
     } catch (const std::bad_alloc&) {
-      return;  // what is on its way is delivered again after ack_wait
+      return;  // messages on their way are delivered again after ack_wait
     }
   }
 }
@@ -174,7 +174,7 @@ void HubLink::acknowledge(KeptChannel& channel, std::uint64_t instance, std::uin
     channel.acks.push_back(sequence);
     post_settled(channel);
   } catch (const std::bad_alloc&) {
-    send_settled(channel, channel.id);  // the hub delivers again what was not acknowledged
+    send_settled(channel, channel.id);  // the hub delivers unacknowledged messages again
   }
 }
 
@@ -202,7 +202,7 @@ void HubLink::post_settled(KeptChannel& channel) {
   }
 }
 
-// `id`: what the answer to an acknowledgement that fails bears.
+// `id`: the id in the answer to a failed acknowledgement.
 void HubLink::send_settled(KeptChannel& channel, std::uint32_t id) noexcept {
   if (state_ == Link::up) {
     send_sequences(channel, OpKind::begin, channel.id, channel.begins);
@@ -231,7 +231,7 @@ void HubLink::send_sequences(KeptChannel& channel, OpKind kind, std::uint32_t id
   }
 }
 
-// --- what the hub says of a channel ---
+// --- ops of the hub about a channel ---
 
 void HubLink::handle_channel(KeptChannel& channel, Message&& message, const Op& op) {
   if (channel.closing) {

@@ -146,7 +146,7 @@ void HubLink::disconnected(std::uint64_t number, const Error& reason) {
   }
   if (was_up) {
     for (unsigned i = 0; receive() == kReceiveMost && i < kDrainMost / kReceiveMost; ++i) {
-    }  // what came before the end
+    }  // messages before the end
   }
   drop_connection();
   {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Node: repairs the steps that failed without memory and without a report: a connection whose end or beginning was not
-// noted, a handle of this process that was not met, a scout that did not start, what peers were not told. Peers that
-// missed words because they did not read are told again by themselves, and seldom.
+// noted, a handle of this process that was not met, a scout that did not start, words that peers did not get. Peers
+// that missed words because they did not read are told again by themselves, and seldom.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -192,7 +192,7 @@ Result<void> Node::compare_links() {
   return {};
 }
 
-// A message of a peer, and what is after it, waits for memory: it may be the only one that the peer says.
+// A message of a peer, and the messages after it, wait for memory: the peer may never repeat it.
 void Node::hold(Message&& message) noexcept {
   held_ = std::move(message);
   held_tries_ = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Node: who owns a topic. An owner is announced by its roster, with an epoch that grows with each owner. A claim begins
-// when every handle that can be reached has told what it owns, and asks every peer; of two claims at once the higher
-// epoch wins, then the lower instance. The same rule ends one of two ownerships that a partition of the network made,
-// if both remember it. Of two owners that meet for the first time the one with the lower epoch stays: it came first.
+// when every reachable handle has sent its owned topics, and requests the topic from every peer; of two claims at once
+// the higher epoch wins, then the lower instance. The same rule ends one of two ownerships that a partition of the
+// network made, if both remember it. Of two owners that meet for the first time the one with the lower epoch stays: it
+// came first.
 #include <algorithm>
 #include <chrono>
 #include <new>

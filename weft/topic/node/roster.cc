@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Node: what the handles tell each other.
+// Node: the messages between handles.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -208,7 +208,7 @@ void Node::handle_out() {
       continue;  // a peer subscribed, or took it back
     }
     if (!take_control(message)) {
-      hold(std::move(message));  // and what is after it waits
+      hold(std::move(message));  // and the messages after it wait
       break;
     }
   }

@@ -8,8 +8,8 @@
 
 namespace weft::topic {
 
-// The one place that says how a filter goes over the wire. Publishers of Weft send what the filter
-// matches, any other one what begins with its literal head.
+// The one place that defines a filter on the wire. Publishers of Weft send the messages that match the filter,
+// any other one sends those that begin with its literal head.
 Result<void> Node::want(const Filter& filter) { return in_.subscribe(filter); }
 void Node::unwant(const Filter& filter) noexcept { (void)in_.unsubscribe(filter); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Node: which connections speak for which handles. A word of the fleet is taken over a connection that has shown what
-// it must, and only for the handle that this connection speaks for. The roster of a handle ends with its connection.
+// Node: which connections speak for which handles. A word of the fleet is taken over a connection that has shown its
+// proof, and only for the handle of this connection. The roster of a handle ends with its connection.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -60,7 +60,7 @@ void Node::watch_voices() {
             return {};
           });
           still->sweep_wait_ = kSweepFirst;
-          still->handle_out();  // what the connection said before it ended
+          still->handle_out();  // words of the connection before its end
           sweep_voices(still.get());
         }
       });
