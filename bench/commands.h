@@ -7,7 +7,7 @@
 // The commands of the harness, on standard input, and the end of a program that does not finish one.
 namespace bench {
 
-inline constexpr unsigned kPatienceS = 120;  // for one command; beyond, the program ends and says so
+inline constexpr unsigned kPatienceS = 120;  // for one command; beyond, the program ends and reports it
 
 // Command: `run COUNT INTERVAL_NS VERIFY_ALL`, or `count COUNT`, which counts and measures nothing.
 struct Command {

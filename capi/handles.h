@@ -47,7 +47,7 @@ struct SocketHandle {
   std::string last_endpoint;
   int io_threads = 0;                       // of the context
   bool more = false;                        // the last received part was not the last of its message
-  std::atomic<bool> monitors_pipes{false};  // the latest monitor wants pipe statistics
+  std::atomic<bool> monitors_pipes{false};  // the latest monitor takes pipe statistics
   static constexpr std::size_t kStoredCount = 7;
   std::int64_t stored[kStoredCount] = {};  // options that only the C interface keeps (options.cc)
   SocketHandle* next_free = nullptr;

@@ -449,7 +449,7 @@ constexpr OptionRow kOptions[] = {
     WEFT_ROW(ZMQ_HEARTBEAT_IVL, heartbeat_interval),
     {ZMQ_HEARTBEAT_TTL, read_row<option::heartbeat_ttl>, write_heartbeat_ttl},
     {ZMQ_HEARTBEAT_TIMEOUT, read_row<option::heartbeat_timeout>, write_heartbeat_timeout},
-    // Every socket of Weft is thread-safe; the option is 1 for the types for which libzmq says so.
+    // Every socket of Weft is thread-safe; the option is 1 for the types for which libzmq returns 1.
     {ZMQ_THREAD_SAFE, [](SocketHandle& s, void* v, size_t* n) { return put(v, n, int{s.core->single_part()}); },
      nullptr},
     WEFT_ROW(ZMQ_CONNECT_TIMEOUT, connect_timeout),

@@ -182,7 +182,7 @@ weft::Result<void> demonstrate(const std::string& directory) {
   ann.say("/who");
   WEFT_TRY(expect(ann, "* here: ann bob eve"));
 
-  bob.kill();  // as kill -9: bob says nothing any more
+  bob.kill();  // like kill -9: bob sends nothing any longer
   WEFT_TRY(expect(ann, "* bob is gone"));
   ann.say("/who");
   WEFT_TRY(expect(ann, "* here: ann eve"));

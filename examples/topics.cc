@@ -79,7 +79,7 @@ weft::Result<void> between_hosts(weft::Context& context) {
   second.listen = "tcp://127.0.0.1:0";
   weft::Topics two = WEFT_TRY(weft::Topics::open(context, second));
 
-  WEFT_TRY(two.sync(weft::sys::now() + 5s));  // every listed peer has told its roster
+  WEFT_TRY(two.sync(weft::sys::now() + 5s));  // every listed peer has sent its roster
   weft::Subscription news = WEFT_TRY(one.subscribe("news.>"));
   weft::Publisher publisher = WEFT_TRY(two.publisher("news.de.berlin"));
   WEFT_TRY(publisher.wait_subscribers(1, soon()));
@@ -283,7 +283,7 @@ weft::Result<void> consume(weft::Topics& topics) {
   weft::Stream orders = WEFT_TRY(topics.stream({.name = "orders", .topics = {"orders.>", "dead.>"}}));
   weft::ConsumerOptions how;
   how.filter = "orders.eu";
-  how.ack_wait = 30s;              // from next() on: a member that says nothing for so long loses the message
+  how.ack_wait = 30s;              // from next() on: a silent member loses the message after this time
   how.tries_max = 3;               // then the message is a dead letter
   how.retry_waits = {10ms, 50ms};  // after a refusal
   how.dead_letters = "dead.orders";

@@ -81,7 +81,7 @@ Result<void> run(const char* port) {
     std::this_thread::sleep_for(1h);
   }
   std::printf("%s\n", WEFT_TRY(ask(bound, "hello")).c_str());
-  return server->stop(sys::now() + 5s);  // tells its clients that it goes away
+  return server->stop(sys::now() + 5s);  // announces the end to its clients
 }
 
 int main(int count, char** arguments) {

@@ -66,7 +66,7 @@ bool input_ended() {
 weft::Result<void> work(weft::Topics& topics) {
   weft::Stream jobs = WEFT_TRY(queue(topics));
   weft::ConsumerOptions how;
-  how.ack_wait = 2s;           // a worker that says nothing for so long has died; a longer job calls working()
+  how.ack_wait = 2s;           // a worker that is silent for this long has died; a longer job calls working()
   how.queue_messages_max = 4;  // so many jobs wait for another worker when this one dies
   weft::Consumer workers = WEFT_TRY(jobs.consumer("workers", how));
   for (;;) {

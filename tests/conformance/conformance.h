@@ -247,7 +247,7 @@ class Conformance : public testing::TestWithParam<Transport> {
     return texts;
   }
 
-  // Returns once `subscriber` gets messages of `publisher`: the publisher then knows its earlier subscriptions, too. No
+  // Returns once `subscriber` gets messages of `publisher`: the publisher then has its earlier subscriptions, too. No
   // message is under way between the two afterwards. The publisher's other subscribers must not take topics that begin
   // with ~.
   void synchronize(Socket& publisher, Socket& subscriber) {

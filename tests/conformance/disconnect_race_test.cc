@@ -62,7 +62,7 @@ class DisconnectRace : public testing::Test {
     EXPECT_TRUE(socket.set(option::immediate, true));  // messages wait for a peer, not at a pipe without one
     return socket;
   }
-  // All that a PULL says in a handshake, at once.
+  // All bytes of a PULL's handshake, at once.
   [[nodiscard]] static std::string handshake() {
     zmtp::LocalEndConfig config;
     config.socket_type = zmtp::SocketType::pull;

@@ -17,7 +17,7 @@
 namespace weft::conformance {
 namespace {
 
-// FakeNames: names that only this program knows. Affinity: any thread.
+// FakeNames: names of this program only. Affinity: any thread.
 class FakeNames {
  public:
   struct Name {
@@ -38,7 +38,7 @@ class FakeNames {
     const std::lock_guard lock(mutex_);
     return names_[host].lookups;
   }
-  // Empty: the system knows it.
+  // Empty: the system resolves it.
   [[nodiscard]] std::vector<std::string> look_up(const std::string& host) {
     std::unique_lock lock(mutex_);
     const auto found = names_.find(host);

@@ -30,7 +30,7 @@ const std::string kNoIdentity = message(true, 0, "");
 
 class WebSocket : public Conformance {
  protected:
-  // A peer of `socket` that knows nothing but tcp.
+  // A peer of `socket` that has only tcp.
   BytePeer dial(Socket& socket) {
     if (endpoint_.empty()) {
       EXPECT_TRUE(socket.watch_events());

@@ -48,7 +48,7 @@ weft::Result<void> ask_and_answer() {
 
   std::vector<weft::Message> question = WEFT_TRY(server.recv_all());  // the peer's name, "17", "what time …"
   question.back() = WEFT_TRY(weft::Message::copy_of("noon"));
-  WEFT_TRY(server.send_all(question));  // its first part says where it goes
+  WEFT_TRY(server.send_all(question));  // its first part names the receiver
   const std::vector<weft::Message> answer = WEFT_TRY(client.recv_all());
   WEFT_TRY(expect(answer[0].text(), "17"));
   return expect(answer[1].text(), "noon");

@@ -274,7 +274,7 @@ TEST_F(HubKillTest, ALogThatSurvivesProcessesLosesNothingEither) {
   EXPECT_GE(outcome.kills, 1);
 }
 
-// As many as WEFT_KILL_MESSAGES says.
+// WEFT_KILL_MESSAGES of them.
 TEST_F(HubKillTest, ManyMessages) {
   std::uint64_t messages = kSanitized ? 20'000 : 200'000;
   if (const char* configured = std::getenv("WEFT_KILL_MESSAGES"); configured != nullptr) {

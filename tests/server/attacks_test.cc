@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A handler or a peer that misbehaves on one core. The other core keeps its rate, /healthz tells the truth, a stop
-// returns, and every frame is answered or counted.
+// A handler or a peer that misbehaves on one core. The other core keeps its rate, /healthz is right, a stop returns,
+// and every frame is answered or counted.
 #include <sys/socket.h>
 
 #include <algorithm>

@@ -15,7 +15,7 @@
 
 namespace weft::cli {
 
-// One thing that a peer said.
+// One item of a peer's traffic.
 struct Said {
   std::string kind;  // greeting, identity, command, subscribe, cancel, message, encrypted, foreign, malformed
   std::string text;  // for people, printable
@@ -55,7 +55,7 @@ class Conversation {
     zmtp::Framing framing = zmtp::Framing::v3;
     std::string pending;  // of a greeting or a frame's header
     bool identity_due = false;
-    bool subscribes = false;  // it says that it is a SUB or XSUB
+    bool subscribes = false;  // it announces itself as a SUB or XSUB
     zmtp::FrameHeader frame;
     std::uint64_t left = 0;  // bytes of the body
     std::string front;       // of the body

@@ -70,7 +70,7 @@ struct Way {
   std::size_t begin = 0;
   std::size_t end = 0;
   bool ended = false;   // the reading side gave its last byte
-  bool closed = false;  // and the writing side was told
+  bool closed = false;  // and the writing side has the end
 
   [[nodiscard]] bool empty() const noexcept { return begin == end; }
 };

@@ -21,7 +21,7 @@ struct CounterRow {
   std::string_view member;  // of the C++ structs
   std::string_view metric;  // after "weft_<thing>_"; rows with the same metric stand side by side
   CounterKind kind;
-  std::string_view label;  // tells the rows of one metric apart; empty: the metric has one row
+  std::string_view label;  // separates the rows of one metric; empty: the metric has one row
   std::string_view label_value;
   std::string_view unit;   // the counted thing, in plural
   std::string_view help;   // of rows with a label: the shared text, a colon, the meaning of this row

@@ -47,7 +47,7 @@ inline constexpr bool kTrivialMoveAssign =
 // - An Error or an Errc makes an error, without a wrapper. std::in_place makes a value of such a type.
 // - error() is valid at any time, and ok if there is a value. It is 16 bytes by value.
 // - Reading the value of an error is a bug of the caller: value(), * and -> name the error and abort in every build.
-//   The check costs nothing after a test of the Result, because the compiler knows that it cannot fail.
+//   The check costs nothing after a test of the Result, because the compiler finds that it cannot fail.
 // - map is another name of transform; transform may return a reference.
 // Affinity: a value. Cost: no allocation. T of up to 8 bytes: 16 bytes, in two registers if T is trivially
 // copyable.

@@ -38,8 +38,8 @@ struct Layering {
 
 // The stream `layer` behind a lock: one thread may read while another writes. A layer's two directions share their
 // state, so `layer` itself is for one thread at a time. Differences from Stream, which spare a writer the state():
-// 1. While the layer holds bytes of a write(), write() has reported one byte less than it took. So a writer whose bytes
-//    are all taken knows that the socket has them, and a writer that is not done awaits room, as with a socket.
+// 1. While the layer holds bytes of a write(), write() has reported one byte less than it took. So if all bytes of a
+//    writer are taken, the socket has them. A writer that is not done awaits room, like on a socket.
 // 2. The caller of a short write() writes the rest next, byte for byte. write() of nothing moves unsent bytes only.
 // 3. state().unsent: bytes that no write() caused, such as the answer to a ping.
 [[nodiscard]] std::unique_ptr<Stream> make_shared_stream(std::unique_ptr<Stream> layer);

@@ -30,10 +30,10 @@ struct Socks5Proxy {
 // in, bytes out.
 // Owner: the Dialer. Affinity: one thread at a time. Cost: some hundred bytes.
 // Invariants:
-// 1. It never wants a byte beyond the proxy's last reply: the later bytes come from the endpoint itself.
+// 1. It never takes a byte beyond the proxy's last reply: the later bytes come from the endpoint itself.
 // 2. The outcome depends on the bytes, never on how they were cut. The first wrong byte is a fault at once.
 // 3. The first fault stays until start().
-// 4. The password is overwritten once it was sent, or is not wanted.
+// 4. The password is overwritten once it was sent, or is not needed.
 class Socks5 {
  public:
   Socks5() = default;

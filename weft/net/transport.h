@@ -56,8 +56,8 @@ struct TransportRow {
   // 2. fd() is that of `below`, and so is the readiness that the poller reports.
   // 3. Until state().established, write() takes nothing, and read() gives nothing and continues the handshake. read()
   //    returns would_block only when `below` did.
-  // 4. A read() that gave fewer bytes than it had room for holds no more, and emptied `below`; or it says `cut`, or
-  //    state().ended is set.
+  // 4. A read() that gave fewer bytes than it had room for holds no more, and emptied `below`; otherwise the result has
+  //    `cut`, or state().ended is set.
   // 5. The bytes that write() took and `below` did not are held, at most a record: state().unsent. While they are, any
   //    write() moves those first.
   // 6. Memory and work before `established` have a bound. After a failure, state().failure is the reason.

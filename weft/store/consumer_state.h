@@ -21,14 +21,14 @@ using Holder = std::uint64_t;
 inline constexpr Holder kNoHolder = 0;
 
 // ConsumerState: which messages a consumer has delivered, which of them wait for their acknowledgement, and which are
-// due again. It knows no messages, only their sequences.
+// due again. It has no messages, only their sequences.
 // A message that a holder gets waits in its queue, and no time runs: begin() is called when a program gets it.
 // Owner: a consumer. Affinity: one thread. Cost: a map entry, and one of the timer's set, for each message that waits;
 // O(log unacked_max) a call.
 // Invariants:
 // 1. Every sequence below next() that does not wait was acknowledged, rejected, or is not one of the consumer's.
 // 2. At most unacked_max messages wait. Then may_take_new() is false.
-// 3. A message that waits is due at its deadline: ack_wait after its delivery began, or when nak said.
+// 3. A message that waits is due at its deadline: ack_wait after its delivery began, or the time of its nak.
 // 4. A message in the queue of a holder is due to no member, and its delivery is not counted.
 class ConsumerState {
  public:

@@ -58,8 +58,8 @@ class Latest {
 
   // Inside a transaction.
   [[nodiscard]] Result<std::optional<Log::Dropped>> drop_oldest(std::uint64_t before, WallTime age);
-  // The same for a bound of bytes: the topic of a newest value is erased, which readers are told. Of the erasures that
-  // this made, those that are committed go first: else they would push out values in their turn.
+  // The same for a bound of bytes: the topic of a newest value is erased, and readers receive the erasure. Of these
+  // erasures, the committed ones go first: otherwise they would push out values in their turn.
   [[nodiscard]] Result<std::optional<Log::Dropped>> evict_oldest(std::uint64_t before, WallTime time);
   static constexpr std::size_t kErasuresMax = 65'536;  // that are remembered so
   [[nodiscard]] Result<Log::Dropped> drop_topic(std::string_view topic);

@@ -20,7 +20,7 @@
 
 namespace weft::store {
 
-// Whether a reader wants the messages of a topic. Empty: of every topic.
+// Whether a reader takes the messages of a topic. Empty: of every topic.
 using TopicPredicate = std::function<bool(std::string_view topic)>;
 
 // The newest message of a topic. sequence 0: the topic has none.

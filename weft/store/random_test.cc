@@ -193,7 +193,7 @@ class RandomRun {
     }
     ASSERT_TRUE(known == model.ids.end() || known->second.time < now_ - model.settings.same_id_window)
         << id << " is stored again";
-    // A message that retention may have taken says nothing.
+    // A message that retention may have removed is not checked.
     const bool unsure = last != nullptr && model.may_be_gone(last->first, now_);
     const bool refused = (expect.last && *expect.last != (last == nullptr ? 0 : last->first)) ||
                          (expect.absent && last != nullptr && !last->second.erased);

@@ -46,7 +46,7 @@ struct ValueRow {
 [[nodiscard]] constexpr bool is_erased(std::int64_t column) noexcept { return (column & 1) != 0; }
 
 // The sequence after the newest one. `whole`: the last one of a row that is whole, 0 without one; `damaged`: of a row
-// after it that is not, 0 without one. A damaged row is believed within a million.
+// after it that is not, 0 without one. The store trusts the numbers of a damaged row within a million.
 [[nodiscard]] std::uint64_t next_behind(std::uint64_t whole, std::uint64_t damaged) noexcept;
 
 // The first sequence of [low, high) from which on no row is older than `time`, by bisection: times never decrease.

@@ -270,8 +270,8 @@ TEST(StoreCrash, ASyncThatFailsLeavesTheOutcomeUnknownAndTheStoreWritesNoMore) {
   EXPECT_LE(all.size(), 2U);
 }
 
-// Whichever flush the disk refuses, those in SQLite's copying of the log too: the store says so, the next one of the
-// same file goes on, and nothing that either acknowledged is lost when the power goes (issue 38).
+// Whichever flush the disk refuses, those in SQLite's copying of the log too: the store reports it, the next one of the
+// same file continues, and nothing that either acknowledged is lost when the power goes (issue 38).
 TEST(StoreCrash, AFlushThatTheDiskRefusedAtAnyPlaceLosesNothingThatSurvivesPower) {
   constexpr std::size_t kSize = 120'000;
   TestDisk whole;

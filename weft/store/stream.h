@@ -89,8 +89,8 @@ class Stream : public ListHook {
   [[nodiscard]] WallTime oldest() const noexcept;
 
   // Stages a message: it is invisible before the store's commit. A duplicate is not staged: its first answer is given
-  // again, whatever `expect` says now. Errors: invalid_argument (the topic has a wrong form, or is not one of the
-  // stream's), message_too_large, conflict, resource_exhausted (full).
+  // again, whatever `expect` is. Errors: invalid_argument (the topic has a wrong form, or is not one of the stream's),
+  // message_too_large, conflict, resource_exhausted (full).
   [[nodiscard]] Result<Appended> append(const NewMessage& message, const Expect& expect, WallTime now);
 
   // Reading finds committed messages only. Errors: corrupt (the block there is damaged, and the reader stays before
@@ -188,7 +188,7 @@ class Stream : public ListHook {
   [[nodiscard]] Result<void> sweep();
   [[nodiscard]] std::uint64_t unread_of(const Log::Dropped& dropped) const noexcept;
   [[nodiscard]] Result<std::uint64_t> check_room(const NewMessage& message, std::size_t size);
-  [[nodiscard]] std::uint64_t floor() const noexcept;  // below it nothing is wanted any more
+  [[nodiscard]] std::uint64_t floor() const noexcept;  // below it no message is needed any longer
   [[nodiscard]] std::uint64_t purged() const noexcept;
   [[nodiscard]] WallTime age_limit(WallTime now) const noexcept;
 

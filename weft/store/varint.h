@@ -8,7 +8,7 @@
 
 namespace weft::store {
 
-// Numbers as 1 to 10 bytes: seven bits a byte, the lowest first; the highest bit says that another byte follows.
+// Numbers as 1 to 10 bytes: seven bits a byte, the lowest first; the highest bit is set if another byte follows.
 inline void write_varint(std::vector<std::uint8_t>& to, std::uint64_t value) {
   while (value >= 0x80U) {
     to.push_back(static_cast<std::uint8_t>(value | 0x80U));

@@ -52,8 +52,8 @@ class BasicGate {
  public:
   void wake() noexcept { parker_.wake(); }
 
-  // Returns true once attempt() did, false at the deadline. look() says whether an attempt might succeed now,
-  // and changes nothing. The first attempt is made even when the deadline has passed.
+  // Returns true once attempt() did, false at the deadline. look() returns whether an attempt might succeed now, and
+  // changes nothing. The first attempt is made even when the deadline has passed.
   template <typename Attempt, typename Look>
   [[nodiscard]] bool settle_until(Instant deadline, Attempt attempt, Look look) noexcept {
     if (attempt()) {

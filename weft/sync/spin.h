@@ -27,7 +27,7 @@ enum class WaitMode : std::uint8_t {
 
 // Spun: how a spin ended.
 enum class Spun : std::uint8_t {
-  not_tried,  // there was no budget, or another program wants the core: the thread sleeps at once
+  not_tried,  // there was no budget, or another program needs the core: the thread sleeps at once
   spent,      // the condition did not become true
   found,      // the condition became true while the thread spun
   late,       // the condition became true while another program had the core
@@ -84,14 +84,14 @@ class SpinBudget {
   Atomic<std::uint32_t> waits_{0};
 };
 
-// Contention: whether another program wants the core of a thread. The thread's own yields tell.
+// Contention: whether another program needs the core of a thread. The thread's own yields show it.
 // A yield to threads that themselves yield or sleep returns within microseconds. A yield to a thread that computes
 // costs a whole time slice, 2 to 4 ms on Linux. After such a yield the thread does not spin for a while. It sleeps at
 // once, so that it uses less than its share of the core, and the scheduler runs it as soon as it is woken.
 // The first such while takes kFirstMs. Each further lost slice doubles it, up to kLongestMs: trials cost about 1 % of
 // the time. Every kGoodYields yields without a lost slice halve it.
-// A thread that has not spun for kRestUs knows nothing of the present, and makes no trial: the first message after a
-// rest would pay for it. It spins without yields, and sleeps.
+// A thread that has not spun for kRestUs has no recent measurement, and makes no trial: the first message after a rest
+// would pay for it. It spins without yields, and sleeps.
 // Owner: a thread; time is an argument, in ticks. Affinity: that thread.
 class Contention {
  public:

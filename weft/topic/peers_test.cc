@@ -133,7 +133,7 @@ TEST_F(Peers, AConnectionSpeaksForOneHandleAndWhatThatToldEndsWithIt) {
   EXPECT_EQ(a.sync(soon())->front().instance, b.instance());
 }
 
-// A peer tells where others listen. Whatever it tells, the handle connects to nothing but tcp.
+// A peer sends the endpoints of others. Whatever they are, the handle connects only to tcp.
 TEST_F(Peers, AnEndpointOfAnotherKindIsRefused) {
   Topics a = fleet_.open(context_);
   Liar liar(second_, a.endpoint());
@@ -260,7 +260,7 @@ class Ear {
   }
   static constexpr std::uint64_t kInstance = 5;
   [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
-  // A handle has connected, and knows it.
+  // A handle has connected, and has noticed it.
   bool greeted() {
     return hears([](const Control& control) { return control.kind == Control::Kind::roster_wanted; });
   }
@@ -282,7 +282,7 @@ class Ear {
 };
 
 // Regression: a roster that was handled after the end of its handle's connection brought the handle back, until its
-// lease ran out. Both ways of a peer: one that was heard of, and one that was given.
+// lease ran out. Both ways of a peer: one that a roster named, and one that was given.
 TEST_F(Peers, ALateRosterBringsNoLostHandleBackAndTheHandleComesBackItself) {
   for (const bool given : {false, true}) {
     SCOPED_TRACE(given);
@@ -403,8 +403,8 @@ TEST_F(Peers, WhileAPeerDoesNotReadTheOthersAreNotAskedAgain) {
   EXPECT_EQ(asked, 0);
 }
 
-// Regression: the second answer to a claim that was told again said that the claim's own epoch is known, and the handle
-// claimed anew.
+// Regression: the second answer to a repeated claim reported the claim's own epoch as known, and the handle claimed
+// again.
 TEST_F(Peers, TheSecondAnswerOfAPeerSpoilsNoClaim) {
   Topics a = fleet_.open(context_);
   Ear ear(second_, ear_endpoint());

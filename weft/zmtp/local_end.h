@@ -55,7 +55,7 @@ struct LocalEndConfig {
   bool as_server = false;       // goes into the greeting of a mechanism that has roles; NULL sends 0
   bool takes_old_peers = true;  // ZMTP 1.0 and 2.0, with NULL; false where NULL must ask, since they know no security
   Limits limits;
-  bool announces_filters = true;   // READY of a publisher or a subscriber says that FILTER is known
+  bool announces_filters = true;   // READY of a publisher or a subscriber announces FILTER
   Metadata metadata;               // further READY properties, "X-..."
   Duration heartbeat_interval{0};  // between our PINGs; 0: none
   Duration heartbeat_ttl{0};       // announced to the peer in our PINGs; 0: none
@@ -116,7 +116,7 @@ class LocalEnd {
   [[nodiscard]] bool greeted_too_much() const noexcept { return greeted_too_much_; }
 
   // Not null: the handshake takes no more input until the owner calls answer() with a status of ZAP, or 0 when there
-  // was no one to ask. Every status except kAdmitted is a fault. The peer is told of kRefused and kCannotTell. Then the
+  // was no one to ask. Every status except kAdmitted is a fault. The peer receives kRefused and kCannotTell. Then the
   // owner calls handle_input again.
   [[nodiscard]] const Question* question() const noexcept { return asking_ ? mechanism_->question() : nullptr; }
   void answer(int status, Instant now);
@@ -135,8 +135,8 @@ class LocalEnd {
   }
   // Whether a message part of `size` bytes is admitted.
   [[nodiscard]] bool admits(std::uint64_t size) const noexcept { return size <= config_.limits.frame_bytes_max; }
-  // Ignores unknown commands, for later versions. Only a RADIO knows JOIN and LEAVE, only a PUB and an XPUB
-  // FILTER. The caller owes a PING a write_pong(context).
+  // Ignores unknown commands, for later versions. Only a RADIO takes JOIN and LEAVE, only a PUB and an XPUB FILTER. The
+  // caller owes a PING a write_pong(context).
   [[nodiscard]] Event handle_command(Bytes body, Instant now) noexcept;
   // The form that 3.0 peers use and 3.1 peers may use: a message that begins with 01 or 00. Any other message
   // is Kind::none.

@@ -57,7 +57,7 @@ struct ConnectionCommon {
     return spin.budget_us(eco ? sync::WaitMode::eco : sync::WaitMode::adaptive);
   }
   [[nodiscard]] bool layered() const noexcept { return layering != nullptr; }
-  // A layer holds bytes that no writer knows of. Any thread that keeps the stream.
+  // A layer holds bytes without a writer. Any thread that keeps the stream.
   [[nodiscard]] bool layer_has_unsent() const noexcept { return layered() && stream->state().unsent; }
   // The layer's own reason for a failure of the stream, otherwise `otherwise`.
   [[nodiscard]] Error failure_or(Error otherwise) const noexcept {

@@ -19,7 +19,7 @@ class Connection;
 struct InprocLink;
 
 // ConnectionOwner: a socket as its connections and pipes see it. A dynamic seam (docs/design/0012).
-// Owner: see SocketCore, which implements it. Affinity: any thread, unless a member says otherwise.
+// Owner: see SocketCore, which implements it. Affinity: any thread, except where a member names another one.
 // Cost: a virtual call, and mostly a lock of the socket: when a connection begins, is lost or ends, and for each
 // subscription. Messages pass through share(), which is not a call.
 class ConnectionOwner {

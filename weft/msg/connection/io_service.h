@@ -127,7 +127,7 @@ class IoService final : private rt::TurnHook {
   sync::CallList<Errand*> errands_;
   std::size_t links_ = 0;
   List<TimerRetry> starved_;
-  std::vector<Connection*> armed_;  // each knows its place
+  std::vector<Connection*> armed_;  // each has its place
   List<AppReaders> readers_;        // checked every kCheckEvery
   List<AppReaders> idle_readers_;   // the I/O thread takes their links back
   Duration nap_ = kNap;

@@ -26,7 +26,7 @@ inline constexpr Instant kNoLinger = Instant::min();
 
 // Link: the life of a connection: dial, handshake, time, take-down, close. It holds both batons while there is no
 // connection, so no other part needs to know whether there is one.
-// Owner: the connection. Affinity: the I/O thread, unless a member says otherwise.
+// Owner: the connection. Affinity: the I/O thread, except where a member names another one.
 // The hook: in AppReaders::links while the socket's own threads read the connection.
 class Link final : public rt::Watcher, public ListHook {
  public:
@@ -174,7 +174,7 @@ class Link final : public rt::Watcher, public ListHook {
   // The attempt to connect that is under way or has just failed; for events only.
   struct Dialled {
     int fd = -1;
-    std::size_t tries_told = 0;  // addresses of which events told
+    std::size_t tries_told = 0;  // addresses that events have reported
     std::string address;         // MonitorEvent::address; also while there is a connection
   };
   struct Closing {

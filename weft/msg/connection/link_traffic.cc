@@ -33,7 +33,7 @@ bool Link::leave_to_app() {
   return true;
 }
 
-// Writes bytes that a layer holds and no writer knows of.
+// Writes bytes that a layer holds without a writer.
 void Link::push_layer() noexcept {
   if (common_.layer_has_unsent()) {
     (void)common_.stream->write({});  // a failure: see state().ended

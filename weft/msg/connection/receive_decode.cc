@@ -285,7 +285,7 @@ bool ReceiveSide::handle_command(Bytes body) noexcept {
   return true;
 }
 
-// The peer says how long its silence may last; only the I/O thread has timers.
+// The peer sends the bound of its silence; only the I/O thread has timers.
 void ReceiveSide::watch_time_to_live(std::uint16_t deciseconds) noexcept {
   if (std::exchange(time_to_live_, deciseconds) == deciseconds) {
     return;

@@ -75,7 +75,7 @@ ReceiveSide::Peek ReceiveSide::peek(FrameView& view, FrameRun& run) noexcept {
 }
 
 // A thread that waits stays with a big frame beyond its turn: not beyond its deadline, and not while another thread
-// wants the socket's lock. `end`: 0 before the first call.
+// needs the socket's lock. `end`: 0 before the first call.
 bool ReceiveSide::may_stay(std::uint64_t& end) const noexcept {
   if (!reader_.inside_big() || !share_.turn.waits() || share_.receive_mutex->wanted()) [[likely]] {
     return false;
@@ -93,7 +93,7 @@ ReceiveSide::Peek ReceiveSide::stop_spent() noexcept {
 
 // The socket may receive no more, and no event of the poller reports bytes that are in the reader. The I/O thread reads
 // a link that it left to the application when it takes the link back: Link::await_input() takes the baton or nudges its
-// holder, whatever is loaded here. The application tells it of another link: once, then it leaves the link to us.
+// holder, whatever is loaded here. The application reports another link to it: once, then it leaves the link to us.
 void ReceiveSide::tell_of_rest() noexcept {
   const bool known = left_to_app_.load(std::memory_order_relaxed) || rest_told_.load(std::memory_order_relaxed);
   if (!known && !rest_told_.exchange(true, std::memory_order_relaxed)) [[unlikely]] {

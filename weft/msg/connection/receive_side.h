@@ -18,7 +18,7 @@ namespace weft::msg {
 
 // ReceiveSide: the way in of a connection: the bytes that were read, a channel of parts, and the read baton.
 // The holder of the baton reads from the kernel and decodes.
-// Owner: the connection. Affinity: as each group of members says.
+// Owner: the connection. Affinity: see each group of members.
 // Cost: see Pipe. An idle connection holds no block.
 // Invariants:
 //   1. Messages arrive in order: a frame is shown in place only while the channel is empty, to its consumer.

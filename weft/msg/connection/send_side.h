@@ -19,7 +19,7 @@ namespace weft::msg {
 
 // SendSide: the way out of a connection: a channel of parts, a batch of bytes, and the write baton.
 // The holder of the baton moves parts into the batch and the batch to the kernel.
-// Owner: the connection. Affinity: as each group of members says. Cost: see Pipe.
+// Owner: the connection. Affinity: see each group of members. Cost: see Pipe.
 // Each of the verbs append, queue, encode, flush and arm has one meaning: see the README.
 // Invariants:
 //   1. Parts leave in the order in which they were sent: a part is appended only while the channel is empty.

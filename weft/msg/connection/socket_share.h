@@ -91,7 +91,7 @@ struct SocketShare {
   std::atomic<Duration::rep> send_timeout{-1};  // the option; negative: none
 
   Turn turn;  // receive lock: of the application's present call
-  // The socket's locks. A thread that spins for its peer holds one, and stops once another thread wants it.
+  // The socket's locks. A thread that spins for its peer holds one, and stops once another thread needs it.
   const sync::Mutex* receive_mutex = nullptr;
   const sync::Mutex* send_mutex = nullptr;
 

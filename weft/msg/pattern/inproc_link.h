@@ -16,7 +16,7 @@ namespace weft::msg {
 class Pipe;
 
 // InprocLink: the state that two pipes of an inproc connection share: a channel each way, and the socket of each end.
-// Owner: both pipes, and the context while no socket is bound to its name. Affinity: as each member says.
+// Owner: both pipes, and the context while no socket is bound to its name. Affinity: see each member.
 struct InprocLink {
   ~InprocLink() {
     if (keep[0] != nullptr) {

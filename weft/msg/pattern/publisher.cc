@@ -87,7 +87,7 @@ class Publisher final : public Pattern {
     }
     const auto tell = [&](const FilterView& topic, bool last) {
       const bool due = last || options_.xpub_verboser || options_.xpub_manual;
-      return !due || notify(*subscriber, false, topic).has_value();  // false, without memory: the next sweep tells
+      return !due || notify(*subscriber, false, topic).has_value();  // false, without memory: the next sweep reports it
     };
     const bool none_wanted = wanted_.remove_some(subscriber->wanted, tell);
     if (none_wanted && subscriptions_.remove_some(subscriber->own, [&](const FilterView& topic, bool last) {
@@ -401,9 +401,9 @@ class Publisher final : public Pattern {
     }
   }
 
-  // Called by the thread that runs the pipe's other end, or while no thread runs it: arrived_count() stands still.
-  // An error: the peer exceeds its bound, or there is no memory; the application learns nothing. A filter is told as
-  // its literal head: a proxy that subscribes to it elsewhere gets all that the filter needs.
+  // Called by the thread that runs the pipe's other end, or while no thread runs it: arrived_count() stands still. An
+  // error: the peer exceeds its bound, or there is no memory; the application gets nothing. The application gets a
+  // filter as its literal head: a proxy that subscribes to it elsewhere gets all that the filter needs.
   [[nodiscard]] Result<void> notify(Subscriber& subscriber, bool subscribe, const FilterView& wanted) noexcept {
     if (!notifies_) {
       return {};

@@ -17,7 +17,7 @@ namespace weft::msg {
 
 // AcceptBounds: which accepted connections a socket keeps: the options connections_max, address_connections_max and
 // address_rate_max. The socket closes the others at once.
-// Owner: the socket. Affinity: the I/O thread, unless a member says otherwise.
+// Owner: the socket. Affinity: the I/O thread, except where a member names another one.
 class AcceptBounds {
  public:
   // One kept connection, as its socket and its address count it. May end on any thread, before the AcceptBounds.

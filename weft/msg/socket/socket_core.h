@@ -76,7 +76,7 @@ class Timeout {
  public:
   // The call fails with would_block instead of waiting.
   [[nodiscard]] static constexpr Timeout none() noexcept { return {kNoWait, Instant::min()}; }
-  [[nodiscard]] static constexpr Timeout option() noexcept { return of_flags(0); }  // as the socket's option says
+  [[nodiscard]] static constexpr Timeout option() noexcept { return of_flags(0); }  // by the socket's option
   [[nodiscard]] static constexpr Timeout until(Instant deadline) noexcept {
     return deadline == Instant::min() ? none() : Timeout(0, deadline);
   }
@@ -94,7 +94,7 @@ class Timeout {
   constexpr Timeout(int flags, Instant deadline) noexcept : flags_(flags), deadline_(deadline) {}
 
   int flags_;
-  Instant deadline_;  // Instant::min(): as the option says
+  Instant deadline_;  // Instant::min(): by the option
 };
 
 // SocketCore: a socket: a pattern, its pipes, and the threads that wait.
@@ -103,7 +103,7 @@ class Timeout {
 // Cost: a send or receive is one uncontended lock, one virtual call and the pipe's work.
 // Invariants:
 //   1. A waiting thread holds no lock, and has flushed this socket's batches and those that it began on others.
-//   2. The pattern knows each pipe from attach to detach; the table keeps the pipe until it is drained.
+//   2. The pattern has each pipe from attach to detach; the table keeps the pipe until it is drained.
 class SocketCore final : public ConnectionOwner, public std::enable_shared_from_this<SocketCore> {
  public:
   // Bytes that ended connections hold and that the application has not received. Beyond this the socket closes each
@@ -434,7 +434,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   std::shared_ptr<SocketCore> sweeping_;  // I/O thread: this, while a timer is to call sweep()
   std::atomic<bool> sweeps_{false};       // from start_sweep() to the last sweep()
   bool pipes_closed_ = false;             // only connections_ can still emit events
-  std::vector<Pipe*> ended_;              // receive lock: ended pipes that may hold input; each knows its place
+  std::vector<Pipe*> ended_;              // receive lock: ended pipes that may hold input; each has its place
   // Memory that ended_ holds, about. Receive lock to write; a thread that accepts reads a hint.
   std::atomic<std::uint64_t> unread_ended_{0};
   std::size_t bury_next_ = 0;          // receive lock: the place in ended_ that bury_drained() checks next

@@ -185,7 +185,8 @@ void ZapClient::handle_event(const sys::PollEvent& /*event*/) {
   }
 }
 
-// Without memory for a reply no question can be told from another: all of them fail, and the next asks by a new client.
+// Without memory for a reply no question can be separated from another: all of them fail, and the next asks by a new
+// client.
 void ZapClient::fail_questions() noexcept {
   broken_ = true;
   ZapReply reply;

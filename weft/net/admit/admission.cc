@@ -33,7 +33,7 @@ StaticText describe(AdmissionRejection rejection) noexcept {
   return "unknown";
 }
 
-// Stripe: an entry for each address and prefix that it knows, behind one lock.
+// Stripe: an entry for each of its addresses and prefixes, behind one lock.
 // Invariants:
 //   1. An entry is in the chain of its bucket, or free. There are as many buckets as entries have room.
 //   2. An entry in use without connections is in the idle list, the one that was unused longest first.

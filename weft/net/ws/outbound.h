@@ -17,7 +17,7 @@
 namespace weft::net::ws {
 
 // Outbound: the bytes of our end of ZMTP 3 in, WebSocket frames out, one for each ZMTP frame. A pure function of bytes.
-// The greeting is swallowed, since the sub-protocol has said all that is in it.
+// The object drops the greeting, since the sub-protocol carries all of it.
 // Owner: the stream. Affinity: one thread at a time. Cost: one copy, which also puts on the mask; none for a large body
 // without a mask (may_lend()).
 class Outbound {

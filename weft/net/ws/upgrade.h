@@ -21,7 +21,7 @@ inline constexpr std::size_t kUpgradeHeadersMax = 64;     // header lines in it
 // Owner: a stream, until done(). Affinity: one thread at a time. Cost: the bytes of the head; each is scanned once.
 // Invariants:
 // 1. The outcome depends on the bytes, never on how they were cut. It takes no byte after the head.
-// 2. The first fault stays. The output offered with it tells the peer: flush it, then close.
+// 2. The first fault stays. The output offered with it reports it to the peer: flush it, then close.
 class Upgrade {
  public:
   // The server's end takes the first of the client's sub-protocols that is one of `protocols`. The path and the host

@@ -36,7 +36,7 @@ struct ModelLists {
 };
 using Lists = BasicEventLists<ModelLists>;
 
-// A handler: says when it is called after it has left, and how often it was destroyed.
+// A handler: reports calls after it has left, and the number of its destructions.
 struct Handler : EventHandler {
   Handler() : EventHandler{&called, &destroyed} {}
   static bool called(EventHandler& self, const void* /*event*/) {

@@ -7,7 +7,7 @@
 
 namespace weft::rt {
 
-// Doorbell: one word that says which of a core's mailboxes have messages, and whether the core sleeps.
+// Doorbell: one word with a bit for each of a core's mailboxes that has messages, and whether the core sleeps.
 // Owner: the core.
 // Affinity: ring(), shows() and sleeper() any thread; the rest the core's thread.
 // Cost: one read-modify-write to ring, one to take the bits, one to fall asleep; shows(), sleeper(), rung() are a load.

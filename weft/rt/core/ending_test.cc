@@ -127,7 +127,7 @@ class LoopTaskSubject final : public LoopSubject {
  public:
   bool take(Tracked job) override {
     const Future<void> future = spawn(*loop_, run(std::move(job)));
-    return true;  // a future tells
+    return true;  // a future shows it
   }
 };
 

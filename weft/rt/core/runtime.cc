@@ -134,7 +134,7 @@ void Runtime::run_core(const Seed& seed) {
   Result<std::unique_ptr<Core>> made = kNoMemory;
   try {
     made = Core::make(*this, index, size(), options_.foreign_lanes, options_.lane_capacity, options_.poller);
-  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the result says so
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the result has it
   }
   {
     std::unique_lock lock(mutex_);

@@ -43,7 +43,7 @@ class RunScope {
   std::shared_ptr<void> kept_;
 };
 
-// Drops: a DropCount that knows which threads it counts.
+// Drops: a DropCount with the list of its threads.
 class Drops {
  public:
   // Scope: a value on the stack, while this thread destroys dropped jobs, from begin() to end() of the count.

@@ -37,7 +37,7 @@ class Watcher {
 // TurnHook: work of another part that a Loop runs at the end of every turn.
 class TurnHook {
  public:
-  // Does the work that is due. Returns when the hook wants its next turn; kNever: only after an event.
+  // Does the work that is due. Returns the time of the hook's next turn; kNever: only after an event.
   virtual Instant handle_turn(Instant now) = 0;
   // Whether work arrived from other threads since the last turn. The loop calls this while it spins, and once more
   // after it announced a sleep.

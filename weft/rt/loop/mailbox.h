@@ -25,7 +25,7 @@ struct SystemMail {
 // Affinity: post(), stop(), wake_sleeper() and nudge() any thread; the rest the loop's thread.
 // Cost: post() locks a mutex, a fence, and a system call if the loop sleeps.
 // Use by the loop: open(), work; without work announce(), and if has_work() is false, sleep; end_sleep(). If see_stop()
-// says so: open() once more, later close().
+// returns true: open() once more, later close().
 // Invariants:
 //   1. An item that post() took comes out of open() or close() once. After close() post() takes none.
 //   2. The check after announce() finds each post(), each stop(), and the work before a wake_sleeper(); otherwise these

@@ -129,8 +129,8 @@ extern const CounterTable kClientTable;
 // The error of a request while there is no connection: `unreachable`, not sent, with the reason in its text.
 [[nodiscard]] Error not_connected_for(const Error& trouble) noexcept;
 
-// ClientLink: the part of a client that knows no codec. It dials, owns the session while there is one, dials
-// again, and knows the requests in flight.
+// ClientLink: the part of a client without a codec. It dials, owns the session while there is one, dials again, and
+// holds the requests in flight.
 // Owner: the client, and its coroutines, which may outlive it. Affinity: its core.
 // Invariants:
 //   1. There is at most one session at a time, and run() waits for its end: a session never outlives the link.

@@ -64,8 +64,8 @@ class InFlight {
  public:
   static constexpr std::uint32_t kMax = std::uint32_t{1} << 20;
 
-  // Waiter: a coroutine and its request. add() it, send the request, and co_await it at once, in the same turn.
-  // After the await, result() says how the request ended. Owner: the coroutine's frame.
+  // Waiter: a coroutine and its request. add() it, send the request, and co_await it at once, in the same turn. After
+  // the await, result() has the outcome of the request. Owner: the coroutine's frame.
   class Waiter : private rt::Wait {
    public:
     explicit Waiter(Instant deadline) noexcept : Wait(give_up), deadline_(deadline) {}
@@ -79,8 +79,8 @@ class InFlight {
     }
     void await_resume() const noexcept {}
 
-    // Copies the body and resumes the coroutine in the next turn. Any other end leaves an error whose fate says that
-    // the request was sent and its outcome is unknown.
+    // Copies the body and resumes the coroutine in the next turn. Any other end leaves an error with the fate
+    // outcome_unknown: the request was sent.
     void answer(Bytes body) noexcept;
     [[nodiscard]] const Result<void>& result() const noexcept { return result_; }
     [[nodiscard]] OwnedBytes& body() noexcept { return body_; }

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Attempts in a time of the test's own. All fail at once except those that `proved` says.
+// Attempts in a time of the test's own. All fail at once except those in `proved`.
 struct Attempts {
   rt::test::HandTurned* time;
   std::size_t proved_every = 0;

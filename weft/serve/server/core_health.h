@@ -12,7 +12,7 @@
 
 namespace weft::serve {
 
-// CoreHealth: asks each core of a runtime for an answer, and says which of them owe one.
+// CoreHealth: requests an answer from each core of a runtime, and returns the cores that owe one.
 // Owner: shared with the cores that owe an answer. The runtime outlives the calls.
 // Affinity: one thread; the answers come from the cores.
 // Cost: a question is a job for each core that owes none; no allocation.

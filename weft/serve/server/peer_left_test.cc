@@ -90,7 +90,7 @@ TEST_F(PeerLeftTest, AServiceHearsOfTheEndAtOnceThoughAHandlerRuns) {
   ASSERT_TRUE(ended_.take());
 }
 
-// The session owes its reply until the test says so.
+// The session owes its reply until the test ends it.
 TEST_F(PeerLeftTest, AListenerMayLetHandlersAnswerAPeerThatHasEndedItsStream) {
   ListenerOptions options;
   options.limits.peer_left = PeerLeft::answer;

@@ -37,7 +37,7 @@ inline constexpr Duration kLong = std::chrono::seconds(30);  // never passes unl
   return frame;
 }
 
-// Client: the other end of a connection. It knows no protocol, and its calls block.
+// Client: the other end of a connection. It has no protocol, and its calls block.
 class Client {
  public:
   explicit Client(const std::string& endpoint, const sys::SocketOptions& options = {}) {

@@ -53,7 +53,7 @@ class TlsServerTest : public test::ServerTest {
     until([&](const CounterValues& counters) { return counters.closed_for(reason) == count; });
   }
 
-  // The service heard of `count` ends, and of no more until the server stopped.
+  // The service got `count` ends, and no more until the server stopped.
   void expect_heard(int count) {
     EXPECT_TRUE(server_->stop(sys::now() + kLong));
     EXPECT_EQ(heard_, count);
@@ -121,7 +121,7 @@ TEST_F(TlsServerTest, SessionsBeginBehindTheHandshakeAndKnowTheirPeer) {
   expect_heard(1);
 }
 
-// A session in its handshake owes nothing, and the service never hears of it.
+// A session in its handshake owes nothing, and the service never gets it.
 TEST_F(TlsServerTest, AStopEndsTheHandshakesUnderWay) {
   const std::string endpoint = listen(options_);
   std::uint64_t opened = 0;

@@ -58,7 +58,7 @@ class GroupPresence {
     constexpr unsigned kShift = 54;  // leaves ten bits
     return (static_cast<std::uint64_t>(id) * 0x9e3779b97f4a7c15u) >> kShift;
   }
-  // Relaxed: a bit tells of nothing else; whoever knows of a join sees its bit by coherence.
+  // Relaxed: no other data depends on a bit; a thread that found a join finds its bit by coherence.
   void set(std::size_t bucket, unsigned core) noexcept {
     word_of(bucket, core).fetch_or(bit_of(core), std::memory_order_relaxed);
   }

@@ -48,7 +48,7 @@ class PartialInput : private InputHolder {
     }
     return {block_->data() + end_, std::min({needed_ - size(), block_->capacity() - end_, max})};
   }
-  // Adds bytes that were read to where missing() said.
+  // Adds bytes that were read to the place of missing().
   void extend(std::size_t bytes, InputMemory& memory) noexcept {
     if (bytes != 0) {
       end_ += bytes;

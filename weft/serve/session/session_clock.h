@@ -27,7 +27,7 @@ class SessionClock {
   void note_heard(Instant now) noexcept { last_active_ = last_heard_ = now; }  // bytes were read
   void note_active(Instant now) noexcept { last_active_ = now; }               // a reply ended
   void note_unread(Instant now) noexcept { last_heard_ = now; }  // the session does not read, so it cannot hear
-  // Bytes were written. They count as a sign of life once note_acknowledged() says so.
+  // Bytes were written. They count as a sign of life after note_acknowledged().
   void note_written(Instant now) noexcept { last_written_ = now; }
   void note_acknowledged() noexcept { last_active_ = std::max(last_active_, last_written_); }
   [[nodiscard]] bool wrote_since_active() const noexcept { return last_written_ > last_active_; }

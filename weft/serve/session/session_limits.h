@@ -42,8 +42,8 @@ struct SessionLimits {
   Duration handshake_timeout = std::chrono::seconds(10);
   // From a frame's first byte to its last. The time in which the session does not read does not count.
   Duration frame_timeout = std::chrono::minutes(1);
-  // From a frame's head to its last byte, for a codec that tells the parts of a frame apart (HTTP): then frame_timeout
-  // is that of the head, and handshake_timeout ends with the first head. Negative: they are those of whole frames.
+  // From a frame's head to its last byte, for a codec that separates the parts of a frame (HTTP): then frame_timeout is
+  // that of the head, and handshake_timeout ends with the first head. Negative: they are those of whole frames.
   Duration body_timeout{-1};
   std::size_t input_max = std::size_t{64} << 20;  // bytes of a half-received frame, if the codec allows more
   // Without a byte that the peer sent, or whose receipt its system acknowledged, and no reply owed.

@@ -12,7 +12,7 @@ namespace weft::serve {
 enum class SessionState : std::uint8_t {
   open,      // the session takes frames from its peer and from send()
   draining,  // as open, until the session owes no reply to the received frames. From drain()
-  drained,   // the session handles no more frames, takes those of send(), and closes when the shard says so
+  drained,   // the session handles no more frames, takes those of send(), and closes at the shard's call
   closing,   // the session writes all that is queued, and discards all that arrives. From close()
   ended,     // the shard calls on_close() at the end of the turn, or after the last coroutine. From end()
 };
@@ -42,7 +42,7 @@ struct ReadState {
   bool resume_due = false;      // reading continues at the end of the turn
   bool in_body = false;         // the half-received frame has its head, and the time of its body runs
   bool in_handshake = false;    // the stream is not established; Session::kHandshakeBytes are charged
-  bool left = false;            // the service was told of the end while it owed replies: no more frames
+  bool left = false;            // the service got the end while it owed replies: no more frames
   bool handlers_pause = false;  // reading is paused because handlers_max handlers run
   bool reply_pause = false;     // reading is paused because a reply is owed that no later one may overtake
 

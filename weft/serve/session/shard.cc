@@ -64,7 +64,7 @@ void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, n
   Result<void> started = Error(Errc::resource_exhausted, "no memory for a session");
   try {
     started = block.session->start(std::move(stream), SessionId::make(core_.index(), *place, epoch_), std::move(lease));
-  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): `started` says so
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): `started` has it
   }
   if (!started) {  // counted before its peer sees the end
     const std::string* const peer = block.session->record_.peer.get();
@@ -91,7 +91,7 @@ std::string Shard::peer_of(const net::Stream& stream) const noexcept {
   }
 }
 
-// Returns null if no log wants it, or no memory.
+// Returns null if no log needs it, or if there is no memory.
 std::unique_ptr<const std::string> Shard::peer_to_log(const net::Stream& stream) const noexcept {
   return log_ ? std::unique_ptr<const std::string>(new (std::nothrow) std::string(peer_of(stream))) : nullptr;
 }

@@ -82,7 +82,7 @@ class Shard : public rt::CoreResident {
   void open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, net::Admission::Lease lease = {});
   // Counts and logs a connection that becomes no session; `peer` comes from peer_of().
   void reject(Rejection why, std::string_view peer, const Error& error = {}) noexcept;
-  // The address of the stream's other end if a log wants it; otherwise, and without memory, empty.
+  // The address of the stream's other end if a log needs it; otherwise, and without memory, empty.
   [[nodiscard]] std::string peer_of(const net::Stream& stream) const noexcept;
   [[nodiscard]] Session* find(SessionId id) noexcept;            // null: it ended, or belongs to another core or server
   [[nodiscard]] Session* find_or_count(SessionId id) noexcept {  // counts an id that finds none

@@ -46,7 +46,7 @@ class WriteQueue {
   }
   // As room(), in a new block. Returns null if there is no memory, or the budget is spent.
   [[nodiscard]] std::uint8_t* reserve(std::size_t size, ByteBudget::Share& budget) noexcept;
-  // Appends the frame that the caller wrote where room() or reserve() said.
+  // Appends the frame that the caller wrote at the place of room() or reserve().
   void commit(std::size_t size) noexcept {
     Segment& segment = *tail_;
     segment.end += static_cast<std::uint32_t>(size);

@@ -93,7 +93,7 @@ void WebService::on_close(HttpSession& session, const Error& why) {
   }
 }
 
-// A peer that waits before it sends a body hears whether there is a handler for it at all.
+// A peer that waits before it sends a body gets an answer if there is no handler for it.
 void WebService::take_head(HttpSession& session, const HttpRequest& request) {
   Incoming incoming{request.head, request.text, {}, 0, false, Answer::to(request)};
   const Router::Match match = site_->router().find(request.head.method, request.head.path);

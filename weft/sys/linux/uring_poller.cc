@@ -260,8 +260,8 @@ bool UringPoller::take_one(const io_uring_cqe& completion, PollEvent& out) noexc
       bits &= ~static_cast<std::uint32_t>(POLLPRI);
     }
     if (!watch->edge) {
-      // The kernel reports POLLRDHUP unasked, again and again. Such a watch becomes edge-triggered until
-      // something wanted happens.
+      // The kernel reports POLLRDHUP without a request, again and again. Such a watch becomes edge-triggered until a
+      // requested event happens.
       watch->quiet = bits == 0;
       if (watch->armed && bits != 0) {
         (void)cancel(completion.user_data);  // a failure is harmless, as in start_again()

@@ -323,7 +323,7 @@ TEST_F(HubTest, BytesThatAreNoOpAreDroppedAndCountedAndUnknownKindsAreAnswered) 
   EXPECT_EQ(hub_->counters().malformed.load(), 2U);
 }
 
-// A member that sends any op with any fields, and knows the names of everything. The others' messages are untouched.
+// A member that sends any op with any fields, and has all names. The others' messages are untouched.
 TEST_F(HubTest, AMemberThatLiesAboutEverythingHarmsNoOther) {
   TestMember honest = member();
   ASSERT_EQ(honest.declare("mine", process_log()), Errc::ok);

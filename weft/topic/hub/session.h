@@ -44,7 +44,7 @@ struct Channel {
   store::Reader reader{};                   // of a reader
   std::uint64_t caught_up = 0;              // of a reader: below this sequence everything was there when it was opened
   bool told_caught_up = false;
-  // Of leases: those of the first list that were told, and those that changed since.
+  // Of leases: those of the first list that were sent, and those that changed since.
   std::string prefix{};
   std::string after{};
   bool listed_one = false;

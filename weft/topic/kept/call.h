@@ -43,13 +43,13 @@ struct News {
 // How a request is treated when its answer does not come.
 enum class OnLoss : std::uint8_t {
   resend,          // the hub carries it out again without harm; at its deadline the outcome is timed_out
-  resend_same_id,  // an append: the hub knows its id; at its deadline the outcome is unknown
+  resend_same_id,  // an append: the hub has its id; at its deadline the outcome is unknown
   resend_change,   // the hub carries it out again without harm; at its deadline the outcome is unknown
   give_up,         // with its connection: the outcome is unknown
 };
 
 // SeenInstance: the life of a stream whose sequences the program read last through one object.
-// Owner: its references: the stream as a handle knows it, its calls and channels. Affinity: any thread.
+// Owner: its references: a handle's object of the stream, its calls and channels. Affinity: any thread.
 class SeenInstance : public sync::AtomicCounted<SeenInstance> {
  public:
   // Relaxed, with no partner: a sequence that the program gives to another thread brings the number along.

@@ -64,7 +64,7 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
         bytes_max(bytes),
         redeclares(changes) {}
 
-  const std::string stream;    // as the hub knows it
+  const std::string stream;    // in the hub's form
   const std::string consumer;  // empty: a reader
   const ConsumerSettings settings;
   const std::uint32_t window;
@@ -82,7 +82,7 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
   std::uint32_t credit = 0;
   bool opened = false;                // at least once
   Instant open_until = kNever;        // until it is opened
-  std::uint64_t instance = 0;         // of the stream, as its hub said; 0: not known
+  std::uint64_t instance = 0;         // of the stream, from its hub; 0: unknown
   IntrusivePtr<SeenInstance> seen{};  // gets the instance of each message that the program gets; may be null
   std::uint64_t next = 0;             // reader: the sequence to begin with after a change of the hub; 0: unknown
   bool closing = false;  // the member closed; messages on their way return, until the hub has ended the channel
@@ -110,8 +110,7 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
     queue_bytes = stored = 0;
     head = {};
   }
-  // Takes the last message of the queue out, unless the hub was told that it begins. Returns nullopt if there is no
-  // other one.
+  // Takes the last message of the queue out, unless the hub has its begin. Returns nullopt if there is no other one.
   [[nodiscard]] std::optional<std::uint64_t> take_last() noexcept;
   [[nodiscard]] Result<KeptMessage> pop();  // would_block; the end's error
   // The op that opens the channel: from its beginning, or at the position of the former hub. The texts hold the strings

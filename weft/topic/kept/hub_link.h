@@ -43,7 +43,7 @@ struct LinkSettings {
   Names names{};
   std::function<Result<Socket>()> make_socket{};  // a DEALER
   // Tries to make this process the hub, without waiting for the disk. would_block: another process is it. Empty: this
-  // handle never hosts. `store`: the file of the hub before it, which told it; empty: the handle's own.
+  // handle never hosts. `store`: the file of the former hub, from that hub; empty: the handle's own.
   std::function<Result<Hosting>(const std::string& store)> host{};
   bool async = false;  // the callers are coroutines of the loop
 };
@@ -66,7 +66,8 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   static constexpr std::size_t kCallsMax = 4096;
   static constexpr std::size_t kChannelsMax = 4096;
   static constexpr unsigned kReceiveMost = 256;  // ops a turn
-  // Of deliveries, then the link says a word, because the hub stops the channels of a member that is silent for 64 MiB.
+  // Bytes of deliveries after which the link sends an op, because the hub stops the channels of a member that is silent
+  // for 64 MiB.
   static constexpr std::size_t kUnsaidBytesMax = std::size_t{16} << 20;
 
   HubLink(rt::Loop& loop, LinkSettings settings);
@@ -85,10 +86,10 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   // --- requests ---
   // Encodes `op`, whose id does not matter. message_too_large; invalid_argument; resource_exhausted.
   [[nodiscard]] static Result<IntrusivePtr<Call>> prepare(const Op& op, OnLoss on_loss, Instant deadline);
-  // With the lock held. Sends a prepared call, once. would_block: no place; place() tells. closed; timed_out;
-  // resource_exhausted.
+  // With the lock held. Sends a prepared call, once. Errors: would_block (no place; place() announces one); closed;
+  // timed_out; resource_exhausted.
   [[nodiscard]] Result<void> start(const IntrusivePtr<Call>& call);
-  // With the lock held. would_block: not done; call.changed tells.
+  // With the lock held. Fails with would_block until it is done; call.changed announces it.
   [[nodiscard]] static Result<void> outcome(const Call& call) noexcept {
     return !call.done ? Result<void>(Errc::would_block) : call.error == Error() ? Result<void>() : call.error;
   }
@@ -252,7 +253,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   News place_;
   KeptStatistics counts_;
   CounterSource hub_counters_;  // of the hub that this process hosted last
-  std::string fleet_store_;     // the file of the hub, as it told
+  std::string fleet_store_;     // the file of the hub, from the hub
 
   // the loop's
   std::uint64_t connections_ = 0;

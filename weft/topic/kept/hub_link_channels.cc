@@ -103,7 +103,7 @@ bool HubLink::head_counted(KeptChannel& channel) noexcept {
                 .message_id = instance};
     head.asked = send_op(op);
     head.at = now;
-    return !head.asked;  // no memory: it is told later
+    return !head.asked;  // no memory: it is sent later
   }
   return head.counted;
 }
@@ -154,7 +154,7 @@ void HubLink::begin(KeptChannel& channel, std::uint64_t sequence) noexcept {
     channel.begins.push_back(sequence);
     post_settled(channel);
   } catch (const std::bad_alloc&) {
-    send_settled(channel, channel.id);  // an acknowledgement says it too
+    send_settled(channel, channel.id);  // an acknowledgement includes it
   }
 }
 
@@ -168,7 +168,7 @@ void HubLink::acknowledge(KeptChannel& channel, std::uint64_t instance, std::uin
     return;
   }
   if (!channel.begins.empty() && channel.begins.back() == sequence) {
-    channel.begins.pop_back();  // an acknowledgement says it too
+    channel.begins.pop_back();  // an acknowledgement includes it
   }
   try {
     channel.acks.push_back(sequence);

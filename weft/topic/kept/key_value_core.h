@@ -55,7 +55,7 @@ struct KeyChange {
   bool erase = false;
 };
 
-// KeyValueCore: a bucket as one handle knows it. The stream is "kv.NAME", its topics are "kv.NAME.KEY".
+// KeyValueCore: one handle's object of a bucket. The stream is "kv.NAME", its topics are "kv.NAME.KEY".
 // Affinity: any thread; immutable.
 class KeyValueCore {
  public:

@@ -324,7 +324,7 @@ Result<StreamCore::Turn> StreamCore::take_turn(const std::string& topic) {
     auto found = strict_.find(topic);
     if (found == strict_.end()) {
       if (strict_.size() >= kStrictTopicsMax) {
-        // The hub knows the last sequence of a topic without a publisher.
+        // The hub has the last sequence of a topic without a publisher.
         const auto idle =
             std::find_if(strict_.begin(), strict_.end(), [](const auto& each) { return !each.second.busy; });
         if (idle != strict_.end()) {

@@ -20,7 +20,7 @@
 
 namespace weft::topic {
 
-// StreamCore: a stream as one handle knows it: the requests of Stream and AsyncStream, encoded.
+// StreamCore: one handle's object of a stream: the requests of Stream and AsyncStream, encoded.
 // Owner: the program's objects of the stream. Affinity: any thread.
 // Invariant: a request with a sequence of the program bears the life of the stream that the program read last.
 class StreamCore {
@@ -83,7 +83,8 @@ class StreamCore {
                                                               std::size_t bytes) const;
 
   // --- Order::strict, with the link's lock held: one message of a topic at a time ---
-  // would_block: another one is under way; strict_news() tells. resource_exhausted: 65,536 topics.
+  // Errors: would_block (another one is under way; strict_news() announces its end); resource_exhausted (65,536
+  // topics).
   struct Turn {
     std::uint64_t last = 0;
     std::uint64_t instance = 0;  // that counts `last`
@@ -99,14 +100,14 @@ class StreamCore {
     bool busy = false;
   };
   [[nodiscard]] Result<IntrusivePtr<KeptChannel>> open(KeptChannel* channel) const;
-  // Of a prepared call whose answer tells another instance than the request has.
+  // Of a prepared call whose answer has another instance than the request.
   [[nodiscard]] Result<IntrusivePtr<Call>> seeing(Result<IntrusivePtr<Call>> call,
                                                   std::uint64_t instance) const noexcept;
 
   const std::shared_ptr<HubLink> link_;
   const std::string wire_;  // the stream's name
   StreamSettings settings_;
-  std::atomic<Survives> survives_{settings_.survives};  // as the hub told; with no partner: it orders nothing
+  std::atomic<Survives> survives_{settings_.survives};  // from the hub; with no partner: it orders nothing
   const IntrusivePtr<SeenInstance> seen_ = make_intrusive<SeenInstance>();
   bool kept_declared_ = false;
   std::map<std::string, Strict, std::less<>> strict_;  // the link's lock

@@ -18,7 +18,7 @@
 
 namespace weft::topic {
 
-// Match: a subscription that wants a topic, and why.
+// Match: a subscription to a topic, and its filter.
 struct Match {
   IntrusivePtr<SubscriptionCore> subscription;
   IntrusivePtr<const OwnFilter> filter;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Node: repairs the steps that failed without memory and without a report: a connection whose end or beginning was not
 // noted, a handle of this process that was not met, a scout that did not start, words that peers did not get. Peers
-// that missed words because they did not read are told again by themselves, and seldom.
+// that missed words because they did not read get them again by another rule, and seldom.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -163,7 +163,7 @@ Result<void> Node::retell_now() {
   return {};
 }
 
-// An event of a connection was lost: which connections stand, the socket tells.
+// An event of a connection was lost: the socket returns its present connections.
 Result<void> Node::compare_links() {
   if (!links_unsure_.exchange(false)) {
     return {};

@@ -195,8 +195,8 @@ Result<void> Node::begin_fleet() {
   return {};
 }
 
-// The handle listens before it reads the directory: of two handles that come at once, one at least sees the other, and
-// that one's roster tells the other.
+// The handle listens before it reads the directory: of two handles that come at once, at least one finds the other, and
+// its roster shows it to the other.
 Result<void> Node::begin_local() {
   const LocalDirectory& directory =
       directory_.emplace(WEFT_TRY(LocalDirectory::open(options_.runtime_directory, fleet_.name)));

@@ -231,7 +231,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   struct Link {
     std::uint64_t instance = 0;  // 0: not known
     bool given = false;          // by the options, or by add_peer(): a scout finds out which handle listens there
-    bool connected = false;      // the XSUB was told to connect; otherwise there is a scout, or `other_name`
+    bool connected = false;      // the XSUB connects; otherwise there is a scout, or `other_name`
     bool other_name = false;     // of this handle, or of one that another link connects to
     bool plain = false;          // no handle of topics: a publisher of another library
     bool up = false;
@@ -240,8 +240,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     unsigned failures = 0;  // since it stood, or began
     Instant down_since{};
   };
-  // Scout: a socket that asks the handle at a given endpoint for its instance, before the XSUB connects. Else a handle
-  // that is listed under two names, or lists itself, would receive its messages twice.
+  // Scout: a socket that asks the handle at a given endpoint for its instance, before the XSUB connects. Otherwise a
+  // handle that is listed under two names, or lists itself, would receive its messages twice.
   struct Scout final : rt::Watcher {
     Scout(Node& own, std::string at) noexcept : node(own), endpoint(std::move(at)) {}
     void handle_event(const sys::PollEvent& event) override;
@@ -257,7 +257,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     std::uint64_t revision = 0;
     Duration lease{0};
     Instant heard;
-    bool answered = false;        // it has heard of us: it has our subscriptions
+    bool answered = false;        // it answered us: it has our subscriptions
     std::uint64_t our_ask = 0;    // the last of our asks that it answered
     std::uint64_t their_ask = 0;  // its last ask, which each roster answers
     std::size_t bytes = 0;        // of the roster's texts
@@ -280,9 +280,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     std::set<std::uint64_t> waiting;   // peers that have not answered
     std::set<std::uint64_t> answered;  // of those that were waited for
     bool lost = false;
-    bool outdated = false;  // a peer knows a later epoch
+    bool outdated = false;  // a peer has a later epoch
   };
-  // Missed: why a peer has not heard a word. full: it does not read.
+  // Missed: the reason why a peer missed a word. full: it does not read.
   enum class Missed : std::uint8_t { nothing, full, no_memory };
   struct Unsaid {
     Control control;
@@ -303,8 +303,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static constexpr std::size_t kPeersMax = 256;
   static constexpr std::size_t kRosterBytesMax = std::size_t{64} << 20;  // of all peers' rosters
   static constexpr unsigned kLearnedFailures = 3;                        // then no caller waits for such a peer
-  static constexpr Duration kLearnedKept = std::chrono::seconds(60);     // a peer that was heard of and does not answer
-  static constexpr Duration kScoutPatience = std::chrono::seconds(1);    // from the handshake to the welcome
+  // a peer that a roster named and that does not answer
+  static constexpr Duration kLearnedKept = std::chrono::seconds(60);
+  static constexpr Duration kScoutPatience = std::chrono::seconds(1);  // from the handshake to the welcome
   static constexpr std::size_t kPeerProbesMax = 1024;
   static constexpr std::size_t kRequestsMax = 65'536;
   static constexpr std::size_t kEpochsMax = 65'536;
@@ -390,8 +391,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<Missed> try_say(const Control& control) noexcept;  // the same
   void say_unsaid();                                                      // throws std::bad_alloc
   void tell_roster(std::uint64_t to) noexcept;                            // 0: every peer
-  // The loop tells the roster in one of its next turns. `greet`: a connection stands, whose peer has heard nothing.
-  // Returns false if there is no memory.
+  // The loop sends the roster in one of its next turns. `greet`: a connection whose peer has received no word. Returns
+  // false if there is no memory.
   bool tell_soon(std::uint64_t to, bool greet) noexcept;
   void announce() noexcept { tell_roster(0); }  // the roster has changed
   void tell_now() noexcept;
@@ -525,7 +526,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   bool tells_ = false;                                    // tell_now() comes
   std::uint64_t tells_to_ = 0;                            // whom; 0: every peer
   bool greets_ = false;                                   // and greets
-  std::set<std::uint64_t> gone_;                          // said that they leave
+  std::set<std::uint64_t> gone_;                          // that announced their end
   LostPeers lost_;
   LostPeers parted_;                             // also when they are back
   std::map<msg::PeerId, std::uint64_t> voices_;  // connections to the XPUB, and the instance that each speaks for
@@ -539,7 +540,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::size_t next_asked_ = 0;    // of the members of each group, for the next request that leaves
   std::map<std::uint64_t, Pending> requests_;
   std::map<std::string, std::uint64_t> owned_;   // topic to epoch
-  std::map<std::string, std::uint64_t> epochs_;  // the newest epoch that was heard of
+  std::map<std::string, std::uint64_t> epochs_;  // the newest known epoch
   std::map<std::uint64_t, Claim> claims_;
   std::vector<Unsaid> unsaid_;    // answers that a peer missed
   rt::TimerId lease_timer_;       // loop

@@ -91,8 +91,8 @@ Result<std::uint64_t> Node::begin_claim(std::string_view topic) {
   return id;
 }
 
-// To the peers that have not answered: they may have missed them. One that hears a claim again says that it is
-// outdated, and the caller claims anew, unless the peer's first answer was on its way.
+// To the peers that have not answered: they may have missed them. One that receives a claim again answers that it is
+// outdated, and the caller claims again, unless the peer's first answer was on its way.
 Result<void> Node::resend_claims() {
   std::vector<Control> again;
   {
@@ -115,7 +115,7 @@ bool Node::claim_decided(std::uint64_t claim) const {
   return found == claims_.end() || found->second.lost || found->second.outdated || found->second.waiting.empty();
 }
 
-// would_block: another owner was heard of, who is gone; claim again, with a higher epoch.
+// would_block: another owner was found, which has gone; claim again, with a higher epoch.
 Result<std::uint64_t> Node::end_claim(std::uint64_t claim, bool in_time) {
   std::uint64_t epoch = 0;
   {
@@ -193,7 +193,7 @@ void Node::handle_claim_answer(const Control& control) {
     if (found == claims_.end()) {
       return;
     }
-    // A claim that was told again is answered twice, and the second answer knows the claim's own epoch.
+    // A claim that was sent again is answered twice, and the second answer has the claim's own epoch.
     const bool again = found->second.answered.contains(control.from);
     found->second.answered.insert(found->second.waiting.extract(control.from));  // allocates nothing
     const bool owned = control.texts.size() == 1 && control.texts.front() == kTaken;

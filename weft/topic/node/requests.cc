@@ -38,7 +38,7 @@ Result<std::string> with_header(std::string_view headers, std::string_view name,
 
 }  // namespace
 
-// Both subscriptions stand before any peer does: a peer that knows this handle has them.
+// Both subscriptions exist before any peer does: a peer that has this handle has them.
 Result<void> Node::open_inbox() {
   replies_in_ = make_intrusive<SubscriptionCore>([this](TopicMessage&& message) { handle_reply(std::move(message)); });
   requests_in_ = make_intrusive<SubscriptionCore>([this](TopicMessage&& message) {

@@ -89,7 +89,7 @@ void Node::sweep_voices(void* self) {
   Node& node = *static_cast<Node*>(self);
   node.sweep_timer_ = {};
   bool forgot = false;
-  std::vector<std::uint64_t> again;  // over whose other connection we are heard
+  std::vector<std::uint64_t> again;  // whose other connection carries our words
   (void)msg::or_no_memory([&]() -> Result<void> {
     const std::lock_guard lock(node.mesh_mutex_);
     for (auto at = node.voices_.begin(); at != node.voices_.end();) {

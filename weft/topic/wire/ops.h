@@ -39,7 +39,7 @@ enum class OpKind : std::uint8_t {
   answer = 1,     // to the request of this id
   delivery,       // a stored message, on the channel of this id
   caught_up,      // the channel has delivered the messages that were stored when it was opened
-  ended,          // the channel is closed by the server; `code` says why
+  ended,          // the server closed the channel; `code` has the reason
   lease_changed,  // a lease was taken or changed, or is gone: OpFlags::gone
   // Of streams.
   declare,  // makes the stream `name`; the body holds its settings
@@ -58,7 +58,7 @@ enum class OpKind : std::uint8_t {
   ack,     // the sequence `number`, and those in the body, 8 bytes each
   nak,     // deliver `number` again after `second` ns
   work,    // `number` takes longer: its time to acknowledge begins anew
-  reject,  // never deliver `number` again; the body says why
+  reject,  // never deliver `number` again; the body has the reason
   // Of members.
   lease,    // takes, or renews, the name `name` for `number` ns; 0: for as long as the connection lasts
   release,  // gives the lease of `name` back
