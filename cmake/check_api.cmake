@@ -1,4 +1,5 @@
-# SPDX-License-Identifier: MIT cmake -DSOURCE= -DPAGE= -P: docs/api.md equals the page that weft/public.txt, the
+# SPDX-License-Identifier: MIT
+# cmake -DSOURCE= -DPAGE= -P: docs/api.md equals the page that weft/public.txt, the
 # #includes and the READMEs make, which goes to PAGE.
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/api_page.cmake)

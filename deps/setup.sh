@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# SPDX-License-Identifier: MIT Installs the packages of apt.txt and pip.txt that this machine lacks. Exits 3 when that
+# SPDX-License-Identifier: MIT
+# Installs the packages of apt.txt and pip.txt that this machine lacks. Exits 3 when that
 # needs rights it does not have. A stamp named after these files makes the next run return at once, without the network.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

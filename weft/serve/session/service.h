@@ -101,8 +101,8 @@ template <FrameCodec Codec>
 //                                                           that lives until the coroutine has ended
 //   void on_end(SessionOf<Codec>&)                          the peer has ended its stream. Without on_end() the session
 //                                                           is closed then; with it the service closes the session
-//   void on_close(SessionOf<Codec>&, const Error& why)      the last call; session.reason() is the counter void
-//   on_drain()                                         stop() was called; once on each core
+//   void on_close(SessionOf<Codec>&, const Error& why)      the last call; session.reason() is the counter
+//   void on_drain()                                         stop() was called; once on each core
 //   void on_drain(SessionOf<Codec>&)                        then, for each session, before it handles its last frames:
 //                                                           for a farewell, or to end long waits
 // A service has one object for each core. All its calls run in that core's thread, one at a time. An exception
