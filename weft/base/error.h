@@ -43,7 +43,7 @@ enum class Errc : std::uint16_t {
   cancelled,            // a job's stop token was set before it began, or a waiting task was cancelled
   job_threw,            // a job or a task ended by an exception; Future::exception() has a job's
   not_found,            // there is no such stream, key, consumer or message
-  conflict,             // the state differs from what the caller expected, or the name is taken by another
+  conflict,             // the state differs from the caller's expectation, or the name is taken by another
   not_permitted,        // the rights of the caller do not allow it
   outcome_unknown,      // the request was sent, its answer was lost: it was carried out, or it was not
   corrupt,              // stored data fails its checksum, or has no valid form

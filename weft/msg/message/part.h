@@ -147,7 +147,8 @@ inline void take_cell_back(std::vector<Cell>& cells, Outbound& part) noexcept {
   cells.pop_back();
 }
 
-// Offered: a pipe's answer to a message that was offered to it. True: the pipe took it; otherwise nothing changed.
+// Offered: a pipe's answer to a message that was offered to it. Converts to true if the pipe took it; otherwise nothing
+// changed.
 class Offered {
  public:
   enum Answer : std::uint8_t { taken, full, no_memory };

@@ -67,7 +67,7 @@ class CallState;
 // The counters of a core's coroutines, kept by its TaskRunner.
 #define WEFT_CORE_TASK_COUNTERS(ROW)                                                                            \
   ROW(cancels_ignored, counter, "cancels_ignored_total", "", "", "awaits",                                      \
-      "Awaits of a cancelled coroutine that followed an await that had said so.", "rt/loop/task_runner.cc")    \
+      "Awaits of a cancelled coroutine that followed an await that had reported it.", "rt/loop/task_runner.cc")\
   ROW(stalls, counter, "stalls_total", "", "", "turns",                                                         \
       "Turns that a server saw last for stall_after or longer.", "rt/loop/activity.cc")
 // clang-format on

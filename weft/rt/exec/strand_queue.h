@@ -54,7 +54,7 @@ class BasicStrandQueue : public std::enable_shared_from_this<BasicStrandQueue<Sy
     quiet.wake_with_fence();  // another stop(), which waited for these jobs
   }
   // Waits until no job waits or runs and `more_waits`, which is called under the mutex, returns false; or until
-  // time_left() returns zero, and then returns false. A negative time is no limit.
+  // time_left() returns zero, and then returns false. A negative time is not a limit.
   template <typename Left, typename More>
   [[nodiscard]] bool wait_until_quiet(Left time_left, More more_waits) noexcept;
 

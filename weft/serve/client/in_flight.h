@@ -23,7 +23,7 @@ namespace weft::serve {
   ROW(sent, counter, "requests_sent_total", "", "", "requests",                                                   \
       "Requests that were sent.", "serve/client/client_link.h")                                                   \
   ROW(refused, counter, "requests_refused_total", "", "", "requests",                                             \
-      "Requests that were not sent, for want of a connection or of room.", "serve/client/client_link.h")          \
+      "Requests that were not sent, for lack of a connection or of room.", "serve/client/client_link.h")          \
   ROW(answered, counter, "requests_ended_total", "outcome", "answered", "requests",                               \
       "Requests that were sent and ended: the response came.", "serve/client/in_flight.cc")                       \
   ROW(timed_out, counter, "requests_ended_total", "outcome", "timed out", "requests",                             \
@@ -40,7 +40,7 @@ namespace weft::serve {
   ROW(pushes, counter, "pushes_total", "", "", "frames",                                                          \
       "Frames that answer no request.", "serve/client/client_link.h")                                             \
   ROW(pushes_dropped, counter, "pushes_dropped_total", "", "", "frames",                                          \
-      "Frames that answer no request, and were dropped for want of a function of on_push().",                     \
+      "Frames that answer no request, and were dropped for lack of a function of on_push().",                     \
       "serve/client/client_link.h")
 // clang-format on
 

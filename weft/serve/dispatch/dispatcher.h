@@ -26,23 +26,23 @@ namespace weft::serve {
 // clang-format off
 #define WEFT_DISPATCH_COUNTERS(ROW)                                                                               \
   ROW(handled, counter, "frames_total", "outcome", "handled", "frames",                                           \
-      "Frames by what became of them: a handler took it.", "serve/dispatch/dispatcher.h")                         \
+      "Frames by their outcome: a handler took it.", "serve/dispatch/dispatcher.h")                               \
   ROW(unknown, counter, "frames_total", "outcome", "unknown", "frames",                                           \
-      "Frames by what became of them: no handler has its id.", "serve/dispatch/dispatcher.h")                     \
+      "Frames by their outcome: no handler has its id.", "serve/dispatch/dispatcher.h")                           \
   ROW(invalid, counter, "frames_total", "outcome", "invalid", "frames",                                           \
-      "Frames by what became of them: its body was no message of the handler's type.",                            \
+      "Frames by their outcome: its body was not a message of the handler's type.",                               \
       "serve/dispatch/dispatcher.h")                                                                              \
   ROW(refused, counter, "frames_total", "outcome", "refused", "frames",                                           \
-      "Frames by what became of them: the handler returned an error.", "serve/dispatch/dispatcher.h")             \
+      "Frames by their outcome: the handler returned an error.", "serve/dispatch/dispatcher.h")                   \
   ROW(failed, counter, "frames_total", "outcome", "failed", "frames",                                             \
-      "Frames by what became of them: an exception came out of the handler.", "serve/dispatch/dispatcher.h")      \
+      "Frames by their outcome: an exception came out of the handler.", "serve/dispatch/dispatcher.h")            \
   ROW(errors, counter, "frames_total", "outcome", "error", "frames",                                              \
-      "Frames by what became of them: it was itself an error frame.", "serve/dispatch/dispatcher.h")              \
+      "Frames by their outcome: it was itself an error frame.", "serve/dispatch/dispatcher.h")                    \
   ROW(cancelled, counter, "frames_total", "outcome", "cancelled", "frames",                                       \
-      "Frames by what became of them: the session was closed before its coroutine had ended.",                    \
+      "Frames by their outcome: the session was closed before its coroutine had ended.",                          \
       "serve/dispatch/dispatcher.h")                                                                              \
   ROW(heartbeats, counter, "frames_total", "outcome", "heartbeat", "frames",                                      \
-      "Frames by what became of them: a heartbeat without a handler.", "serve/dispatch/dispatcher.h")
+      "Frames by their outcome: a heartbeat without a handler.", "serve/dispatch/dispatcher.h")
 // clang-format on
 
 // DispatchCounts: the outcomes of frames. The dispatcher's thread counts, any thread reads. When the handler of a frame

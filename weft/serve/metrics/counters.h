@@ -20,14 +20,14 @@ namespace weft::serve {
   ROW(peer_closed, "peer closed", "the peer ended the stream, between two frames")                                   \
   ROW(peer_failed, "peer failed", "the stream was reset, or ended inside a frame")                                   \
   ROW(refused_frame, "refused frame", "the codec refuses the peer's bytes, for their version, size or syntax")       \
-  ROW(refused_tls, "refused tls", "the peer's TLS is no good, or the peer refused the server's")                     \
+  ROW(refused_tls, "refused tls", "the peer's TLS failed, or the peer refused the server's")                         \
   ROW(handshake_timeout, "handshake timeout", "no whole frame came in time after the connection was accepted")       \
   ROW(frame_timeout, "frame timeout", "a frame that began was not whole in time")                                    \
   ROW(reply_timeout, "reply timeout", "a reply was owed for too long, and nothing came or could be sent")            \
   ROW(idle_timeout, "idle timeout", "nothing came, and the peer acknowledged nothing")                               \
   ROW(silence_timeout, "silence timeout", "no byte came from the peer, whatever it acknowledged")                    \
-  ROW(slow_consumer, "slow consumer", "the peer does not read what is sent to it, and the policy is to disconnect")  \
-  ROW(close_timeout, "close timeout", "what was queued at close() could not be delivered in time")                   \
+  ROW(slow_consumer, "slow consumer", "the peer does not read its frames, and the policy is to disconnect")          \
+  ROW(close_timeout, "close timeout", "the frames queued at close() could not be delivered in time")                 \
   ROW(out_of_memory, "out of memory", "the byte budget or the memory is spent")                                      \
   ROW(service, "service", "the service closed or aborted the session")                                               \
   ROW(service_failed, "service failed", "the service threw")                                                         \
@@ -46,7 +46,7 @@ namespace weft::serve {
   ROW(opened, counter, "sessions_opened_total", "", "", "sessions",                                                  \
       "Sessions that began.", "serve/session/session.cc")                                                            \
   ROW(accept_pauses, counter, "accept_pauses_total", "", "", "pauses",                                               \
-      "How often accepting paused for want of descriptors or memory.", "serve/server/server_run.cc")                 \
+      "How often accepting paused for lack of descriptors or memory.", "serve/server/server_run.cc")                 \
   ROW(rate_pauses, counter, "rate_pauses_total", "", "", "pauses",                                                   \
       "How often a session was not read for a while because it sent too many frames.", "serve/session/session.cc")   \
   ROW(handler_pauses, counter, "handler_pauses_total", "", "", "pauses",                                             \

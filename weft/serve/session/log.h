@@ -48,7 +48,7 @@ struct LogRecord {
   Duration age{};             // time since accept
   SessionCounts counts{};
   std::uint64_t undelivered = 0;  // frames that were queued and not written
-  std::string_view what{};        // for handler_threw: what() of the exception; for core_stalled: the running activity
+  std::string_view what{};  // for handler_threw: the text of the exception; for core_stalled: the running activity
 };
 
 // HandlerException: an exception of a service, or of a handler of a dispatcher. Valid during the call of its function.

@@ -13,13 +13,13 @@ namespace weft::topic {
 #define WEFT_HUB_COUNTERS(ROW)                                                                                         \
   ROW(ops, counter, "ops_total", "", "", "ops", "Ops that members sent.", "topic/hub/session.cc")                      \
   ROW(malformed, counter, "malformed_total", "", "", "messages",                                                       \
-      "Messages that were no op, and were dropped.", "topic/hub/session.cc")                                           \
+      "Messages that were not ops, and were dropped.", "topic/hub/session.cc")                                         \
   ROW(appended, counter, "messages_total", "outcome", "appended", "messages",                                          \
-      "Messages by what became of them: durable.", "store/store.cc")                                                   \
+      "Messages by their outcome: durable.", "store/store.cc")                                                         \
   ROW(duplicates, counter, "messages_total", "outcome", "duplicate", "messages",                                       \
-      "Messages by what became of them: their id was known.", "store/store.cc")                                        \
+      "Messages by their outcome: their id was known.", "store/store.cc")                                              \
   ROW(refused, counter, "messages_total", "outcome", "refused", "messages",                                            \
-      "Messages by what became of them: refused, or their commit failed.", "store/store.cc")                           \
+      "Messages by their outcome: refused, or their commit failed.", "store/store.cc")                                 \
   ROW(delivered, counter, "deliveries_total", "", "", "messages",                                                      \
       "Messages that were sent to consumers and readers.", "topic/hub/deliver.cc")                                     \
   ROW(dead_letters, counter, "dead_letters_total", "outcome", "kept", "messages",                                      \
