@@ -15,7 +15,7 @@ struct Open {
   char bracket;
   bool condition;      // of if, while, for or switch
   bool of_new;         // holds the arguments of a new
-  std::size_t inside;  // the place behind the bracket
+  std::size_t inside;  // the place after the bracket
 };
 
 // The word that ends at `end`, spaces skipped; for `if constexpr (` the word before constexpr.
@@ -36,7 +36,7 @@ std::string_view word_before(std::string_view code, std::size_t end) {
   }
 }
 
-// Is the bracket at `end` the one behind the type of a new: `new T(`, `new (place) a::T<int, U>{`?
+// Is the bracket at `end` the one after the type of a new: `new T(`, `new (place) a::T<int, U>{`?
 bool is_of_new(std::string_view code, std::size_t end) {
   int templates = 0;
   while (end > 0) {
