@@ -44,7 +44,7 @@ class InstanceText {
 // lock, except const members.
 // Invariants:
 //   1. The hub may send at most `credit` more deliveries; one beyond is dropped and counted.
-//   2. queue.size() + credit <= window. With more than bytes_max in the queue no credit is given.
+//   2. queue.size() + credit <= window. With more than bytes_max in the queue the channel gives no credit.
 //   3. A reader's sequences grow. After a change of the hub it begins after the last one that came.
 //   4. A consumer's queue lives as long as its connection: the hub gives messages that no program has received to any
 //      member. A delivery begins when a program gets the message, and with tries_max the hub has counted it before
@@ -69,7 +69,7 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
   const ConsumerSettings settings;
   const std::uint32_t window;
   const std::size_t bytes_max;
-  const bool redeclares;  // when it is opened first
+  const bool redeclares;  // for the first open
   [[nodiscard]] bool reads() const noexcept { return consumer.empty(); }
   [[nodiscard]] bool counted() const noexcept { return !reads() && settings.tries_max != 0; }
 
@@ -78,30 +78,30 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
   Error end;
   std::deque<KeptMessage> queue;
   std::size_t queue_bytes = 0;
-  std::size_t size_hint = 4096;  // bytes of the largest delivery lately: how much a credit may cost
+  std::size_t size_hint = 4096;  // bytes of the largest recent delivery: the possible cost of a credit
   std::uint32_t credit = 0;
   bool opened = false;                // at least once
-  Instant open_until = kNever;        // until it is opened
+  Instant open_until = kNever;        // the deadline of the open
   std::uint64_t instance = 0;         // of the stream, from its hub; 0: unknown
   IntrusivePtr<SeenInstance> seen{};  // gets the instance of each message that the program gets; may be null
   std::uint64_t next = 0;             // reader: the sequence to begin with after a change of the hub; 0: unknown
   bool closing = false;  // the member closed; messages on their way return, until the hub has ended the channel
   bool caught_up = false;
   std::size_t stored = 0;             // messages in the queue that came before `caught_up`
-  std::vector<std::uint64_t> begins;  // deliveries that began, to be sent
-  std::vector<std::uint64_t> acks;    // to be sent; as the begins of messages of `instance`
-  bool settled_posted = false;        // both of them
+  std::vector<std::uint64_t> begins;  // begun deliveries whose op is to be sent
+  std::vector<std::uint64_t> acks;    // to be sent; like the begins, of messages of `instance`
+  bool settled_posted = false;        // both were posted
   // The first message of the queue of a consumer with tries_max.
   struct Head {
     bool asked = false;    // `begin` was sent
     bool counted = false;  // the hub has counted the delivery
-    Instant at{};          // when it was sent
+    Instant at{};          // the time of that
   };
   Head head;
   News changed;
 
   [[nodiscard]] bool live() const noexcept { return caught_up && stored == 0; }
-  // How many more deliveries the hub may send now. It is at least half of the window, or 0.
+  // The number of deliveries that the hub may still send. It is at least half of the window, or 0.
   [[nodiscard]] std::uint32_t credit_due() const noexcept;
   // Returns false if it is unasked, out of order, or a double; it is not queued.
   [[nodiscard]] bool take(KeptMessage&& message);
@@ -112,7 +112,7 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
   }
   // Takes the last message of the queue out, unless the hub has its begin. Returns nullopt if there is no other one.
   [[nodiscard]] std::optional<std::uint64_t> take_last() noexcept;
-  [[nodiscard]] Result<KeptMessage> pop();  // would_block; the end's error
+  [[nodiscard]] Result<KeptMessage> pop();  // fails with would_block, or with the error of the channel's end
   // The op that opens the channel: from its beginning, or at the position of the former hub. The texts hold the strings
   // that the op refers to.
   struct OpenTexts {
@@ -120,7 +120,7 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
     std::string instance;
   };
   [[nodiscard]] Op open_op(OpenTexts& texts);
-  // The hub has opened the channel, on this life of the stream.
+  // Called when the hub has opened the channel, on this life of the stream.
   void handle_open(const Op& answer) noexcept;
 };
 

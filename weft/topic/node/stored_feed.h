@@ -28,14 +28,15 @@ class StoredFeed : public std::enable_shared_from_this<StoredFeed> {
   StoredFeed(const StoredFeed&) = delete;
   StoredFeed& operator=(const StoredFeed&) = delete;
 
-  [[nodiscard]] std::size_t take(std::vector<store::ReadMessage>&& messages) noexcept;  // how many were taken
+  // returns the number of taken messages
+  [[nodiscard]] std::size_t take(std::vector<store::ReadMessage>&& messages) noexcept;
 
  private:
   [[nodiscard]] std::size_t publish(Node& node, const std::vector<store::ReadMessage>& messages);
 
-  std::weak_ptr<Node> node_;  // the handle's end is the feed's
+  std::weak_ptr<Node> node_;  // the feed ends with the handle
   std::atomic<std::size_t> waiting_bytes_{0};
-  IntrusivePtr<PublisherCore> last_;  // of the topic that was published last
+  IntrusivePtr<PublisherCore> last_;  // of the last published topic
 };
 
 }  // namespace weft::topic
