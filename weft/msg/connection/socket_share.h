@@ -19,7 +19,7 @@ namespace weft::msg {
 class Connection;
 class Link;
 
-// Differs between any two threads of a process, also when one of them has ended: the system gives a new thread the
+// Differs between any two threads of a process, also if one of them has ended: the system gives a new thread the
 // memory, and so each address, of an ended one. Never 0.
 [[nodiscard]] inline std::uint64_t this_thread_number() noexcept {
   static std::atomic<std::uint64_t> threads{0};
@@ -102,7 +102,7 @@ struct SocketShare {
   AppReaders app_readers;
 
   MessageDrops drops;
-  // Messages of inproc pipes that are gone: those that still wait for a socket to bind, and those that one got later.
+  // Messages of ended inproc pipes: those that still wait for a socket to bind, and those that one got later.
   std::atomic<std::uint64_t> left_behind{0};
   std::atomic<std::uint64_t> sent_late{0};
 };

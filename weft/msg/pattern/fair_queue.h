@@ -47,8 +47,8 @@ class FairQueue {
     turn.count_frame();
     return turn.may_decode();
   }
-  // After peek(), instead of unpeek(): the next peek() gives this part again, before all others. False, with nothing
-  // changed: the part cannot stay in its place.
+  // After peek(), instead of unpeek(): the next peek() returns this part again, before all others. Returns false, and
+  // changes nothing, if the part cannot stay in its place.
   [[nodiscard]] bool hold() noexcept {
     if (!pipes_[current_]->peeked_in_place()) {
       return false;
@@ -60,7 +60,8 @@ class FairQueue {
   [[nodiscard]] bool has_input() noexcept;
   [[nodiscard]] bool in_message() const noexcept { return more_; }
 
-  // Peeks, takes and pops: moves the next part into `part`. resource_exhausted: no memory, and the part stays.
+  // Peeks, takes and pops: moves the next part into `part`. Fails with resource_exhausted if there is no memory; then
+  // the part stays.
   [[nodiscard]] Result<void> receive(Inbound& part) noexcept {
     FrameView view;
     if (peek(view) == nullptr) {

@@ -29,7 +29,7 @@ class MonitorFeed : public std::enable_shared_from_this<MonitorFeed> {
  public:
   static constexpr std::size_t kBacklogMax = 1000;
 
-  // Turns an event into messages, none or several, each with one call of send(). Any thread.
+  // Converts an event to messages, none or several, each with one call of send(). Any thread.
   using Encode = std::function<void(const MonitorEvent& event, MonitorFeed& feed)>;
 
   // `type`: pair or push, which wait for the first reader, or pub, which does not. Errors: invalid_argument (another

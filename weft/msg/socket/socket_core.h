@@ -54,7 +54,7 @@ struct InprocBinder {
 
 inline constexpr Error kNoParts(Errc::invalid_argument, "a message has at least one part");
 
-// Runs `call`. Memory that runs out in there becomes the call's error.
+// Runs `call`. If memory runs out in there, the call fails.
 template <typename Call>
 [[nodiscard]] auto or_no_memory(Call&& call) noexcept -> decltype(call()) {
   const sys::CancellationOff off;  // a read of a file is a cancellation point
@@ -71,7 +71,7 @@ struct Readiness {
   bool output = false;
 };
 
-// Timeout: how long a call may wait. A call reads the clock only when it is about to wait.
+// Timeout: the longest wait of a call. A call reads the clock only when it is about to wait.
 class Timeout {
  public:
   // The call fails with would_block instead of waiting.
@@ -109,7 +109,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   // Bytes that ended connections hold and that the application has not received. Beyond this the socket closes each
   // connection that it accepts, before the handshake: the peer keeps its messages and comes again.
   static constexpr std::uint64_t kUnreadEndedMax = std::uint64_t{256} << 20;
-  static constexpr std::uint64_t kUnreadEndedEach = 8 * 1024;  // the connection itself counts so much
+  static constexpr std::uint64_t kUnreadEndedEach = 8 * 1024;  // the count of a connection itself
 
   SocketCore(ContextCore& context, const PatternRow& row);
   ~SocketCore();
@@ -162,7 +162,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] bool terminated() const noexcept { return terminated_.load(std::memory_order_acquire); }
 
   // --- endpoints (socket_endpoints.cc) ---
-  // resource_exhausted: nothing changed.
+  // After resource_exhausted nothing has changed.
   [[nodiscard]] Result<std::string> bind(std::string_view endpoint) {
     return or_no_memory([&] { return bind_endpoint(endpoint); });
   }
@@ -183,13 +183,14 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   // Ends an earlier feed first. Errors: malformed_endpoint, unknown_transport (not inproc), and MonitorFeed::open()'s.
   [[nodiscard]] Result<void> start_feed(std::string_view endpoint, SocketType type, MonitorFeed::Encode encode);
   [[nodiscard]] Result<void> stop_feed();
-  // Emits an event pipe_statistics for each peer, in the order of attaching. would_block: there is no peer.
+  // Emits an event pipe_statistics for each peer, in the order of attaching. Fails with would_block if there is no
+  // peer.
   [[nodiscard]] Result<void> report_pipes();
   // `callback` runs, with no lock held, after each inproc connection to this socket. Set it before bind.
   void on_inproc_peer(std::function<void()> callback) { on_inproc_peer_ = std::move(callback); }
 
   // --- polling (socket_poll.cc) ---
-  // `deadline`: the caller is between announce() and forget(), and waits until then; Instant::min(): it is not.
+  // `deadline`: the caller is between announce() and forget(), and waits until then; Instant::min(): it does not wait.
   [[nodiscard]] Readiness readiness(Readiness wanted, Instant deadline = Instant::min());
   // From here to forget(), news rings the sleeper's event. Returns the descriptor to wait for besides the event, or -1.
   // The caller checks readiness() again before it sleeps, and drains the event before the next announce().
@@ -239,7 +240,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Statistics statistics();  // socket_statistics.cc
 
  private:
-  // The calls above; these throw std::bad_alloc, with nothing changed.
+  // The same calls; these throw std::bad_alloc, with nothing changed.
   [[nodiscard]] Result<void> change_options(const std::function<Result<void>(Options&)>& change);
   [[nodiscard]] Result<std::string> bind_endpoint(std::string_view endpoint);
   [[nodiscard]] Result<void> connect_endpoint(std::string_view endpoint);
@@ -248,7 +249,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> disconnect_endpoint(std::string_view endpoint);
   [[nodiscard]] Result<void> change_subscription(const FilterView& topic, bool on);
   [[nodiscard]] Result<void> change_group(Bytes group, bool on);
-  // When a socket or connection that is closed now lingers no more; kNoLinger: without a linger.
+  // The end of the linger of a socket or connection that is closed now; kNoLinger: without a linger.
   [[nodiscard]] Instant linger_end() const noexcept;
   void make_room_for_end();                  // receive and table lock, before a pipe begins: for end_pipe()
   void attach(Pipe& pipe);                   // both locks; throws std::bad_alloc, with nothing changed
@@ -305,7 +306,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void start_sweep() noexcept;
   void sweep() noexcept;                                   // I/O thread
   void bury_drained() noexcept;                            // receive lock
-  void remember(const Pipe& pipe) noexcept;                // receive and table lock: the pipe goes for good
+  void remember(const Pipe& pipe) noexcept;                // receive and table lock: the pipe ends for good
   void erase_connection(Connection* connection) noexcept;  // receive and table lock; null: none
   void drop_ended(std::size_t place) noexcept;             // receive lock
   void apply_marks();
@@ -359,7 +360,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> refuse_second_datagrams() const;
   [[nodiscard]] Result<std::string> bind_datagrams(std::string_view text, const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::uint32_t> connect_datagrams(std::string_view text, const net::Endpoint& endpoint);
-  [[nodiscard]] bool unbind_datagrams(const std::string& name);  // false: no datagrams are bound there
+  [[nodiscard]] bool unbind_datagrams(const std::string& name);  // returns false if no datagrams are bound there
   [[nodiscard]] Result<std::string> open_datagrams(std::string_view text, const net::Endpoint& endpoint, bool binds);
 
   ContextCore& context_;
@@ -438,7 +439,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   // Memory that ended_ holds, about. Receive lock to write; a thread that accepts reads a hint.
   std::atomic<std::uint64_t> unread_ended_{0};
   std::size_t bury_next_ = 0;          // receive lock: the place in ended_ that bury_drained() checks next
-  Statistics gone_;                    // table lock: the counts of pipes that are gone
+  Statistics gone_;                    // table lock: the counts of ended pipes
   std::uint64_t received_ = 0;         // receive lock: parts
   std::uint64_t received_before_ = 0;  // receive lock: the last announcement
 };
