@@ -33,7 +33,7 @@ class Acceptor final : private rt::Watcher, public std::enable_shared_from_this<
  public:
   struct Handlers {                                         // none is empty
     std::function<void(std::unique_ptr<Stream>)> accepted;  // may throw std::bad_alloc
-    std::function<void(const Error&)> failed;  // one connection: it was gone, or the listener's filter refused it
+    std::function<void(const Error&)> failed;  // one connection: it had ended, or the listener's filter refused it
     std::function<void(const Error&)> paused;  // descriptors or memory ran out; the Acceptor tries again after kPause
   };
   static constexpr Duration kPause = std::chrono::milliseconds(100);

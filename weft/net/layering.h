@@ -23,7 +23,7 @@ struct Layering {
   bool accepts = false;                           // its streams are accepted; otherwise dialled
   std::shared_ptr<const TlsServer> tls_server{};  // accepts, and the transport has TLS
   std::shared_ptr<const TlsClient> tls_client{};  // dials, and the transport has TLS
-  std::string tls_name{};                         // dials: the name that the server's certificate must be for
+  std::string tls_name{};                         // dials: the name that the server's certificate must have
   zmtp::SocketType socket_type = zmtp::SocketType::pair;
   std::uint64_t message_max = UINT64_MAX;  // bytes of a message part that the socket takes
 

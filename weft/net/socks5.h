@@ -18,7 +18,7 @@ namespace weft::net {
 // A SOCKS5 proxy, and the login that the dialer presents to it. A value.
 struct Socks5Proxy {
   Endpoint endpoint;     // tcp
-  std::string username;  // up to 255 bytes; empty: no login
+  std::string username;  // up to 255 bytes; empty: without a login
   Secret password;       // up to 255 bytes
 };
 // `address`: "host:port", "[::1]:port", or with an address of this host before that, "source:port;host:port".

@@ -40,7 +40,7 @@ class IpPrefix {
   std::uint8_t bits_ = 0;
 };
 
-// "10.0.0.0/8,192.168.1.7,::1"; one comma may stand at the end. invalid_argument.
+// "10.0.0.0/8,192.168.1.7,::1"; one comma may be at the end. Errors: invalid_argument.
 [[nodiscard]] Result<std::vector<IpPrefix>> parse_ip_prefixes(std::string_view list);
 
 }  // namespace weft::net

@@ -56,7 +56,7 @@ class Inbound {
   void start(const Config& config);
   void admit() noexcept { config_.unadmitted_max = SIZE_MAX; }
 
-  // Translates until the input is taken, the output is full, waits(), or a control frame or a fault stands there.
+  // Translates until the input is taken, the output is full, waits(), or the next item is a control frame or a fault.
   [[nodiscard]] Moved translate(Bytes input, MutableBytes output);
   // The control frame at which translate() stopped. The view stays until the next call.
   [[nodiscard]] Control control() const noexcept { return control_; }
@@ -72,8 +72,8 @@ class Inbound {
   // Output waits that needs no more input.
   [[nodiscard]] bool has_output() const noexcept { return !pending_.empty() || state_ == State::joined; }
 
-  // The next bytes of input are so many of a body: the caller may read them straight to where they go, and then calls
-  // pass() for those that came.
+  // The number of the next bytes of input that belong to a body: the caller may read them straight into their place,
+  // and then calls pass() for those that arrived.
   [[nodiscard]] std::size_t body_rest() const noexcept;
   void pass(MutableBytes bytes) noexcept;
 
@@ -96,7 +96,7 @@ class Inbound {
   Config config_;
   State state_ = State::header;
   Control control_ = Control::none;
-  bool identified_ = false;  // bare: the identity has come
+  bool identified_ = false;  // bare: the identity has arrived
   bool begun_ = false;       // the first message has come
   bool inside_ = false;      // between the fragments of a message
   std::uint32_t idle_frames_ = 0;

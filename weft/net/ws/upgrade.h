@@ -38,7 +38,7 @@ class Upgrade {
   [[nodiscard]] std::string take_output();
 
   [[nodiscard]] bool done() const noexcept;
-  [[nodiscard]] const std::optional<Error>& fault() const noexcept;  // connection_failed: the server refused, for now
+  [[nodiscard]] const std::optional<Error>& fault() const noexcept;  // connection_failed if the server refused, for now
   [[nodiscard]] const std::string& protocol() const noexcept;        // the one that both speak; once done()
 
  private:

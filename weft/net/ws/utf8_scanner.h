@@ -11,8 +11,8 @@ namespace weft::net::ws {
 
 // Utf8Scanner: whether bytes are UTF-8, for text that comes in pieces. A value of 4 bytes. Affinity: one thread.
 // Cost: linear; eight bytes of ASCII take one comparison.
-// Invariants: (1) The outcome depends on the bytes, never on how they were cut. (2) A fault is reported by the piece
-// whose byte shows it.
+// Invariants: (1) The outcome depends on the bytes, never on how they were cut. (2) The piece with the byte at fault
+// reports the fault.
 class Utf8Scanner {
  public:
   // Returns false if the bytes so far begin no text. Nothing may follow.
