@@ -213,7 +213,7 @@ void BasicEventLists<System>::remove(std::size_t type, EventHandler* handler) no
     forget(handler);
     replace(type, edit.list, edit.dropped);
     note_birth(edit.fresh);
-  }  // else there is no memory: the handler stays in its list, not alive, until close()
+  }  // otherwise there is no memory: the handler stays in its list, not alive, until close()
   wait_for_readers(lock, type);
   collect(garbage);
 }

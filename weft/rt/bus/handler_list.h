@@ -64,8 +64,8 @@ struct EventHandlers {
 
 // HandlerEdit: a new list beside the old one, with one handler more or less.
 struct HandlerEdit {
-  bool made = false;              // false: no memory, and nothing is to be freed
-  EventHandlers* list = nullptr;  // null: it is empty
+  bool made = false;              // false: there is no memory, and nothing to free
+  EventHandlers* list = nullptr;  // null if it is empty
   EventChunk* fresh = nullptr;    // chunks of the new list only, from the last to the first; linked by `next`
   EventChunk* dropped = nullptr;  // chunks of the old list only
 };

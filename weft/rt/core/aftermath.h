@@ -53,7 +53,7 @@ class Aftermath final : private detail::Ready {
       add_one(ended_);
     }
   }
-  // When the core ends: no message runs any more.
+  // When the core ends: no message runs any longer.
   void end() noexcept {
     if (std::exchange(open_, false)) {
       add_one(ended_);
@@ -66,7 +66,7 @@ class Aftermath final : private detail::Ready {
   [[nodiscard]] std::uint64_t ended() const noexcept { return ended_.load(std::memory_order_acquire); }
 
  private:
-  // The mark stands behind the coroutines that are ready. When it runs, they have resumed.
+  // The mark is after the ready coroutines in the queue. When it runs, they have resumed.
   void put_mark() noexcept {
     if (hooked()) {
       again_ = true;

@@ -78,7 +78,7 @@ class CallState : public ListHook {
   void begin(Core& caller, unsigned target, Caller& waiter) noexcept;
   void abandon() noexcept {  // the caller waits no more; the target need not begin the call
     waiter_ = nullptr;
-    abandoned_.store(true, std::memory_order_relaxed);  // a hint: the reply comes nevertheless
+    abandoned_.store(true, std::memory_order_relaxed);  // a hint: the reply still arrives
   }
   // Returns true if the waiter may resume at once. Returns false if the called task uses the waiter's frame, and will
   // reply soon.
@@ -169,7 +169,8 @@ struct CallResult<Result<T>> {
   using Type = Result<T>;
 };
 
-// In a pooled block; null: no memory. An exception of the constructor passes through, and the block goes back.
+// Makes it in a pooled block. Returns null if there is no memory. An exception of the constructor passes through, and
+// the block goes back.
 template <typename T, typename... Arguments>
 [[nodiscard]] T* make_pooled(Arguments&&... arguments) {
   void* const block = mem::pool_allocate(sizeof(T));

@@ -34,7 +34,7 @@ class Lane {
   Lane() noexcept = default;
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
-  ~Lane() { delete ring_.load(std::memory_order_relaxed); }  // relaxed: no other thread uses the lane any more
+  ~Lane() { delete ring_.load(std::memory_order_relaxed); }  // relaxed: no other thread uses the lane any longer
 
   // --- sender ---
 
@@ -58,7 +58,7 @@ class Lane {
   // --- receiver ---
 
   [[nodiscard]] Ring* incoming() noexcept { return ring_.load(std::memory_order_acquire); }
-  // Called after pops. True, once: the receiver rings the sender's bell.
+  // Called after pops. Returns true once: then the receiver rings the sender's bell.
   [[nodiscard]] bool room_was_wanted() noexcept {
     System::light_fence();  // pairs with the heavy fence in want_room()
     return wanted_.load(std::memory_order_relaxed) && wanted_.exchange(false, std::memory_order_relaxed);

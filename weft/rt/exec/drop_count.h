@@ -9,7 +9,7 @@
 
 namespace weft::rt {
 
-// DropCount: how many threads destroy dropped jobs of an executor. Its stop() waits for them.
+// DropCount: the number of threads that destroy dropped jobs of an executor. Its stop() waits for them.
 // Owner: the shared state of the executor's threads; the caller of end() keeps it alive until the call returns.
 // Affinity: any thread.
 // Cost: a read-modify-write each; a system call when a thread waits.

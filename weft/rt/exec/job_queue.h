@@ -71,7 +71,7 @@ class JobQueue {
       // Acquire pairs with the release in try_pop(): the value of the lap before was moved out.
       const std::uint64_t turn = cell.turn.load(std::memory_order_acquire);
       if (turn == position) {
-        // Relaxed, as everywhere with head_ and tail_: the cell's turn, not the position, orders the value.
+        // Relaxed, like all accesses to head_ and tail_: the cell's turn, not the position, orders the value.
         if (tail_.compare_exchange_weak(tail, tail + kStep, std::memory_order_relaxed, std::memory_order_relaxed)) {
           __builtin_prefetch(&cells_[(position + kAhead) & mask_], 1);
           cell.value = std::move(value);

@@ -20,9 +20,9 @@ struct SystemGate {
   static void futex_wake(std::atomic<std::uint32_t>& word, int count) noexcept { sys::futex_wake(word, count); }
 };
 
-// WorkerGate: how many workers of a pool there are, how many sleep, and whether one searches for work right now.
-// A worker works, searches or sleeps. A notifier wakes a sleeper only when no worker searches, so that a burst costs
-// one wake-up. A searcher that found work and sees more of it passes the wake-up on.
+// WorkerGate: the number of workers of a pool, the number of sleeping ones, and whether one searches for work now. A
+// worker works, searches or sleeps. A notifier wakes a sleeper only when no worker searches, so that a burst costs one
+// wake-up. A searcher that finds further work passes the wake-up on.
 // Owner: the pool.
 // Affinity: any thread.
 // Cost: notify() is a fence and a load while a worker searches, or none sleeps and none may be started; otherwise a
@@ -52,7 +52,7 @@ class BasicWorkerGate {
   // Called after work was published.
   Notified notify(unsigned workers_max) noexcept {
     System::full_fence();  // pairs with the fences in announce() and stop_searching()
-    // Relaxed, as everywhere here: the gate orders only by its fences; the queue hands the work over.
+    // Relaxed, like all accesses here: the gate orders only by its fences; the queue hands the work over.
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     for (;;) {
       if (searching(word) > 0) {
@@ -122,7 +122,7 @@ class BasicWorkerGate {
           return Slept::left;
         }
         // The worker belongs to the minimum, or a permit is on its way. If another worker that has just come to sleep
-        // takes that permit, this one sleeps without a limit until the next work. After that its limit begins anew.
+        // takes that permit, this one sleeps without a limit until the next work. After that its limit begins again.
         limit = Duration(-1);
       }
     }
@@ -169,7 +169,7 @@ class BasicWorkerGate {
   }
   [[nodiscard]] bool take_permit() noexcept {
     // A read-modify-write: a load could return a stale 0 again and again, while the futex does not sleep because the
-    // word is not 0 any more.
+    // word is not 0 any longer.
     std::uint32_t permits = permits_.fetch_add(0, std::memory_order_relaxed);
     while (permits > 0) {
       if (permits_.compare_exchange_weak(permits, permits - 1, std::memory_order_relaxed, std::memory_order_relaxed)) {

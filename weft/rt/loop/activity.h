@@ -51,9 +51,9 @@ class alignas(64) Activity {
     ~Bell() = default;
   };
   void add_bell(Bell& bell);              // any thread; throws std::bad_alloc
-  void remove_bell(Bell& bell) noexcept;  // any thread: the bell rings no more when it returns
-  // Any thread: the next turn rings all bells, once. A turn that begins at the same moment may not: whoever arms looks
-  // once more before it sleeps for long, when the store has long been seen.
+  void remove_bell(Bell& bell) noexcept;  // any thread: the bell does not ring after the return
+  // Any thread: the next turn rings all bells, once. A turn that begins at the same moment may not: the arming thread
+  // checks once more before a long sleep, when the store is visible.
   void arm() noexcept { armed_.store(true, std::memory_order_relaxed); }
 
   // All relaxed: see the invariant. The watching thread's loads are the partners.
@@ -90,7 +90,7 @@ class alignas(64) Activity {
   std::atomic<std::uint64_t> detail_{0};
   std::atomic<bool> armed_{false};
   alignas(64) std::atomic<std::uint64_t> stalls_{0};  // relaxed: a number
-  std::atomic<Instant> stall_noted_{Instant()};       // relaxed: only elects who counts
+  std::atomic<Instant> stall_noted_{Instant()};       // relaxed: only elects the thread that counts
   std::mutex bells_mutex_;
   std::vector<Bell*> bells_;  // guarded by bells_mutex_
 };

@@ -50,8 +50,8 @@ class Ready : public ListHook {
   Run run_;
 };
 
-// Limits how many coroutines resume each other on one stack. Without tail calls (GCC without -O2, sanitizers) each of
-// them takes a stack frame.
+// Limits the number of coroutines that resume each other on one stack. Without tail calls (GCC without -O2, sanitizers)
+// each of them takes a stack frame.
 inline constexpr unsigned kTransfersMax = 64;
 // How many calls of resume() are inside each other: tasks that start tasks. Those that come deeper start in the next
 // turn.
@@ -107,7 +107,7 @@ concept TaskPromise = requires(Promise& promise) {
 };
 }  // namespace detail
 
-// Wait: one coroutine that waits for one event. An awaiter has or is a Wait; it lies in the coroutine's frame.
+// Wait: one coroutine that waits for one event. An awaiter has or is a Wait; it is part of the coroutine's frame.
 // Owner: the awaiter.
 // Affinity: the runner's thread.
 // Cost: 56 bytes, no allocation.
@@ -129,7 +129,7 @@ class Wait : public detail::Ready {
   [[nodiscard]] bool begin(CancelScope& scope, std::coroutine_handle<> coroutine);
   // After begin() returned false: whether the runner resumes the coroutine, in its next turn.
   [[nodiscard]] bool deferred() const noexcept { return row_ != 0; }
-  // The same for an event that cannot be given up: the wait begins in a cancelled scope too, which then does not call
+  // The same for an event that cannot be given up: the wait begins in a cancelled scope, too, which then does not call
   // the cancel function.
   void begin_always(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept;
   void finish() noexcept;
