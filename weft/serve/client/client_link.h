@@ -151,7 +151,7 @@ class ClientLink {
   void drop_connection(const Error& why) noexcept;  // ends the connection, and connects again
 
   [[nodiscard]] bool is_connected() const noexcept { return session_ != nullptr && session_->is_open(); }
-  // Drops a connection whose whole window is requests that were given up: its peer answers no more.
+  // Drops a connection whose whole window is requests that were given up: its peer does not answer any longer.
   [[nodiscard]] bool has_room() noexcept;
   [[nodiscard]] std::size_t room() const noexcept { return is_connected() && !closing_ ? in_flight_.room() : 0; }
   void on_room(std::function<void()> function) { on_room_ = std::move(function); }
@@ -176,7 +176,7 @@ class ClientLink {
   void note_heard() noexcept { heard_ = true; }
 
   // --- from requests ---
-  // The session to send by. An error, which is counted: no session, or the window is full.
+  // Returns the session to send by. Fails, and counts the failure, without a session, or if the window is full.
   [[nodiscard]] Result<Session*> sender() noexcept;
   [[nodiscard]] Result<Session*> requester() noexcept;
   void count_refused() noexcept { counts_->requests.refused.add(); }

@@ -25,7 +25,7 @@ class IdTable {
 
   IdTable() { open_.resize(room_of(kSmallest)); }
 
-  // invalid_state: the id has a value; resource_exhausted: the table holds kSizeMax values.
+  // Errors: invalid_state (the id has a value); resource_exhausted (the table holds kSizeMax values).
   Result<void> add(std::uint32_t id, const T& value) {
     if (find(id) != nullptr) {
       return Error(Errc::invalid_state, "this id has a handler already");

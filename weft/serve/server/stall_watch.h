@@ -22,7 +22,7 @@ namespace weft::serve {
 // between two looks. The thread sleeps without a limit when no core had a turn for `after`; the next turn wakes it.
 class StallWatch final : private rt::Activity::Bell {
  public:
-  // resource_exhausted: no thread.
+  // Fails with resource_exhausted if there is no thread.
   [[nodiscard]] static Result<std::unique_ptr<StallWatch>> make(rt::Runtime& runtime, Duration after, LogSink log);
   StallWatch(const StallWatch&) = delete;
   StallWatch& operator=(const StallWatch&) = delete;

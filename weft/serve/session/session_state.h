@@ -33,7 +33,7 @@ enum class WriteEnd : std::uint8_t {
   done,  // the stream was shut down for writing
 };
 
-// How the reading of a session stands. The session reads while it is open, nothing pauses it, and its queue is short.
+// The state of a session's reading. The session reads while it is open, nothing pauses it, and its queue is short.
 struct ReadState {
   std::uint32_t discarded = 0;  // bytes that came after close()
   PeerEnd peer_end = PeerEnd::none;
@@ -53,7 +53,7 @@ struct ReadState {
   }
 };
 
-// How the writing of a session stands.
+// The state of a session's writing.
 struct WriteState {
   bool flush_due = false;  // the read event at hand, or the end of the turn, will flush
   WriteEnd end = WriteEnd::none;
@@ -63,7 +63,7 @@ struct WriteState {
   std::uint32_t acknowledged = 0;  // bytes that the peer's system had acknowledged when a timer asked; the low bits
 };
 
-// The reason for which a session ends: the one that it is counted under, and the error that on_close() gets.
+// The reason for which a session ends: the one that counts it, and the error that on_close() gets.
 struct CloseCause {
   CloseReason reason = CloseReason::service;
   Error why;

@@ -50,7 +50,8 @@ class Shard : public rt::CoreResident {
   Shard& operator=(const Shard&) = delete;
   ~Shard();
 
-  // The shard of that start of a server on the calling core; null: the server has no listener there yet, or no more.
+  // The shard of that start of a server on the calling core; null if the server has no listener there yet, or has none
+  // any longer.
   [[nodiscard]] static Shard* here(std::uint16_t epoch) noexcept {
     const List<rt::CoreResident>& residents = rt::Core::current()->residents();
     rt::CoreResident* resident = residents.first();
@@ -75,7 +76,7 @@ class Shard : public rt::CoreResident {
   [[nodiscard]] InputMemory& input_memory() noexcept { return input_memory_; }
   [[nodiscard]] HeldFrames& held_frames() noexcept { return held_frames_; }
   [[nodiscard]] GroupTable& groups() noexcept { return groups_; }
-  [[nodiscard]] MutableBytes scratch() noexcept;  // empty: no memory
+  [[nodiscard]] MutableBytes scratch() noexcept;  // empty if there is no memory
   [[nodiscard]] bool defers_handshake() noexcept { return handshakes_.defers(core_.loop().now()); }
 
   // Makes a session of a connection, or rejects the connection: counted, and closed.
@@ -84,7 +85,7 @@ class Shard : public rt::CoreResident {
   void reject(Rejection why, std::string_view peer, const Error& error = {}) noexcept;
   // The address of the stream's other end if a log needs it; otherwise, and without memory, empty.
   [[nodiscard]] std::string peer_of(const net::Stream& stream) const noexcept;
-  [[nodiscard]] Session* find(SessionId id) noexcept;            // null: it ended, or belongs to another core or server
+  [[nodiscard]] Session* find(SessionId id) noexcept;  // null if it ended, or belongs to another core or server
   [[nodiscard]] Session* find_or_count(SessionId id) noexcept {  // counts an id that finds none
     Session* const session = find(id);
     if (session == nullptr) {
