@@ -40,8 +40,8 @@ struct SystemWait {
 // announce_poll(). Sleeping orders nothing: work that a check right after it misses is visible after the next
 // announcement's fence.
 // Invariants:
-// 1. Work published before wake(): either the sleeper's check after announce() sees it, or wake() sees the
-//    announcement. The sleeper's heavy fence stands for the store-load fence that wake() leaves out.
+// 1. Work published before wake(): either it is visible to the sleeper's check after announce(), or the announcement is
+//    visible to wake(). The sleeper's heavy fence stands for the store-load fence that wake() leaves out.
 // 2. Only wake() clears announcements. A sleeper that leaves early costs one superfluous wake-up, never a
 //    lost one.
 // 3. A wake() that cleared announcements starts a new generation, so that none of their sleepers falls asleep

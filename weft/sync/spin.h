@@ -149,7 +149,8 @@ class SpinTurns {
     tried_ = tried_ || next_;
     return next_;
   }
-  // Yields the core, but after a rest. After a lost time slice the turns end: the caller checks once more, and sleeps.
+  // Yields the core, except after a rest. After a lost time slice the turns end: the caller checks once more, and
+  // sleeps.
   void give_way() noexcept {
     const std::uint64_t before = sys::ticks();
     if (rested_) {
