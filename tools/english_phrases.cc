@@ -34,10 +34,9 @@ const std::vector<Rule>& rules() {
            R"(|behind( \w+){0,2} (locks?|mutex|prox(y|ies)|balancers?|NAT|firewall|ROUTER|pointers?|interface|names)\b)"
            R"(|behind( \w+){0,2} (ids|figures|back|barrier|hash|figure|number of)\b)",
            "say \"after\" or \"before\" of time and order; \"behind\" is for places"),
-      rule(
-          {" no "}, R"(\b(is|are|was|were|be) no\b)",
-          R"([Tt]here (is|are|was|were) no\b|there be no\b|\bno (longer|more|less|later|earlier|other|better|worse)\b)",
-          "deny with \"not a\", \"does not\" or \"without\""),
+      rule({" no "}, R"(\b(is|are|was|were|be) no\b)",
+           R"([Tt]here( \w+)? (is|are|was|were|be) no\b|\bno (longer|more|less|later|earlier|other|better|worse)\b)",
+           "deny with \"not a\", \"does not\" or \"without\""),
       rule({" none"}, R"(\b(is|are|was|were|be) none\b)", R"([Tt]here (is|are|was|were) none)",
            "deny with \"not one\" or \"without\""),
       rule({"as the "}, R"((^|[,;] )as the (next|others?|former)( (one|two|three|four|five|six))?(?=[.,;:)]|$))", "",
