@@ -52,7 +52,7 @@ const std::vector<Rule>& rules() {
       rule({" but"}, R"(\b([Aa]ll|[Ee]very|[Ee]ach|[Aa]ny|[Nn]one|[Ee]verything)( [\w-]+){0,3} but\b)",
            R"(but (not|only|no|with|in|at|is|are|it) |[Aa]ll but\b)", "an exception is \"except\""),
       rule({"of use", "of no use"}, R"(\b(is|are|be) of (no )?use\b)", "", "say \"useful\" or \"useless\""),
-      rule({"what"}, R"(\bwhat\b)", "", "name the object with a noun: \"the lost messages\", not a clause with what",
+      rule({"what"}, R"(\bwhat(?= ))", "", "name the object with a noun: \"the lost messages\", not a clause with what",
            true),
       rule({": "}, R"((^|[.:] )((True|False): |(Null|None|Nothing): (no memory|there is none|memory ran out)))", "",
            "a return value is a sentence: \"Returns null if ...\""),

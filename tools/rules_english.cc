@@ -15,8 +15,8 @@
 namespace tidy {
 namespace {
 
-// A bare subject, a weak phrase and a phrase of english_phrases.cc are errors. --numbers counts long sentences, which are
-// not errors.
+// A bare subject, a weak phrase and a phrase of english_phrases.cc are errors. A long sentence is not: --numbers counts
+// them.
 constexpr bool kBareSubjectsAreErrors = true;
 constexpr std::size_t kMaxWords = 40;
 
@@ -133,13 +133,24 @@ void read_comments(const File& file, const std::vector<std::string>& comments, s
   }
 }
 
-// Of Markdown: no code, headings or tables; an item of a list is a paragraph.
+// A row of a table in Markdown. The table of the rules in HACKING.md has the forbidden phrases.
+void check_phrases(const File& file, std::size_t line, const std::string& text, std::vector<Finding>& out) {
+  for (const Phrase& phrase : phrases_in(text)) {
+    out.push_back({Kind::phrase, &file, line, "`" + phrase.text + "`", phrase.fix});
+  }
+}
+
+// Of Markdown: no code and no headings; an item of a list is a paragraph, and rows of tables are phrases alone.
 void read_markdown(const File& file, std::vector<Finding>& out) {
   std::vector<std::string> prose;
   bool in_code = false;
-  for (const std::string& line : file.lines) {
+  for (std::size_t i = 0; i < file.lines.size(); ++i) {
+    const std::string& line = file.lines[i];
     const bool fence = line.find("```") < 4;
     in_code = in_code != fence;
+    if (!in_code && line.starts_with("|") && file.path != "HACKING.md") {
+      check_phrases(file, i + 1, line, out);
+    }
     const bool none = in_code || fence || line.starts_with("#") || line.starts_with("|") || line.starts_with("    ") ||
                       line.starts_with("<!--");
     prose.push_back(none ? "" : line.substr(std::min(line.find_first_not_of(' '), line.size())));

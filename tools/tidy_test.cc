@@ -395,6 +395,11 @@ TEST_F(TidyTest, RefusesAPhraseThatTheRulesOfEnglishForbid) {
   }
 }
 
+TEST_F(TidyTest, RefusesAForbiddenPhraseInATable) {
+  write("notes.md", "| call | effect |\n|---|---|\n| `what()` | nobody reads it |\n");
+  expect_refused("notes.md:3: [english] `nobody`");
+}
+
 TEST_F(TidyTest, TakesThePhrasesThatAreRightInTheirPlace) {
   write("notes.md",
         "The peer stays behind a proxy. There is no name, and it is no longer there. RFC 9112 says so; the table says "
