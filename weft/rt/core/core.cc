@@ -458,7 +458,7 @@ constexpr CounterRow kTurnRows[] = {{"milliseconds", "milliseconds", CounterKind
 static_assert(std::size(kTurnRows) == sync::count_of_rows<CoreTurn>());
 }  // namespace
 constinit const CounterTable kCoreTurnTable = {
-    "core_turn", "The turn of a core that lasts: the labels `service` and `handler` name the call that has not returned.",
+    "core_turn", "The turn of a core that lasts: the labels `service` and `handler` name the call that holds it.",
     kTurnRows};
 
 CoreCounts Core::counts() const noexcept {

@@ -34,7 +34,7 @@ namespace weft::topic {
   ROW(told, counter, "stored_published_total", "outcome", "published", "messages",                                     \
       "Stored messages, for volatile subscribers too: published.", "topic/hub/deliver.cc")                             \
   ROW(untold, counter, "stored_published_total", "outcome", "dropped", "messages",                                     \
-      "Stored messages, for volatile subscribers too: not published, the handle that hosts was behind or closed.",     \
+      "Stored messages, for volatile subscribers too: not published, the handle that hosts was late or closed.",       \
       "topic/hub/deliver.cc")                                                                                          \
   ROW(turns, counter, "commits_total", "", "", "commits", "Commits that wrote something.", "topic/hub/deliver.cc")     \
   ROW(clients, gauge, "connections", "", "", "connections",                                                            \
