@@ -485,7 +485,7 @@ ZMQ_EXPORT int weft_socket_subscribe_glob(void* socket, const char* glob);
 ZMQ_EXPORT int weft_socket_unsubscribe_glob(void* socket, const char* glob);
 
 /* --- Weft's own --- */
-/* Options of bound sockets (int; 0, the default, is no bound). A connection beyond a bound is closed at once. */
+/* Options of bound sockets (int; 0, the default: without a bound). A connection beyond a bound is closed at once. */
 #define WEFT_CONNECTIONS_MAX 1001         /* of the socket */
 #define WEFT_ADDRESS_CONNECTIONS_MAX 1002 /* of one address to one endpoint */
 #define WEFT_ADDRESS_RATE_MAX 1003        /* new ones of one address in a second */
@@ -503,7 +503,7 @@ ZMQ_EXPORT int weft_socket_unsubscribe_glob(void* socket, const char* glob);
 /* int, 0. 1: connects again also to a peer that refused this socket, or broke the protocol of ZMTP, where libzmq gives
    up for good. After a failure of TLS a socket connects again in any case. */
 #define WEFT_RECONNECT_AFTER_FAULT 1018
-/* int; 0 is no bound. A call of this socket beyond one fails with EINVAL (subscriptions) or EMSGSIZE (parts). A
+/* int; 0: without a bound. A call of this socket beyond one fails with EINVAL (subscriptions) or EMSGSIZE (parts). A
    subscription or message of a peer beyond one is dropped and counted. */
 #define WEFT_SUBSCRIPTIONS_MAX 1019 /* 1048576: of one peer; of a SUB, XSUB or DISH itself */
 #define WEFT_MESSAGE_PARTS_MAX 1020 /* 262144: of one message */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Topics, step by step as docs/topics.md tells it: in a process, on a host, between hosts, and kept on disk. The
+// Topics, step by step like docs/topics.md: in a process, on a host, between hosts, and kept on disk. The
 // program runs every step in a directory of its own, and ends.
 #include "weft/topic/topics.h"
 

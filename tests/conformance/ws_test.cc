@@ -383,7 +383,7 @@ TEST_P(WebSocket, EveryMechanismWorks) {
   }
 }
 
-// The authenticator of this context, which knows one password.
+// The authenticator of this context, which has one password.
 class PasswordCheck {
  public:
   explicit PasswordCheck(Socket handler) : handler_(std::move(handler)) {

@@ -12,10 +12,10 @@
 
 namespace weft::sync {
 
-// How long a thread may spin before it sleeps.
+// The time for which a thread may spin before it sleeps.
 enum class WaitMode : std::uint8_t {
   adaptive,  // yield-spin while spinning pays, learnt at run time (default)
-  latency,   // yield-spin up to 200 us, unless another program wants the core
+  latency,   // yield-spin up to 200 us, unless another program needs the core
   eco,       // sleep at once
 };
 

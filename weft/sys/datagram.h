@@ -20,7 +20,7 @@ struct DatagramOptions {
   bool shared = false;        // bound: several sockets of the host share the port, and each gets every multicast
   SocketAddress group{};      // bound: the multicast group to join; none: no group
   SocketAddress interface{};  // IPv4: the address of the interface for multicast; none: the system's choice
-  std::uint32_t interface_number = 0;  // the same by number, which counts more; IPv6 knows no other way
+  std::uint32_t interface_number = 0;  // the same by number, which takes precedence; IPv6 takes only the number
   int hops = 1;                        // of multicast; routers take one off
   bool loop = true;                    // multicast that is sent also reaches sockets of this host
 };

@@ -114,7 +114,7 @@ TEST_F(OwnAnswer, WhatAPeerSendsUnaskedIsNoAnswerThoughItHasTheIdOfTheRequest) {
                                  [](Session& session) { (void)session.send({1, 0}, as_bytes("welcome")); }}),
       2));
 }
-// A service that answers frame 1 when the test says so, and all others at once.
+// A service that answers frame 1 at the test's command, and all others at once.
 class LaterAnswer : public OwnAnswer {
  protected:
   template <typename Codec>

@@ -92,7 +92,7 @@ class GroupPresence {
 // no memory.
 class GroupTable {
  public:
-  // The table tells `presence` of its groups. Before the first join.
+  // The table reports its groups to `presence`. Before the first join.
   void announce_to(GroupPresence& presence, unsigned core) noexcept {
     presence_ = &presence;
     core_ = core;
