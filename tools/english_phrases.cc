@@ -101,7 +101,9 @@ std::vector<Phrase> phrases_in(const std::string& paragraph) {
       if ((each.has_allowed && std::regex_search(near, each.allowed)) || (each.may_ask && is_question(text, offset))) {
         continue;
       }
-      out.push_back({offset, it->str(), each.fix});
+      const std::string phrase = it->str();
+      const std::size_t word = std::min(phrase.find_first_not_of(" .:,;"), phrase.size());  // not the sentence before
+      out.push_back({offset + word, phrase.substr(word), each.fix});
     }
   }
   return out;
