@@ -415,7 +415,7 @@ void Core::drop_messages() noexcept {
 }
 
 namespace {
-// "core 7", or "a thread that is not a core".
+// "core 7", or "a thread that is no core".
 class CoreName {
  public:
   explicit CoreName(const Core* core) noexcept {
