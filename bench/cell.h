@@ -48,13 +48,14 @@ struct Cell {
   int load = 0;           // per cent of the closed-loop rate; rounds.py makes a pause of it
   int rest_ms = 0;        // before each request, while nothing moves
 
-  // True: each repetition is measured trip by trip: round trips, messages that their sender receives, and bursts.
+  // Returns true if each repetition is measured trip by trip: round trips, messages that their sender receives, and
+  // bursts.
   [[nodiscard]] bool trips() const noexcept {
     return replies() || pattern == Pattern::one_thread || pattern == Pattern::burst;
   }
-  // True: the leader answers each message.
+  // Returns true if the leader answers each message.
   [[nodiscard]] bool replies() const noexcept { return pattern == Pattern::round_trip || serves(); }
-  // True: the leader's one socket answers the sockets of all followers.
+  // Returns true if the leader's one socket answers the sockets of all followers.
   [[nodiscard]] bool serves() const noexcept { return pattern == Pattern::service || pattern == Pattern::broker; }
   [[nodiscard]] bool storms() const noexcept {
     return pattern == Pattern::connect_storm || pattern == Pattern::idle_memory;
@@ -70,6 +71,6 @@ struct Cell {
   [[nodiscard]] Side binder() const noexcept { return pattern == Pattern::pub_sub ? Side::follower : Side::leader; }
 };
 
-Cell parse_cell(const std::string& name);  // fails on a name that is no cell
+Cell parse_cell(const std::string& name);  // fails on a name that is not a cell
 
 }  // namespace bench

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <optional>
 
-// The commands of the harness, on standard input, and what ends a program that does not get on with one.
+// The commands of the harness, on standard input, and the end of a program that does not finish one.
 namespace bench {
 
-inline constexpr unsigned kPatienceS = 120;  // for one command; beyond, the program ends and says so
+inline constexpr unsigned kPatienceS = 120;  // for one command; beyond, the program ends and reports it
 
 // Command: `run COUNT INTERVAL_NS VERIFY_ALL`, or `count COUNT`, which counts and measures nothing.
 struct Command {
@@ -19,8 +19,7 @@ struct Command {
 
 // Call it first. The program ends with its parent, and with an error when an alarm(kPatienceS) rings.
 void end_when_stuck();
-// Waits for the next command, without a bound, and gives it kPatienceS. None: the end of the input, which is given as
-// much.
+// Waits for the next command, without a bound, and gives it kPatienceS. Returns nullopt at the end of the input.
 [[nodiscard]] std::optional<Command> next_command();
 
 }  // namespace bench

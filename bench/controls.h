@@ -15,7 +15,7 @@ Controls measure_controls();
 
 // CPU seconds of the whole machine since it started.
 struct MachineTime {
-  double busy = 0;    // everything but idle; includes `stolen`
+  double busy = 0;    // everything except idle; includes `stolen`
   double stolen = 0;  // taken by the host
 };
 

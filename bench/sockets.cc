@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // bench_sockets: one cell on one libzmq.so.5 (or without a library), as rounds.py commands it, line by line; see
-// cell_run.h. The library is the one that the dynamic linker finds: LD_LIBRARY_PATH says which.
+// cell_run.h. LD_LIBRARY_PATH selects the library for the dynamic linker.
 #include <sched.h>
 #include <sys/resource.h>
 

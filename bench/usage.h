@@ -24,9 +24,9 @@ Usage usage_now();
 bool counts_allocations();
 std::uint64_t private_memory();  // bytes of anonymous memory that this process has touched; 0: unknown
 
-// SyscallCounter: counts the system calls of threads (0: this one), and of all threads and processes that these
-// start later. Owner: main; to count the program itself, main makes it before other threads. Counts nothing if
-// not wanted, or where the kernel does not allow it (no tracefs, no rights).
+// SyscallCounter: counts the system calls of threads (0: this one), and of all threads and processes that these start
+// later. Owner: main; to count the program itself, main makes it before other threads. Counts nothing if switched off,
+// or if the kernel does not allow it (no tracefs, no rights).
 class SyscallCounter {
  public:
   explicit SyscallCounter(bool wanted, const std::vector<int>& threads = {0});

@@ -140,7 +140,7 @@ void Workload::read_message(std::uint64_t number) {
   }
 }
 
-// False: a late greeting, which the caller skips.
+// Returns false for a late greeting, which the caller skips.
 bool Workload::verify(const unsigned char* data, std::size_t size, std::uint64_t number) {
   if (size != cell_.size) [[unlikely]] {
     fail(cell_.name + ": a message of " + std::to_string(size) + " bytes");

@@ -39,7 +39,7 @@ class Workload {
   Workload(const Cell& cell, End& end)
       : cell_(cell), end_(end), from_(&end), buffer_(cell.size), expected_(cell.size) {}
 
-  // one_thread: where the follower receives what it has sent. From the next repetition on.
+  // one_thread: where the follower receives its own messages. From the next repetition on.
   void read_from(End& end) noexcept { from_ = &end; }
   // Called before the first repetition; returns when a message has arrived. `greeted` counts the receivers that
   // have one.

@@ -45,7 +45,7 @@ struct ContextOption {
   bool (*write)(ContextHandle&, int value);  // null: read-only; false: EINVAL
 };
 
-// False: no memory.
+// Returns false if there is no memory.
 bool make_core(ContextHandle& handle) noexcept {
   ContextOptions options;
   options.sockets_max = static_cast<std::size_t>(handle.sockets_max);

@@ -25,7 +25,7 @@ class HandleStore {
     static auto* const store = ::new (static_cast<void*>(place)) HandleStore;  // outlives every static destructor
     return *store;
   }
-  // Null: no memory. The handle is live when the caller has set its tag.
+  // Returns null if there is no memory. The handle is live when the caller has set its tag.
   [[nodiscard]] Handle* take() {
     const std::lock_guard lock(mutex_);
     if (Handle* handle = free_; handle != nullptr) {
@@ -57,7 +57,7 @@ class HandleStore {
   Made* made_ = nullptr;    // guarded by mutex_
 };
 
-// Null, with errno set to `code`: the pointer is not a live handle.
+// Returns null, with errno set to `code`, if the pointer is not a live handle.
 template <typename Handle>
 [[nodiscard]] Handle* live_handle(void* pointer, int code) noexcept {
   auto* handle = static_cast<Handle*>(pointer);
@@ -77,7 +77,7 @@ struct ValueHandle {
   Value value{};
   ValueHandle* next_free = nullptr;
 
-  // Null, with errno ENOMEM: no memory.
+  // Returns null, with errno ENOMEM, if there is no memory.
   [[nodiscard]] static ValueHandle* make() {
     ValueHandle* handle = HandleStore<ValueHandle>::instance().take();
     if (handle == nullptr) {

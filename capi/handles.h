@@ -35,7 +35,7 @@ struct ContextHandle {
   int max_msgsz = INT32_MAX;
   bool ipv6 = false;
   bool blocky = true;
-  bool zero_copy_receive = true;  // the interface reads it back; see zmq.h
+  bool zero_copy_receive = true;  // the interface returns it; see zmq.h
   ThreadOptions io_thread;
   ContextHandle* next_free = nullptr;
 };
@@ -47,7 +47,7 @@ struct SocketHandle {
   std::string last_endpoint;
   int io_threads = 0;                       // of the context
   bool more = false;                        // the last received part was not the last of its message
-  std::atomic<bool> monitors_pipes{false};  // the latest monitor wants pipe statistics
+  std::atomic<bool> monitors_pipes{false};  // the latest monitor takes pipe statistics
   static constexpr std::size_t kStoredCount = 7;
   std::int64_t stored[kStoredCount] = {};  // options that only the C interface keeps (options.cc)
   SocketHandle* next_free = nullptr;
@@ -56,16 +56,16 @@ struct SocketHandle {
 ContextHandle* make_context_handle();
 SocketHandle* make_socket_handle();
 void reset_stored_options(SocketHandle& handle) noexcept;
-// True: the socket's affinity includes an I/O thread of the context.
+// Returns true if the socket's affinity includes an I/O thread of the context.
 [[nodiscard]] bool has_io_thread(const SocketHandle& handle) noexcept;
 void retire(ContextHandle* handle) noexcept;
 void retire(SocketHandle* handle) noexcept;
 
-// Null, with errno set (EFAULT; ENOTSOCK): the pointer is not a live handle.
+// Returns null, with errno set (EFAULT; ENOTSOCK), if the pointer is not a live handle.
 ContextHandle* context_of(void* pointer) noexcept;
 inline SocketHandle* socket_of(void* pointer) noexcept { return live_handle<SocketHandle>(pointer, ENOTSOCK); }
 
-// The message inside a zmq_msg_t; null and EFAULT: it was not initialised.
+// Returns the message inside a zmq_msg_t; null with EFAULT if it was not initialised.
 Message* message_of(zmq_msg_t* msg) noexcept;
 const Message* message_of(const zmq_msg_t* msg) noexcept;
 Message* init_message(zmq_msg_t* msg) noexcept;
@@ -73,12 +73,12 @@ Message* init_message(zmq_msg_t* msg) noexcept;
 // The time-out of a call that sends or receives.
 static_assert(ZMQ_DONTWAIT == msg::Timeout::kNoWait);
 [[nodiscard]] constexpr msg::Timeout timeout_of(int flags) noexcept { return msg::Timeout::of_flags(flags); }
-// A size as the C interface returns it.
+// A size in the form of the C interface.
 [[nodiscard]] constexpr int clamped(std::size_t size) noexcept {
   return static_cast<int>(std::min<std::size_t>(size, INT32_MAX));
 }
 
-// The time that a call waits: the C interface has milliseconds, a negative number means for ever.
+// The time for which a call waits: the C interface has milliseconds, a negative number means for ever.
 [[nodiscard]] Duration wait_of(long milliseconds) noexcept;
 
 // Sets errno and returns -1.
@@ -102,7 +102,7 @@ template <typename Body>
   return or_enomem(body, -1);
 }
 
-// The received part's size; -1: errno is set.
+// Returns the received part's size, or -1 with errno set.
 [[nodiscard]] inline int recv_part(SocketHandle& handle, msg::Inbound& part, int flags) {
   if (const auto received = handle.core->recv(part, timeout_of(flags)); !received) [[unlikely]] {
     return fail(received.error());

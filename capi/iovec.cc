@@ -13,7 +13,7 @@ using namespace weft::capi;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-// Copies the message into memory that the caller frees with free(). False: no memory.
+// Copies the message into memory that the caller frees with free(). Returns false if there is no memory.
 bool copy_out(const Message& message, iovec& element) noexcept {
   void* copy = std::malloc(std::max<std::size_t>(message.size(), 1));
   if (copy == nullptr) {

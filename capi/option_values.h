@@ -13,7 +13,7 @@
 #include "capi/handles.h"
 #include "weft/msg/message/options.h"
 
-// How the rows of options.cc read and write a value of the C interface.
+// The rules by which the rows of options.cc read and write a value of the C interface.
 namespace weft::capi {
 
 inline int answer(const Result<void>& result) noexcept { return result ? 0 : fail(result.error()); }

@@ -42,7 +42,7 @@ int write_flag(SocketHandle& handle, const void* value, size_t size) {
                     : change(handle, [&](Options& options) { ((options.*kRows.member = number != 0), ...); });
 }
 
-// Every number but zero switches the option on.
+// Every number except zero switches the option on.
 template <const auto& kRow>
 int write_any(SocketHandle& handle, const void* value, size_t size) {
   int number = 0;
@@ -62,7 +62,7 @@ int write_message(SocketHandle& handle, const void* value, size_t size) {
                    : write_row<kRow>(handle, value, size);
 }
 
-// A part behind a first one that is no subscription never subscribes here, whatever the option is.
+// A part after a first one that is not a subscription never subscribes here, whatever the option is.
 int check_flag(SocketHandle& /*handle*/, const void* value, size_t size) {
   int number = 0;
   return !take(value, size, number) ? -1 : number < 0 ? fail(EINVAL) : 0;
@@ -142,7 +142,7 @@ struct StoredRow {
   bool wide;  // 64 bits
   std::int64_t initial;
   std::int64_t min;
-  std::int64_t max;  // kAny: every number but zero switches the option on
+  std::int64_t max;  // kAny: every number except zero switches the option on
 };
 constexpr std::int64_t kAny = 1;
 constexpr StoredRow kStored[] = {
@@ -343,7 +343,7 @@ int write_subscription(SocketHandle& handle, const void* value, size_t size) {
   if (!done && done.error() == Errc::not_supported) {
     return fail(EINVAL);  // an XPUB without ZMQ_XPUB_MANUAL
   }
-  // Unsubscribing a topic without a subscription is no error.
+  // Unsubscribing a topic without a subscription is not an error.
   return !kOn && !done && done.error() == Errc::invalid_argument ? 0 : answer(done);
 }
 
@@ -449,7 +449,7 @@ constexpr OptionRow kOptions[] = {
     WEFT_ROW(ZMQ_HEARTBEAT_IVL, heartbeat_interval),
     {ZMQ_HEARTBEAT_TTL, read_row<option::heartbeat_ttl>, write_heartbeat_ttl},
     {ZMQ_HEARTBEAT_TIMEOUT, read_row<option::heartbeat_timeout>, write_heartbeat_timeout},
-    // Every socket of Weft is thread-safe; the option is 1 for the types for which libzmq says so.
+    // Every socket of Weft is thread-safe; the option is 1 for the types for which libzmq returns 1.
     {ZMQ_THREAD_SAFE, [](SocketHandle& s, void* v, size_t* n) { return put(v, n, int{s.core->single_part()}); },
      nullptr},
     WEFT_ROW(ZMQ_CONNECT_TIMEOUT, connect_timeout),

@@ -25,8 +25,8 @@ void set_compatible_defaults(Options& options, const ContextHandle& context, int
   options.ipv6 = context.ipv6;
 }
 
-// Weft has one I/O thread, whatever number the program sets. A call that libzmq refuses for want of an I/O
-// thread is refused too.
+// Weft has one I/O thread, whatever number the program sets. A call that libzmq refuses for lack of an I/O thread is
+// refused too.
 bool lacks_io_thread(const SocketHandle& handle, const char* endpoint, bool binds) {
   if (has_io_thread(handle)) [[likely]] {
     return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The C interface of libzmq 4.3.5: names, numbers and layouts are libzmq's, the comments are Weft's. libzmq's
-   reference describes the calls and their errnos; where Weft differs, the comment here says so. */
+   reference describes the calls and their errnos; where Weft differs, the comment here has the difference. */
 #pragma once
 #define __ZMQ_H_INCLUDED__ /* libzmq's own header, included later, adds nothing */
 
@@ -312,7 +312,7 @@ ZMQ_EXPORT int zmq_proxy_steerable(void* frontend, void* backend, void* capture,
 ZMQ_EXPORT int zmq_device(int type, void* frontend, void* backend);
 
 /* --- keys --- */
-/* Null and EINVAL: the size is not a multiple of 4 (of 5 when decoding), or the text is not Z85. */
+/* Returns null with EINVAL if the size is not a multiple of 4 (of 5 when decoding), or if the text is not Z85. */
 ZMQ_EXPORT char* zmq_z85_encode(char* dest, const uint8_t* data, size_t size);
 ZMQ_EXPORT uint8_t* zmq_z85_decode(uint8_t* dest, const char* string);
 /* Keys are Z85 texts of 40 characters and a zero. */
@@ -387,7 +387,7 @@ ZMQ_EXPORT void zmq_threadclose(void* thread);
 #define ZMQ_HICCUP_MSG 114
 #define ZMQ_XSUB_VERBOSE_UNSUBSCRIBE 115
 #define ZMQ_TOPICS_COUNT 116
-/* of a transport that Weft lacks: EINVAL */
+/* of a transport that Weft does not have: EINVAL */
 #define ZMQ_NORM_MODE 117
 #define ZMQ_NORM_UNICAST_NACK 118
 #define ZMQ_NORM_BUFFER_SIZE 119
@@ -419,17 +419,17 @@ ZMQ_EXPORT uint32_t zmq_msg_routing_id(zmq_msg_t* msg);
 /* RADIO and DISH: the group of a message, at most ZMQ_GROUP_MAX_LENGTH bytes, otherwise EINVAL. "" at first. */
 ZMQ_EXPORT int zmq_msg_set_group(zmq_msg_t* msg, const char* group);
 ZMQ_EXPORT const char* zmq_msg_group(zmq_msg_t* msg);
-/* DISH. ENOTSUP: another type; EINVAL: the group is too long, joined already, or not joined. */
+/* DISH. Errors: ENOTSUP (another type); EINVAL (the group is too long, joined already, or not joined). */
 ZMQ_EXPORT int zmq_join(void* socket, const char* group);
 ZMQ_EXPORT int zmq_leave(void* socket, const char* group);
-/* PEER: connects, and returns the routing id of the peer at the endpoint. 0: failed, with an errno of zmq_connect,
-   or ENOTSUP: another type; EFAULT: ZMQ_IMMEDIATE is set. */
+/* PEER: connects, and returns the routing id of the peer at the endpoint, or 0 after a failure. Errors: those of
+   zmq_connect; ENOTSUP (another type); EFAULT (ZMQ_IMMEDIATE is set). */
 ZMQ_EXPORT uint32_t zmq_connect_peer(void* socket, const char* endpoint);
-/* ROUTER: ZMQ_POLLOUT if there is room for a message to that peer, otherwise 0. EHOSTUNREACH: no peer has this routing
-   id; ENOTSUP: another type. */
+/* ROUTER: returns ZMQ_POLLOUT if there is room for a message to that peer, otherwise 0. Errors: EHOSTUNREACH (no
+   peer has this routing id); ENOTSUP (another type). */
 ZMQ_EXPORT int zmq_socket_get_peer_state(void* socket, const void* routing_id, size_t routing_id_size);
 ZMQ_EXPORT int zmq_msg_init_buffer(zmq_msg_t* msg, const void* buf, size_t size);
-/* `sigmask` points to a sigset_t: the signals to block during the wait; null: those that are blocked now. */
+/* `sigmask` points to a sigset_t: the signals to block during the wait; null: the present mask. */
 ZMQ_EXPORT int zmq_ppoll(zmq_pollitem_t* items, int nitems, long timeout, const void* sigmask);
 
 #define ZMQ_EVENT_PIPES_STATS 0x10000 /* values: messages queued for sending, and for receiving */
@@ -441,7 +441,8 @@ ZMQ_EXPORT int zmq_ppoll(zmq_pollitem_t* items, int nitems, long timeout, const 
    the values, each of 64 bits, the local endpoint, the remote one. `type`: ZMQ_PAIR, ZMQ_PUB or ZMQ_PUSH. */
 ZMQ_EXPORT int zmq_socket_monitor_versioned(void* socket, const char* endpoint, uint64_t events, int event_version,
                                             int type);
-/* Reports ZMQ_EVENT_PIPES_STATS for each peer. EINVAL: no monitor has this event in its mask; EAGAIN: no peer. */
+/* Reports ZMQ_EVENT_PIPES_STATS for each peer. Errors: EINVAL (no monitor has this event in its mask); EAGAIN (no
+   peer). */
 ZMQ_EXPORT int zmq_socket_monitor_pipes_stats(void* socket);
 
 #define ZMQ_HAVE_POLLER
@@ -459,8 +460,8 @@ ZMQ_EXPORT int zmq_poller_modify(void* poller, void* socket, short events);
 ZMQ_EXPORT int zmq_poller_remove(void* poller, void* socket);
 ZMQ_EXPORT int zmq_poller_wait(void* poller, zmq_poller_event_t* event, long timeout);
 ZMQ_EXPORT int zmq_poller_wait_all(void* poller, zmq_poller_event_t* events, int n_events, long timeout);
-/* A descriptor for other event loops: readable once one of the sockets may be ready; the next zmq_poller_wait() clears
-   it. EINVAL: no socket is of a thread-safe type. */
+/* A descriptor for other event loops: readable once one of the sockets may be ready; the next zmq_poller_wait()
+   clears it. Fails with EINVAL if no socket is of a thread-safe type. */
 ZMQ_EXPORT int zmq_poller_fd(void* poller, zmq_fd_t* fd);
 ZMQ_EXPORT int zmq_poller_add_fd(void* poller, zmq_fd_t fd, void* user_data, short events);
 ZMQ_EXPORT int zmq_poller_modify_fd(void* poller, zmq_fd_t fd, short events);
@@ -469,13 +470,13 @@ ZMQ_EXPORT int zmq_poller_remove_fd(void* poller, zmq_fd_t fd);
 
 /* --- Weft's filters --- */
 /* Filters of a SUB or an XSUB, besides the prefixes of ZMQ_SUBSCRIBE: messages whose first part the filter matches.
-   `text` is at most 255 bytes, and need not end with a zero byte. Another library's publisher sends all that begins
-   with the bytes in front of the first wildcard, and this socket filters. Both calls return 0, or -1 and zmq_errno().
-   EINVAL: the text breaks the rules of its kind, there is no such kind, another type of socket, or nothing to take
-   back. EMSGSIZE: a longer text. ENOMEM. */
+   `text` is at most 255 bytes, and need not end with a zero byte. Another library's publisher sends all messages
+   that begin with the bytes before the first wildcard, and this socket filters. Both calls return 0, or -1 and
+   zmq_errno(). Errors: EINVAL (the text breaks the rules of its kind, there is no such kind, another type of socket,
+   or nothing to take back); EMSGSIZE (a longer text); ENOMEM. */
 #define WEFT_FILTER_EXACT 1  /* the first part is the text */
 #define WEFT_FILTER_TOKENS 2 /* tokens between dots: "px.*" with one there, "px.>" with one or more; or a plain name */
-#define WEFT_FILTER_PREFIX 3 /* as ZMQ_SUBSCRIBE */
+#define WEFT_FILTER_PREFIX 3 /* like ZMQ_SUBSCRIBE */
 #define WEFT_FILTER_GLOB 4   /* the pattern of Redis' PSUBSCRIBE: "news:*:d[ek]" */
 ZMQ_EXPORT int weft_socket_subscribe(void* socket, int kind, const void* text, size_t size);
 ZMQ_EXPORT int weft_socket_unsubscribe(void* socket, int kind, const void* text, size_t size);
@@ -484,7 +485,7 @@ ZMQ_EXPORT int weft_socket_subscribe_glob(void* socket, const char* glob);
 ZMQ_EXPORT int weft_socket_unsubscribe_glob(void* socket, const char* glob);
 
 /* --- Weft's own --- */
-/* Options of bound sockets (int; 0, the default, is no bound). A connection beyond a bound is closed at once. */
+/* Options of bound sockets (int; 0, the default: without a bound). A connection beyond a bound is closed at once. */
 #define WEFT_CONNECTIONS_MAX 1001         /* of the socket */
 #define WEFT_ADDRESS_CONNECTIONS_MAX 1002 /* of one address to one endpoint */
 #define WEFT_ADDRESS_RATE_MAX 1003        /* new ones of one address in a second */
@@ -496,13 +497,13 @@ ZMQ_EXPORT int weft_socket_unsubscribe_glob(void* socket, const char* glob);
 #define WEFT_TLS_SERVER_NAME 1014     /* text: the name in the server's certificate; empty: the endpoint's host */
 #define WEFT_TLS_VERIFY 1015          /* int, 1; 0 takes any server, even a man in the middle */
 #define WEFT_TLS_RELOAD 1016          /* int, write-only: 1 reads the certificates of bound endpoints again */
-/* int, 0. 1: PUB, SUB and their X forms tell Weft peers that they know filters, so that publishers filter for
+/* int, 0. 1: PUB, SUB and their X forms announce filters to Weft peers, so that publishers filter for
    weft_socket_subscribe(). With 0 the prefixes of filters cross the wire, and the subscriber filters. */
 #define WEFT_ANNOUNCE_FILTERS 1017
 /* int, 0. 1: connects again also to a peer that refused this socket, or broke the protocol of ZMTP, where libzmq gives
    up for good. After a failure of TLS a socket connects again in any case. */
 #define WEFT_RECONNECT_AFTER_FAULT 1018
-/* int; 0 is no bound. A call of this socket beyond one fails with EINVAL (subscriptions) or EMSGSIZE (parts). A
+/* int; 0: without a bound. A call of this socket beyond one fails with EINVAL (subscriptions) or EMSGSIZE (parts). A
    subscription or message of a peer beyond one is dropped and counted. */
 #define WEFT_SUBSCRIPTIONS_MAX 1019 /* 1048576: of one peer; of a SUB, XSUB or DISH itself */
 #define WEFT_MESSAGE_PARTS_MAX 1020 /* 262144: of one message */

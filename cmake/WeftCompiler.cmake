@@ -11,8 +11,8 @@ if(WEFT_SANITIZE)
   add_compile_options(-fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${WEFT_SANITIZE})
   if(WEFT_SANITIZE MATCHES "undefined")
-    # An access through null ends the program without a check, and AddressSanitizer sees what object-size sees. The two
-    # take a third of the time of compiling.
+    # An access through null ends the program without a check, and AddressSanitizer finds the errors that object-size
+    # finds. The two take a third of the time of compiling.
     add_compile_options(-fno-sanitize-recover=undefined -fno-sanitize=null,object-size)
     add_link_options(-fno-sanitize-recover=undefined)
   endif()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The optional features of this build, and why the others are missing. weft_feature_<name> is ON or OFF; weft_reason_<name> says what is
-# missing. WEFT_REQUIRE_TLS and _CURVE make the absence an error.
+# The optional features of this build, and why the others are missing. weft_feature_<name>
+# is ON or OFF; weft_reason_<name> names the missing package. WEFT_REQUIRE_TLS and _CURVE make the absence an error.
 option(WEFT_REQUIRE_TLS "Refuse to configure without TLS" OFF)
 option(WEFT_REQUIRE_CURVE "Refuse to configure without CURVE" OFF)
 

@@ -4,7 +4,7 @@
 cmake_policy(VERSION 3.25)  # an install script sets none
 
 # weft_public_headers(SOURCE OUT): the lines of weft/public.txt as paths below SOURCE, in their order. A variable
-# `about_<path>` holds what each offers.
+# `about_<path>` holds the line's description.
 function(weft_public_headers source out)
   set(headers)
   file(STRINGS ${source}/weft/public.txt lines ENCODING UTF-8)

@@ -160,8 +160,8 @@ if(OPENSSL_FOUND)
   endforeach()
 endif()
 
-# Fuzzers need clang, so they have a build of their own inside this one. The first test makes it; one test per
-# x_fuzz.cc runs it. Every day tests/fuzz replays what they found.
+# Fuzzers need clang, so they have a build of their own inside this one. The first test makes it; one test per x_fuzz.cc
+# runs it. Every day tests/fuzz replays their finds.
 find_program(WEFT_FUZZ_CXX NAMES clang++-19)
 file(GLOB_RECURSE fuzzers CONFIGURE_DEPENDS weft/*_fuzz.cc)
 if(WEFT_FUZZ_CXX AND fuzzers AND NOT WEFT_SANITIZE)

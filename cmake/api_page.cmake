@@ -14,7 +14,7 @@ set(text [=[
 
 <!-- Made by ./dev api from weft/public.txt and the READMEs of the rooms: edit those. -->
 
-Include what you use, by its path: `#include "weft/sync/wait_queue.h"`. A header that is not on this page does not belong
+Include each header that you use, by its path: `#include "weft/sync/wait_queue.h"`. A header that is not on this page does not belong
 to the interface: any release may change or remove it.
 ]=])
 set(room "weft")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Installs what apt.txt and pip.txt name and this machine lacks. Exits 3 when that needs rights it does not have.
-# A stamp named after these files makes the next run return at once, without the network.
+# Installs the packages of apt.txt and pip.txt that this machine lacks. Exits 3 when that
+# needs rights it does not have. A stamp named after these files makes the next run return at once, without the network.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -51,7 +51,7 @@ Result<void> use_tls(const char* certificate_file, const char* key_file, serve::
     std::fprintf(stderr, "echo_server: %s\n", why.c_str());
     return tls.error();
   }
-  options.tls = *tls;  // (*tls)->reload() later: new connections get what the files are then
+  options.tls = *tls;  // (*tls)->reload() later: new connections get the files as they are then
   return {};
 }
 // [tls]
@@ -67,7 +67,7 @@ Result<void> run(const char* endpoint, const serve::ListenerOptions& options) {
     std::this_thread::sleep_for(1h);
   }
   std::printf("%s\n", WEFT_TRY(ask(bound, "hello")).c_str());
-  return server->stop(sys::now() + 5s);  // delivers what is queued
+  return server->stop(sys::now() + 5s);  // delivers queued frames
 }
 // [run]
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A game server: players join a room and move; 60 times a second each room tells its players the state. A room lives on
+// A game server: players join a room and move; 60 times a second each room sends its players the state. A room lives on
 // one core, its players' sessions are on any core, and there is no lock. Two players on two cores demonstrate it.
 #include <cstdio>
 #include <map>

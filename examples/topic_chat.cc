@@ -37,7 +37,7 @@ void show(const std::string& line) {
   std::fflush(stdout);
 }
 
-// Member: one member of the chat. Three threads: one reads what is typed, one shows what is said, one who is here.
+// Member: one member of the chat. Three threads: one reads the keyboard, one shows messages, one shows the members.
 class Member {
  public:
   static weft::Result<void> chat(weft::Context& context, const weft::TopicsOptions& options, const std::string& room) {
@@ -182,7 +182,7 @@ weft::Result<void> demonstrate(const std::string& directory) {
   ann.say("/who");
   WEFT_TRY(expect(ann, "* here: ann bob eve"));
 
-  bob.kill();  // as kill -9: bob says nothing any more
+  bob.kill();  // like kill -9: bob sends nothing any longer
   WEFT_TRY(expect(ann, "* bob is gone"));
   ann.say("/who");
   WEFT_TRY(expect(ann, "* here: ann eve"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Topics, step by step as docs/topics.md tells it: in a process, on a host, between hosts, and kept on disk. The
+// Topics, step by step like docs/topics.md: in a process, on a host, between hosts, and kept on disk. The
 // program runs every step in a directory of its own, and ends.
 #include "weft/topic/topics.h"
 
@@ -33,7 +33,7 @@ std::string directory;  // of this run
 
 weft::Instant soon() { return weft::sys::now() + 20s; }
 
-// Prints what came; an error when it is not what the guide says.
+// Prints the received text; an error if it is not the text of the guide.
 weft::Result<void> expect(std::string_view came, std::string_view said) {
   std::printf("  %.*s\n", int(came.size()), came.data());
   return came == said ? weft::Result<void>() : weft::Error(weft::Errc::other, "the guide says something else");
@@ -70,7 +70,7 @@ weft::Result<void> on_a_host(weft::Context& context) {
 
 weft::Result<void> between_hosts(weft::Context& context) {
   weft::TopicsOptions first;
-  first.fleet = "tcp://";              // nobody is known yet
+  first.fleet = "tcp://";              // no host is known yet
   first.listen = "tcp://127.0.0.1:0";  // in a program: "tcp://0.0.0.0:7300"
   weft::Topics one = WEFT_TRY(weft::Topics::open(context, first));
 
@@ -79,7 +79,7 @@ weft::Result<void> between_hosts(weft::Context& context) {
   second.listen = "tcp://127.0.0.1:0";
   weft::Topics two = WEFT_TRY(weft::Topics::open(context, second));
 
-  WEFT_TRY(two.sync(weft::sys::now() + 5s));  // every listed peer has told its roster
+  WEFT_TRY(two.sync(weft::sys::now() + 5s));  // every listed peer has sent its roster
   weft::Subscription news = WEFT_TRY(one.subscribe("news.>"));
   weft::Publisher publisher = WEFT_TRY(two.publisher("news.de.berlin"));
   WEFT_TRY(publisher.wait_subscribers(1, soon()));
@@ -272,7 +272,7 @@ weft::Result<void> keep(weft::Context& context) {
     WEFT_TRY(each.wait());
   }
 
-  // From the beginning, in order; then what comes.
+  // From the beginning, in order; then the new ones.
   weft::Reader reader = WEFT_TRY(orders.read({.filter = "orders.eu"}));
   const weft::KeptMessage oldest = WEFT_TRY(reader.next());
   WEFT_TRY(expect(oldest.text(), "a chair"));
@@ -283,7 +283,7 @@ weft::Result<void> consume(weft::Topics& topics) {
   weft::Stream orders = WEFT_TRY(topics.stream({.name = "orders", .topics = {"orders.>", "dead.>"}}));
   weft::ConsumerOptions how;
   how.filter = "orders.eu";
-  how.ack_wait = 30s;              // from next() on: a member that says nothing for so long loses the message
+  how.ack_wait = 30s;              // from next() on: a silent member loses the message after this time
   how.tries_max = 3;               // then the message is a dead letter
   how.retry_waits = {10ms, 50ms};  // after a refusal
   how.dead_letters = "dead.orders";

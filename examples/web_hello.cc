@@ -63,7 +63,7 @@ Result<void> run(const char* port) {
     std::this_thread::sleep_for(1h);
   }
   std::printf("%s\n", WEFT_TRY(ask(bound, "GET / HTTP/1.0\r\n\r\n")).c_str());
-  return server->stop(sys::now() + 5s);  // delivers what is queued
+  return server->stop(sys::now() + 5s);  // delivers queued frames
 }
 // [run]
 

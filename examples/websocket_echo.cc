@@ -49,7 +49,7 @@ std::string exchange(net::Stream& stream, std::string_view bytes, std::string_vi
   return answer;
 }
 
-// A client by hand: the request of the upgrade, then one short text. A client masks what it sends; this mask is zero.
+// A client by hand: the request of the upgrade, then one short text. A client masks its frames; this mask is zero.
 Result<std::string> ask(const std::string& endpoint, const std::string& text) {
   net::Dialer dialer(WEFT_TRY(net::parse_endpoint(endpoint, false)), {});
   for (auto progress = WEFT_TRY(dialer.begin()); progress != net::Progress::connected;) {
@@ -81,7 +81,7 @@ Result<void> run(const char* port) {
     std::this_thread::sleep_for(1h);
   }
   std::printf("%s\n", WEFT_TRY(ask(bound, "hello")).c_str());
-  return server->stop(sys::now() + 5s);  // tells its clients that it goes away
+  return server->stop(sys::now() + 5s);  // announces the end to its clients
 }
 
 int main(int count, char** arguments) {

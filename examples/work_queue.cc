@@ -42,7 +42,7 @@ weft::Result<weft::Stream> queue(weft::Topics& topics) {
   return topics.stream({.name = "jobs", .topics = {"jobs.>"}, .keep = weft::Keep::work});
 }
 
-// The ids make it harmless to run this again after a failure: what is queued already is not queued twice.
+// The ids make it harmless to run this again after a failure: a queued job is not queued twice.
 weft::Result<void> produce(weft::Topics& topics, int count) {
   weft::Stream jobs = WEFT_TRY(queue(topics));
   std::vector<weft::PendingPublish> pending;
@@ -66,7 +66,7 @@ bool input_ended() {
 weft::Result<void> work(weft::Topics& topics) {
   weft::Stream jobs = WEFT_TRY(queue(topics));
   weft::ConsumerOptions how;
-  how.ack_wait = 2s;           // a worker that says nothing for so long has died; a longer job calls working()
+  how.ack_wait = 2s;           // a worker that is silent for this long has died; a longer job calls working()
   how.queue_messages_max = 4;  // so many jobs wait for another worker when this one dies
   weft::Consumer workers = WEFT_TRY(jobs.consumer("workers", how));
   for (;;) {
@@ -103,7 +103,7 @@ weft::Result<void> host(weft::Topics& topics) {
 
 // --- the demonstration ---
 
-// Demonstration: what the workers did, by job.
+// Demonstration: the work of the workers, by job.
 class Demonstration {
  public:
   explicit Demonstration(std::string directory) : directory_(std::move(directory)) {}

@@ -10,7 +10,8 @@
 namespace tidy {
 namespace {
 
-// Takes out what is no part of a declaration's shape: attributes, alignment, template arguments, the initialiser.
+// Removes the parts that do not belong to a declaration's shape: attributes, alignment, template arguments, the
+// initialiser.
 std::string shape_of(std::string statement) {
   static const std::regex attribute(R"(\[\[[^\]]*\]\]|\b(alignas|decltype)\s*\([^()]*(\([^()]*\)[^()]*)*\))");
   static const std::regex arguments(R"(<[^<>;]*>)");

@@ -9,22 +9,25 @@
 #include <string_view>
 #include <utility>
 
+#include "tools/english_phrases.h"
 #include "tools/rules.h"
 
 namespace tidy {
 namespace {
 
-// A bare subject and a weak phrase are errors. A long sentence is counted by --numbers and no error.
+// A bare subject, a weak phrase and a phrase of english_phrases.cc are errors. A long sentence is not: --numbers counts
+// them.
 constexpr bool kBareSubjectsAreErrors = true;
 constexpr std::size_t kMaxWords = 40;
 
-enum class Kind { bare_subject, weak_phrase, long_sentence };
+enum class Kind { bare_subject, weak_phrase, phrase, long_sentence };
 
 struct Finding {
   Kind kind;
   const File* file;
   std::size_t line;
   std::string what;
+  const char* fix = nullptr;  // of a phrase
 };
 
 // Lines of prose that belong together, as one text; `at` has for each line its first character's place in the text.
@@ -103,6 +106,9 @@ void check_paragraph(const File& file, const Paragraph& paragraph, std::vector<F
     out.push_back(
         {Kind::weak_phrase, &file, paragraph.line_at(static_cast<std::size_t>(it->position())), "`" + it->str() + "`"});
   }
+  for (const Phrase& phrase : phrases_in(text)) {
+    out.push_back({Kind::phrase, &file, paragraph.line_at(phrase.offset), "`" + phrase.text + "`", phrase.fix});
+  }
   for (std::size_t at = text.find_first_not_of(' '); at < text.size();) {
     const std::size_t end = sentence_end(text, at);
     check_sentence(file, paragraph.line_at(at), text.substr(at, end - at), out);
@@ -127,13 +133,24 @@ void read_comments(const File& file, const std::vector<std::string>& comments, s
   }
 }
 
-// Of Markdown: no code, headings or tables; an item of a list is a paragraph.
+// A row of a table in Markdown. The table of the rules in HACKING.md has the forbidden phrases.
+void check_phrases(const File& file, std::size_t line, const std::string& text, std::vector<Finding>& out) {
+  for (const Phrase& phrase : phrases_in(text)) {
+    out.push_back({Kind::phrase, &file, line, "`" + phrase.text + "`", phrase.fix});
+  }
+}
+
+// Of Markdown: no code and no headings; an item of a list is a paragraph, and rows of tables are phrases alone.
 void read_markdown(const File& file, std::vector<Finding>& out) {
   std::vector<std::string> prose;
   bool in_code = false;
-  for (const std::string& line : file.lines) {
+  for (std::size_t i = 0; i < file.lines.size(); ++i) {
+    const std::string& line = file.lines[i];
     const bool fence = line.find("```") < 4;
     in_code = in_code != fence;
+    if (!in_code && line.starts_with("|") && file.path != "HACKING.md") {
+      check_phrases(file, i + 1, line, out);
+    }
     const bool none = in_code || fence || line.starts_with("#") || line.starts_with("|") || line.starts_with("    ") ||
                       line.starts_with("<!--");
     prose.push_back(none ? "" : line.substr(std::min(line.find_first_not_of(' '), line.size())));
@@ -170,10 +187,11 @@ std::vector<Finding> findings_of(const Files& files) {
   return out;
 }
 
-const char* fix_for(Kind kind) {
-  switch (kind) {
+const char* fix_for(const Finding& finding) {
+  switch (finding.kind) {
     case Kind::bare_subject: return "name the thing: the sender, the I/O thread, the caller";
     case Kind::weak_phrase: return "use the mechanism's own verb: spin, park, flush, copy, retry, close, fail";
+    case Kind::phrase: return finding.fix;
     case Kind::long_sentence: return "one fact a sentence";
   }
   return "";
@@ -183,6 +201,7 @@ const char* rule_of(Kind kind) {
   switch (kind) {
     case Kind::bare_subject: return "bare-subject";
     case Kind::weak_phrase: return "weak-phrase";
+    case Kind::phrase: return "english";
     case Kind::long_sentence: return "long-sentence";
   }
   return "";
@@ -194,7 +213,7 @@ void check_english(const Files& files, Report& report) {
   if constexpr (kBareSubjectsAreErrors) {
     for (const Finding& finding : findings_of(files)) {
       if (finding.kind != Kind::long_sentence) {
-        report.error(finding.file->path, finding.line, rule_of(finding.kind), finding.what, fix_for(finding.kind));
+        report.error(finding.file->path, finding.line, rule_of(finding.kind), finding.what, fix_for(finding));
       }
     }
   }
@@ -209,8 +228,8 @@ void print_english_counts(const Files& files) {
   }
   std::printf("\n%-24s %12s %11s %13s\n", "sentences to rewrite", "bare subject", "weak phrase", "over 40 words");
   for (auto& [folder, counts] : folders) {
-    std::printf("%-24s %12zu %11zu %13zu\n", folder.c_str(), counts[Kind::bare_subject], counts[Kind::weak_phrase],
-                counts[Kind::long_sentence]);
+    std::printf("%-24s %12zu %11zu %13zu\n", folder.c_str(), counts[Kind::bare_subject],
+                counts[Kind::weak_phrase] + counts[Kind::phrase], counts[Kind::long_sentence]);
   }
   std::printf("\n");
 }
@@ -218,7 +237,7 @@ void print_english_counts(const Files& files) {
 void print_english_findings(const Files& files) {
   for (const Finding& finding : findings_of(files)) {
     std::printf("%s:%zu: [%s] %s; fix: %s\n", finding.file->path.c_str(), finding.line, rule_of(finding.kind),
-                finding.what.c_str(), fix_for(finding.kind));
+                finding.what.c_str(), fix_for(finding));
   }
 }
 

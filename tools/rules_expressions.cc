@@ -15,7 +15,7 @@ struct Open {
   char bracket;
   bool condition;      // of if, while, for or switch
   bool of_new;         // holds the arguments of a new
-  std::size_t inside;  // the place behind the bracket
+  std::size_t inside;  // the place after the bracket
 };
 
 // The word that ends at `end`, spaces skipped; for `if constexpr (` the word before constexpr.
@@ -36,7 +36,7 @@ std::string_view word_before(std::string_view code, std::size_t end) {
   }
 }
 
-// Is the bracket at `end` the one behind the type of a new: `new T(`, `new (place) a::T<int, U>{`?
+// Is the bracket at `end` the one after the type of a new: `new T(`, `new (place) a::T<int, U>{`?
 bool is_of_new(std::string_view code, std::size_t end) {
   int templates = 0;
   while (end > 0) {
@@ -73,14 +73,14 @@ bool declares(std::string_view text) {
 
 // GCC 12: in a coroutine that declares no variable, an await in a condition never resumes. A variable in the condition
 // makes the code right, whatever the rest of the coroutine holds.
-// WEFT_TRY returns from the middle of its expression: no compiler frees what a new around the macro has allocated.
+// WEFT_TRY returns from the middle of its expression: no compiler frees the memory of a new around the macro.
 void check_file(const File& file, Report& report) {
   std::string code;
   for (const std::string& line : file.code) {
     (code += line) += '\n';
   }
   constexpr std::string_view kAwait = "co_await";
-  // The test of what happens to such coroutines.
+  // The test of the end of such coroutines.
   constexpr std::string_view kAwaitsInConditions = "weft/rt/task/task_condition_test.cc";
   constexpr std::string_view kTry = "WEFT_TRY";
   std::vector<Open> open;

@@ -81,7 +81,7 @@ Layers read_layers(const File& file, Report& report) {
   return layers;
 }
 
-// Tests, fuzzers and benches, and what only they include. They may include every room of their own folder.
+// Tests, fuzzers and benches, and the headers that only they include. They may include every room of their own folder.
 bool is_test_file(std::string_view path) {
   return path.ends_with("_test.cc") || path.ends_with("_fuzz.cc") || path.ends_with("_bench.cc") ||
          path.find("/test_") != std::string_view::npos;

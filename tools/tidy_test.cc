@@ -370,6 +370,47 @@ TEST_F(TidyTest, RefusesAWeakPhrase) {
   expect_refused("notes.md:1: [weak-phrase]");
 }
 
+TEST_F(TidyTest, RefusesAPhraseThatTheRulesOfEnglishForbid) {
+  for (const char* const text : {
+           "The frame goes behind the last one.",
+           "The name is no address.",
+           "A line that is none of the list.",
+           "Send lock, as the next two.",
+           "It drops the message, and says so.",
+           "The peer is told of the end.",
+           "The hub knows the name.",
+           "Nobody reads it.",
+           "Every type but DGRAM has it.",
+           "The headers are of use.",
+           "It counts what was lost.",
+           "Takes a number. False: there is no number.",
+           "Null: no memory.",
+           "It returns at once, or else waits.",
+           "The thread works all the same.",
+           "It fails for want of memory.",
+       }) {
+    write("notes.md", std::string("Good.\n") + text + "\n");
+    SCOPED_TRACE(text);
+    expect_refused("notes.md:2: [english] `");
+  }
+}
+
+TEST_F(TidyTest, RefusesAForbiddenPhraseInATable) {
+  write("notes.md", "| call | effect |\n|---|---|\n| `what()` | nobody reads it |\n");
+  expect_refused("notes.md:3: [english] `nobody`");
+}
+
+TEST_F(TidyTest, TakesThePhrasesThatAreRightInTheirPlace) {
+  write("notes.md",
+        "The peer stays behind a proxy. There is no name, and it is no longer there. RFC 9112 says so; the table says "
+        "so.\n"
+        "What is a name? Of what kind is it? `what()` and \"nobody\" are quotes. It is not only this, but that. All "
+        "but one.\n"
+        "A known name, a wanted message. As the next step, it reads. Else it waits.\n");
+  const std::string out = run();
+  EXPECT_TRUE(out.starts_with("passed\n")) << out;
+}
+
 TEST_F(TidyTest, CountsTheWordsOfASentenceAcrossLines) {
   std::string words;
   for (int i = 0; i < 20; ++i) {

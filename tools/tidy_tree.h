@@ -29,7 +29,7 @@ struct Include {
 [[nodiscard]] inline bool is_cpp(std::string_view path) { return path.ends_with(".cc") || is_header(path); }
 [[nodiscard]] inline bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// Every text file that a commit could hold, sorted by path: what tools generate is left out by the folder's name.
+// Every text file that a commit could hold, sorted by path: generated folders are left out by their names.
 [[nodiscard]] std::vector<File> read_tree(const std::filesystem::path& root);
 
 [[nodiscard]] std::vector<Include> includes_of(const File& file);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Everything that a program with sockets needs.
+// All headers that a program with sockets needs.
 #include "weft/base/bytes.h"
 #include "weft/base/error.h"
 #include "weft/base/result.h"

@@ -58,8 +58,8 @@ class RowBuilder {
   std::size_t index_;
 };
 
-// Finds a row by its name, or begins one. A name that ends in " (honest)" is the twin of a published row that
-// measures something else than its name says.
+// Finds a row by its name, or begins one. A name that ends in " (honest)" is the twin of a published row that measures
+// another work than that of its name.
 RowBuilder row(std::string_view name);
 
 // CountedPart stands around the loop of a body whose set-up takes as long as its iterations: under --count only

@@ -129,7 +129,8 @@ void BadPeers::start(std::uint64_t now) {
   ++started_;
 }
 
-// Called when the peer can write, or the server has sent or closed. False: the server has ended the connection.
+// Called when the peer can write, or the server has sent or closed. Returns false if the server has ended the
+// connection.
 bool BadPeers::talk(Peer& peer, std::uint64_t now) {
   if (peer.bytes == 0 && kind_ != Abuse::slow_loris && kind_ != Abuse::flood && kind_ != Abuse::fd_exhaustion) {
     const auto bytes = opening_of(kind_);

@@ -276,8 +276,8 @@ class Runner {
   const Target target_;
   const std::unique_ptr<LoadResult> result_;
   std::unique_ptr<Load> load_;
-  std::optional<double> cpu_;    // of the server when what counts was over; none: now
-  Json extra_ = Json::object();  // what only some patterns measure
+  std::optional<double> cpu_;    // of the server at the end of the counted part; none: now
+  Json extra_ = Json::object();  // figures of some patterns only
 };
 
 void allow_files(std::uint32_t connections) {

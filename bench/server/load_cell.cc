@@ -17,7 +17,7 @@ const std::map<std::string_view, LoadPattern> kPatterns{{"echo", LoadPattern::ec
                                                         {"idle", LoadPattern::idle},
                                                         {"bad", LoadPattern::bad}};
 
-// The number behind a word, from 1 to `max`; 0: there is none.
+// The number after a word, from 1 to `max`; 0: there is none.
 std::uint32_t number_behind(std::string_view part, std::string_view word, std::uint32_t max) {
   std::uint32_t value = 0;
   if (part.starts_with(word)) {

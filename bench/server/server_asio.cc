@@ -111,8 +111,8 @@ class TunedSession : public std::enable_shared_from_this<TunedSession> {
   }
 
  private:
-  // Reads only after the socket is readable, into a block of the thread: an idle connection has no buffer, and
-  // no read fails for want of bytes.
+  // Reads only after the socket is readable, into a block of the thread: an idle connection has no buffer, and no read
+  // fails for lack of bytes.
   void wait() {
     socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](error_code error) {
       if (!error) {

@@ -92,7 +92,7 @@ class Worker {
     }
   }
 
-  // False: the caller must close the connection.
+  // Returns false if the caller must close the connection.
   bool read(Connection& connection) {
     for (;;) {
       const std::size_t before = connection.part.size();

@@ -25,7 +25,7 @@ using Done = weft::rt::Task<weft::Result<void>>;
 constexpr const char* kEndpoint = "inproc://bench";
 constexpr std::chrono::seconds kReady(20);
 
-// One participant: what it has on its core, and what it measured.
+// One participant: its objects on its core, and its measurements.
 struct Participant {
   explicit Participant(std::size_t size) : stamp(size) {}
 

@@ -127,7 +127,7 @@ class RedisAdder final : public KeptPublisher {
   std::uint64_t run_ = 0;
 };
 
-// KeptServer: the leader's side: counts what is kept, and reads it again.
+// KeptServer: the leader's side: counts the kept messages, and reads them again.
 class KeptServer {
  public:
   virtual ~KeptServer() = default;

@@ -36,7 +36,7 @@ class RedisPublisher final : public End {
     link_.write();
     link_.read_some(false);
   }
-  // Takes what is here, and waits until at most `most` are left.
+  // Takes the replies that have arrived, and waits until at most `most` are left.
   void take_answers(std::uint64_t most) {
     while (unanswered_ > most || (unanswered_ > 0 && link_.readable())) {
       (void)link_.element();

@@ -23,7 +23,7 @@ class RedisLink {
   void add(std::string_view head, const void* data, std::size_t size);
   void add_raw(std::string_view bytes) { out_.append(bytes); }
   [[nodiscard]] std::size_t batched() const noexcept { return out_.size(); }
-  void write();  // the whole batch; reads what comes meanwhile, so that neither side waits for the other
+  void write();  // the whole batch; reads replies meanwhile, so that neither side waits for the other
   // The next element of a reply: of `$` its text, of others the line. Waits. Valid until the next call of this object.
   std::string_view element();
   [[nodiscard]] bool readable() const noexcept { return end_ > begin_; }  // some of a reply is here

@@ -47,7 +47,7 @@ void run_filters(const std::string& cell, const std::string& engine);
 void run_kept(const std::string& cell, const std::string& engine, const std::string& runtime,
               const std::string& directory, const std::string& redis);
 
-// Processor time of this thread, in nanoseconds: what cells of one thread take, whatever else the machine runs.
+// Processor time of this thread, in nanoseconds: the time of cells of one thread, whatever else the machine runs.
 [[nodiscard]] std::uint64_t thread_ns();
 [[nodiscard]] std::size_t size_in(const std::string& cell);  // the third part of a cell's name
 

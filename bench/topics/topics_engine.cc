@@ -60,7 +60,7 @@ class TopicsEngine final : public Engine {
     options_.fleet = "local:bench";
     options_.runtime_directory = directory;
     options_.hosts = false;
-    // A queue that takes a whole repetition: what a publisher is ahead waits there, and nothing is dropped.
+    // A queue that takes a whole repetition: the lead of a publisher waits there, and nothing is dropped.
     options_.queue_messages_max = std::size_t{1} << 27U;
     options_.queue_bytes_max = std::size_t{1} << 36U;
   }

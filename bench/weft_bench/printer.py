@@ -116,7 +116,7 @@ def quantity(value, unit):
     return UNITS[unit](value) if unit in UNITS else f"{value:.3g} {unit}"
 
 
-# Rows whose cost is a time that a reader knows as such. Of all others it is shown as messages per second.
+# Rows whose cost is usually stated as a time. All others are shown as messages per second.
 LATENCIES = ("round_trip", "one_thread", "service", "broker", "burst", "connect_storm")
 ONE_AT_A_TIME = ("/x1", "/x1/load50", "/x1/load80")  # echo: the server's round trips
 

@@ -56,7 +56,7 @@ class Context:
         return Socket(self, kind)
 
     def close(self) -> None:
-        """Closes the sockets, then the context. A second call does nothing."""
+        """Closes the sockets, then the context. A second call has no effect."""
         for socket in list(self._sockets):
             socket.close()
         handle, self._handle = self._handle, None
@@ -92,7 +92,7 @@ class Socket:
         self._check(_lib.lib.zmq_connect(self._handle, endpoint.encode()))
 
     def unbind(self, endpoint: str) -> None:
-        """Ends to listen."""
+        """Stops listening."""
         self._check(_lib.lib.zmq_unbind(self._handle, endpoint.encode()))
 
     def disconnect(self, endpoint: str) -> None:
@@ -121,7 +121,7 @@ class Socket:
         return value.raw[: size.value]
 
     def send(self, message: Parts, *, wait: bool = True) -> None:
-        """Sends one message of one part or of several. Raises Again when there is no room: at once without `wait`, else
+        """Sends one message of one part or of several. Raises Again if there is no room: at once without `wait`, otherwise
         after SNDTIMEO."""
         parts = [message] if isinstance(message, bytes) else list(message)
         if not parts or not all(isinstance(part, bytes) for part in parts):
@@ -133,7 +133,7 @@ class Socket:
                     raise _fail()
 
     def recv(self, *, wait: bool = True) -> List[bytes]:
-        """The parts of the next message. Raises Again when there is none: at once without `wait`, else after RCVTIMEO."""
+        """The parts of the next message. Raises Again if there is none: at once without `wait`, otherwise after RCVTIMEO."""
         parts: List[bytes] = []
         message = _lib.Msg()
         pointer = ctypes.byref(message)
@@ -167,7 +167,7 @@ class Socket:
         return self.get_int(FD)
 
     def close(self) -> None:
-        """Closes the socket. A second call does nothing."""
+        """Closes the socket. A second call has no effect."""
         handle, self._handle = self._handle, None
         if handle:
             self._context._sockets.remove(self)

@@ -61,7 +61,7 @@ class Socket:
             return
 
     def close(self) -> None:
-        """Closes the socket and cancels the waiting calls. A second call does nothing."""
+        """Closes the socket and cancels the waiting calls. A second call has no effect."""
         if not self._closed:
             self._closed = True
             self._loop.remove_reader(self._fd)

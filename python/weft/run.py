@@ -2,7 +2,7 @@
 """python -m weft.run program.py [arguments]: runs a pyzmq program on Weft. -m NAME runs a module.
 
 Preloads the library of this package, so that it comes before the libzmq of pyzmq's wheel, and checks with a context of
-pyzmq that the calls arrive. Children of the program inherit the preloading. Ends with 2 if Weft is not what would answer.
+pyzmq that the calls arrive. Children of the program inherit the preloading. Ends with 2 if another library would answer.
 """
 
 from __future__ import annotations

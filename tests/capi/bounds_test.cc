@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CapiBounds on what a socket subscribes to and sends.
+// CapiBounds on a socket's subscriptions and messages.
 #include <string>
 
 #include "tests/capi/capi_test.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names of endpoints: the names that zmq_unbind and zmq_disconnect accept, and the end of the connections behind them.
+// Names of endpoints: the names that zmq_unbind and zmq_disconnect accept, and the end of their connections.
 #include <pthread.h>
 #include <unistd.h>
 

@@ -38,7 +38,7 @@ void send(void* socket, const std::string& text) {
 
 class FrozenOptions : public CapiTest {
  protected:
-  // The identity that the socket at `port` tells its peer.
+  // The identity that the socket at `port` sends to its peer.
   static void expect_identity(int port, const std::string& identity) {
     Plain router;
     ASSERT_EQ(router.connect(port), 0);

@@ -328,7 +328,7 @@ TEST_F(CapiRefusalTest, ASealThatIsBrokenIsToldWhenItIsAndEndsTheConnection) {
        }},
       {ZMQ_PROTOCOL_ERROR_ZMTP_MALFORMED_COMMAND_UNSPECIFIED, [](std::string) { return "\0\2hi"s; }},
   };
-  // Without an authenticator the server admits any client that knows its key.
+  // Without an authenticator the server admits any client that has its key.
   zmq_unbind(handler_, "inproc://zeromq.zap.01");
   char key[41];
   char secret[41];

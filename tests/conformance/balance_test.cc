@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The counters of a socket balance: what was sent and what arrived was handed over, delivered, dropped for a reason, or
-// waits (docs/metrics.md). One test for each place where a message can vanish.
+// The counters of a socket balance: each sent and each arrived message was handed over, delivered, dropped for a
+// reason, or waits (docs/metrics.md). One test for each place where a message can vanish.
 #include <functional>
 
 #include "tests/conformance/conformance.h"
@@ -53,7 +53,7 @@ WEFT_EVERY_TRANSPORT(Balance);
 class BalanceInProcess : public Balance {};
 WEFT_TRANSPORTS_WHERE(BalanceInProcess, in_process);
 
-// --- what was to go out ---
+// --- outgoing messages ---
 
 class BalanceWire : public Balance {
  protected:
@@ -81,7 +81,7 @@ TEST_P(BalanceWire, WhatWasQueuedForAPeerThatLeavesIsLost) {
     {
       const WirePeer peer = dial(endpoint, zmtp::SocketType::pull);
       wait_for_event(push, EventKind::handshake_succeeded);
-      // The kernel never takes all of the first message, so what follows it stays queued.
+      // The kernel never takes all of the first message, so the next ones stay queued.
       ASSERT_TRUE(push.send(std::string(16'000'000, 'x')));
       ++given;
       while (given < 100 && push.try_send("behind")) {
@@ -187,7 +187,7 @@ TEST_P(BalanceInProcess, WhatWaitsForASocketThatBindsIsQueued) {
   }
 }
 
-// --- what came in ---
+// --- incoming messages ---
 
 TEST_P(BalanceWire, MessagesToASocketThatReceivesNoneAreUnexpected) {
   for (const auto& [type, peer_type] :

@@ -100,7 +100,7 @@ inline std::string hear(Socket& dish) {
   return message ? std::string(message->group()) + ": " + std::string(message->text()) : message.error().message();
 }
 
-// Calls `send` until no queue of `publisher` was too full for the message. `make_room` reads some of what is queued.
+// Calls `send` until no queue of `publisher` was too full for the message. `make_room` reads some queued messages.
 template <typename Send, typename MakeRoom>
 void send_without_drop(Socket& publisher, const Send& send, const MakeRoom& make_room) {
   const Instant end = sys::now() + 20s;
@@ -247,7 +247,7 @@ class Conformance : public testing::TestWithParam<Transport> {
     return texts;
   }
 
-  // Returns once `subscriber` gets messages of `publisher`: the publisher then knows its earlier subscriptions, too. No
+  // Returns once `subscriber` gets messages of `publisher`: the publisher then has its earlier subscriptions, too. No
   // message is under way between the two afterwards. The publisher's other subscribers must not take topics that begin
   // with ~.
   void synchronize(Socket& publisher, Socket& subscriber) {

@@ -30,7 +30,7 @@ class Datagrams : public testing::Test {
     EXPECT_TRUE(exact) << exact.error().message();
     return exact ? *exact : std::string();
   }
-  // The address behind "udp://".
+  // The address after "udp://".
   static std::string place_of(const std::string& endpoint) { return endpoint.substr(6); }
   static void send_to(Socket& dgram, std::string_view address, std::string_view body) {
     EXPECT_TRUE(dgram.send(address, More::yes));

@@ -62,7 +62,7 @@ class DisconnectRace : public testing::Test {
     EXPECT_TRUE(socket.set(option::immediate, true));  // messages wait for a peer, not at a pipe without one
     return socket;
   }
-  // All that a PULL says in a handshake, at once.
+  // All bytes of a PULL's handshake, at once.
   [[nodiscard]] static std::string handshake() {
     zmtp::LocalEndConfig config;
     config.socket_type = zmtp::SocketType::pull;
@@ -88,7 +88,7 @@ class DisconnectRace : public testing::Test {
     EXPECT_EQ(peer.read(1), "\xFF");
     return peer;
   }
-  // The I/O thread stops at gate 1. Then the handshakes of `other` and, behind it, of the tested peer come in. The I/O
+  // The I/O thread stops at gate 1. Then the handshakes of `other` and, after it, of the tested peer come in. The I/O
   // thread handles both in one turn, and stops between the two at gate 2.
   void stop_between(BytePeer& other, BytePeer& tested) {
     Socket third = make(SocketType::push);

@@ -9,7 +9,7 @@ namespace {
 
 class DraftOption : public Conformance {
  protected:
-  // A ROUTER that tells of peers as `notify` says.
+  // A ROUTER that reports peers by `notify`.
   Socket make_router(int notify) {
     Socket router = make(SocketType::router);
     EXPECT_TRUE(router.set(option::router_notify, notify));
@@ -31,7 +31,7 @@ TEST_P(DraftOption, ARouterTellsOfPeersThatComeAndGoAsOfAnEmptyMessage) {
     Socket router = make_router(notify);
     Socket dealer = make_dealer(bind(router), "X");
     send(dealer, "hello");
-    if (GetParam().streams && (notify & 1) != 0) {  // inproc has no handshake, and tells of nothing
+    if (GetParam().streams && (notify & 1) != 0) {  // inproc has no handshake, and reports nothing
       EXPECT_EQ(recv(router), (Texts{"X", ""}));
     }
     EXPECT_EQ(recv(router), (Texts{"X", "hello"}));
@@ -122,7 +122,7 @@ TEST_P(DraftOption, AManualPublisherGivesTheLastValueToTheLastSubscriberAlone) {
   for (Socket& sub : subs) {
     EXPECT_EQ(recv(sub), (Texts{"t", "next"}));  // nothing else in between
   }
-  // A topic that the asker has not subscribed to goes to nobody; a peer that is gone does not hold up the others.
+  // A topic without a subscriber goes to no peer; a peer that has gone does not delay the others.
   ASSERT_TRUE(subs[1].subscribe("u"));
   EXPECT_EQ(recv_text(xpub), note(true, "u"));
   send(xpub, "u");

@@ -13,7 +13,7 @@ Filter glob(std::string_view text) { return *Filter::glob(text); }
 
 class Subscribe : public Conformance {
  protected:
-  // Sends each topic, and returns those that come. The publisher knows all filters already.
+  // Sends each topic, and returns those that come. The publisher has all filters already.
   static Texts received(Socket& publisher, Socket& subscriber, std::initializer_list<std::string_view> topics) {
     for (const std::string_view topic : topics) {
       send(publisher, topic);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Filters on the wire: what a publisher of another library gets, and what peers that lie or flood may do.
+// Filters on the wire: the bytes that a publisher of another library gets, and the bounds on peers that lie or flood.
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/wire.h"
 #include "tests/support/sanitized.h"
@@ -166,7 +166,8 @@ class QuietFilterWire : public FilterWire {};
 INSTANTIATE_TEST_SUITE_P(QuietTcp, QuietFilterWire, testing::Values(kTransports[1]),
                          [](const auto& row) { return std::string(row.param.name); });
 
-// Globs that each take thousands of steps: the peer gets what it cannot be told from, and nobody else does.
+// Globs that each take thousands of steps: the peer gets the topics that its bound cannot decide, and no other peer
+// does.
 TEST_P(QuietFilterWire, CostlyGlobsOfAPeerDoNotSlowThePublisher) {
   Socket pub = make(SocketType::pub);
   const std::string endpoint = bind(pub);

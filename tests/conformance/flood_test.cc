@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Against a peer that sends without pause what brings the application nothing: the I/O thread and the calls of the
-// application still serve everybody else, and nothing of what stands behind the flood is lost.
+// Against a peer that sends without pause frames that bring the application nothing: the I/O thread and the calls of
+// the application still serve all other peers, and no message after the flood is lost.
 #include <atomic>
 #include <thread>
 
@@ -97,7 +97,7 @@ TEST_P(Floods, OfMessagesThatAreFilteredOutEndNoCallLate) {
   expect_short("recv beside the flood", [&] { EXPECT_EQ(recv_text(sub), "wanted"); });
 }
 
-// The frames never leave the connection: they are no messages for this type of socket.
+// The frames never leave the connection: they are not messages for this type of socket.
 TEST_P(Floods, OfDiscardedMessagesEndNoCallLate) {
   Socket gather = make(SocketType::gather);
   const std::string endpoint = bind(gather);
@@ -191,7 +191,7 @@ TEST_P(Floods, WhatAPeerSentBeforeItLeftArrivesInManyTurns) {
   }
 }
 
-// A peer that connects, sends much and leaves, over and over: what it left is bounded.
+// A peer that connects, sends much and leaves, over and over: its leftovers are bounded.
 TEST_P(Floods, NobodyIsAcceptedWhileEndedConnectionsHoldTooMuch) {
   constexpr std::size_t kPart = 16 << 20;
   constexpr std::size_t kParts = 17;  // together more than the bound of 256 MB

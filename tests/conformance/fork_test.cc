@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A forked child has none of its parent's threads. It must end all the same, and may resolve names of its own.
+// A forked child has none of its parent's threads. It must end nevertheless, and may resolve names of its own.
 #include <cstdlib>
 #include <future>
 #include <latch>

@@ -184,7 +184,7 @@ TEST_P(HostileSubscriber, ASubscriberOfTooManyBytesLosesTheLastTopicsAndStays) {
   EXPECT_EQ(subscribers(pub), 1u);
 }
 
-// The application does not receive: what waits for it stays bounded, and the notices of other peers still find room.
+// The application does not receive: the waiting messages stay bounded, and the notices of other peers still find room.
 TEST_P(HostileSubscriber, ASubscriberThatComesAndGoesFasterThanTheApplicationReadsIsLeft) {
   Socket xpub = make(SocketType::xpub);
   (void)xpub.watch_events();

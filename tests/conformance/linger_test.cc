@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A socket that closed delivers what the kernel took from it and the peer's system has no room for yet.
+// A socket that closed delivers the bytes that the kernel took from it and for which the peer's system has no room yet.
 #include <future>
 #include <optional>
 #include <string>

@@ -17,7 +17,7 @@
 namespace weft::conformance {
 namespace {
 
-// FakeNames: names that only this program knows. Affinity: any thread.
+// FakeNames: names of this program only. Affinity: any thread.
 class FakeNames {
  public:
   struct Name {
@@ -38,7 +38,7 @@ class FakeNames {
     const std::lock_guard lock(mutex_);
     return names_[host].lookups;
   }
-  // Empty: the system knows it.
+  // Empty: the system resolves it.
   [[nodiscard]] std::vector<std::string> look_up(const std::string& host) {
     std::unique_lock lock(mutex_);
     const auto found = names_.find(host);
@@ -62,7 +62,7 @@ class FakeNames {
 }  // namespace
 }  // namespace weft::conformance
 
-// In place of the system's. The system's freeaddrinfo() frees what comes from here: each element was its own list.
+// In place of the system's. The system's freeaddrinfo() frees the lists made here: each element was its own list.
 extern "C" int getaddrinfo(const char* host, const char* service, const addrinfo* hints, addrinfo** list) {
   using Function = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
   static const auto kOfSystem = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "getaddrinfo"));

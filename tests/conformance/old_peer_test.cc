@@ -146,7 +146,7 @@ TEST_P(Old, MayReplaceANewOne) {
   for (const int version : kVersions) {
     for (const bool silent : {false, true}) {
       Socket pull = make(SocketType::pull);
-      ASSERT_TRUE(pull.set(option::reconnect_stop, silent ? 0 : 2));  // being greeted again is no failure
+      ASSERT_TRUE(pull.set(option::reconnect_stop, silent ? 0 : 2));  // being greeted again is not a failure
       listen();
       connect(pull, listener_->bound_endpoint());
       (void)WirePeer::accept(*listener_, zmtp::SocketType::push);

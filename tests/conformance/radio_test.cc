@@ -14,7 +14,7 @@ using zmtp::kMore;
 
 class RadioDish : public Conformance {
  protected:
-  // Returns once `dish` gets messages of `radio`: the radio then knows its earlier groups, too.
+  // Returns once `dish` gets messages of `radio`: the radio then has its earlier groups, too.
   void tune_in(Socket& radio, Socket& dish) {
     const std::string group = "~" + std::to_string(++tunings_);
     ASSERT_TRUE(dish.join(group));

@@ -148,7 +148,7 @@ TEST_P(Routing, TheIdOfTheLastPeerIsForgottenWithThePeer) {
       EXPECT_EQ(recv_text(dealer), text);
     }
     dealer.close();
-    // Sends until the router knows that the peer is gone; before that it refuses or drops the message.
+    // Sends until the router has noticed the peer's end; before that it refuses or drops the message.
     while (router.send("the same", More::yes)) {
       ASSERT_TRUE(router.send("lost"));
     }

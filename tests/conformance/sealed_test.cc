@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A peer that knows the keys and misuses them: a frame that is not sealed, or sealed for another place, ends the
+// A peer that has the keys and misuses them: a frame that is not sealed, or sealed for another place, ends the
 // connection.
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/wire.h"

@@ -17,7 +17,7 @@ class QuietSilentPeer : public Conformance {
     return now.uordblks + now.hblkhd;
   }
 };
-// A sanitizer has an allocator of its own, whose bytes nobody counts.
+// A sanitizer has an allocator of its own, whose bytes are not counted.
 bool counted(const Transport& row) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   (void)row;

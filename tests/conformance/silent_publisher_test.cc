@@ -79,7 +79,7 @@ TEST_P(SilentPublisher, OthersGetTheirSubscriptionsMeanwhile) {
   synchronize(pub, sub);
 }
 
-// Its kernel takes some of what each connection begins with. The rest must not wait for the next connection as well.
+// Its kernel takes some of the first bytes of each connection. The rest must not wait for the next connection as well.
 TEST_P(SilentPublisher, OneThatComesAgainAndAgainGetsEachSubscriptionOnce) {
   Socket sub = make_subscriber(SocketType::sub);
   std::map<std::string, int> all;

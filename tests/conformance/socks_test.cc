@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Connections through a SOCKS5 proxy: the requests, the replies, and the peer behind it.
+// Connections through a SOCKS5 proxy: the requests, the replies, and the peer that the proxy reaches.
 #include <thread>
 
 #include "tests/conformance/conformance.h"

@@ -35,7 +35,7 @@ TEST_P(StreamInproc, ARouterThatIsBoundBecomesNoStream) {
   EXPECT_EQ(router.bind(new_endpoint()).error(), Errc::incompatible_peer);
 }
 
-// Whichever thread wins: the router is raw without a peer over inproc, or has one and is no stream.
+// Whichever thread wins: the router is raw without a peer over inproc, or has one and is not a stream.
 TEST_P(StreamInproc, AThreadThatMakesTheRouterRawWhileAnotherOneBinds) {
   for (int round = 0; round < 200; ++round) {
     Socket router = make(SocketType::router);

@@ -32,7 +32,7 @@ inline void give_certificate(Socket& socket, const net::test::CertificateFiles& 
   EXPECT_TRUE(socket.set(option::tls_authorities, authority().file()));
 }
 
-// The stream of a peer that is no socket of Weft, with the same certificate, after its handshake or its end.
+// The stream of a peer that is not a socket of Weft, with the same certificate, after its handshake or its end.
 [[nodiscard]] inline std::unique_ptr<net::Stream> put_test_tls(std::unique_ptr<net::Stream> below, bool accepted) {
   if (accepted) {
     below = net::TlsServer::make({certificate().certificate, certificate().key, authority().file()})

@@ -132,7 +132,7 @@ class Tls : public testing::Test {
     auto client = net::TlsClient::make({authority().file(), true, certificate().certificate, certificate().key});
     return (*client)->wrap(std::make_unique<CutStream>(dial_stream(endpoint), passes, piece), "localhost").value();
   }
-  // Shakes hands as far as the cut permits. False: the server ended the connection before.
+  // Shakes hands as far as the cut permits. Returns false if the server ended the connection before.
   [[nodiscard]] static bool shake_hands(net::Stream& client, const std::size_t& passes) {
     while (passes > 0 && !client.state().established) {
       if (client.read({}).status == Status::failed) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A thread that waits flushes what it has sent on other sockets. The I/O thread, which would flush it later, is held.
+// A thread that waits flushes its messages on other sockets. The I/O thread, which would flush it later, is held.
 #include "weft/msg/socket/thread_batches.h"
 
 #include <chrono>

@@ -9,8 +9,8 @@ namespace {
 
 class TlsPeers : public Tls {
  protected:
-  // Expects the end of a client that says no more behind `cut` bytes, or behind the handshake of TLS. A slow machine
-  // gets a longer time-out, until the client said that much.
+  // Expects the end of a client that sends no more after `cut` bytes, or after the handshake of TLS. A slow machine
+  // gets a longer time-out, until the client has sent that much.
   template <typename Bind>
   void expect_time_out(std::size_t cut, const Bind& bind_it) {
     bool said = false;

@@ -33,7 +33,7 @@ namespace weft::conformance {
   return std::string(as_text(Bytes(header, size))).append(body);
 }
 
-// BytePeer: the other end of a connection, which knows no protocol.
+// BytePeer: the other end of a connection, without a protocol.
 class BytePeer {
  public:
   static BytePeer dial(const std::string& endpoint) {

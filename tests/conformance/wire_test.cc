@@ -79,7 +79,7 @@ TEST_P(Wire, APeerThatIsSilentForLongerThanItSaidIsCutOff) {
   EXPECT_GE(sys::now() - before, 100ms);
 }
 
-// So a program that got a message of its last subscription knows that the publisher has all of them.
+// So if a program got a message of its last subscription, the publisher has all of them.
 TEST_P(Wire, ANewConnectionHearsTheSubscriptionsInTheOrderInWhichTheyWereMade) {
   auto listener = net::Listener::open(*net::parse_endpoint(new_endpoint(), true), {});
   ASSERT_TRUE(listener) << listener.error().message();

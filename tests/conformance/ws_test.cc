@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A socket at ws://, and a peer that writes HTTP and WebSocket frames by hand: a browser, and what pretends to be one.
+// A socket at ws://, and a peer that writes HTTP and WebSocket frames by hand: a browser, and a program that imitates
+// one.
 #include <sys/socket.h>
 
 #include <atomic>
@@ -29,7 +30,7 @@ const std::string kNoIdentity = message(true, 0, "");
 
 class WebSocket : public Conformance {
  protected:
-  // A peer of `socket` that knows nothing but tcp.
+  // A peer of `socket` that has only tcp.
   BytePeer dial(Socket& socket) {
     if (endpoint_.empty()) {
       EXPECT_TRUE(socket.watch_events());
@@ -130,7 +131,7 @@ TEST_P(WebSocket, ASlowUpgradeEndsInTime) {
 
 TEST_P(WebSocket, ABrokenFrameEndsTheConnectionWithAStatusAndAReason) {
   Socket pull = make(SocketType::pull);
-  ASSERT_TRUE(pull.set(option::heartbeat_interval, 0ms));  // the silence behind the fault is not what ends it
+  ASSERT_TRUE(pull.set(option::heartbeat_interval, 0ms));  // the silence after the fault does not end it
   const struct {
     std::string bytes;
     std::string_view status;
@@ -157,7 +158,7 @@ TEST_P(WebSocket, AMessageBeyondTheSocketsLimitEndsTheConnection) {
   BytePeer peer = browse(pull);
   peer.write(message(true, 0, "0123456789") + message(true, 0, "0123456789+"));
   EXPECT_EQ(recv_text(pull), "0123456789");
-  EXPECT_EQ(pull.try_recv().error(), Errc::would_block);  // the frame behind it is decoded by the next call
+  EXPECT_EQ(pull.try_recv().error(), Errc::would_block);  // the frame after it is decoded by the next call
   expect_end(pull, EventKind::disconnected, Errc::message_too_large, "message exceeds its limit");
   BytePeer other = browse(pull);
   other.write(frame(true, 0x02, std::string(1, '\0')) + frame(true, 0x80, "0123456789+"));
@@ -166,7 +167,7 @@ TEST_P(WebSocket, AMessageBeyondTheSocketsLimitEndsTheConnection) {
 
 TEST_P(WebSocket, ACloseIsAnsweredAndTheEnd) {
   Socket pull = make(SocketType::pull);
-  ASSERT_TRUE(pull.set(option::heartbeat_interval, 0ms));  // the silence behind the end is not what ends it
+  ASSERT_TRUE(pull.set(option::heartbeat_interval, 0ms));  // the silence after the end does not end it
   BytePeer peer = browse(pull);
   peer.write(message(true, 0, "last") + frame(true, 0x88, "\x03\xE9"));
   EXPECT_EQ(recv_text(pull), "last");
@@ -382,7 +383,7 @@ TEST_P(WebSocket, EveryMechanismWorks) {
   }
 }
 
-// The authenticator of this context, which knows one password.
+// The authenticator of this context, which has one password.
 class PasswordCheck {
  public:
   explicit PasswordCheck(Socket handler) : handler_(std::move(handler)) {

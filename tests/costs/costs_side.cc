@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A process that strangers connect to, and the peer beside them: costs_test.py measures what the strangers cost.
+// A process that strangers connect to, and the peer beside them: costs_test.py measures the cost of the strangers.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -47,8 +47,8 @@ std::string bytes_of(std::string_view hexadecimal) {
 
 // --- the process that strangers connect to ---
 
-// A PULL that nobody receives from. Each bound has its default, except those of time and of an address: all peers of a
-// cell come from one address, and they stay until they are counted.
+// A PULL on which no thread receives. Each bound has its default, except those of time and of an address: all peers of
+// a cell come from one address, and they stay until they are counted.
 Result<std::string> open_door(Socket& door, std::string_view transport, const std::string& folder, bool curve) {
   WEFT_TRY(door.set(weft::option::handshake_timeout, kHour));
   WEFT_TRY(door.set(weft::option::heartbeat_interval, weft::Duration(0)));

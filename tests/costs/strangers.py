@@ -20,7 +20,7 @@ from zmtp_bytes import command, framed, greeting, ready  # noqa: E402
 FLOOD = 256 * 1024  # bytes of each peer, as far as the other end reads them
 
 
-# --- what a peer sends ---
+# --- the bytes of a peer ---
 
 def web_frame(body: bytes, first: int = 0x82) -> bytes:
     """As a client: with a mask, which may be zero."""

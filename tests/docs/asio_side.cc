@@ -173,7 +173,7 @@ weft::Result<void> use_tasks() {
   WEFT_TRY(expect(waiting.get().error().message(), "cancelled: the task was cancelled"));
   auto bounded = weft::rt::spawn(*loop, bound_waits());
   WEFT_TRY(bounded.get());
-  loop->stop();  // cancels what still runs, and waits for its end
+  loop->stop();  // cancels all running tasks, and waits for their end
   return expect(std::to_string(ticks), "3");
 }
 

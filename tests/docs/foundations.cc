@@ -161,7 +161,7 @@ weft::Result<void> use_allocators() {
 // --- timing wheel ---
 
 weft::Result<void> use_the_wheel() {
-  weft::rt::TimerWheel wheel(weft::Instant{});  // the wheel has no clock: the program says what time it is
+  weft::rt::TimerWheel wheel(weft::Instant{});  // the wheel has no clock: the program passes the time
   int fired = 0;
   const weft::rt::TimerCallback count{[](void* context) { ++*static_cast<int*>(context); }, &fired};
   const weft::rt::TimerId late = wheel.schedule(weft::Instant(10s), count);

@@ -53,7 +53,7 @@ weft::Result<void> use_on_another_core() {
 
   auto received = WEFT_TRY(weft::rt::spawn(runtime->core(1), receive(&socket)));  // made on core 0
   WEFT_TRY(expect(received.get().error().message(), "not allowed in this state: socket of core 0 used on core 1"));
-  return runtime->stop(weft::sys::now() + 5s);  // before `socket` ends here, on a thread that is no core
+  return runtime->stop(weft::sys::now() + 5s);  // before `socket` ends here, on a thread that is not a core
 }
 
 weft::Result<void> close_while_another_thread_waits() {

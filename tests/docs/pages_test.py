@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Each link of a page to a file of this tree, and to a heading, leads there; a guide in Korean has the blocks of code, the
-headings and the rows of its English page, and README.ko.md the blocks of README.md. ARCHITECTURE.md has ten tasks, each with at
-most three files."""
+headings and the rows of its English page, and README.ko.md the blocks of README.md. Both have the front door in 60 lines.
+ARCHITECTURE.md has ten tasks, each with at most three files."""
 import pathlib
 import re
 import sys
@@ -17,7 +17,8 @@ HEADING = re.compile(r'^(#+) (.*)$', re.MULTILINE)
 
 def pages():
     for folder, pattern in (('', '*.md'), ('docs', '**/*.md'), ('examples', '*.md'), ('weft', '**/*.md'), ('tests', '**/*.md'),
-                            ('capi', '*.md'), ('bench', '**/*.md'), ('tools', '**/*.md'), ('deps', '*.md'), ('demo', '*.md')):
+                            ('capi', '*.md'), ('bench', '**/*.md'), ('cmake', '*.md'), ('python', '**/*.md'), ('tools', '**/*.md'),
+                            ('deps', '*.md'), ('demo', '*.md')):
         yield from sorted((ROOT / folder).glob(pattern))
 
 
@@ -69,6 +70,20 @@ def untranslated(korean, english):
             yield f'{korean}: its {what} are not those of {english}: {detail}'
 
 
+def wrong_front(name):
+    """A reader with a minute finds these parts in the first 60 lines of README.md and of README.ko.md."""
+    lines = (ROOT / name).read_text(encoding='utf-8').splitlines()
+    front = '\n'.join(lines[:60]) + '\n'
+    for part, pattern in (('the libraries to choose instead', r'^\| \[nng\].*\n\| \[NATS\].*\n\| \[gRPC\]'),
+                          ('a figure with its interval', r'^\|.*x \[\d+\.\d+, \d+\.\d+\] \|$'),
+                          ('the commands that install', r'^sudo cmake --install '),
+                          ('the lines that link', r'^find_package\(weft .*\n.*\n^target_link_libraries\('),
+                          ('the command that links', r'pkg-config --cflags --libs weft'),
+                          ('a whole program', r'^```cpp\n(?:.*\n)*?int main\(\) \{\n(?:.*\n)*?```$')):
+        if not re.search(pattern, front, re.MULTILINE):
+            yield f'{name}: not in the first 60 lines: {part}'
+
+
 def wrong_tasks():
     """The tasks of ARCHITECTURE.md with too many files or none; wrong_links() finds files that are not there."""
     text = (ROOT / 'ARCHITECTURE.md').read_text(encoding='utf-8')
@@ -84,6 +99,7 @@ def main():
     wrong = [line for page in pages() for line in wrong_links(page)]
     wrong += [line for korean, english in KOREAN.items() for line in untranslated(korean, english)]
     wrong += wrong_tasks()
+    wrong += [line for name in ('README.md', 'README.ko.md') for line in wrong_front(name)]
     print('\n'.join(wrong) or 'every link leads somewhere')
     return 1 if wrong else 0
 

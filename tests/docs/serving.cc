@@ -120,7 +120,7 @@ Result<void> stop_by_a_signal() {
 
   int signal = 0;
   sigwait(&signals, &signal);             // the main thread waits here while the cores serve
-  return server->stop(sys::now() + 30s);  // answers what came, delivers what is queued
+  return server->stop(sys::now() + 30s);  // answers received requests, delivers queued frames
 }
 
 // As the service manager does: a listening descriptor that the process inherits.

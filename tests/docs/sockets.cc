@@ -23,7 +23,7 @@ weft::Result<void> publish_and_subscribe() {
   weft::Context context;
   weft::Socket publisher = WEFT_TRY(context.socket(weft::SocketType::xpub));
   const std::string endpoint = WEFT_TRY(publisher.bind("tcp://127.0.0.1:*"));
-  WEFT_TRY(publisher.send({"px.EURUSD", "1.0841"}));  // nobody subscribed: it goes nowhere
+  WEFT_TRY(publisher.send({"px.EURUSD", "1.0841"}));  // without a subscriber it goes nowhere
 
   weft::Socket subscriber = WEFT_TRY(context.socket(weft::SocketType::sub));
   WEFT_TRY(subscriber.subscribe("px."));
@@ -48,7 +48,7 @@ weft::Result<void> ask_and_answer() {
 
   std::vector<weft::Message> question = WEFT_TRY(server.recv_all());  // the peer's name, "17", "what time …"
   question.back() = WEFT_TRY(weft::Message::copy_of("noon"));
-  WEFT_TRY(server.send_all(question));  // its first part says where it goes
+  WEFT_TRY(server.send_all(question));  // its first part names the receiver
   const std::vector<weft::Message> answer = WEFT_TRY(client.recv_all());
   WEFT_TRY(expect(answer[0].text(), "17"));
   return expect(answer[1].text(), "noon");
@@ -104,7 +104,7 @@ weft::Result<void> end_at_once() {
   weft::Socket socket = WEFT_TRY(context.socket(weft::SocketType::push));
   WEFT_TRY(socket.connect("ipc://@nobody-listens-here"));
   WEFT_TRY(socket.send("queued until somebody does"));
-  WEFT_TRY(socket.set(weft::option::linger, 0ms));  // at once, also for what is queued already
+  WEFT_TRY(socket.set(weft::option::linger, 0ms));  // at once, also for queued messages
   return {};
 }
 

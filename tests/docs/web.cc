@@ -43,7 +43,7 @@ Result<web::Response> find_user(const web::Request& request) {
 rt::Task<web::Response> slowly(const web::Request& request) {
   const Result<void> slept = co_await rt::sleep(1ms);
   if (!slept) {
-    co_return web::Response(503);  // the connection ended: nobody gets this
+    co_return web::Response(503);  // the connection ended: no peer gets this
   }
   co_return web::Response(std::string(request.body()));
 }
@@ -65,7 +65,7 @@ Result<void> say_to_all(serve::Server& server, std::string_view text) {
 
 struct Chat {
   void on_open(web::WebSocketSession& session, const web::Request& request) {
-    (void)session.join(serve::GroupId{7});  // fails only for want of memory
+    (void)session.join(serve::GroupId{7});  // fails only for lack of memory
     const std::string hello = "hello " + request.param("name");
     (void)session.send(web::Opcode::text, as_bytes(hello));
   }

@@ -23,7 +23,7 @@ class FailingMemory {
   [[nodiscard]] bool failed() const noexcept;  // an allocation was refused
 };
 
-// OthersFailingMemory: while it lives, one allocation of any thread but the calling one fails: of the I/O threads.
+// OthersFailingMemory: while it lives, one allocation of any thread except the calling one fails: of the I/O threads.
 // Owner: a test, on its stack. Affinity: its thread; one at a time.
 class OthersFailingMemory {
  public:

@@ -77,7 +77,7 @@ struct Member {
   }
 };
 
-// A session that throws ends its hub; the next one finds what was answered, and nothing twice.
+// A session that throws ends its hub; the next one finds the answered messages, and none twice.
 TEST_F(KeptExhaustion, WhatAHubAnsweredIsKeptAlsoWhenItsMemoryEnds) {
   StreamSettings settings;
   settings.survives = Survives::process;
@@ -183,7 +183,7 @@ TEST_F(KeptExhaustion, ARefusedCallMayBeRepeated) {
 }
 
 // An allocation of the handle's loop, of the hub or of an I/O thread fails: a message may take longer, and a hub may
-// end; what was acknowledged is there once.
+// end; each acknowledged message is stored once.
 TEST_F(KeptExhaustion, WhatWasAcknowledgedIsThereWhenAnotherThreadHasNoMemory) {
   Topics topics = open();
   Stream stream = *topics.stream({.name = "s", .survives = Survives::process});

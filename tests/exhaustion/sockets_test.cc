@@ -33,7 +33,7 @@ const std::vector<std::uint8_t>& payload() {
   static const auto* const bytes = [] {
     auto* made = new std::vector<std::uint8_t>(1 << 20);
     for (std::size_t i = 0; i < made->size(); ++i) {
-      (*made)[i] = static_cast<std::uint8_t>(i * 7 + 2);  // the first byte is no subscription
+      (*made)[i] = static_cast<std::uint8_t>(i * 7 + 2);  // the first byte is not a subscription
     }
     return made;
   }();
@@ -57,7 +57,7 @@ struct Shape {
   std::size_t size;
 };
 
-// The first part of a message may be refused for want of room or of a peer; the others may not.
+// The first part of a message may be refused for lack of room or of a peer; the others may not.
 bool send(Socket& socket, Shape shape) {
   for (std::size_t i = 0; i < shape.parts; ++i) {
     const More more = i + 1 < shape.parts ? More::yes : More::no;
@@ -118,7 +118,7 @@ struct Scenario {
   SocketType connects;
   std::string endpoint;
   Shape shape;
-  // Sends one message to and fro. False: it got lost with a failure.
+  // Sends one message to and fro. Returns false if it got lost with a failure.
   std::function<bool(Socket& bound, Socket& connected, Shape shape)> exchange;
   std::function<Result<void>(Socket& socket, bool binds)> prepare = [](Socket&, bool) { return Result<void>(); };
   std::function<Result<void>(Socket& socket)> enrol = [](Socket&) { return Result<void>(); };  // after connect()

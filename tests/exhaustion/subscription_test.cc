@@ -189,7 +189,8 @@ TEST(SubscriptionExhaustion, TheIndexKnowsTheSameHoldersOfAFilterAsFiltersOfAPee
   });
 }
 
-// The topics that an XPUB told its application of, less those that it said are gone, are those that the peers have.
+// The topics that an XPUB reported to its application, less those that it reported as ended, are those that the peers
+// have.
 TEST(SubscriptionExhaustion, APublisherRefusesASubscriptionOrTellsTheApplication) {
   weft::msg::test::Owner owner;
   const PatternRow& row = *find_pattern(SocketType::xpub);
@@ -252,7 +253,7 @@ TEST(SubscriptionExhaustion, APublisherRefusesASubscriptionOrTellsTheApplication
   });
 }
 
-// The socket refuses the peer when attach() throws, or ready() says so.
+// The socket refuses the peer when attach() throws, or ready() fails.
 TEST(SubscriptionExhaustion, APeerThatWasHalfAttachedIsDetached) {
   weft::msg::test::Owner owner;
   for (const SocketType type :

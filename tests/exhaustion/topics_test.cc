@@ -61,7 +61,7 @@ class HandleExhaustion : public testing::TestWithParam<std::string> {
   ~HandleExhaustion() override { std::filesystem::remove_all(directory_); }
 
   static Instant soon() { return sys::now() + 20s; }
-  // The handles are whole: each call of theirs does what it says.
+  // The handles are whole: each of their calls works.
   void expect_whole(Topics& one, Topics& other) {
     Subscription s = *other.subscribe("whole.*");
     Publisher p = *one.publisher("whole.a");
@@ -93,7 +93,7 @@ class HandleExhaustion : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Fleets, HandleExhaustion, testing::Values("inproc:walk", "local"),
                          [](const auto& kind) { return kind.param.substr(0, kind.param.find(':')); });
 
-// Regression: a handle of the same process refused the connection, or did not have a subscription, and nobody heard.
+// Regression: a handle of the same process refused the connection, or did not have a subscription, without a report.
 TEST_P(HandleExhaustion, AHandleThatOpenedIsWhole) {
   Topics stays = *Topics::open(other_context(), options_);
   const Service echoes = echo(stays);
@@ -108,7 +108,7 @@ TEST_P(HandleExhaustion, AHandleThatOpenedIsWhole) {
   });
 }
 
-// Each call of a handle is refused, or does what it says; none leaves a half behind that disturbs the next.
+// Each call of a handle is refused, or works; none leaves a half behind that disturbs the next one.
 TEST_P(HandleExhaustion, ACallIsRefusedOrWhole) {
   Topics stays = *Topics::open(other_context(), options_);
   const Service echoes = echo(stays);
@@ -143,7 +143,7 @@ TEST_P(HandleExhaustion, ACallIsRefusedOrWhole) {
     const std::uint64_t late_before = topics.statistics().late_replies;
     const auto reply = topics.request("echo", "text", sys::now() + 200ms);
     memory.end();
-    // Lost with its connection, or for want of memory; or late.
+    // Lost with its connection, or for lack of memory; or late.
     const auto explained = [&] {
       return losses(topics) + losses(stays) != before || topics.statistics().late_replies != late_before;
     };
@@ -188,7 +188,7 @@ TEST_P(HandleExhaustion, ACallIsRefusedOrWhole) {
   expect_whole(stays, topics);
 }
 
-// The threads of the handles: what a peer says is heard, and what a handle would say is said.
+// The threads of the handles: a handle receives its peers' words, and sends its own.
 TEST_P(HandleExhaustion, HandlesMeetThoughTheirThreadsLackMemory) {
   Topics stays = *Topics::open(other_context(), options_);
   const Service echoes = echo(stays);
@@ -213,7 +213,7 @@ TEST_P(HandleExhaustion, HandlesMeetThoughTheirThreadsLackMemory) {
   }
 }
 
-// Regression: a link whose second connection failed passed for whole, and what stays inside never came.
+// Regression: a link whose second connection failed passed for whole, and a word of the process never arrived.
 TEST(TopicsExhaustion, ALinkWithoutItsInnerConnectionGetsItWithTheNextCall) {
   Context context;
   TopicsOptions options;

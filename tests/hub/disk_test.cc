@@ -123,7 +123,7 @@ TEST_F(HubDiskTest, AHubThatLostItsDiskIsHostedAnewByTheSameHandle) {
     // The hub answers, and ends. If its answer does not leave in time, the handle asks the next hub.
     EXPECT_TRUE(failed.error() == Errc::outcome_unknown || handle->link()->statistics().resent != resent)
         << failed.error().text();
-    const auto again = s.publish("a", text, {.id = text});  // its id tells whether the message is there
+    const auto again = s.publish("a", text, {.id = text});  // its id shows whether the message is there
     ASSERT_TRUE(again) << again.error().text();
   }
   for (std::uint64_t i = 0; i < count; ++i) {

@@ -147,7 +147,8 @@ struct Outcome {
   int kills = 0;
 };
 
-// Publishes `messages` with 500 in flight, kills the hub now and then, and checks what the last hub reads.
+// Publishes `messages` with 500 in flight, kills the hub from time to time, and checks the messages that the last hub
+// reads.
 Outcome run(const std::string& directory, Context& context, Survives survives, std::uint64_t messages, int kills_max,
             Duration between) {
   Outcome outcome;
@@ -196,7 +197,7 @@ Outcome run(const std::string& directory, Context& context, Survives survives, s
       of_request.erase(found);
       last_answer = sys::now();
     } else if (sys::now() - last_answer > 300ms) {
-      // No answer: what is open is sent again, with its ids.
+      // No answer: the open ones are sent again, with their ids.
       const auto again = open;
       for (const auto& [message, request] : again) {
         of_request.erase(request);
@@ -273,7 +274,7 @@ TEST_F(HubKillTest, ALogThatSurvivesProcessesLosesNothingEither) {
   EXPECT_GE(outcome.kills, 1);
 }
 
-// As many as WEFT_KILL_MESSAGES says.
+// WEFT_KILL_MESSAGES of them.
 TEST_F(HubKillTest, ManyMessages) {
   std::uint64_t messages = kSanitized ? 20'000 : 200'000;
   if (const char* configured = std::getenv("WEFT_KILL_MESSAGES"); configured != nullptr) {

@@ -96,7 +96,8 @@ std::string endpoint_for(const Cell& cell, const std::string& directory) {
   return (cell.transport == "abstract" ? "ipc://@weft-matrix-" : "inproc://") + name;
 }
 
-// An authority, and a certificate of it for both sides, which demand one. False: it failed, and the reason is shown.
+// An authority, and a certificate of it for both sides, which demand one. Returns false if it failed, and the reason is
+// shown.
 bool make_certificates(const std::string& directory) {
   const std::string commands = "cd '" + directory + R"(' && {
     openssl req -x509 -newkey ed25519 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.crt &&

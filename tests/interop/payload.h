@@ -28,7 +28,7 @@ inline constexpr std::size_t kSizeMax = std::size_t{16} << 20;
 // The parts that message `id` must have. `topic` stands at the front of the first part, cut to the size of that part.
 [[nodiscard]] std::vector<Message> make_message(const Shape& shape, const MessageId& id, std::string_view topic = {});
 
-// Compares every byte. Returns an empty string when all are right, else a description of the first difference.
+// Compares every byte. Returns an empty string when all are right, otherwise a description of the first difference.
 [[nodiscard]] std::string check_message(const Shape& shape, const MessageId& id, std::string_view topic,
                                         const std::vector<Message>& parts);
 

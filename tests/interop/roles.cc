@@ -13,7 +13,7 @@ namespace {
 constexpr int kDealers = 3;
 constexpr std::uint64_t kReplies = 10;  // stream of a reply = stream of its request + this
 
-// A name for each dealer but the last, which is named by the router.
+// A name for each dealer except the last, which is named by the router.
 std::string dealer_name(int dealer) { return dealer + 1 < kDealers ? "dealer-" + std::to_string(dealer) : ""; }
 
 std::uint64_t at(int sequence) { return static_cast<std::uint64_t>(sequence); }

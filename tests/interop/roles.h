@@ -14,11 +14,11 @@ namespace weft::interop {
 // dealer-router, req-rep, pair-echo (two PAIR sockets). pyzmq_roles.py plays the same roles with the same lines.
 struct Job {
   std::string role;
-  bool bind = false;                   // and send the line "at ENDPOINT..."; else wait for that line and connect
+  bool bind = false;                   // and send the line "at ENDPOINT..."; otherwise wait for that line and connect
   std::vector<std::string> endpoints;  // to bind: one for each socket, or one from which the others are made
   Shape shape;
   int count = 0;                       // messages in each direction and round
-  int rounds = 1;                      // before each but the first the partner ends (line "lost") and restarts
+  int rounds = 1;                      // before each except the first the partner ends (line "lost") and restarts
   int first_round = 0;                 // of a partner that has restarted
   bool plain = false;                  // only send and recv, not each way to send and receive in turn
   std::vector<std::string> options{};  // "name=value"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One socket, or one server, with very many connections. scale_test.py counts what each of them costs.
+// One socket, or one server, with very many connections. scale_test.py counts the cost of each.
 #include <sys/resource.h>
 
 #include <atomic>

@@ -16,11 +16,12 @@ from peers import Peer, PeerError
 
 PATIENCE = 300.0  # seconds for one step with the most connections
 SPARE_DESCRIPTORS = 200
-# A connection among the most may cost this many times what one among the fewest costs, and this many microseconds more:
-# caches miss, and a loaded machine interrupts.
+# A connection among the most may cost this many times the cost of one among the fewest, and this many microseconds
+# more: caches miss, and a loaded machine interrupts.
 RATIO_MAX, SLACK_US = 3.0, 40.0
 PACED = 300  # messages, a millisecond apart, while all other connections are idle
-# Bytes for an idle connection, and for one that has sent 16 KiB of a handshake, what the allocators keep included.
+# Bytes for an idle connection, and for one that has sent 16 KiB of a handshake, the memory that the allocators keep
+# included.
 HELD_MAX, HALF_HELD_MAX = 12 * 1024, 40 * 1024
 ORDERS = ("in_order", "reverse", "random")
 PEERS_OF = {"router": "DEALER", "pull": "PUSH", "server": "lines", "inproc": None}

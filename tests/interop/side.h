@@ -53,12 +53,13 @@ class Side {
   void expect(Socket& socket, const MessageId& id);
   void count_received() noexcept { ++received_; }
 
-  // Before each round but the first: waits until `peers` of the socket's connections have gone.
+  // Before each round except the first: waits until `peers` of the socket's connections have gone.
   void begin_round(Socket& socket, int round, int peers = 1);
   void wait_line(const std::string& word);
 
   // At the end of a role, with all its sockets: waits until everything is handed over, and checks that the sockets'
-  // counters agree with what this side sent and received. A publisher's count copies, so this side cannot know them.
+  // counters agree with the messages that this side sent and received. A publisher's count copies, so this side cannot
+  // know them.
   void check_balance(const std::vector<Socket*>& sockets);
   [[nodiscard]] bool balanced() const noexcept { return balanced_; }
   [[nodiscard]] long handed() const noexcept { return handed_; }

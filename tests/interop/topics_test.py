@@ -54,7 +54,7 @@ def main() -> int:
     everything.subscribe(b"")
     for each in (sub, other, everything):
         each.connect(at)
-    # The PUB hears the prefix of the handle's filter, among what handles say to each other.
+    # The PUB receives the prefix of the handle's filter, among the messages between handles.
     asked = b""
     while asked != b"\1legacy.":
         asked = pub.recv()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Coroutines that await or return what they cannot.
+// Coroutines that await or return a wrong type.
 #include "weft/rt/task/task.h"
 
 using namespace weft;

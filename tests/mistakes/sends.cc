@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sends that would read memory that is none, or that nobody could mean.
+// Sends that would read invalid memory, or that have no sense.
 #include "weft/weft.h"
 
 using namespace weft;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Services and handlers that would never be called, or whose result nobody would read.
+// Services and handlers that would never be called, or whose result would never be read.
 #include <string>
 
 #include "weft/serve/dispatch/dispatcher.h"
@@ -62,7 +62,7 @@ struct Service final {
 };
 template Result<std::string> listen<Service>(serve::Server&);
 
-// MISTAKE a result that nobody reads: weft: the service's on_frame() returns void or rt::Task<>
+// MISTAKE a result that is not read: weft: the service's on_frame() returns void or rt::Task<>
 struct Service {
   Result<void> on_frame(Session&, const Frame&) { return {}; }
 };
@@ -74,7 +74,7 @@ struct Service {
 };
 template Result<std::string> listen<Service>(serve::Server&);
 
-// MISTAKE a task that nobody runs: weft: the service's on_open() returns void
+// MISTAKE a task that does not run: weft: the service's on_open() returns void
 struct Service {
   rt::Task<> on_open(Session&) { co_return; }
 };

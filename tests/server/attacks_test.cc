@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A handler or a peer that misbehaves on one core. The other core keeps its rate, /healthz tells the truth, a stop
-// returns, and every frame is answered or counted.
+// A handler or a peer that misbehaves on one core. The other core keeps its rate, /healthz is right, a stop returns,
+// and every frame is answered or counted.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -160,7 +160,7 @@ class QuietAttack : public test::ServerTest {
   void expect_rate_kept(Duration before) {
     expect_rate_kept([before] { return before; }, [this] { return rate(); });
   }
-  // For handlers that hold core 0: beside the same function on a thread that is no core.
+  // For handlers that hold core 0: beside the same function on a thread that is not a core.
   void expect_rate_kept_beside(std::uint32_t ask, void (*hold)(const std::atomic<bool>&)) {
     expect_rate_kept(
         [this, hold] {
@@ -184,7 +184,7 @@ class QuietAttack : public test::ServerTest {
     attackers_[0].send(ask, "");
     ASSERT_TRUE(shared_.entered.take());
   }
-  // What /healthz says, without its head.
+  // The answer of /healthz, without its head.
   std::string health() {
     Client client(admin_->endpoint());
     client.write("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");

@@ -76,7 +76,7 @@ std::vector<Order> all_orders() {
 struct Situation {
   const char* name;
   unsigned cores;
-  bool connected;   // false: nobody listens
+  bool connected;   // false: no listener
   bool full_lanes;  // of the thread that acts
 };
 

@@ -123,7 +123,7 @@ class World {
     EXPECT_TRUE(done.take());
   }
 
-  // Ends what is left. Then nothing is left.
+  // Ends the rest. Then nothing is left.
   void end() {
     server_.reset();
     runtime_.reset();

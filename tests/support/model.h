@@ -30,7 +30,8 @@ using Where = std::source_location;
 using LocationId = std::uint8_t;
 
 // Options: bounds of the exploration. `preemptions`: how often a thread that could continue may be interrupted.
-// kNoBound explores every interleaving but those that differ only in the order of independent operations (sleep sets).
+// kNoBound explores every interleaving except those that differ only in the order of independent operations (sleep
+// sets).
 struct Options {
   static constexpr int kNoBound = -1;
   int preemptions = kNoBound;
@@ -38,7 +39,7 @@ struct Options {
 };
 
 struct Outcome {
-  std::string failure;  // empty: none; else the failure and the operations that led to it
+  std::string failure;  // empty: none; otherwise the failure and the operations that led to it
   std::uint64_t executions = 0;
   bool complete = false;  // everything within the bound was explored
 };
@@ -160,7 +161,7 @@ class Atomic {
     return compare_exchange_strong(expected, desired, success, failure, where);
   }
 
-  // A futex on this word. False: the word was not `expected`. Waiting and waking order nothing.
+  // A futex on this word. Returns false if the word was not `expected`. Waiting and waking order nothing.
   bool wait_while_equal(T expected) { return detail::wait_while_equal(location_, detail::to_bits(expected)); }
   void wake_all() { detail::wake_all(location_); }
 

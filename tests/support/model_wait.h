@@ -10,7 +10,7 @@
 
 namespace weft::model {
 
-// The machine's operations of a parker and what is built on it, in the model. A futex wakes but orders nothing.
+// The machine's operations of a parker and of the types on top of it, in the model. A futex wakes but orders nothing.
 struct Wait {
   using Where = model::Where;
   using Event = sync::BasicWakeList<model::Event, Mutex>;

@@ -140,7 +140,7 @@ TEST_F(KeptProcesses, NothingAcknowledgedIsLostWhenPublishersDie) {
       next = std::stoi(line.substr(line.find(':') + 1)) + 1;
     }
   }
-  // The next life begins with the first message that was not told to be kept: its ids make it once.
+  // The next life begins with the first message without an acknowledgement: its ids make it once.
   auto publisher = side({"publish", "p", std::to_string(next), std::to_string(kMessages)});
   for (std::string line = publisher->line(); line != "done"; line = publisher->line()) {
     ASSERT_TRUE(line.starts_with("kept ")) << line;

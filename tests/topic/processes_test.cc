@@ -72,8 +72,8 @@ TEST_P(Processes, TwoPublishToOne) {
   EXPECT_EQ(books.matched, books.delivered + books.dropped() + books.queued);
 }
 
-// Each life publishes a topic of its own: what the kernel and the connection of a killed one still hold comes after the
-// first messages of the next one, which is another publisher.
+// Each life publishes a topic of its own: the messages that the kernel and the connection of a killed one still hold
+// come after the first messages of the next one, which is another publisher.
 TEST_P(Processes, AProcessThatIsKilledWhileItPublishesDisturbsNobody) {
   Subscription s = *topics().subscribe("a.*");
   std::map<std::string, std::uint64_t> next;

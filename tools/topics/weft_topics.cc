@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// weft-topics: the topics of a fleet from a shell: who is there, publish, subscribe, and what is kept. It joins the
-// fleet and never hosts its hub. Exit codes: 0; 1: failed; 2: usage.
+// weft-topics: the topics of a fleet from a shell: its handles, publish, subscribe, and kept topics. It joins the fleet
+// and never hosts its hub. Exit codes: 0; 1: failed; 2: usage.
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -62,7 +62,7 @@ struct Arguments {
   [[nodiscard]] weft::Instant next_deadline() const { return timeout ? deadline() : weft::kNever; }
 };
 
-// False: no number up to 10^9.
+// Returns false if the text is not a number up to 10^9.
 bool read_number(const std::string& text, std::uint64_t& into) {
   if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos) {
     return false;
@@ -71,7 +71,7 @@ bool read_number(const std::string& text, std::uint64_t& into) {
   return true;
 }
 
-// One option. Empty: it was read; else the mistake.
+// One option. Empty: it was read; otherwise the mistake.
 std::string read_option(Arguments& all, std::string_view option, const char* value, bool& took) {
   std::uint64_t seconds = 0;
   took = false;
@@ -173,7 +173,8 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
-// One line: an object of JSON, or the values as they are. When nobody reads it, or the disk is full, the program ends.
+// One line: an object of JSON, or the values as they are. If the reader has gone, or the disk is full, the program
+// ends.
 void print(bool json, const std::vector<std::pair<const char*, std::string>>& fields) {
   std::string line;
   for (const auto& [name, value] : fields) {
@@ -241,7 +242,7 @@ Result<void> subscribe(weft::Topics& topics, const Arguments& all, const std::ve
   return {};
 }
 
-// --- what is kept ---
+// --- kept topics ---
 
 Result<void> streams(weft::Topics& topics, const Arguments& all) {
   const auto kept = WEFT_TRY(topics.streams());

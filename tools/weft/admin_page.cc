@@ -36,7 +36,7 @@ void send_request(const sys::Fd& fd, Instant end, const std::string& name) {
   }
 }
 
-// False: the end of the stream.
+// Returns false at the end of the stream.
 bool read_more(const sys::Fd& fd, Instant end, Answer& answer) {
   std::array<std::uint8_t, 65536> block;
   for (;;) {
@@ -86,7 +86,7 @@ std::string_view take_until(std::string_view& text, std::string_view ends) {
   return taken;
 }
 
-// The value of a label behind its opening quote, without its escapes, and the closing quote.
+// The value of a label after its opening quote, without its escapes, and the closing quote.
 bool take_value(std::string_view& text, std::string& value) {
   while (!text.empty() && text[0] != '"') {
     if (text[0] == '\\') {

@@ -24,7 +24,7 @@ inline constexpr std::size_t kAdminPageMax = std::size_t{64} << 20U;  // bytes o
 // kAdminPageMax.
 [[nodiscard]] std::vector<Sample> read_metrics(const std::string& endpoint, Instant end);
 
-// The samples in a text of Prometheus' format. False: a line is none.
+// The samples in a text of Prometheus' format. Returns false if a line is not a sample.
 [[nodiscard]] bool parse_metrics(std::string_view text, std::vector<Sample>& out);
 
 }  // namespace weft::cli

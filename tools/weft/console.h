@@ -77,7 +77,7 @@ class Console {
   void line(std::string_view text);
   void record(const Record& record) { line(to_json(record)); }
   void note(std::string_view text);  // "weft COMMAND: text" on standard error
-  // Replaces the last line of a terminal; nothing when standard error is no terminal. An empty text clears it.
+  // Replaces the last line of a terminal; nothing when standard error is not a terminal. An empty text clears it.
   void progress(std::string_view text);
   // Only for a terminal without NO_COLOR; otherwise the text as it is.
   [[nodiscard]] std::string paint(Colour colour, std::string_view text) const;

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t kNameMax = 256;  // bytes of an encrypted frame that name it
 
-// The front of a value of `size` bytes that is text; a character that the cut took apart is left out. Empty and
-// `size` > 0: it is no text.
+// The front of a value of `size` bytes that is text; a character that the cut took apart is left out. Empty and `size`
+// > 0: it is not text.
 std::string_view text_front(std::string_view front, std::uint64_t size) {
   std::string_view left = front;
   while (!left.empty()) {
@@ -59,7 +59,7 @@ Said value_of(const char* kind, const char* name, Bytes value) {
 
 std::string size_text(std::uint64_t size) { return std::to_string(size) + (size == 1 ? " byte" : " bytes"); }
 
-// The properties of READY and INITIATE. False: malformed.
+// The properties of READY and INITIATE. Returns false if it is malformed.
 bool add_properties(Bytes metadata, Said& said, bool& subscribes) {
   std::vector<Object> list;
   while (!metadata.empty()) {
@@ -246,7 +246,7 @@ void Conversation::take_frames(int direction, Bytes bytes) {
   }
 }
 
-// False: more bytes are needed, or the direction is not decoded any more.
+// Returns false if more bytes are needed, or the direction is not decoded any more.
 bool Conversation::take_header(int direction, Bytes& bytes) {
   Side& side = sides_[static_cast<std::size_t>(direction)];
   while (!bytes.empty()) {

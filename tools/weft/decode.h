@@ -15,19 +15,19 @@
 
 namespace weft::cli {
 
-// One thing that a peer said.
+// One item of a peer's traffic.
 struct Said {
   std::string kind;  // greeting, identity, command, subscribe, cancel, message, encrypted, foreign, malformed
   std::string text;  // for people, printable
   Record details;    // the same for programs
 };
 
-// Conversation: what two peers say to each other in ZMTP, from the bytes of both directions.
+// Conversation: the ZMTP traffic of two peers, from the bytes of both directions.
 // Affinity: one thread. Cost: it holds at most kCommandMax bytes of each direction, and of a message kPartsMax parts
 // with `bodies` bytes each. The result does not depend on the cuts of the stream.
 // Invariants:
-// 1. No byte of a peer makes it fail: behind bytes that are no ZMTP a direction is not decoded any more.
-// 2. Passwords and encrypted bodies are not in what it says.
+// 1. No byte of a peer makes it fail: after bytes that are not ZMTP a direction is not decoded any more.
+// 2. Passwords and encrypted bodies are not in its output.
 class Conversation {
  public:
   static constexpr std::size_t kCommandMax = 65'536;  // bytes of a command; of a longer one only the front is decoded
@@ -55,7 +55,7 @@ class Conversation {
     zmtp::Framing framing = zmtp::Framing::v3;
     std::string pending;  // of a greeting or a frame's header
     bool identity_due = false;
-    bool subscribes = false;  // it says that it is a SUB or XSUB
+    bool subscribes = false;  // it announces itself as a SUB or XSUB
     zmtp::FrameHeader frame;
     std::uint64_t left = 0;  // bytes of the body
     std::string front;       // of the body

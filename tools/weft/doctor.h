@@ -17,7 +17,7 @@ struct Finding {
   const char* name;
   State state;
   std::string value;
-  std::string advice;  // of a warning: what to change, and why
+  std::string advice;  // of a warning: the change to make, and the reason
 };
 using Findings = std::vector<Finding>;
 

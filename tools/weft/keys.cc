@@ -29,7 +29,7 @@ std::string encode_key(const zmtp::CurveKey& key) {
   return text;
 }
 
-// The word behind `name` in lines such as "public KEY"; empty: there is none.
+// The word after `name` in lines such as "public KEY"; empty: there is none.
 std::string read_field(const std::string& file, std::string_view name) {
   std::ifstream in(file, std::ios::binary);
   if (!in) {

@@ -29,12 +29,12 @@ struct LinkOptions {
   bool tls_insecure = false;
 };
 
-// Sets everything but the endpoints. Throws Failure or Usage.
+// Sets everything except the endpoints. Throws Failure or Usage.
 void configure(Socket& socket, const LinkOptions& options);
 
 using Parts = std::vector<std::string>;
 
-// Link: the one socket of a command, and what its connections said.
+// Link: the one socket of a command, and the events of its connections.
 // Affinity: one thread. Every wait also ends by Stopped.
 class Link {
  public:

@@ -53,7 +53,7 @@ int Model::run(int argc, char** argv) {
     print(stderr, "weft: no command is named '" + printable(argv[1]) + "'; `weft --help` lists them\n");
     return kExitUsage;
   }
-  std::vector<std::string> arguments;  // the last one first, as CLI11 wants
+  std::vector<std::string> arguments;  // the last one first, the order of CLI11
   for (int i = argc - 1; i > 0; --i) {
     const std::string_view argument = argv[i];
     const bool list = argument.starts_with('[') && argument.ends_with(']');

@@ -66,7 +66,7 @@ std::string c_library() {
 #endif
 }
 
-// The value of the first line of a file of /proc that begins with `name`, behind its colon; empty: there is none.
+// The value of the first line of a file of /proc that begins with `name`, after its colon; empty: there is none.
 std::string value_of_line(const char* file, std::string_view name) {
   std::istringstream lines(sys::read_small_file(file));
   for (std::string line; std::getline(lines, line);) {

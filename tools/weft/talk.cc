@@ -163,7 +163,7 @@ int receive_all(Console& console, Link& link, const TalkOptions& options) {
   return 0;
 }
 
-// req: each message waits for its reply. dealer: the replies come behind the messages.
+// req: each message waits for its reply. dealer: the replies come after the messages.
 int ask(Console& console, Link& link, Role role, const TalkOptions& options) {
   Source source(options);
   Printer printer(console, options);

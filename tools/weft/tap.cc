@@ -22,7 +22,7 @@ constexpr Duration kConnectTimeout = std::chrono::seconds(10);
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);  // without descriptors
 constexpr Duration kFlushTimeout = std::chrono::seconds(1);        // after the last message of --count
 
-// Prints what is said, with its times.
+// Prints the traffic, with its times.
 class Reporter {
  public:
   Reporter(Console& console, std::uint64_t count) : console_(console), left_(count), counts_(count != 0) {}
@@ -70,7 +70,7 @@ struct Way {
   std::size_t begin = 0;
   std::size_t end = 0;
   bool ended = false;   // the reading side gave its last byte
-  bool closed = false;  // and the writing side was told
+  bool closed = false;  // and the writing side has the end
 
   [[nodiscard]] bool empty() const noexcept { return begin == end; }
 };
@@ -123,7 +123,7 @@ class Connection {
       }
     }
     for (std::size_t way = 0; way < 2 && !over_; ++way) {
-      write(way);  // what was just read
+      write(way);  // the bytes that were just read
     }
     if (!over_ && ways_[0].closed && ways_[1].closed) {
       end("both ends closed", Error());

@@ -19,7 +19,7 @@ namespace {
 struct Column {
   const char* head;
   const char* key;     // of JSON
-  const char* metric;  // behind "weft_THING_"
+  const char* metric;  // after "weft_THING_"
   const char* label;   // the sample has this label with this value; null: any
   const char* value;
   bool rate;

@@ -147,7 +147,7 @@ def speaks_tls_to_those_that_it_trusts():
             for wrong, why in (([], "certificate"), (distrust, "certificate"), ([*trust, "--tls-name", "elsewhere.example"], "name")):
                 refused = refusal("push", "-c", endpoint, *wrong, "x")
                 assert why in refused, (wrong, refused)
-            # A peer without TLS is no client, and the listener goes on.
+            # A peer without TLS is not a client, and the listener goes on.
             refusal("push", "-c", endpoint.replace("tls+tcp", "tcp").replace("wss", "ws"), "x")
             run("push", "-c", endpoint, "-t", str(PATIENCE), *trust, transport)
             assert pull.stdout.readline() == transport + "\n"

@@ -175,7 +175,7 @@ def taps_old_versions_and_lies_at_every_cut():
     ]
     for to_remote, from_remote, *expected in cases:
         seen = []
-        # A newer peer says no more than its signature before an older one has spoken.
+        # A newer peer sends no more than its signature before an older one has spoken.
         for step in (1, 7, 100_000):
             said = conversation(to_remote, from_remote, step, 1)
             seen.append([[each for each in said if each["direction"] == way] for way in ("to_remote", "from_remote")])

@@ -22,7 +22,7 @@ using MutableBytes = std::span<std::uint8_t>;  // bytes to fill
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// memcpy that allows a null source or target when there is nothing to copy.
+// memcpy that allows a null source or target for 0 bytes.
 inline void copy_bytes(std::uint8_t* target, Bytes source) noexcept {
   if (!source.empty()) {
     std::memcpy(target, source.data(), source.size());

@@ -16,12 +16,12 @@ enum class CounterKind : std::uint8_t {
   gauge,    // goes up and down
 };
 
-// CounterRow: what is known of one number that Weft counts. Affinity: immutable; all text is static storage.
+// CounterRow: the facts of one number that Weft counts. Affinity: immutable; all text is static storage.
 struct CounterRow {
   std::string_view member;  // of the C++ structs
-  std::string_view metric;  // behind "weft_<thing>_"; rows with the same metric stand side by side
+  std::string_view metric;  // after "weft_<thing>_"; rows with the same metric stand side by side
   CounterKind kind;
-  std::string_view label;  // tells the rows of one metric apart; empty: the metric has one row
+  std::string_view label;  // separates the rows of one metric; empty: the metric has one row
   std::string_view label_value;
   std::string_view unit;   // the counted thing, in plural
   std::string_view help;   // of rows with a label: the shared text, a colon, the meaning of this row
@@ -37,7 +37,7 @@ struct CounterRow {
 // structs that count and add from the same list. Affinity: immutable.
 struct CounterTable {
   std::string_view thing;  // "server": metrics are called weft_server_…
-  std::string_view help;   // which thing, and what adds it to a page
+  std::string_view help;   // the object, and the call that adds it to a page
   std::span<const CounterRow> rows;
 };
 

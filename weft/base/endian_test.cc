@@ -32,7 +32,7 @@ TEST(Endian, StoresTheMostSignificantByteFirst) {
   store_big_endian<std::uint16_t>(bytes.data(), 0xfffe);
   EXPECT_EQ(bytes[0], 0xff);
   EXPECT_EQ(bytes[1], 0xfe);
-  EXPECT_EQ(bytes[2], 0x03);  // nothing behind is touched
+  EXPECT_EQ(bytes[2], 0x03);  // nothing after it is touched
 }
 
 template <typename T>

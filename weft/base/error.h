@@ -43,7 +43,7 @@ enum class Errc : std::uint16_t {
   cancelled,            // a job's stop token was set before it began, or a waiting task was cancelled
   job_threw,            // a job or a task ended by an exception; Future::exception() has a job's
   not_found,            // there is no such stream, key, consumer or message
-  conflict,             // the state differs from what the caller expected, or the name is taken by another
+  conflict,             // the state differs from the caller's expectation, or the name is taken by another
   not_permitted,        // the rights of the caller do not allow it
   outcome_unknown,      // the request was sent, its answer was lost: it was carried out, or it was not
   corrupt,              // stored data fails its checksum, or has no valid form
@@ -75,14 +75,14 @@ class ErrorDomain {
   std::uint16_t number_ = 0;
 };
 
-// StaticText: a text that lives for ever, or null. The compiler accepts a string literal, and refuses a text that is
+// StaticText: a text that is never freed, or null. The compiler accepts a string literal, and refuses a text that is
 // made at run time: `s.c_str()` would dangle in an Error. sync::keep_text() keeps such a text for ever and returns one
 // of these. Affinity: immutable value. Cost: a pointer.
 class StaticText {
  public:
   constexpr StaticText() noexcept = default;
   consteval StaticText(const char* literal) noexcept : text_(literal) {}  // NOLINT(google-explicit-constructor)
-  // The caller knows that the text is never freed and never changes.
+  // The caller guarantees that the text is never freed and never changes.
   [[nodiscard]] static constexpr StaticText of_immortal(const char* text) noexcept {
     StaticText made;
     made.text_ = text;
@@ -95,19 +95,19 @@ class StaticText {
   const char* text_ = nullptr;
 };
 
-// Fate: how far the request came whose failure an Error is. It decides whether the request may be sent again.
+// Fate: how far a request came before its Error. It decides whether the request may be sent again.
 enum class Fate : std::uint8_t {
-  unsaid = 0,       // the error is of no request, or its maker does not know
-  not_sent,         // the peer got nothing of it: it may be sent again
-  outcome_unknown,  // it was sent and no answer came: the peer carried it out, or did not
+  unsaid = 0,       // the error is not of a request, or its maker cannot determine the fate
+  not_sent,         // the peer received no part of it: it may be sent again
+  outcome_unknown,  // it was sent and no answer came: the peer executed it, or did not
   answered,         // the peer answered, with this error
 };
 
 // Error: a refusal by the world, as a value.
 // Affinity: immutable value. Cost: 16 trivially copyable bytes; only message() allocates.
 // Invariants:
-// 1. `text` is static storage or null. It adds the particulars that the code alone does not say.
-// 2. Two errors are equal when domain, value and errno are equal; text and fate are beside the point.
+// 1. `text` is static storage or null. It adds the particulars that the code alone does not have.
+// 2. Two errors are equal if domain, value and errno are equal; text and fate do not count.
 // 3. In an ok error domain, value, errno and fate are all 0, so that one comparison finds it.
 class [[nodiscard]] Error {
  public:
@@ -127,7 +127,7 @@ class [[nodiscard]] Error {
       : parts_{text, number_of(domain.number(), value, os_errno)} {}
   explicit constexpr Error(const Parts& parts) noexcept : parts_(parts) {}
 
-  // Errc::other for an error of another domain.
+  // Errc::other if the error is of another domain.
   [[nodiscard]] constexpr Errc code() const noexcept {
     return domain_and_value() <= 0xFFFFU ? static_cast<Errc>(parts_.number) : Errc::other;
   }
@@ -139,7 +139,7 @@ class [[nodiscard]] Error {
     return static_cast<std::int32_t>(parts_.number >> 30U) >> 2;  // of 30 bits, with their sign
   }
   [[nodiscard]] constexpr Fate fate() const noexcept { return static_cast<Fate>(parts_.number >> kFateShift); }
-  // The same error of a request that came so far. An ok stays ok.
+  // The same error with that fate of its request. An ok stays ok.
   [[nodiscard]] constexpr Error with_fate(Fate fate) const noexcept {
     const std::uint64_t number = parts_.number & ~kFateMask;
     return Error(Parts{parts_.text, number == 0 ? 0 : number | static_cast<std::uint64_t>(fate) << kFateShift});
@@ -153,7 +153,7 @@ class [[nodiscard]] Error {
     return static_cast<std::uint32_t>(parts_.number);
   }
 
-  // "address in use: <text> (errno 98: Address already in use)"; behind it "; not sent" or "; sent, outcome unknown".
+  // "address in use: <text> (errno 98: Address already in use)"; after it "; not sent" or "; sent, outcome unknown".
   [[nodiscard]] std::string message() const;
   // Writes the same text into the caller's buffer, cut at the buffer's end, without a terminating null. Every
   // message of Weft's fits into 256 bytes. Keeps errno.
@@ -162,7 +162,7 @@ class [[nodiscard]] Error {
   friend constexpr bool operator==(const Error& a, const Error& b) noexcept {
     return ((a.parts_.number ^ b.parts_.number) & ~kFateMask) == 0;
   }
-  // True for Errc::other and any error of another domain.
+  // Whether it is Errc::other or any error of another domain.
   friend constexpr bool operator==(const Error& a, Errc code) noexcept {
     return code == Errc::other ? a.code() == code : a.domain_and_value() == static_cast<std::uint32_t>(code);
   }
@@ -184,7 +184,7 @@ static_assert(sizeof(Error) == 16 && std::is_trivially_copyable_v<Error>);
 // The text of a code: the comment in the enumeration, in a few words.
 [[nodiscard]] std::string_view describe(Errc code) noexcept;
 
-// The code that fits an errno of the operating system; Errc::system when none does, also for 0.
+// The code for an errno of the operating system; Errc::system if there is none, also for 0.
 [[nodiscard]] Errc errc_of(int os_errno) noexcept;
 
 }  // namespace weft

@@ -20,13 +20,13 @@ namespace weft {
 
 [[nodiscard]] std::error_code make_error_code(Errc code) noexcept;
 
-// Keeps the domain and the value, loses the text. Errc::system with an errno says no more than that number,
-// so it becomes the number in std::system_category(). Any other errno is lost too.
+// Keeps the domain and the value, loses the text. Errc::system with an errno carries only that number, so it becomes
+// the number in std::system_category(). Any other errno is lost, too.
 [[nodiscard]] std::error_code to_error_code(const Error& error) noexcept;
 
-// An errno (system or generic category) becomes the Error that Weft's own calls make of it. A code of another
-// category becomes an Error in the domain of that category's name, with the name as its text. A value outside
-// 16 bits becomes 0xFFFF there.
+// An errno (system or generic category) becomes the Error that Weft's own calls make of it. A code of another category
+// becomes an Error in the domain of that category's name, with the name as its text. A value outside 16 bits becomes
+// 0xFFFF there.
 [[nodiscard]] Error from_error_code(const std::error_code& code) noexcept;
 
 }  // namespace weft

@@ -27,7 +27,7 @@ class Tokens {
     rest_.remove_prefix(done_ ? end : end + 1);
     return true;
   }
-  // The text behind the last token and its separator.
+  // The text after the last token and its separator.
   [[nodiscard]] std::string_view rest() const noexcept { return rest_; }
   [[nodiscard]] bool done() const noexcept { return done_; }
 
@@ -87,7 +87,7 @@ class Glob {
     }
     at = run.elements;
     while (run.end < pattern_.size()) {
-      const std::size_t begin = run.end + 1;  // behind the star
+      const std::size_t begin = run.end + 1;  // after the star
       run = run_from(begin);
       steps += run.end - begin + 1;
       if (run.elements > topic.size() - at) {
@@ -108,7 +108,7 @@ class Glob {
     return true;
   }
 
-  // Null: the pattern is well formed.
+  // Returns null if the pattern is well formed.
   [[nodiscard]] StaticText problem() const noexcept {
     for (std::size_t i = 0; i < pattern_.size();) {
       const std::size_t end = element_end(i);
@@ -137,7 +137,7 @@ class Glob {
     return run;
   }
 
-  // Behind the element that begins at `i`. Behind the pattern: the element has no end.
+  // After the element that begins at `i`. After the pattern: the element has no end.
   [[nodiscard]] std::size_t element_end(std::size_t i) const noexcept {
     if (pattern_[i] == '\\') {
       return i + 2;
@@ -162,7 +162,7 @@ class Glob {
     return i + 2 < pattern_.size() && pattern_[i + 1] == '-' ? 3 : 1;
   }
 
-  // Whether the class that opens at `i` has the byte; `i` goes behind the class.
+  // Whether the class that opens at `i` has the byte; `i` goes after the class.
   [[nodiscard]] bool take_class(std::size_t& i, unsigned char byte) const noexcept {
     const std::size_t begin = class_begin(i);
     const bool has = begin == i + 1;
@@ -217,7 +217,8 @@ bool ends_open(const FilterView& filter) noexcept {
   return backslashes % 2 == 0;  // with an odd number the last of them makes the star a plain byte
 }
 
-// Cuts a topic that is too long for the filter to read, if the filter has an open end. Nothing: there is no match.
+// Cuts a topic that is too long for the filter to read, if the filter has an open end. Returns nullopt if there is no
+// match.
 std::optional<std::string_view> readable(const FilterView& filter, std::string_view topic) noexcept {
   if (topic.size() <= kTopicBytesMax) {
     return topic;

@@ -18,10 +18,10 @@ inline constexpr std::size_t kFilterStarsMax = 4;  // the `*` of one tokens filt
 inline constexpr char kTopicSeparator = '.';
 
 // A topic name has 1 to 255 bytes: at most 16 tokens with a '.' between two, none of them empty, and no byte below
-// 0x21. invalid_argument: the name breaks the rule that the text names.
+// 0x21. Fails with invalid_argument if the name breaks a rule, which the text names.
 [[nodiscard]] Result<void> check_topic(std::string_view name) noexcept;
 
-// FilterKind: how the text of a filter is read. The numbers are those of the wire and of the C interface.
+// FilterKind: the meaning of a filter's text. The numbers are those of the wire and of the C interface.
 enum class FilterKind : std::uint8_t {
   exact = 1,   // the topic is the text
   tokens = 2,  // tokens between dots: `*` is any one token, a final `>` is one token or more
@@ -29,22 +29,22 @@ enum class FilterKind : std::uint8_t {
   glob = 4,    // Redis' rules: `*` any bytes, `?` one byte, `[a-z]` one of them, `[^a-z]` none of them, `\x` the byte x
 };
 
-// FilterView: a filter whose text is somebody else's. `text` is one that Filter::make() takes for `kind`.
-// Cost: nothing allocates or recurses. matches() takes at most 3 x 255 x 255 steps, whatever text and topic are.
-// A topic longer than 255 bytes matches a prefix, and a filter with a final `*` (glob) or `>` if its first 255 bytes
-// match.
+// FilterView: a filter whose text belongs to another object. Filter::make() accepts `text` for `kind`.
+// Cost: nothing allocates or recurses. matches() takes at most 3 x 255 x 255 steps, whatever text and topic are. A
+// topic longer than 255 bytes matches a prefix, and it matches a filter with a final `*` (glob) or `>` if its first 255
+// bytes match.
 struct FilterView {
   FilterKind kind;
   std::string_view text;
 
   [[nodiscard]] bool matches(std::string_view topic) const noexcept;
-  // The same for at most `steps` steps of one to three nanoseconds, which it takes off. With none left the answer is
-  // true, which may be wrong.
+  // The same for at most `steps` steps of one to three nanoseconds; the call subtracts its steps. If none is left, it
+  // returns true, which may be wrong.
   [[nodiscard]] bool may_match(std::string_view topic, std::size_t& steps) const noexcept;
-  // True: each topic that `other` matches, this filter matches too. False: not so; or one of the two is a glob, for
-  // which only simple cases are seen.
+  // Whether this filter matches each topic that `other` matches. Returns false if not; also in most cases in which one
+  // of the two is a glob, for which the function checks only simple cases.
   [[nodiscard]] bool covers(const FilterView& other) const noexcept;
-  // Bytes with which each matching topic begins: the front of the text. In a glob they end before the first
+  // The bytes at the beginning of each matching topic: the front of the text. In a glob they end before the first
   // backslash, too.
   [[nodiscard]] std::string_view literal_head() const noexcept;
 
@@ -52,21 +52,21 @@ struct FilterView {
   friend auto operator<=>(const FilterView&, const FilterView&) = default;
 };
 
-// Filter: which topics are wanted.
+// Filter: the topics of a subscription.
 // Affinity: a value. Cost: 257 bytes, trivially copyable; only widen_to_tokens() and the makers do more than read.
-// The makers return invalid_argument, with a text that names the rule, or message_too_large: more than 255 bytes.
+// Errors of the makers: invalid_argument, with a text that names the rule; message_too_large (more than 255 bytes).
 class Filter {
  public:
   // A topic name, or tokens: "px.AAPL", "px.*", "*.error.>", ">". The rules of check_topic() hold. At most 4 tokens are
   // `*`. A `*` or `>` beside other bytes of a token is refused: a glob or exact() has it.
   [[nodiscard]] static Result<Filter> parse(std::string_view text) noexcept;
-  // Any bytes, also those that are no topic name.
+  // Any bytes, also those that are not a topic name.
   [[nodiscard]] static Result<Filter> exact(std::string_view topic) noexcept;
   // Any bytes. Empty: every topic.
   [[nodiscard]] static Result<Filter> prefix(std::string_view bytes) noexcept;
   // The pattern of Redis' PSUBSCRIBE. Unlike Redis a `[` without its `]` is refused, and a `\` at the end.
   [[nodiscard]] static Result<Filter> glob(std::string_view pattern) noexcept;
-  // The same by kind, for text from outside. Tokens without a `*` or `>` are refused, and a kind that does not exist.
+  // The same by kind, for text from outside. Fails for tokens without a `*` or `>`, and for a kind that does not exist.
   [[nodiscard]] static Result<Filter> make(FilterKind kind, std::string_view text) noexcept;
 
   [[nodiscard]] FilterKind kind() const noexcept { return kind_; }
@@ -74,7 +74,7 @@ class Filter {
   [[nodiscard]] FilterView view() const noexcept { return {kind_, text()}; }
   operator FilterView() const noexcept { return view(); }  // NOLINT(google-explicit-constructor)
 
-  // As in FilterView.
+  // The same as in FilterView.
   [[nodiscard]] bool matches(std::string_view topic) const noexcept { return view().matches(topic); }
   [[nodiscard]] bool covers(const FilterView& other) const noexcept { return view().covers(other); }
   [[nodiscard]] std::string_view literal_head() const noexcept { return view().literal_head(); }

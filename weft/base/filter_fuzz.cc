@@ -10,7 +10,7 @@
 #include "weft/base/test_filters.h"
 
 // The first two bytes choose the kind and the size of the filter's text; the topic follows. Checked besides the
-// sanitizers: the bound on steps, the literal head, what the filter covers and widens to, and, for short texts, the
+// sanitizers: the bound on steps, the literal head, covers() and widen_to_tokens(), and, for short texts, the
 // definition.
 namespace {
 

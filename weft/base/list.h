@@ -56,7 +56,7 @@ class List {
     end_.previous_->next_ = &hook;
     end_.previous_ = &hook;
   }
-  // Null: the list is empty.
+  // Returns null if the list is empty.
   [[nodiscard]] T* pop_front() noexcept {
     T* const first = at(end_.next_);
     if (first != nullptr) {
@@ -81,7 +81,7 @@ class List {
   [[nodiscard]] T* at(ListHook* hook) const noexcept { return hook == &end_ ? nullptr : static_cast<T*>(hook); }
   void reset() noexcept { end_.next_ = end_.previous_ = &end_; }
 
-  ListHook end_;  // stands before the first and behind the last element
+  ListHook end_;  // stands before the first and after the last element
 };
 
 }  // namespace weft

@@ -42,19 +42,19 @@ inline constexpr bool kTrivialMoveAssign =
 
 }  // namespace detail
 
-// Result<T>: a T, or the Error that says why there is none. It is C++23's std::expected<T, Error> in C++20. T
-// is an object, a reference (result_reference.h) or void (result_void.h). The differences:
+// Result<T>: a T, or an Error with the reason. It is C++23's std::expected<T, Error> in C++20. T is an object, a
+// reference (result_reference.h) or void (result_void.h). The differences:
 // - An Error or an Errc makes an error, without a wrapper. std::in_place makes a value of such a type.
-// - error() is valid at any time, and ok when there is a value. It is 16 bytes by value.
-// - Reading the value of an error is a bug of the caller: value(), * and -> name the error and abort in every
-//   build. The check costs nothing after a test of the Result, because the compiler sees that it cannot fail.
+// - error() is valid at any time, and ok if there is a value. It is 16 bytes by value.
+// - Reading the value of an error is a bug of the caller: value(), * and -> name the error and abort in every build.
+//   The check costs nothing after a test of the Result, because the compiler finds that it cannot fail.
 // - map is another name of transform; transform may return a reference.
 // Affinity: a value. Cost: no allocation. T of up to 8 bytes: 16 bytes, in two registers if T is trivially
 // copyable.
 // Invariants:
 // 1. has_value() and error() != Errc::ok are opposites. An Error that is ok becomes the error invalid_state.
 // 2. Result<T> is trivially copyable, movable, assignable, destructible where T is.
-// 3. An exception in an assignment or swap that changes the state leaves the state, and an error, as it was.
+// 3. An exception in an assignment or swap that changes the state leaves the state, and an error, unchanged.
 template <typename T>
 class [[nodiscard]] Result : public detail::ResultChain<Result<T>> {
   static_assert(std::is_object_v<T> && !std::is_array_v<T> && !std::same_as<std::remove_cv_t<T>, std::in_place_t> &&
@@ -225,7 +225,7 @@ class [[nodiscard]] Result : public detail::ResultChain<Result<T>> {
   constexpr T* operator->() noexcept { return check(), std::addressof(value_); }
   constexpr const T* operator->() const noexcept { return check(), std::addressof(value_); }
 
-  // ok when there is a value.
+  // ok if there is a value.
   [[nodiscard]] constexpr Error error() const noexcept {
     return Error(Error::Parts{has_value() ? nullptr : text_, number_});
   }
@@ -358,7 +358,7 @@ constexpr void take_value(Result<void>& /*result*/) noexcept {}
 
 // Yields the value of a Result, or returns its Error from the enclosing function. That function returns a
 // Result of any type or an Error. A Result<T&> yields a Ref<T>, which converts to the reference.
-// Each use has a variable of its own, since one may stand inside of another.
+// Each use has a variable of its own, since one use may contain another.
 #define WEFT_TRY(...) WEFT_TRY_COUNTED(__COUNTER__, __VA_ARGS__)
 #define WEFT_TRY_COUNTED(number, ...) WEFT_TRY_JOINED(number, __VA_ARGS__)
 #define WEFT_TRY_JOINED(number, ...) WEFT_TRY_NAMED(weft_try_in_coroutines_is_WEFT_CO_TRY_##number, __VA_ARGS__)

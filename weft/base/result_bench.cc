@@ -26,7 +26,7 @@ namespace {
 
 #define WEFT_NOINLINE __attribute__((noinline))
 
-// Each kind of result behind the same few names.
+// Each kind of result under the same few names.
 struct Weft {
   template <typename T>
   using Of = Result<T>;
@@ -216,7 +216,7 @@ struct Typed {
   WEFT_NOINLINE static R create(int size) { return sample<T>(size); }
   WEFT_NOINLINE static R copy(const R& from) { return from; }
   WEFT_NOINLINE static R move(R& from) { return std::move(from); }
-  // By value(), which every library but Boost's checks. The result must be read from the value each time.
+  // By value(), which every library except Boost's checks. The result must be read from the value each time.
   WEFT_NOINLINE static auto access(const R& from) {
     if constexpr (requires { from.value().size(); }) {
       return from.value().size();

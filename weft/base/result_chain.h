@@ -43,8 +43,7 @@ concept ComparesTo = requires(const A& a, const B& b) {
   { a == b } -> std::convertible_to<bool>;
 };
 
-// The content of the error state. An Error that is ok becomes invalid_state, since there is no value to stand
-// for.
+// The content of the error state. An Error that is ok becomes invalid_state, since there is no value.
 constexpr Error::Parts refusal(Error error) noexcept {
   if (error.parts().number == 0) [[unlikely]] {
     return Error(Errc::invalid_state, "a Result was made of an Error that is ok").parts();

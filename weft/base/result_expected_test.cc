@@ -243,7 +243,7 @@ TEST(ResultAsExpected, AFunctionGetsTheValueAsTheResultWasPassedMonadicObject) {
     EXPECT_EQ(call(result), 1);
     EXPECT_EQ(call(std::as_const(result)), 3);
     EXPECT_EQ(call(std::move(result)), 0);
-    EXPECT_EQ(call(std::move(std::as_const(result))), 2);  // NOLINT(bugprone-use-after-move): nobody moves it
+    EXPECT_EQ(call(std::move(std::as_const(result))), 2);  // NOLINT(bugprone-use-after-move): no call moves it
   };
   all([&](auto&& r) { return *std::forward<decltype(r)>(r).and_then(kind); });
   all([&](auto&& r) { return **std::forward<decltype(r)>(r).transform(kind); });

@@ -33,8 +33,8 @@ template <typename U, typename T>
 concept BindsTo = IsPlain<U> && std::is_lvalue_reference_v<U> && std::convertible_to<std::remove_reference_t<U>*, T*>;
 }  // namespace detail
 
-// Result<T&>: a reference to a T that another object owns, or the Error that says why there is none.
-// Assignment rebinds the reference and does not assign to the T. A const Result does not make the T const.
+// Result<T&>: a reference to a T that another object owns, or an Error with the reason. Assignment rebinds the
+// reference and does not assign to the T. A const Result does not make the T const.
 // Affinity: a value. Cost: 16 trivially copyable bytes. Included by result.h, whose invariants hold here too.
 template <typename T>
 class [[nodiscard]] Result<T&> : public detail::ResultChain<Result<T&>> {

@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// Result<void>: success, or the Error that says why the operation failed. An Error of code ok is success.
+// Result<void>: success, or the Error of the operation. An Error of code ok is success.
 // Affinity: a value. Cost: an Error; returned in two registers. Included by result.h. Its invariants hold
 // here too, except that an ok Error is a success.
 template <>

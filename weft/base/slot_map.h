@@ -12,11 +12,11 @@
 
 namespace weft {
 
-// SlotMap: values behind 64-bit ids that the map hands out, for tables of sessions, subscriptions, watches.
+// SlotMap: values under 64-bit ids that the map hands out, for tables of sessions, subscriptions, watches.
 // Owner: its user. Affinity: one thread.
-// Cost: emplace, erase and find O(1). find hashes nothing: it compares the id with the one beside the value.
-// Values never move. Memory only grows, a chunk of slots at a time. A walk is O(live + peak / 64). An id
-// costs 8 bytes beside its value. `kGenerationBits`: as for SlotPool.
+// Cost: emplace, erase and find O(1). find hashes nothing: it compares the id with the one beside the value. Values
+// never move. Memory only grows, a chunk of slots at a time. A walk is O(live + peak / 64). An id costs 8 bytes beside
+// its value. `kGenerationBits`: the same as for SlotPool.
 // Invariants:
 // 1. An id names one value for ever: find() never returns a later value for the id of an erased one.
 // 2. live_ has a bit for each slot with a value and no other.
@@ -36,7 +36,8 @@ class SlotMap {
     }
   }
 
-  // resource_exhausted: the map is full, or memory ran out. If T's constructor throws, nothing changes.
+  // Fails with resource_exhausted if the map is full, or if there is no memory. If T's constructor throws, nothing
+  // changes.
   template <typename... Arguments>
   [[nodiscard]] Result<SlotId> emplace(Arguments&&... arguments) {
     constexpr Error kFull(Errc::resource_exhausted, "the slot map is full");
@@ -63,7 +64,7 @@ class SlotMap {
   }
   [[nodiscard]] const T* find(SlotId id) const noexcept { return const_cast<SlotMap*>(this)->find(id); }
 
-  bool erase(SlotId id) noexcept {  // false: the id is not in the map
+  bool erase(SlotId id) noexcept {  // returns false if the map does not have the id
     auto* slot = slots_.find(id);
     if (slot == nullptr) {
       return false;

@@ -38,8 +38,8 @@ class StableArray {
     return chunks_[index / kChunk][index % kChunk];
   }
 
-  // Adds `count` adjacent elements with undefined values. `count` divides kChunk and is the same in all
-  // calls. False: memory or kSizeMax ran out, and nothing changes.
+  // Adds `count` adjacent elements with undefined values. `count` divides kChunk and is the same in all calls. Returns
+  // false if memory or kSizeMax ran out, and nothing changes.
   [[nodiscard]] bool grow(std::uint32_t count = 1) noexcept {
     if (kSizeMax - size_ < count || (size_ % kChunk == 0 && !add_chunk())) {
       return false;

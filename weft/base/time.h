@@ -65,8 +65,8 @@ template <typename Rep, typename Period>
   return wait < Duration::zero() ? kNever : start + wait;
 }
 
-// How long a wait until `deadline` may last: negative (for ever) for kNever, zero when the deadline has passed. It is
-// what the waiting calls of sys, sync and rt take.
+// The longest duration of a wait until `deadline`: negative (for ever) for kNever, zero if the deadline has passed. The
+// waiting calls of sys, sync and rt take such a duration.
 [[nodiscard]] constexpr Duration time_left(Instant deadline, Instant now) noexcept {
   if (deadline == kNever) {
     return Duration(-1);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// The version of these headers. CMakeLists.txt reads it here.
+// The version of these headers. CMakeLists.txt reads it from this line.
 #define WEFT_VERSION_MAJOR 0
 #define WEFT_VERSION_MINOR 1
 #define WEFT_VERSION_PATCH 0
-// 1.2.3 is 10203.
+// For example, 1.2.3 is 10203.
 #define WEFT_VERSION (WEFT_VERSION_MAJOR * 10000 + WEFT_VERSION_MINOR * 100 + WEFT_VERSION_PATCH)
 
 #if __cplusplus < 202002L

@@ -14,17 +14,16 @@
 namespace weft::mem {
 
 struct ArenaOptions {
-  std::size_t block_size = std::size_t{4} * 1024;  // bytes of a block behind its header (at least Arena::kBlockMin)
+  std::size_t block_size = std::size_t{4} * 1024;  // bytes of a block after its header (at least Arena::kBlockMin)
   std::size_t bytes_max = std::size_t{1} * 1024 * 1024;  // held at a time, blocks' headers included
   std::size_t kept_max = std::size_t{1} * 1024 * 1024;   // held after reset()
 };
 
-// Arena: memory in any number of pieces. reset() gives all of them back at once and keeps the blocks for the
-// next round.
+// Arena: memory in any number of pieces. reset() frees all of them at once and keeps the blocks for the next round.
 // Owner: its user. Affinity: owning thread.
-// Cost: an addition and a comparison. A new block is one malloc, and none once the rounds have found their
-// size. A request that does not fit into a block gets a block of its own: one of a few spare ones of that size, or a
-// new one. So a request is O(1), however many blocks there are.
+// Cost: an addition and a comparison. A new block is one malloc; the arena makes no new block after its rounds have
+// reached their size. A request that does not fit into a block gets a block of its own: one of a few spare ones of that
+// size, or a new one. So a request is O(1), however many blocks there are.
 // A moved-from arena is empty, keeps its bounds and can be used. The first request makes the first
 // allocation.
 // Invariants:
@@ -47,15 +46,15 @@ class Arena {
   }
   ~Arena();
 
-  // Null: the request would exceed bytes_max, memory ran out, or the alignment is no power of two. A request
-  // of 0 bytes gets an address of its own.
+  // Returns null if the request would exceed bytes_max, if there is no memory, or if the alignment is not a power of
+  // two. A request of 0 bytes gets an address of its own.
   [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
     if (void* const bytes = detail::carve(next_, end_, size, alignment); bytes != nullptr) [[likely]] {
       return bytes;
     }
     return allocate_elsewhere(size, alignment);
   }
-  // Makes an object without a destructor, since reset() runs none. Null as from allocate().
+  // Makes an object without a destructor, since reset() runs none. Returns null like allocate().
   template <typename T, typename... Arguments>
   [[nodiscard]] T* make_object(Arguments&&... arguments) noexcept(std::is_nothrow_constructible_v<T, Arguments...>) {
     static_assert(std::is_trivially_destructible_v<T>);
@@ -63,7 +62,7 @@ class Arena {
     return memory == nullptr ? nullptr : ::new (memory) T(std::forward<Arguments>(arguments)...);
   }
 
-  // Frees everything that was allocated. Keeps blocks up to kept_max, ordinary ones first.
+  // Frees all pieces. Keeps blocks up to kept_max, ordinary ones first.
   void reset() noexcept {
     if (used_.first != nullptr && used_before_ == 0 && held_ <= options_.kept_max) [[likely]] {  // one block was enough
       poison(used_.first->bytes(), used());
@@ -78,7 +77,8 @@ class Arena {
     return used_before_ + (used_.first == nullptr ? 0 : static_cast<std::size_t>(next_ - used_.first->bytes()));
   }
   [[nodiscard]] std::size_t held() const noexcept { return held_; }  // bytes of all blocks
-  [[nodiscard]] bool owns(const void* address) const noexcept;       // in an allocated piece; linear in blocks
+  // whether an allocated piece contains it; linear in blocks
+  [[nodiscard]] bool owns(const void* address) const noexcept;
   [[nodiscard]] const ArenaOptions& options() const noexcept { return options_; }
 
  private:
@@ -142,7 +142,7 @@ class ArenaPool {
     }
     ~Lease() { release(); }
 
-    // Frees everything that was allocated. The lease is empty afterwards.
+    // Frees all pieces. The lease is empty afterwards.
     void release() noexcept {
       if (Slot* const slot = std::exchange(slot_, nullptr); slot != nullptr) {
         slot->arena.reset();
@@ -161,7 +161,7 @@ class ArenaPool {
   explicit ArenaPool(std::size_t leases_max, const ArenaOptions& options = {}) noexcept
       : slots_(leases_max), options_(options) {}
 
-  // Empty: leases_max are in use, or memory ran out.
+  // Returns an empty lease if leases_max are in use, or if there is no memory.
   [[nodiscard]] Lease lease() noexcept {
     Slot* slot = idle_;
     if (slot != nullptr) [[likely]] {

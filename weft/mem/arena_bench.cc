@@ -114,7 +114,7 @@ struct Cycle {
 // As published: the loop draws the sizes while the clock runs, and that is most of the time.
 template <typename Region>
 void drawn_cycles(benchmark::State& state, Region&& region, const Cycle& cycle) {
-  std::mt19937 random(42);  // NOLINT(bugprone-random-generator-seed): the same requests for everybody
+  std::mt19937 random(42);  // NOLINT(bugprone-random-generator-seed): the same requests for every contender
   std::uniform_int_distribution<std::size_t> counts(cycle.from, cycle.to);
   std::uniform_int_distribution<std::size_t> sizes(cycle.smallest, cycle.largest);
   for (auto _ : state) {

@@ -25,12 +25,12 @@ class Buffer : public sync::AtomicCounted<Buffer, BufferDisposer> {
  public:
   static constexpr std::size_t kPooledMax = 256 * 1024;
 
-  // At least `size` bytes (see capacity()), one reference. Null when memory ran out.
+  // Returns a buffer of at least `size` bytes (see capacity()) with one reference. Null if there is no memory.
   [[nodiscard]] static Buffer* make(std::size_t size) noexcept;
 
-  // Returns a buffer with room for `size` bytes and the bytes of `buffer`, which is gone then. `buffer` has
-  // one reference and is of malloc (beyond kPooledMax). Null when memory ran out, and nothing changed. Most
-  // systems move such blocks without copying them.
+  // Returns a buffer with room for `size` bytes and the bytes of `buffer`, which ends. `buffer` has one reference and
+  // is of malloc (beyond kPooledMax). Returns null, and changes nothing, if there is no memory. Most systems move such
+  // blocks without copying them.
   [[nodiscard]] static Buffer* enlarge(Buffer* buffer, std::size_t size) noexcept;
 
   // Wraps the caller's bytes. The last release calls `free_bytes(bytes.data(), hint)`, on whatever thread it

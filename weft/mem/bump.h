@@ -16,8 +16,8 @@ namespace weft::mem {
 
 namespace detail {
 
-// Takes the next `size` bytes at this alignment between `next` and `end`, or returns null; `next` moves
-// behind them. No size or alignment makes the arithmetic wrap around.
+// Takes the next `size` bytes at this alignment between `next` and `end`, and moves `next` after them; or returns null.
+// No size or alignment makes the arithmetic wrap around.
 [[nodiscard]] inline std::byte* carve(std::byte*& next, const std::byte* end, std::size_t size,
                                       std::size_t alignment) noexcept {
   const auto room = static_cast<std::size_t>(end - next);
@@ -39,7 +39,7 @@ namespace detail {
 // Cost: an addition and a comparison. A moved-from Bump has no region and refuses every request.
 class Bump {
  public:
-  // Allocates the region. invalid_argument: no bytes; resource_exhausted: memory ran out.
+  // Allocates the region. Errors: invalid_argument (no bytes); resource_exhausted (no memory).
   [[nodiscard]] static Result<Bump> make(std::size_t bytes) noexcept {
     if (bytes == 0) {
       return Error(Errc::invalid_argument, "a region has at least one byte");
@@ -75,11 +75,12 @@ class Bump {
     std::free(owned_);
   }
 
-  // Null: no room left, or the alignment is no power of two. A request of 0 bytes gets an address of its own.
+  // Returns null if there is no room, or if the alignment is not a power of two. A request of 0 bytes gets an address
+  // of its own.
   [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
     return detail::carve(next_, end_, size, alignment);
   }
-  // Makes an object without a destructor, since reset() runs none. Null: no room left.
+  // Makes an object without a destructor, since reset() runs none. Returns null if there is no room.
   template <typename T, typename... Arguments>
   [[nodiscard]] T* make_object(Arguments&&... arguments) noexcept(std::is_nothrow_constructible_v<T, Arguments...>) {
     static_assert(std::is_trivially_destructible_v<T>);
@@ -87,7 +88,7 @@ class Bump {
     return memory == nullptr ? nullptr : ::new (memory) T(std::forward<Arguments>(arguments)...);
   }
 
-  // Frees everything that was allocated.
+  // Frees all pieces.
   void reset() noexcept {
     poison(begin_, used());
     next_ = begin_;

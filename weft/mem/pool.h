@@ -11,8 +11,8 @@
 
 namespace weft::mem {
 
-// Memory from the calling thread's pool; any thread may free it. Aligned for anything. 0 bytes get an address
-// of their own. Null when memory ran out. Cost: as Buffer, which contains the memory: sizes are rounded up to
+// Returns memory from the calling thread's pool; any thread may free it. Aligned for every type. 0 bytes get an address
+// of their own. Null if there is no memory. Cost: that of Buffer, which contains the memory: sizes are rounded up to
 // 128 B, 256 B ... 256 KB, and each block has 64 bytes before it. Beyond that, malloc and free.
 [[nodiscard]] inline void* pool_allocate(std::size_t size) noexcept {
   Buffer* const buffer = Buffer::make(size);
@@ -37,14 +37,14 @@ inline void pool_deallocate(void* block) noexcept {
 // 2. Each class keeps at most kKeptBytes (at least kKeptMin buffers: 2 and 4 MiB in the two largest). Buffers
 //    above that go back to malloc. A queue that holds more than that costs one allocation for each block that
 //    is read.
-// 3. The returned stack holds at most kReturnedBytes, and a parcel of each thread that frees: buffers above that go
-//    back to malloc in the thread that frees them, whatever the owner does.
+// 3. The returned stack holds at most kReturnedBytes, and a parcel of each thread that frees: the thread that frees
+//    buffers above that gives them back to malloc, whatever the owner does.
 // 4. A pool without a thread keeps at most kEndedBytes of each class, and as much on its returned stack.
 // 5. The reference count of a buffer that rests is 1.
 // 6. A free needs no memory. A thread without a pool gets one with its first free if there is memory.
 class Pool {
  public:
-  // The calling thread's pool. Null only when memory ran out or the thread is ending.
+  // The calling thread's pool. Null only if there is no memory or the thread is ending.
   [[nodiscard]] static Pool* mine() noexcept;
 
   Buffer* take(std::size_t size) noexcept;
@@ -84,7 +84,7 @@ class Pool {
     Buffer** buffers = nullptr;
     std::size_t count = 0;
     std::size_t room = 0;
-    std::size_t made = 0;  // by malloc, but for those that this pool gave back; other threads do not count theirs
+    std::size_t made = 0;  // by malloc, except for those that this pool gave back; other threads do not count theirs
   };
 
   static std::uint32_t class_of(std::size_t size) noexcept {

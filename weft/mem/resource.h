@@ -10,9 +10,9 @@
 #include "weft/mem/pool.h"
 #include "weft/mem/slab.h"
 
-// std::pmr::memory_resource over each allocator, for containers of the standard library. A refusal is
-// std::bad_alloc, as that interface requires. Owner: its user; a resource refers to its allocator, which
-// outlives it. Affinity: as the allocator.
+// std::pmr::memory_resource over each allocator, for containers of the standard library. A refusal is std::bad_alloc,
+// as that interface requires. Owner: its user; a resource refers to its allocator, which outlives it. Affinity: that of
+// the allocator.
 namespace weft::mem {
 
 // A request that fits into a block gets a block; a larger or more aligned one goes to `upstream`.

@@ -12,19 +12,20 @@ namespace weft::mem {
 // Owner: the object that constructs it; the destructor forgets the nodes inside. Affinity: any thread pushes,
 // the owner takes.
 // Cost: a compare-exchange per chain, and a read-modify-write more for a bounded push; take_all() is a load when the
-// stack is empty, else an exchange for all of it.
+// stack is empty, otherwise an exchange for all of it.
 // Invariants:
 //   1. A node is never taken alone, so that an address that is pushed again (ABA) does no harm.
-//   2. try_push() refuses once the stack holds its bound: it holds that, and one chain of each thread that pushes.
+//   2. try_push() refuses after the stack has reached its bound: it holds that, and one chain of each thread that
+//      pushes.
 template <typename T>
 class ReturnStack {
  public:
   explicit ReturnStack(std::size_t bytes_max = ~std::size_t{0}) noexcept : bytes_max_(bytes_max) {}
 
-  // push() of a chain of so many bytes, which the owner subtracts by settle() once it has taken them. False: the stack
-  // is full, and the chain stays the caller's.
+  // push() of a chain of so many bytes, which the owner subtracts by settle() once it has taken them. Returns false if
+  // the stack is full, and the chain stays the caller's.
   [[nodiscard]] bool try_push(T* first, T* last, std::size_t bytes) noexcept {
-    // Relaxed, as are all accesses of both: a bound, not a hand-over.
+    // Relaxed, like all accesses of both: a bound, not a hand-over.
     if (bytes_.load(std::memory_order_relaxed) >= bytes_max_.load(std::memory_order_relaxed)) [[unlikely]] {
       return false;
     }

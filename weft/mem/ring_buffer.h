@@ -14,11 +14,10 @@ namespace weft::mem {
 
 // RingBuffer: a queue of bytes whose contents, and whose room, are always one piece of memory.
 // Owner: a move-only value. A moved-from one is empty and has no room. Affinity: one thread at a time.
-// Cost: only write() and growing copy; growing moves the contents once. The memory is mapped twice, back to
-// back, so that the end runs on into the beginning (4 KB and two mappings at least).
-// Where the system refuses that, and after make_copying(), calls move the contents to the front of a plain
-// block now and then: at most once per byte on average, except in a buffer that cannot grow and is kept
-// nearly full.
+// Cost: only write() and growing copy; growing moves the contents once. The memory is mapped twice, back to back, so
+// that the end continues at the beginning (4 KB and two mappings at least).
+// Where the system refuses that, and after make_copying(), calls move the contents to the front of a plain block from
+// time to time: at most once per byte on average, except in a buffer that cannot grow and is kept nearly full.
 // Invariants:
 // 1. size() <= capacity() <= capacity_max(); capacity() only grows.
 // 2. The reader gets the committed bytes, in their order.
@@ -28,8 +27,8 @@ class RingBuffer {
  public:
   static constexpr std::size_t kCapacityMax = std::size_t{1} << 40;
 
-  // Holds `capacity` bytes at least, and grows up to `capacity_max` bytes exactly. invalid_argument: zero, out of
-  // order, or above kCapacityMax; resource_exhausted: no memory.
+  // Makes a buffer that holds at least `capacity` bytes, and grows up to exactly `capacity_max` bytes. Errors:
+  // invalid_argument (zero, out of order, or above kCapacityMax); resource_exhausted (no memory).
   [[nodiscard]] static Result<RingBuffer> make(std::size_t capacity, std::size_t capacity_max) noexcept {
     return make_either(capacity, capacity_max, true);
   }
@@ -48,17 +47,17 @@ class RingBuffer {
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
   [[nodiscard]] std::size_t capacity_max() const noexcept { return capacity_max_; }
-  [[nodiscard]] bool mirrored() const noexcept { return mirror_.data() != nullptr; }  // and so copies nothing
+  [[nodiscard]] bool mirrored() const noexcept { return mirror_.data() != nullptr; }  // and therefore copies nothing
 
-  // Room for `least` bytes or more behind the contents. resource_exhausted: the contents would exceed
-  // capacity_max(), or memory ran out.
+  // Returns room for `least` bytes or more after the contents. Fails with resource_exhausted if the contents would
+  // exceed capacity_max(), or if there is no memory.
   [[nodiscard]] Result<MutableBytes> write_view(std::size_t least) noexcept {
     if (room() < least) [[unlikely]] {
       WEFT_TRY(make_room(least));
     }
     return MutableBytes(data_ + offset_ + size_, room());
   }
-  // Makes the first `count` bytes of that room contents. invalid_argument: there is less room.
+  // Makes the first `count` bytes of that room contents. Fails with invalid_argument if there is less room.
   Result<void> commit(std::size_t count) noexcept {
     if (count > room()) [[unlikely]] {
       return Error(Errc::invalid_argument, "committed more than there is room for");
@@ -66,7 +65,7 @@ class RingBuffer {
     size_ += count;
     return {};
   }
-  // Writes all of the bytes or none. resource_exhausted.
+  // Writes all of the bytes or none. Errors: resource_exhausted.
   Result<void> write(Bytes bytes) noexcept {
     const MutableBytes view = WEFT_TRY(write_view(bytes.size()));
     copy_bytes(view.data(), bytes);
@@ -75,7 +74,7 @@ class RingBuffer {
   }
 
   [[nodiscard]] Bytes read_view() const noexcept { return {data_ + offset_, size_}; }
-  // Drops the first `count` bytes. invalid_argument: there are fewer.
+  // Drops the first `count` bytes. Fails with invalid_argument if there are fewer.
   Result<void> consume(std::size_t count) noexcept {
     if (count > size_) [[unlikely]] {
       return Error(Errc::invalid_argument, "consumed more than there is");

@@ -17,7 +17,7 @@ void wipe(Text& text) noexcept {
   text.clear();
 }
 
-// Secret: a text whose memory is overwritten before it is given back. Moving one empties the source.
+// Secret: a text whose memory is overwritten before its release. A move empties the source.
 // Owner: any. Affinity: as std::string. Cost: one more pass over the text at its end.
 class Secret {
  public:

@@ -15,11 +15,11 @@
 
 namespace weft::mem {
 
-// The reaction to giving back an address that is not a live block: `name_it` prints the bug and aborts;
-// `refuse` changes nothing and returns false.
+// The reaction to the return of an address that is not a live block: `name_it` prints the bug and aborts; `refuse`
+// changes nothing and returns false.
 enum class Misuse : std::uint8_t { refuse, name_it };
 
-// name_it in a library that was built with assertions (without NDEBUG), else refuse.
+// name_it in a library that was built with assertions (without NDEBUG), otherwise refuse.
 [[nodiscard]] Misuse misuse_of_this_build() noexcept;
 
 struct SlabOptions {
@@ -37,8 +37,8 @@ struct SlabOptions {
 // The slab never touches memory that it has not handed out, and frees memory only when the slab ends. A
 // moved-from slab refuses everything.
 // Invariants:
-// 1. A block is free if it was never handed out, or if it lies in the stack at the place noted for it.
-//    Nothing that its user writes into the block, while it is live or after, affects this.
+// 1. A block is free if it was never handed out, or if it is in the stack at its noted place. Nothing that its user
+//    writes into the block, while it is live or after, affects this.
 // 2. Numbers count blocks by address within a chunk, and chunks by age. The stack is empty when a chunk is
 //    added.
 class Slab {
@@ -47,8 +47,8 @@ class Slab {
   static constexpr std::size_t kBlocksMax = std::size_t{1} << 31;
   static constexpr std::size_t kAlignmentMax = std::size_t{1} << 16;
 
-  // invalid_argument: a size of 0 or above kBlockSizeMax, an alignment that is no power of two or above kAlignmentMax,
-  // no blocks or more than kBlocksMax. Takes no memory yet.
+  // Errors: invalid_argument (a size of 0 or above kBlockSizeMax, an alignment that is not a power of two or is above
+  // kAlignmentMax, no blocks or more than kBlocksMax). Allocates no memory yet.
   [[nodiscard]] static Result<Slab> make(const SlabOptions& options) noexcept;
 
   Slab(Slab&& other) noexcept { swap(other); }
@@ -59,7 +59,7 @@ class Slab {
   }
   ~Slab();
 
-  // Null: blocks_max are live, or memory ran out.
+  // Returns null if blocks_max are live, or if there is no memory.
   [[nodiscard]] void* allocate() noexcept {
     std::byte* block;
     if (free_count_ != 0) [[likely]] {
@@ -74,9 +74,9 @@ class Slab {
     return block;
   }
 
-  // False, and nothing changed: the address is not the beginning of a block of this slab, or the block is
-  // free already. With Misuse::name_it the call prints the bug and ends the process instead. Null is accepted
-  // and does nothing.
+  // Returns false, and changes nothing, if the address is not the beginning of a block of this slab, or if the block is
+  // free already. With Misuse::name_it the call prints the bug and ends the process instead. Null is accepted without
+  // an effect.
   bool deallocate(void* block) noexcept {
     const std::uint32_t number = number_of(block);
     if (number == kNone) [[unlikely]] {
@@ -91,8 +91,8 @@ class Slab {
     return true;
   }
 
-  // The two halves of deallocate(), for an object whose destructor runs in between. After retire() the block is not
-  // owned any more, and not handed out until recycle(). False: as deallocate(), also for a retired block.
+  // The two halves of deallocate(), for an object whose destructor runs in between. After retire() the slab does not
+  // own the block, and does not hand it out until recycle(). Returns false like deallocate(), also for a retired block.
   bool retire(void* block) noexcept {
     const std::uint32_t number = number_of(block);
     if (number == kNone) [[unlikely]] {
@@ -158,7 +158,7 @@ class Slab {
   [[nodiscard]] bool is_live(std::uint32_t number, const void* block) const noexcept {
     return !is_free(number, block) && place_[number] != capacity_;
   }
-  // The number behind the last block of the chunk that was ever handed out.
+  // The number after the last block of the chunk that was ever handed out.
   [[nodiscard]] std::uint32_t end_of(std::uint32_t chunk) const noexcept {
     return chunk + 1 < chunk_count_ ? chunks_[chunk + 1].begin : fresh_;
   }
@@ -170,7 +170,7 @@ class Slab {
     const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(blocks);
     return std::rotr(offset * stride_inverse_, stride_shift_);
   }
-  // kNone: the address is not the beginning of a block that was ever handed out.
+  // Returns kNone if the address is not the beginning of a block that was ever handed out.
   [[nodiscard]] std::uint32_t number_of(const void* block) const noexcept {
     const std::uint64_t index = index_in(newest_, block);  // most blocks are in the newest chunk
     return index < fresh_ - newest_begin_ ? newest_begin_ + static_cast<std::uint32_t>(index) : number_of_older(block);
@@ -197,9 +197,9 @@ class Slab {
   std::array<Chunk, kChunksMax> chunks_{};
 };
 
-// SlabOf: objects of one type in a slab. Owner, affinity and cost: as Slab. A destructor may make and destroy other
-// objects of the slab. Objects that are still live end with the slab, each once, in no particular order, also those
-// that own others by Handles; the slab makes none meanwhile. Any other Handle must not outlive the slab.
+// SlabOf: objects of one type in a slab. Owner, affinity and cost: those of Slab. A destructor may make and destroy
+// other objects of the slab. Objects that are still live end with the slab, each once, in no particular order, also
+// those that own others by Handles; the slab makes none meanwhile. Any other Handle must not outlive the slab.
 template <typename T>
 class SlabOf {
  public:
@@ -209,7 +209,7 @@ class SlabOf {
   };
   using Handle = std::unique_ptr<T, Destroy>;
 
-  // At most objects_max objects at a time (and Slab::kBlocksMax); 0 refuses each.
+  // Makes a slab of at most objects_max objects at a time (and Slab::kBlocksMax); with 0 it refuses each object.
   explicit SlabOf(std::size_t objects_max, Misuse misuse = misuse_of_this_build()) noexcept
       : objects_max_(objects_max), slab_(make_slab(objects_max, misuse)) {}
   SlabOf(const SlabOf&) = delete;
@@ -221,7 +221,8 @@ class SlabOf {
     }
   }
 
-  // Null: objects_max are live, or memory ran out. An exception of T's constructor passes through and leaks nothing.
+  // Returns null if objects_max are live, or if there is no memory. An exception of T's constructor passes through and
+  // leaks nothing.
   template <typename... Arguments>
   [[nodiscard]] T* make(Arguments&&... arguments) noexcept(std::is_nothrow_constructible_v<T, Arguments...>) {
     void* const block = objects_max_ == 0 || ending_ ? nullptr : slab_.allocate();
@@ -244,7 +245,7 @@ class SlabOf {
     return Handle(make(std::forward<Arguments>(arguments)...), Destroy{this});
   }
 
-  // False: refused as by Slab::deallocate, without running a destructor.
+  // Returns false, without running a destructor, if Slab::deallocate refuses the address.
   bool destroy(T* object) noexcept {
     if constexpr (std::is_trivially_destructible_v<T>) {
       return slab_.deallocate(object);

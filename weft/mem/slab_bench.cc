@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t kSizes[] = {64, 256, 1024};
 constexpr std::size_t kLive = 10'000;
 
-// The published slab: a list through the free blocks, a mark in each block that says whether it is free, and
-// statistics. Its functions are called, not inlined.
+// The published slab: a list through the free blocks, a mark in each block for free or used, and statistics. Its
+// functions are called, not inlined.
 class SeedSlab {
  public:
   SeedSlab(std::size_t size, std::size_t count) : memory_(std::make_unique<std::byte[]>(size * count)) {

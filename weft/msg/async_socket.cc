@@ -91,7 +91,7 @@ class AsyncSocket::State final : private rt::Watcher, private rt::TurnJob {
   }
 
   rt::Loop& loop_;
-  const rt::Core* const core_ = rt::Core::current();  // null: the loop is no core's
+  const rt::Core* const core_ = rt::Core::current();  // null: the loop is not a core's
   rt::Loop::WatchId watch_ = 0;
   unsigned burst_ = 0;
 };
@@ -224,8 +224,9 @@ rt::Task<Result<Message>> AsyncSocket::recv_from(std::shared_ptr<State> state) {
     if (message || message.error() != Errc::would_block) {
       co_return message;
     }
-    msg::flush_this_threads_batches();      // before the wait, so that no sent message stays behind in a batch
-    state->socket.core()->flush_batches();  // also what another thread sent before the socket came to this loop
+    msg::flush_this_threads_batches();  // before the wait, so that no sent message stays behind in a batch
+    state->socket.core()
+        ->flush_batches();  // also messages that another thread sent before the socket came to this loop
     const Result<void> waited = co_await state->input.wait();
     if (!waited) {
       co_return waited.error();

@@ -24,17 +24,17 @@ namespace weft {
 // the others of the loop after kBurst calls in a row.
 // Time: the options send_timeout and receive_timeout hold for each part, with their values when the call begins. For
 // one call alone: `with_timeout(socket.recv(), 1s)`.
-// Errors: invalid_state: the socket was made on another core than the caller's. Those of Socket, with timed_out;
-// kCancelled; closed, also when close() runs while coroutines wait. Invariants:
-// 1. A coroutine that is cancelled, or loses a when_any, has taken no message. A message that it could not send is
+// Errors: invalid_state (the socket was made on another core than the caller's); those of Socket, with timed_out;
+// kCancelled; closed, also if close() runs while coroutines wait. Invariants:
+// 1. A coroutine that is cancelled, or loses a when_any, has not taken a message. A message that it could not send is
 //    destroyed with the call.
 // 2. close() wakes every coroutine that waits.
 class AsyncSocket {
  public:
   static constexpr unsigned kBurst = 64;
 
-  // On the loop's thread. resource_exhausted; closed or terminated, as the socket is. On an error make() closes the
-  // socket.
+  // Call make() on the loop's thread. Errors: resource_exhausted; closed or terminated, like the socket. On an error
+  // make() closes the socket.
   static Result<AsyncSocket> make(rt::Loop& loop, Socket socket);
   AsyncSocket(AsyncSocket&&) noexcept = default;
   AsyncSocket& operator=(AsyncSocket&& other) noexcept;
@@ -46,15 +46,15 @@ class AsyncSocket {
   [[nodiscard]] rt::Task<Result<Message>> recv();                   // one part
   [[nodiscard]] rt::Task<Result<std::vector<Message>>> recv_all();  // one whole message
   [[nodiscard]] rt::Task<Result<void>> send(Message message, More more = More::no);
-  // The same with a copy that is made before the call returns. Also resource_exhausted.
+  // The same with a copy of the bytes, made before the call returns. Errors: also resource_exhausted.
   [[nodiscard]] rt::Task<Result<void>> send(Bytes bytes, More more = More::no);
   [[nodiscard]] rt::Task<Result<void>> send(std::string_view text, More more = More::no) {
     return send(as_bytes(text), more);
   }
   [[nodiscard]] rt::Task<Result<void>> send_all(std::vector<Message> parts);
-  // Never waits, so callbacks may call it too. On would_block the caller keeps the message.
+  // Never waits, so callbacks may call it, too. If it fails with would_block, the caller keeps the message.
   Result<void> try_send(Message&& message, More more = More::no);
-  // PUB, XPUB, RADIO: waits until at least `count` peers have a subscription. not_supported.
+  // PUB, XPUB, RADIO: waits until at least `count` peers have a subscription. Errors: not_supported.
   [[nodiscard]] rt::Task<Result<void>> wait_subscribers(std::size_t count);
 
  private:
@@ -72,7 +72,7 @@ class AsyncSocket {
   [[nodiscard]] static rt::Task<Result<void>> send_all_to(std::shared_ptr<State> state, std::vector<Message> parts);
   [[nodiscard]] static rt::Task<Result<void>> await_subscribers(std::shared_ptr<State> state, std::size_t count);
 
-  std::shared_ptr<State> state_;  // shared with the calls that are under way; null: moved from
+  std::shared_ptr<State> state_;  // shared with the calls that are under way; null if moved from
 };
 
 }  // namespace weft

@@ -14,9 +14,9 @@ class ContextCore;
 }
 
 // Context: sockets that can reach each other over inproc, and the one I/O thread that serves their connections.
-// Owner: a move-only handle. Destruction closes every open socket, and waits until their queued messages were delivered
-// or their linger ended.
-// Affinity: any thread. A forked child may close an inherited context, and do nothing else with it.
+// Owner: a move-only handle. Destruction closes every open socket, and waits until their queued messages are delivered
+// or their linger has ended.
+// Affinity: any thread. A forked child may close an inherited context. Every other call of the child on it is an error.
 class Context {
  public:
   explicit Context(const ContextOptions& options = {});
@@ -24,11 +24,12 @@ class Context {
   Context& operator=(Context&& other) noexcept;
   ~Context();
 
-  // not_supported, too_many_sockets, terminated; closed when moved from.
+  // Errors: not_supported; too_many_sockets; terminated; closed (moved from).
   Result<Socket> socket(SocketType type);
-  // Every call that waits, and every later call on a socket, fails with `terminated`. Sockets can still be closed.
+  // Every call that waits, and every later call on a socket, fails with `terminated`. The program can still close
+  // sockets.
   void shut_down();
-  void close();  // does the same as destruction; idempotent
+  void close();  // the same as destruction; idempotent
 
   [[nodiscard]] const std::shared_ptr<msg::ContextCore>& core() const noexcept { return core_; }
 

@@ -11,7 +11,7 @@
 
 namespace weft {
 
-// PollItem: a socket, or a file descriptor when `socket` is null, and the conditions to wait for.
+// PollItem: a socket, or a file descriptor if `socket` is null, and the conditions to wait for.
 struct PollItem {
   Socket* socket = nullptr;
   int fd = -1;
@@ -19,16 +19,16 @@ struct PollItem {
   bool want_output = false;
   bool want_urgent = false;  // descriptors only: the exceptional condition of poll(2), POLLPRI
 
-  bool input = false;   // answer
-  bool output = false;  // answer
-  bool urgent = false;  // answer, descriptors only
-  bool failed = false;  // answer, descriptors only: an error or a hang-up
+  bool input = false;   // result
+  bool output = false;  // result
+  bool urgent = false;  // result, descriptors only
+  bool failed = false;  // result, descriptors only: an error or a hang-up
 };
 
 // Waits until at least one item is ready and returns the number of ready items; 0 after `timeout`. A negative timeout
 // waits for ever, zero never. A closed socket counts as ready: its next call returns the reason. While the thread
 // sleeps, and only then, its signal mask is `mask`, unless that is null. With a mask the call does not spin, and a
-// signal that waits to be let through comes before an item that is ready. Errors: interrupted, resource_exhausted.
+// pending signal that `mask` permits comes before a ready item. Errors: interrupted; resource_exhausted.
 Result<std::size_t> poll(std::span<PollItem> items, Duration timeout, const sys::SignalMask* mask = nullptr);
 
 }  // namespace weft

@@ -31,7 +31,7 @@ struct Direction {
   Side* from = nullptr;
   Side* to = nullptr;
   Side* full = nullptr;  // the side that the direction waits for room at; null: it waits for input
-  Message held;          // the first part of a taken message for which send() had no room, though `to` said it had
+  Message held;          // the first part of a taken message for which send() had no room, although `to` reported room
   bool holds = false;
 };
 
@@ -122,7 +122,7 @@ class Proxy {
     return {};
   }
 
-  // False: there is no message, or no room for one.
+  // Returns false if there is no message, or no room for one.
   Result<bool> move_message(Direction& direction) {
     if (!direction.holds && !WEFT_TRY(take_first(direction))) {
       return false;

@@ -29,17 +29,17 @@ class SocketCore;
 enum class More : bool { no = false, yes = true };  // whether further parts of the same message follow
 
 struct Received {
-  std::size_t size = 0;  // of the part, in bytes, also when the target was smaller
+  std::size_t size = 0;  // of the part, in bytes, even if the target was smaller
   bool more = false;
   bool truncated = false;
 };
 
-// Socket: a messaging socket. Every call on a moved-from or closed socket returns Errc::closed.
+// Socket: a messaging socket. Every call on a moved-from or closed socket fails with Errc::closed.
 // Owner: a move-only handle; destruction closes. The context then still delivers queued messages, for at most the time
 // of the option `linger`.
 // Affinity: any thread, also several at once.
-// Errors of every call: closed; terminated (the context was shut down). Waiting calls also: timed_out (options
-// send_timeout and receive_timeout), interrupted (a signal).
+// Errors of every call: closed; terminated (the context was shut down). Errors of waiting calls: also timed_out
+// (options send_timeout and receive_timeout), interrupted (a signal).
 class Socket {
  public:
   Socket() noexcept = default;  // closed
@@ -49,66 +49,69 @@ class Socket {
   ~Socket();
   void close();  // idempotent; does not wait
 
-  // tcp://host:port, ipc://path, ipc://@name, inproc://name; "*" or port 0 let the system choose. Returns the exact
-  // endpoint. malformed_endpoint, unknown_transport, address_in_use, address_unavailable, name_unresolved,
-  // resource_exhausted.
+  // Binds to tcp://host:port, ipc://path, ipc://@name or inproc://name. With "*" or port 0 the system chooses. Returns
+  // the exact endpoint. Errors: malformed_endpoint, unknown_transport, address_in_use, address_unavailable,
+  // name_unresolved, resource_exhausted.
   Result<std::string> bind(std::string_view endpoint);
-  // Returns at once. The I/O thread connects, and reconnects after a loss. Except over inproc, a DEALER, SUB, PUB or
-  // REQ that is connected there already makes no second connection.
+  // Returns at once. The I/O thread connects, and reconnects after a loss. A DEALER, SUB, PUB or REQ that is already
+  // connected to the endpoint does not connect to it again, except over inproc.
   Result<void> connect(std::string_view endpoint);
-  // PEER: connects, and returns the routing id of the peer for Message::set_routing_id. not_supported; invalid_state
-  // (option immediate).
+  // PEER: connects, and returns the routing id of the peer for Message::set_routing_id. Errors: not_supported;
+  // invalid_state (option immediate).
   Result<std::uint32_t> connect_peer(std::string_view endpoint);
-  // `endpoint`: as bind returned it. The connections that peers made to it end. no_such_endpoint
+  // `endpoint`: the text that bind returned. The call ends the connections that peers made to it. Errors:
+  // no_such_endpoint.
   Result<void> unbind(std::string_view endpoint);
-  // `endpoint`: as given to connect. Ends every such connection: nothing more is received from it. no_such_endpoint
+  // `endpoint`: the text that was passed to connect. The call ends every such connection: the socket receives nothing
+  // more from it. Errors: no_such_endpoint.
   Result<void> disconnect(std::string_view endpoint);
 
-  // One part. invalid_state (REQ, REP out of turn), unreachable (SERVER, PEER, STREAM; ROUTER with the
-  // option router_mandatory), invalid_argument (More::yes where messages are of one part), not_supported.
-  // On an error the caller keeps the message.
+  // Sends one part. On an error the caller keeps the message. Errors: invalid_state (REQ, REP out of turn), unreachable
+  // (SERVER, PEER, STREAM; ROUTER with the option router_mandatory), invalid_argument (More::yes for a type whose
+  // messages have one part), not_supported.
   Result<void> send(Bytes bytes, More more = More::no);
   Result<void> send(std::string_view text, More more = More::no) { return send(as_bytes(text), more); }
   Result<void> send(Message&& message, More more = More::no);
-  Result<void> try_send(Bytes bytes, More more = More::no);  // never waits: would_block
+  Result<void> try_send(Bytes bytes, More more = More::no);  // never waits; fails with would_block
   Result<void> try_send(std::string_view text, More more = More::no) { return try_send(as_bytes(text), more); }
   Result<void> try_send(Message&& message, More more = More::no);
-  // One message of several parts. invalid_argument: of none.
+  // Sends one message of several parts. Fails with invalid_argument if there are no parts.
   Result<void> send(std::initializer_list<std::string_view> parts);  // socket.send({"topic", "body"})
   Result<void> send_all(std::span<Message> parts);
 
-  // One part. invalid_state, not_supported.
+  // Receives one part. Errors: invalid_state, not_supported.
   Result<Message> recv();
-  Result<Message> try_recv();              // never waits: would_block
-  Result<Message> recv(Duration timeout);  // timed_out; a negative time-out: waits for ever
+  Result<Message> try_recv();              // never waits; fails with would_block
+  Result<Message> recv(Duration timeout);  // fails with timed_out; a negative timeout waits for ever
   Result<Message> recv_until(Instant deadline);
   Result<Received> recv_into(MutableBytes target);
   Result<Received> try_recv_into(MutableBytes target);
   Result<std::vector<Message>> recv_all();  // one whole message
 
-  // SUB and XSUB: messages whose first part begins with `prefix`.
+  // SUB and XSUB: subscribes to the messages whose first part begins with `prefix`.
   Result<void> subscribe(std::string_view prefix);
   Result<void> unsubscribe(std::string_view prefix);
-  // The same for messages whose first part a filter matches, such as Filter::glob("news:*:de"). A Weft publisher
-  // filters, too; any other one sends the messages that begin with the filter's literal head. From its first filter on,
-  // an XSUB receives only what it subscribed to, as a SUB does. With the option invert_matching the publisher must be a
-  // Weft one. invalid_argument: unsubscribe() without subscribe().
+  // Subscribes to the messages whose first part the filter matches, such as Filter::glob("news:*:de"). A Weft publisher
+  // applies the filter, too; any other publisher sends the messages that begin with the filter's literal head. From its
+  // first filter on, an XSUB receives only messages that match its subscriptions, like a SUB. With the option
+  // invert_matching the publisher must be a Weft one. Errors: invalid_argument (unsubscribe() without subscribe()).
   Result<void> subscribe(const Filter& filter);
   Result<void> unsubscribe(const Filter& filter);
-  // PUB, XPUB: the number of different topics that peers subscribed to; SUB, XSUB: of the socket's own. not_supported.
+  // PUB, XPUB: returns the number of different topics to which peers subscribed; SUB, XSUB: of the socket's own.
+  // Errors: not_supported.
   Result<std::size_t> topics();
-  // DISH: messages of this group: up to 255 bytes, none of them zero. invalid_argument: also to join twice, or to leave
-  // a group that was not joined.
+  // DISH: joins or leaves a group: up to 255 bytes, none of them zero. Errors: invalid_argument, also to join twice, or
+  // to leave a group that was not joined.
   Result<void> join(std::string_view group);
   Result<void> leave(std::string_view group);
 
-  // socket.set(weft::option::linger, 1s). Earlier endpoints keep the values they were made with, except for the
-  // high-water marks, the time-outs and linger. invalid_argument.
+  // socket.set(weft::option::linger, 1s). Earlier endpoints keep their values, except for the high-water marks, the
+  // time-outs and linger. Errors: invalid_argument.
   template <typename T>
   Result<void> set(const Option<T>& row, std::type_identity_t<T> value) {
     return change([&](Options& options) { return set_option(options, row, std::move(value)); });
   }
-  Result<void> set(std::string_view name, std::string_view value);  // also unknown_option
+  Result<void> set(std::string_view name, std::string_view value);  // fails with unknown_option, too
   template <typename T>
   Result<T> get(const Option<T>& row) {
     auto all = options();
@@ -116,19 +119,19 @@ class Socket {
   }
   Result<Options> options();
 
-  // Reads the certificates of the bound tls+tcp endpoints again, for later connections. invalid_argument: a file cannot
-  // be used; the endpoint keeps what it had.
+  // Reads the certificates of the bound tls+tcp endpoints again, for later connections. If it fails with
+  // invalid_argument (a file cannot be used), the endpoint keeps its certificates.
   Result<void> reload_certificates();
 
-  // The next event of this socket's connections; the first call begins to collect. Waits up to `timeout`; negative: for
-  // ever.
+  // Returns the next event of this socket's connections; the first call begins to collect events. Waits up to
+  // `timeout`; a negative one waits for ever.
   Result<MonitorEvent> next_event(Duration timeout);
-  Result<void> watch_events();  // begins to collect without waiting
-  Result<void> report_pipes();  // an event pipe_statistics for each peer; would_block: there is none
+  Result<void> watch_events();  // begins to collect events without waiting
+  Result<void> report_pipes();  // an event pipe_statistics for each peer; fails with would_block if there is no peer
   Result<Statistics> statistics();
-  // A source of the same numbers for a page of metrics; gives none once the socket is closed.
+  // Returns a source of the same numbers for a page of metrics. A closed socket's source is empty.
   [[nodiscard]] CounterSource counter_source() const;
-  // ROUTER: whether the peer of that name takes a message now. unreachable; not_supported.
+  // ROUTER: whether the peer with that routing id takes a message now. Errors: unreachable; not_supported.
   Result<bool> peer_writable(std::string_view routing_id);
   [[nodiscard]] SocketType type() const noexcept;
 

@@ -67,7 +67,7 @@ void Acceptor::keep_spare(std::size_t descriptors) {
   spare_max_ = descriptors;
 }
 
-// Frees a descriptor for the next connection. False: there is none to spare.
+// Frees a descriptor for the next connection. Returns false if there is none to spare.
 bool Acceptor::give_up_spare() noexcept {
   if (spare_.empty()) {
     return false;

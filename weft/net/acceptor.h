@@ -17,9 +17,9 @@
 namespace weft::net {
 
 // Acceptor: takes the connections of one Listener in the turns of a loop.
-// Owner: a shared_ptr of the binding socket or server. The owner adds what a connection becomes, and what is counted
-// or told; both are its Handlers. Affinity: the loop's thread. make() may run on any thread. An Acceptor that is closed
-// or never started may be destroyed on any thread.
+// Owner: a shared_ptr of the binding socket or server. The owner's Handlers make an object of a connection, and count
+// and report. Affinity: the loop's thread. make() may run on any thread. An Acceptor that is closed or never started
+// may be destroyed on any thread.
 // Cost: one system call a connection, and one call that finds no other.
 // Invariants:
 //   1. The acceptor takes at most kAcceptsPerTurn connections a turn.
@@ -33,7 +33,7 @@ class Acceptor final : private rt::Watcher, public std::enable_shared_from_this<
  public:
   struct Handlers {                                         // none is empty
     std::function<void(std::unique_ptr<Stream>)> accepted;  // may throw std::bad_alloc
-    std::function<void(const Error&)> failed;  // one connection: it was gone, or the listener's filter refused it
+    std::function<void(const Error&)> failed;  // one connection: it had ended, or the listener's filter refused it
     std::function<void(const Error&)> paused;  // descriptors or memory ran out; the Acceptor tries again after kPause
   };
   static constexpr Duration kPause = std::chrono::milliseconds(100);

@@ -29,7 +29,7 @@ sys::Connecting connect_to(std::string_view endpoint) {
   return std::move(sys::open_tcp_connection(to, nullptr, {})).value();
 }
 
-// An Acceptor on a loop of its own, and what its handlers were given. The loop's thread writes `streams_`, `by_turn_`
+// An Acceptor on a loop of its own, and the arguments of its handlers. The loop's thread writes `streams_`, `by_turn_`
 // and `errors_`; the test reads them by on_loop().
 class AcceptorTest : public testing::Test {
  protected:

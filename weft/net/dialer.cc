@@ -157,7 +157,7 @@ Result<Progress> Dialer::finish_lookup() {
 }
 
 // Takes the outcomes of the tries under way, and begins those that are due. A later call takes the outcome of a try
-// that begins here, so that the caller hears of it first.
+// that begins here, so that the caller gets it first.
 Result<Progress> Dialer::try_addresses() {
   state_ = State::connecting;
   for (std::size_t i = 0; i < tries_.size();) {
@@ -191,7 +191,7 @@ Result<Progress> Dialer::try_addresses() {
   return Progress::pending;
 }
 
-// True: it is connected.
+// Returns true if it is connected.
 bool Dialer::begin_try() {
   if (tries_.size() == kAtOnceMax) {
     end_try(0);

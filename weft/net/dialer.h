@@ -33,19 +33,19 @@ enum class Progress : std::uint8_t {
   resolving,  // the resolver will call on_resolved; then call finish()
 };
 
-// Dialer: attempts to connect to one endpoint, one attempt at a time. The owner decides when to try again
+// Dialer: attempts to connect to one endpoint, one attempt at a time. The owner decides the time of the next attempt
 // (Backoff).
 // Owner: the connecting socket. Affinity: one thread at a time; on_resolved runs on a resolver thread.
 // Cost: a descriptor; for a name with several addresses one for each that is under way, and two more.
 // Invariants:
-// 1. No call waits: the Resolver looks names up, anew for every attempt.
+// 1. No call waits: the Resolver looks names up, once more for every attempt.
 // 2. An attempt tries every address before it fails, IPv6 and IPv4 in turns (RFC 8305): the next one begins when one
 //    has failed, or attempt_delay after the one before. Up to kAtOnceMax are under way. The first one that is connected
 //    counts.
 // 3. finish(), begin() and cancel() may close fd(): remove it from the poller before the call, and add fd()
 //    after each `pending`.
 // 4. After an error, cancel() or take_stream() the dialer is idle.
-// 5. With a proxy, the dialer tries the proxy's addresses and reads no byte from behind the proxy. The proxy
+// 5. With a proxy, the dialer tries the proxy's addresses and reads no byte that follows the proxy's reply. The proxy
 //    looks up the endpoint's name.
 // 6. Without descriptors for more than one address at a time, the next one begins when the one before has failed.
 class Dialer {
@@ -58,9 +58,9 @@ class Dialer {
   Dialer& operator=(const Dialer&) = delete;
   ~Dialer() { cancel(); }
 
-  // Called once per begin() that returned `resolving`, on another thread, possibly before begin() returns.
-  // The callback hands over to the owner's thread, which calls finish(). No call comes after cancel()
-  // returned. Set it before begin().
+  // Called once for each begin() that returned `resolving`, on another thread, possibly before begin() returns. The
+  // callback notifies the owner's thread, which calls finish(). After cancel() has returned, the callback is not
+  // called. Set it before begin().
   void on_resolved(std::function<void()> callback) { on_resolved_ = std::move(callback); }
 
   // Set it before begin(). For tcp.
@@ -69,21 +69,22 @@ class Dialer {
   // Set it before begin().
   void set_attempt_delay(Duration delay) noexcept { attempt_delay_ = delay; }
 
-  [[nodiscard]] Result<Progress> begin();   // cancels an attempt under way
-  [[nodiscard]] Result<Progress> finish();  // continues; when called too early, returns the state it still waits for
+  [[nodiscard]] Result<Progress> begin();  // cancels an attempt under way
+  [[nodiscard]] Result<Progress>
+  finish();  // continues; if called too early, returns the state for which it still waits
   [[nodiscard]] std::unique_ptr<Stream> take_stream();  // null unless connected
   void cancel();                                        // idempotent
 
-  // To wait for; -1 while resolving or idle.
+  // The descriptor to watch; -1 while resolving or idle.
   [[nodiscard]] int fd() const noexcept;
   [[nodiscard]] bool resolving() const noexcept { return state_ == State::resolving; }
   [[nodiscard]] sys::Interest interest() const noexcept;
-  // Of the attempt: how many addresses were tried so far, and the last of them, which stays after an error. None: no
-  // name was looked up, or it is a proxy's.
+  // The number of addresses that the attempt has tried so far, and the last of them, which stays after an error. Empty
+  // if no name was looked up, or if the name is a proxy's.
   [[nodiscard]] std::size_t tried() const noexcept { return next_address_; }
   [[nodiscard]] const std::optional<sys::SocketAddress>& tried_address() const noexcept { return tried_address_; }
-  [[nodiscard]] int tried_fd() const noexcept;  // -1: none is under way
-  // How much later than the first the last address of the attempt begins.
+  [[nodiscard]] int tried_fd() const noexcept;  // -1: none under way
+  // The time between the begin of the first address of the attempt and the begin of the last.
   [[nodiscard]] Duration time_to_last_address() const noexcept {
     return attempt_delay_ * (addresses_.empty() ? 0 : static_cast<int>(addresses_.size()) - 1);
   }
@@ -95,7 +96,7 @@ class Dialer {
   struct Try {
     sys::Fd fd;
     sys::SocketAddress to;
-    bool waited_for = false;  // by `waiting_`
+    bool waited_for = false;  // `waiting_` waits for it
   };
   // One descriptor for all that are under way, and the time of the next one.
   struct Waiting {

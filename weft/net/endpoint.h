@@ -42,9 +42,9 @@ struct Endpoint {
 
 // tcp://host:port, tls+tcp://host:port, ws://host:port/path, wss://host:port/path, ipc://path, ipc://@name,
 // inproc://name; for bind also tcp://*:port, tcp://host:* (or :0), ipc://*; for connect also
-// tcp://source:port;host:port. tls+tcp, ws and wss as tcp. udp://host:port as tcp, and for both
-// udp://interface;group:port. No name is looked up.
-// Errors: unknown_transport; malformed_endpoint with a text that says which rule was broken.
+// tcp://source:port;host:port. tls+tcp, ws and wss have the same forms as tcp. udp://host:port has the forms of tcp,
+// and for both bind and connect udp://interface;group:port. The function does not look up names.
+// Errors: unknown_transport; malformed_endpoint, whose text has the broken rule.
 [[nodiscard]] Result<Endpoint> parse_endpoint(std::string_view text, bool for_bind);
 
 }  // namespace weft::net

@@ -5,8 +5,8 @@
 
 namespace weft::net {
 
-// ipc://: unix-domain streams. bind replaces a socket file without a listener. A socket file with a listener,
-// or a file that is no socket, is address_in_use.
+// ipc://: unix-domain streams. bind replaces a socket file without a listener. A socket file with a listener, or a file
+// that is not a socket, is address_in_use.
 [[nodiscard]] TransportRow ipc_transport() noexcept;
 
 }  // namespace weft::net

@@ -20,10 +20,10 @@ class TlsServer;
 // Owner: shared by the connections of the endpoint. Affinity: immutable.
 struct Layering {
   Endpoint endpoint;                              // bound or dialled
-  bool accepts = false;                           // its streams are accepted; else dialled
+  bool accepts = false;                           // its streams are accepted; otherwise dialled
   std::shared_ptr<const TlsServer> tls_server{};  // accepts, and the transport has TLS
   std::shared_ptr<const TlsClient> tls_client{};  // dials, and the transport has TLS
-  std::string tls_name{};                         // dials: the name that the server's certificate must be for
+  std::string tls_name{};                         // dials: the name that the server's certificate must have
   zmtp::SocketType socket_type = zmtp::SocketType::pair;
   std::uint64_t message_max = UINT64_MAX;  // bytes of a message part that the socket takes
 
@@ -38,8 +38,8 @@ struct Layering {
 
 // The stream `layer` behind a lock: one thread may read while another writes. A layer's two directions share their
 // state, so `layer` itself is for one thread at a time. Differences from Stream, which spare a writer the state():
-// 1. While the layer holds bytes of a write(), write() has reported one byte less than it took. So a writer whose bytes
-//    are all taken knows that the socket has them, and a writer that is not done awaits room, as with a socket.
+// 1. While the layer holds bytes of a write(), write() has reported one byte less than it took. So if all bytes of a
+//    writer are taken, the socket has them. A writer that is not done awaits room, like on a socket.
 // 2. The caller of a short write() writes the rest next, byte for byte. write() of nothing moves unsent bytes only.
 // 3. state().unsent: bytes that no write() caused, such as the answer to a ping.
 [[nodiscard]] std::unique_ptr<Stream> make_shared_stream(std::unique_ptr<Stream> layer);

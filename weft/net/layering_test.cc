@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SharedStream: what its writer keeps while the layer holds bytes.
+// SharedStream: the bytes that its writer keeps while the layer holds bytes.
 #include "weft/net/layering.h"
 
 #include <cerrno>
@@ -13,7 +13,7 @@ namespace {
 
 using Status = sys::IoResult::Status;
 
-// A layer that takes what it is given and passes on as many bytes as the test allows.
+// A layer that takes all bytes and passes on as many bytes as the test allows.
 class HoldingLayer final : public Stream {
  public:
   std::string held;
@@ -63,7 +63,7 @@ class HoldingLayer final : public Stream {
 
 class SharedStreamTest : public testing::Test {
  protected:
-  // Writes `text_` from `sent_` on, as a writer that keeps what was not taken.
+  // Writes `text_` from `sent_` on, like a writer that keeps the rest.
   sys::IoResult write() {
     const Bytes rest = as_bytes(text_).subspan(sent_);
     const Bytes parts[] = {rest.first(rest.size() / 2), rest.subspan(rest.size() / 2)};

@@ -17,7 +17,7 @@ namespace weft::net {
 
 // Listener: a bound endpoint that accepts streams. Owner: the binding socket. Affinity: one thread at a time.
 // Invariants:
-// 1. After close() the endpoint is free, and the socket file and the directory that open() made are gone.
+// 1. After close() the endpoint is free, and the socket file and the directory that open() made are removed.
 // 2. close() in a forked child closes only the child's descriptor. The file and the directory are the parent's.
 class Listener {
  public:
@@ -38,8 +38,8 @@ class Listener {
 
   void set_filter(AcceptFilter filter) noexcept { filter_ = std::move(filter); }
 
-  // would_block: no connection waits. resource_exhausted: out of descriptors or memory; stop watching fd()
-  // for a while. Any other error concerns one connection only, and the listener continues.
+  // Errors: would_block (no connection waits); resource_exhausted (out of descriptors or memory; stop watching fd() for
+  // a while). Any other error concerns one connection only, and the listener continues.
   [[nodiscard]] Result<std::unique_ptr<Stream>> try_accept();
 
   void close() noexcept;                                                        // idempotent

@@ -30,13 +30,14 @@ namespace weft::net {
 // 1. The callback of an accepted request runs exactly once, on a worker, unless it is cancelled first.
 // 2. After cancel() returns, that callback does not run and is not running, unless the callback itself called
 //    cancel().
-// 3. Requests for the same name have one look-up. It goes on when they are cancelled, and its answer is for those that
-//    came meanwhile: an owner that gives up and asks again waits for the rest of the time only.
+// 3. Requests for the same name share one look-up. The look-up continues if its requests are cancelled, and its answer
+//    is for the requests that arrived since then: an owner that gives up and requests the name again waits for the rest
+//    of the time only.
 // 4. At most `max_pending` names wait for a worker.
-// 5. Names that hang do not take the last worker: names whose last look-up was slow have kMaxSlow at once, names of
-//    which nothing is known have all but one.
+// 5. Hanging names do not take the last worker: names whose last look-up was slow have kMaxSlow at once, names without
+//    a known speed have all workers except one.
 // 6. Destruction drops the waiting requests and joins the workers, after the look-ups under way. shared() is not
-//    destroyed: exit() waits for no look-up.
+//    destroyed: exit() does not wait for a look-up.
 // 7. A forked child has no workers. There shared() is another object, and an inherited one only takes cancel().
 class Resolver {
  public:
@@ -51,7 +52,7 @@ class Resolver {
   static constexpr std::size_t kMaxKnown = 4096;  // names whose speed is kept; then all are forgotten
   static constexpr Duration kSlow = std::chrono::seconds(1);
 
-  // `slow`: a look-up that takes so long makes its name a slow one.
+  // `slow`: a look-up that takes this long makes its name a slow one.
   explicit Resolver(Lookup lookup = &sys::resolve, std::size_t max_pending = kMaxPending, Duration slow = kSlow);
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
@@ -59,16 +60,16 @@ class Resolver {
 
   [[nodiscard]] static Resolver& shared();  // one for each process, from the first call on
 
-  // resource_exhausted: max_pending names wait, or no thread can be started.
+  // Errors: resource_exhausted (max_pending names wait, or the system refuses a thread).
   [[nodiscard]] Result<RequestId> submit(std::string host, std::uint16_t port, bool ipv6, Callback callback);
-  bool cancel(RequestId id);  // true: the callback has not run and never will
+  bool cancel(RequestId id);  // returns true if the callback has not run and never will
 
  private:
   using Name = std::pair<std::string, bool>;  // the host; with IPv6
   enum class Speed : std::uint8_t { unknown, quick, slow };
   // One look-up, waiting or under way.
   struct Search {
-    std::uint16_t port = 0;  // that the look-up is asked for; the addresses of the others get their own
+    std::uint16_t port = 0;  // of the first request; the addresses of the others get their own
     Speed speed = Speed::unknown;
     bool running = false;
     std::vector<RequestId> waiting;
@@ -78,7 +79,7 @@ class Resolver {
     std::uint16_t port = 0;
     Callback callback;
     Searches::iterator search;
-    bool answered = false;  // `search` is gone
+    bool answered = false;  // `search` has ended
   };
 
   void run_worker();
@@ -99,7 +100,7 @@ class Resolver {
   std::condition_variable delivered_;                // delivering_ shrank
   std::unordered_map<RequestId, Request> requests_;  // not answered yet; guarded by mutex_, as all below
   Searches searches_;
-  std::deque<Searches::iterator> queue_;  // those that do not run
+  std::deque<Searches::iterator> queue_;  // those that have not begun
   std::unordered_map<RequestId, std::thread::id> delivering_;
   std::unordered_map<std::string, Speed> known_;
   std::vector<std::thread> workers_;

@@ -18,7 +18,7 @@ namespace weft::net {
 // A SOCKS5 proxy, and the login that the dialer presents to it. A value.
 struct Socks5Proxy {
   Endpoint endpoint;     // tcp
-  std::string username;  // up to 255 bytes; empty: no login
+  std::string username;  // up to 255 bytes; empty: without a login
   Secret password;       // up to 255 bytes
 };
 // `address`: "host:port", "[::1]:port", or with an address of this host before that, "source:port;host:port".
@@ -30,10 +30,10 @@ struct Socks5Proxy {
 // in, bytes out.
 // Owner: the Dialer. Affinity: one thread at a time. Cost: some hundred bytes.
 // Invariants:
-// 1. It never wants a byte beyond the proxy's last reply: the later bytes come from the endpoint itself.
+// 1. It never takes a byte beyond the proxy's last reply: the later bytes come from the endpoint itself.
 // 2. The outcome depends on the bytes, never on how they were cut. The first wrong byte is a fault at once.
 // 3. The first fault stays until start().
-// 4. The password is overwritten once it was sent, or is not wanted.
+// 4. The password is overwritten once it was sent, or is not needed.
 class Socks5 {
  public:
   Socks5() = default;

@@ -35,7 +35,7 @@ std::string take_output(Socks5& client) {
   return said;
 }
 
-// Feeds `replies` as far as the client wants them, at most `piece` bytes at a time.
+// Feeds `replies` as far as the client takes them, at most `piece` bytes at a time.
 Talk talk(Socks5& client, const Socks5Proxy& proxy, std::string_view host, std::uint16_t port, std::string_view replies,
           std::size_t piece) {
   client.start(proxy, host, port);

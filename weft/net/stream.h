@@ -19,11 +19,11 @@ inline constexpr std::size_t kUnadmittedMax = 16 * 1024;
 // The state of a stream that is more than a socket. The defaults are a socket's.
 struct StreamState {
   bool established = true;  // the handshake is over: write() takes bytes
-  bool ended = false;       // behind the bytes that read() gave is an end or a failure that no event announces
+  bool ended = false;       // after the bytes of read() is an end or a failure that no event announces
   bool unsent = false;  // it holds bytes that the socket did not take: write() again when writable, even with no bytes
   Error failure{};      // after `failed`: the reason, unless the socket itself failed
   bool datagrams = false;      // no peer and no end: read() and write() have whole frames, and there is no handshake
-  bool failed_in_tls = false;  // `failure` is of TLS: the certificates may be others at the next attempt
+  bool failed_in_tls = false;  // `failure` is of TLS: the next attempt may meet other certificates
 };
 
 // Stream: the seam between a connection and its byte transport: a reliable, ordered, two-way stream of bytes.
@@ -31,23 +31,25 @@ struct StreamState {
 // Affinity: one reader thread and one writer thread at a time, which may differ; other calls any thread.
 // Invariants:
 // 1. No call waits.
-// 2. After end_of_stream every read gives end_of_stream. After `failed` the only allowed use is destruction.
+// 2. After end_of_stream every read returns end_of_stream. After `failed` the only allowed use is destruction.
 // 3. fd() stays the same and can be polled until destruction.
 class Stream {
  public:
   virtual ~Stream() = default;
 
   [[nodiscard]] virtual int fd() const = 0;
-  // The first 4 are used. `cut`: the stream stopped early to give others a turn, and no event announces the rest.
+  // The stream uses the first 4. `cut`: the stream stopped early to give others a turn, and no event announces the
+  // rest.
   [[nodiscard]] virtual sys::IoResult read(std::span<MutableBytes> into) = 0;
-  [[nodiscard]] virtual sys::IoResult write(std::span<const Bytes> from) = 0;  // the first 64 are used
+  [[nodiscard]] virtual sys::IoResult write(std::span<const Bytes> from) = 0;  // the stream uses the first 64
   virtual void shutdown_write() = 0;                                           // the peer reads end_of_stream
-  // The handshake of the protocol above is over. Until then kUnadmittedMax bounds the layers: bytes that need more stay
-  // where they are, and a read() behind them, which needs them, fails.
+  // The handshake of the protocol above is over. Until then kUnadmittedMax bounds the layers: bytes beyond it stay in
+  // the kernel, and a read() after them, which needs them, fails.
   virtual void admit() noexcept {}
   [[nodiscard]] virtual std::string peer_address() const = 0;  // "192.0.2.1:4711", "/path", "@name"; empty if unknown
   [[nodiscard]] virtual StreamState state() const noexcept { return {}; }
-  // Asks the peer for a sign of life by a means of the stream's own, which read() hears. False: the stream has none.
+  // Requests a sign of life from the peer by a means of the stream's own; read() receives it. Returns false if the
+  // stream has no such means.
   [[nodiscard]] virtual bool ping() noexcept { return false; }
   [[nodiscard]] virtual const Stream* below() const noexcept { return nullptr; }  // of a layer: the stream under it
 };

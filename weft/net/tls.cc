@@ -61,7 +61,7 @@ using Key = std::unique_ptr<EVP_PKEY, FreeOpenSsl>;
 Bio reader_of(const std::string& pem) { return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))); }
 int no_pass_phrase(char* /*buffer*/, int /*size*/, int /*writes*/, void* /*argument*/) { return -1; }
 
-// The next certificate. `bad`: what stands there is none, as opposed to the end of the text.
+// The next certificate. `bad`: the text there is not a certificate, as opposed to the end of the text.
 Certificate next_certificate(BIO* from, bool& bad) {
   Certificate certificate(PEM_read_bio_X509(from, nullptr, &no_pass_phrase, nullptr));
   bad = certificate == nullptr && ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE;

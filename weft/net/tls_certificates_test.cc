@@ -315,7 +315,7 @@ class TlsTickets : public TlsTest {
  protected:
   ~TlsTickets() override { SSL_SESSION_free(session_); }
 
-  // Connects with what the last connection left. Returns whether the server resumed that.
+  // Connects with the ticket of the last connection. Returns whether the server resumed that.
   bool resumes() {
     std::string heard;
     begin();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// TLS and peers that send what brings nothing: an end of OpenSSL's own, by hand.
+// TLS and peers that send useless records: an end of OpenSSL's own, by hand.
 #ifdef WEFT_HAVE_OPENSSL
 
 #include <openssl/ssl.h>

@@ -18,7 +18,7 @@ class HelloBound {
  public:
   static constexpr std::size_t kHelloMax = 16 * 1024;
 
-  // False: a message claims more than kHelloMax. OpenSSL refuses other records than those of a handshake.
+  // Returns false if a message claims more than kHelloMax. OpenSSL refuses other records than those of a handshake.
   [[nodiscard]] bool check(Bytes records) noexcept;
 
  private:

@@ -25,7 +25,7 @@ constexpr std::size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;  // 16 KB
 constexpr std::size_t kHeldMax = 64 * 1024;
 constexpr std::size_t kPartsMax = sys::kMaxWriteVector;
 constexpr std::ptrdiff_t kIdleMax = 64 * 1024;  // bytes that a read() takes and that give the caller nothing
-constexpr RateLimit kRenewals{.per_second = 8, .burst = 64};  // messages of TLS behind the handshake
+constexpr RateLimit kRenewals{.per_second = 8, .burst = 64};  // messages of TLS after the handshake
 
 // Cuts the bytes of a write into as few records as possible, and copies only where a record has several
 // parts.
@@ -269,7 +269,7 @@ void TlsStream::release_held() noexcept {
   }
 }
 
-// True: the socket took at least one byte.
+// Returns true if the socket took at least one byte.
 bool TlsStream::push_held() {
   const Bytes from(held_->data() + held_begin_, held_end_ - held_begin_);
   const sys::IoResult result = below_->write({&from, 1});
@@ -312,7 +312,7 @@ void TlsStream::fail() {
   ERR_clear_error();
 }
 
-// True: the handshake is over.
+// Returns true if the handshake is over.
 bool TlsStream::shake_hands() {
   ERR_clear_error();
   const int result = SSL_do_handshake(ssl());
@@ -374,7 +374,7 @@ sys::IoResult TlsStream::read_records(std::span<MutableBytes> into) {
     }
   }
   if (flooded_ && !failed_) {
-    fail();  // behind the bytes that came before
+    fail();  // after the bytes that came before
   }
   if (total != 0 || (more && !asked)) {
     return {Status::done, total, 0};
@@ -411,7 +411,7 @@ sys::IoResult TlsStream::write(std::span<const Bytes> from) {
 }
 
 // Also a stream that is destroyed announces its end, so that the peer can tell it from a truncation (RFC 8446, 6.1).
-// Not behind a record that was cut, and not in a forked child, which has no part in the parent's connection.
+// Not after a record that was cut, and not in a forked child, which has no part in the parent's connection.
 void TlsStream::announce_end() noexcept {
   const bool ended = std::exchange(write_ended_, true);
   if (established_ && !failed_ && !ended && !birth_.elsewhere()) {

@@ -21,10 +21,10 @@ struct TlsContext {
   ~TlsContext();
 
   ssl_ctx_st* const ssl_ctx;
-  std::string protocols;  // ALPN in the wire's form: each behind its size
+  std::string protocols;  // ALPN in the wire's form: each after its size
 };
 
-// The SSL knows which side of the handshake it is. Error: resource_exhausted.
+// The SSL has its side of the handshake. Error: resource_exhausted.
 [[nodiscard]] Result<std::unique_ptr<Stream>> make_tls_stream(std::unique_ptr<Stream> below,
                                                               std::shared_ptr<const TlsContext> context,
                                                               std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl);

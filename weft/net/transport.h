@@ -34,7 +34,7 @@ struct TransportRow {
   Transport transport;
   std::string_view name;  // without "://"
 
-  // Fills `into` from the text behind "://".
+  // Fills `into` from the text after "://".
   Result<void> (*parse)(std::string_view address, bool for_bind, Endpoint& into);
   std::string (*format)(const Endpoint& endpoint);  // the inverse, without "name://"
 
@@ -50,13 +50,14 @@ struct TransportRow {
   bool has_tls = false;   // `layer` needs Layering::tls_server or tls_client
 
   // For a transport whose streams are more than sockets: the stream that speaks the transport's protocol over `below`.
-  // Null: the socket itself. The layer keeps the contract of Stream with a StreamState of its own:
+  // Null if the transport's stream is the socket itself. The layer keeps the contract of Stream with a StreamState of
+  // its own:
   // 1. One thread at a time uses it, and only the layer uses `below`.
   // 2. fd() is that of `below`, and so is the readiness that the poller reports.
   // 3. Until state().established, write() takes nothing, and read() gives nothing and continues the handshake. read()
   //    returns would_block only when `below` did.
-  // 4. A read() that gave fewer bytes than it had room for holds no more, and emptied `below`; or it says `cut`, or
-  //    state().ended is set.
+  // 4. A read() that gave fewer bytes than it had room for holds no more, and emptied `below`; otherwise the result has
+  //    `cut`, or state().ended is set.
   // 5. The bytes that write() took and `below` did not are held, at most a record: state().unsent. While they are, any
   //    write() moves those first.
   // 6. Memory and work before `established` have a bound. After a failure, state().failure is the reason.

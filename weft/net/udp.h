@@ -12,7 +12,7 @@
 namespace weft::net {
 
 // udp://: datagrams over IPv4 and IPv6, to one host or to a multicast group. It has sockets, but no listener and no
-// streams: a message is a datagram, and nobody connects.
+// streams: a message is a datagram, and no peer connects.
 [[nodiscard]] TransportRow udp_transport() noexcept;
 
 struct UdpOptions {
@@ -28,7 +28,7 @@ struct UdpSocket {
 
 // Binds, or prepares to send to the endpoint. A group is joined at bind; several sockets of a host may bind the port of
 // a group, and each gets every datagram. May wait: both look up a host name.
-// malformed_endpoint: an interface without a group; address_unavailable: no such interface; name_unresolved;
+// Errors: malformed_endpoint (an interface without a group); address_unavailable (no such interface); name_unresolved;
 // address_in_use.
 [[nodiscard]] Result<UdpSocket> open_udp(const Endpoint& endpoint, bool for_bind, const UdpOptions& udp,
                                          const sys::SocketOptions& options);

@@ -25,9 +25,9 @@ using sys::IoResult;
 using Status = IoResult::Status;
 
 constexpr std::size_t kStreamBlock = 64 * 1024;  // of one read or write below
-constexpr int kReadsMax = 8;                     // of the stream below in one read: a peer may send what gives nothing
-constexpr std::size_t kUpgradeRead = 1024;       // bytes of one read before admit()
-constexpr std::size_t kControlsMax = 4 * 1024;   // control frames that wait; past this a PING gets no PONG
+constexpr int kReadsMax = 8;                // of the stream below in one read: a peer may send frames without content
+constexpr std::size_t kUpgradeRead = 1024;  // bytes of one read before admit()
+constexpr std::size_t kControlsMax = 4 * 1024;  // control frames that wait; past this a PING gets no PONG
 constexpr std::size_t kJoinedFirst = kUnadmittedMax - kUpgradeRead - kControlsMax;  // of fragments, before admit()
 constexpr RateLimit kIdleFrames{.per_second = 10'000, .burst = 10'000};  // control frames and empty fragments
 constexpr std::string_view kBare = "ZWS2.0";
@@ -134,7 +134,7 @@ class ZwsStream final : public Stream {
   bool admitted_ = false;
 
   Outbound out_;
-  Block held_;            // what the stream below has to take next
+  Block held_;            // the bytes that the stream below has to take next
   std::string controls_;  // whole control frames that wait for the end of a frame; of an upgrade, its head
   int write_errno_ = 0;
   bool close_sent_ = false;
@@ -176,7 +176,7 @@ IoResult ZwsStream::read(std::span<MutableBytes> into) {
   reads_ = 0;
   std::size_t total = 0;
   try {
-    if (in_.waits()) {  // the caller has what came before it, and its handshake goes on
+    if (in_.waits()) {  // the caller has the bytes before it, and its handshake goes on
       end_with(kJoinedTooMuch, CloseStatus::size);
       return outcome(0);
     }
@@ -228,7 +228,7 @@ IoResult ZwsStream::read_below(std::span<MutableBytes> into) {
   return result;
 }
 
-// True: the upgrade is over.
+// Returns true if the upgrade is over.
 bool ZwsStream::read_upgrade() {
   while (upgrade_ && !drained_ && !rests_) {
     std::uint8_t bytes[kUpgradeRead];
@@ -248,7 +248,7 @@ bool ZwsStream::read_upgrade() {
   return !upgrade_;
 }
 
-// `behind`: bytes that came behind the upgrade.
+// `behind`: bytes that came after the upgrade.
 void ZwsStream::begin_frames(Bytes behind) {
   if (!staged_.make(kUpgradeRead)) {
     throw std::bad_alloc();
@@ -275,7 +275,7 @@ void ZwsStream::read_frames(std::span<MutableBytes> into, std::size_t& total) {
   }
 }
 
-// True: `room` is full, and there may be more.
+// Returns true if `room` is full, and there may be more.
 bool ZwsStream::read_into(MutableBytes& room, std::size_t& total) {
   while (!room.empty()) {
     if (!staged_.empty() || in_.has_output()) {
@@ -311,7 +311,7 @@ bool ZwsStream::fill(MutableBytes& room, std::size_t& total) {
   staged_.begin = staged_.end = 0;
   const std::size_t direct = std::min(in_.body_rest(), room.size());
   MutableBytes into[2] = {room.first(direct), staged_.room()};
-  const bool both = direct != 0 && direct == in_.body_rest();  // else what follows belongs to the body
+  const bool both = direct != 0 && direct == in_.body_rest();  // otherwise the next bytes belong to the body
   const std::span<MutableBytes> asked = direct == 0 ? std::span(into).subspan(1) : std::span(into).first(both ? 2 : 1);
   const IoResult result = read_below(asked);
   if (result.status != Status::done) {
@@ -363,7 +363,7 @@ IoResult ZwsStream::write(std::span<const Bytes> from) {
   }
 }
 
-// Gives held bytes to the stream below, then control frames, if they may stand there. True: a byte was taken.
+// Gives held bytes to the stream below, then control frames, if they may stand there. Returns true if a byte was taken.
 bool ZwsStream::push() {
   bool moved = false;
   if (held_.empty() && below_->state().unsent) {  // of TLS: a record that the socket did not take whole
@@ -418,7 +418,7 @@ IoResult ZwsStream::write_parts(std::span<const Bytes> from) {
   return {total != 0 || moved || (!any && held_.empty()) ? Status::done : Status::would_block, total, 0};
 }
 
-// Translates into held_, and pushes that whenever it is full. False: the stream below takes no more for now.
+// Translates into held_, and pushes that whenever it is full. Returns false if the stream below takes no more for now.
 bool ZwsStream::write_part(Bytes part, std::size_t& total) {
   while (!part.empty()) {
     if (out_.may_lend(part.size())) {
@@ -444,7 +444,7 @@ bool ZwsStream::write_part(Bytes part, std::size_t& total) {
   return true;
 }
 
-// The bytes of a body go from where they lie, behind what is held.
+// The bytes of a body go from their place, after the held bytes.
 bool ZwsStream::write_uncopied(Bytes& rest, std::size_t& total) {
   const Bytes body = rest.first(static_cast<std::size_t>(std::min<std::uint64_t>(rest.size(), out_.body_rest())));
   const Bytes parts[2] = {held_.bytes(), body};

@@ -11,9 +11,9 @@
 #include "weft/net/ws/test_pipe.h"
 #include "weft/net/ws_stream.h"
 
-// The first byte chooses the cuts; the rest is what a client sends after its upgrade. Checked besides the sanitizers:
-// a server's stream gives the same bytes and ends in the same way however the kernel cuts them, before and after the
-// end of the handshake above, and it writes what it makes of them.
+// The first byte chooses the cuts; the rest is a client's bytes after its upgrade. Checked besides the sanitizers: a
+// server's stream gives the same bytes and ends in the same way however the kernel cuts them, before and after the end
+// of the handshake above, and it writes its output for them.
 namespace {
 
 using namespace weft::net;

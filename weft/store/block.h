@@ -14,16 +14,16 @@
 
 namespace weft::store {
 
-// A message as an application gives it to a stream. Views of the caller's bytes.
+// A message for a stream, from an application. Views of the caller's bytes.
 struct NewMessage {
   std::string_view topic;
   std::string_view id{};  // empty: none
   Bytes headers{};
   Bytes body{};
-  bool erased = false;  // the topic has no value any more
+  bool erased = false;  // the topic has no value any longer
 };
 
-// A message as the store gives it back. The views point into `block`'s bytes, or into the row's that made it.
+// A stored message. Its views point into the bytes of `block`, or of the row that made it.
 struct StoredMessage {
   std::uint64_t sequence = 0;
   WallTime time{};
@@ -39,14 +39,15 @@ inline constexpr std::size_t kTopicMax = 255;
 inline constexpr std::size_t kIdMax = 255;
 inline constexpr std::size_t kHeadersMax = 64 * 1024;
 inline constexpr std::size_t kBodyMax = 1024 * 1024;
-inline constexpr std::size_t kBlockMax = 256 * 1024;  // a block grows no further; a longer message is a block alone
+inline constexpr std::size_t kBlockMax = 256 * 1024;  // bound of a block; a longer message is a block alone
 inline constexpr std::size_t kBlockHeader = 24;
-inline constexpr std::uint64_t kSequenceMax = std::numeric_limits<std::int64_t>::max();  // of a database's number
+// the range of a number in the database
+inline constexpr std::uint64_t kSequenceMax = std::numeric_limits<std::int64_t>::max();
 
 // A block is the messages of one stream with consecutive sequences, as bytes:
-//   0  version, 1; three zero bytes    4  CRC-32C of all bytes behind this number
+//   0  version, 1; three zero bytes    4  CRC-32C of all bytes after this number
 //   8  number of the stream           12  count of messages
-//   16 sequence of the first message  24  the messages, one behind the other
+//   16 sequence of the first message  24  the messages, one after the other
 // A message: time (8, ns since 1970), size of the body (4), of the headers (3), of the topic (1), of the id (1), flags
 // (1: erased), two zero bytes; topic, id, headers, body. Numbers are big-endian.
 
@@ -54,14 +55,14 @@ inline constexpr std::uint64_t kSequenceMax = std::numeric_limits<std::int64_t>:
 // Owner: a value. Affinity: one thread. Cost: a copy of each message.
 class BlockBuilder {
  public:
-  // message_too_large: a field exceeds its bound.
+  // Fails with message_too_large if a field exceeds its bound.
   [[nodiscard]] static Result<void> check(const NewMessage& message) noexcept;
   [[nodiscard]] static std::size_t size_of(const NewMessage& message) noexcept;
 
   // Whether the message belongs into this block of at most `most` bytes: it fits, or the block is empty.
   [[nodiscard]] bool takes(const NewMessage& message, std::size_t most = kBlockMax) const noexcept;
   void add(const NewMessage& message, WallTime time);  // requires takes() and check()
-  // The bytes of the block; the builder is empty then.
+  // Returns the bytes of the block; the builder is empty then.
   [[nodiscard]] std::vector<std::uint8_t> finish(std::uint32_t stream, std::uint64_t first);
 
   [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
@@ -74,7 +75,7 @@ class BlockBuilder {
 // Block: messages that were read, or just written. Immutable; any thread. Cost: the bytes, and 4 bytes a message.
 class Block {
  public:
-  // corrupt: the checksum or the form is wrong, or the block is another one than `stream` and `first` say.
+  // Fails with corrupt if the checksum or the form is wrong, or if the block does not belong to `stream` and `first`.
   [[nodiscard]] static Result<std::shared_ptr<const Block>> parse(std::vector<std::uint8_t> bytes, std::uint32_t stream,
                                                                   std::uint64_t first);
 

@@ -9,9 +9,9 @@
 #include "weft/store/checksum.h"
 #include "weft/store/consumer_state.h"
 
-// The input is a block whose checksum is made right, so that what is behind it is parsed; and the state of a consumer.
-// Checked besides the sanitizers: the messages of a block lie within it and fill it; a state that is read writes
-// itself.
+// The input is a block whose checksum is made right, so that the bytes after it are parsed; and the state of a
+// consumer. Checked besides the sanitizers: the messages of a block lie within it and fill it; a state that is read
+// writes itself.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace store = weft::store;
   std::vector<std::uint8_t> bytes(data, data + size);

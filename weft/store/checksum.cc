@@ -40,7 +40,7 @@ std::uint64_t load_little_endian(const std::uint8_t* from) noexcept {
 }
 
 #if defined(__x86_64__)
-// By the processor's instruction for it. The bytes behind the last word are left.
+// By the processor's instruction for it. The bytes after the last word are left.
 __attribute__((target("sse4.2"))) std::uint32_t crc32c_of_words(Bytes& bytes, std::uint32_t crc) noexcept {
   std::uint64_t wide = crc;
   for (; bytes.size() >= kStep; bytes = bytes.subspan(kStep)) {

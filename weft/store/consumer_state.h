@@ -16,27 +16,27 @@
 
 namespace weft::store {
 
-// A member of a consumer, as a number that the hub gives it. kNoHolder: its delivery begins at once.
+// A member of a consumer, as a number from the hub. kNoHolder: its delivery begins at once.
 using Holder = std::uint64_t;
 inline constexpr Holder kNoHolder = 0;
 
-// ConsumerState: which messages a consumer has delivered, which of them wait for their acknowledgement, and which are
-// due again. It knows no messages, only their sequences.
-// A message that a holder gets waits in its queue, and no time runs: begin() is called when a program gets it.
+// ConsumerState: the delivered messages of a consumer, the unacknowledged ones, and those that are due again. It has no
+// messages, only their sequences.
+// A message that a holder gets waits in its queue, and its time does not run: begin() is called when a program gets it.
 // Owner: a consumer. Affinity: one thread. Cost: a map entry, and one of the timer's set, for each message that waits;
 // O(log unacked_max) a call.
 // Invariants:
-// 1. Every sequence below next() that does not wait was acknowledged, rejected, or is none of the consumer's.
+// 1. Every sequence below next() that does not wait was acknowledged, rejected, or is not one of the consumer's.
 // 2. At most unacked_max messages wait. Then may_take_new() is false.
-// 3. A message that waits is due at its deadline: ack_wait after its delivery began, or when nak said.
-// 4. A message in the queue of a holder is due to nobody, and its delivery is not counted.
+// 3. A message that waits is due at its deadline: ack_wait after its delivery began, or the time of its nak.
+// 4. A message in the queue of a holder is due to no member, and its delivery is not counted.
 class ConsumerState {
  public:
   // `next`: the first sequence that the consumer may get.
   ConsumerState(const ConsumerSettings& settings, std::uint64_t next);
-  void set_settings(const ConsumerSettings& settings);  // holds for later deliveries and refusals
+  void set_settings(const ConsumerSettings& settings);  // for later deliveries and refusals
 
-  // New messages: the caller finds the next one from next() on that the filter passes.
+  // New messages: the caller finds the next one that the filter passes, from next() on.
   [[nodiscard]] bool may_take_new() const noexcept { return waiting_.size() < unacked_max_; }
   [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
   void skip_to(std::uint64_t next) noexcept;  // no sequence below `next` is the consumer's
@@ -46,43 +46,46 @@ class ConsumerState {
   // Messages that are due again.
   struct Due {
     std::uint64_t sequence;
-    std::uint32_t tries;  // deliveries that began so far
+    std::uint32_t tries;  // begun deliveries so far
   };
-  [[nodiscard]] std::optional<Due> due(Instant now) const;  // the one that is due longest
+  [[nodiscard]] std::optional<Due> due(Instant now) const;  // the one that has been due for the longest time
   [[nodiscard]] bool exhausted(const Due& due) const noexcept { return tries_max_ != 0 && due.tries >= tries_max_; }
   void deliver_again(std::uint64_t sequence, Instant now, Holder holder = kNoHolder);  // requires that it waits
-  void postpone(std::uint64_t sequence, Instant until);  // not a delivery; nothing happens if it does not wait
-  [[nodiscard]] Instant next_due() const noexcept;       // kNever: nothing waits
+  void postpone(std::uint64_t sequence, Instant until);  // not a delivery; has no effect if the message does not wait
+  [[nodiscard]] Instant next_due() const noexcept;       // kNever if no message waits
 
-  // Queues of holders. False: the holder does not have the message.
-  bool begin(std::uint64_t sequence, Holder holder, Instant now);  // again: ack_wait begins anew, and no try is counted
-  bool give_back(std::uint64_t sequence, Holder holder, Instant now);  // no program saw it: due at once, without a try
-  std::size_t give_back_queue(Holder holder, Instant now);             // what has not begun; how many
-  [[nodiscard]] std::size_t queued(Holder holder) const noexcept;      // how many have not begun
-  [[nodiscard]] std::size_t load(Holder holder) const noexcept;        // how many it has, begun or not
+  // Queues of holders. Returns false if the holder does not have the message.
+  bool begin(std::uint64_t sequence, Holder holder, Instant now);  // a repetition restarts ack_wait, and counts no try
+  // no program has received it: due at once, without a try
+  bool give_back(std::uint64_t sequence, Holder holder, Instant now);
+  // returns those that have not begun; the result is their number
+  std::size_t give_back_queue(Holder holder, Instant now);
+  [[nodiscard]] std::size_t queued(Holder holder) const noexcept;  // the number of those that have not begun
+  [[nodiscard]] std::size_t load(Holder holder) const noexcept;    // the number of all, begun or not
 
-  // The outcome of a delivery. False: the message does not wait (an acknowledgement that comes twice, or too late), or
-  // is in the queue of a holder, which only an acknowledgement ends.
+  // The outcome of a delivery. Returns false if the message does not wait (a repeated acknowledgement, or a late one),
+  // or is in the queue of a holder, which only an acknowledgement ends.
   bool ack(std::uint64_t sequence);
-  bool nak(std::uint64_t sequence, Duration delay, Instant now);  // a negative delay: the settings' retry wait
-  bool work(std::uint64_t sequence, Instant now);                 // ack_wait begins anew
+  bool nak(std::uint64_t sequence, Duration delay, Instant now);  // negative delay: the retry wait of the settings
+  bool work(std::uint64_t sequence, Instant now);                 // restarts ack_wait
 
-  // Messages below `first` are gone from the stream. Returns how many of them waited.
+  // Messages below `first` have left the stream. Returns the number of those that waited.
   std::size_t drop_before(std::uint64_t first);
 
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
   [[nodiscard]] bool waits(std::uint64_t sequence) const { return waiting_.contains(sequence); }
-  [[nodiscard]] bool done_with(std::uint64_t first, std::uint64_t last) const;  // none of them waits, or will come
-  [[nodiscard]] std::uint64_t acknowledged() const noexcept { return acknowledged_; }  // since the open
-  [[nodiscard]] std::uint32_t tries(std::uint64_t sequence) const;  // that began; 0: it does not wait
-  // Every message of the consumer below this is acknowledged.
+  // none of them waits, or will be delivered
+  [[nodiscard]] bool done_with(std::uint64_t first, std::uint64_t last) const;
+  [[nodiscard]] std::uint64_t acknowledged() const noexcept { return acknowledged_; }  // number since the open
+  [[nodiscard]] std::uint32_t tries(std::uint64_t sequence) const;  // begun deliveries; 0 if it does not wait
+  // Every message of the consumer below this sequence is acknowledged.
   [[nodiscard]] std::uint64_t floor() const noexcept { return waiting_.empty() ? next_ : waiting_.begin()->first; }
 
-  // The messages that wait, as bytes: for each the distance of its sequence from the one before it, and its tries,
-  // both as varints. First those whose delivery began; then, behind a distance of 0, those in queues, from the first.
+  // The messages that wait, as bytes: for each the distance of its sequence from the one before it, and its tries, both
+  // as varints. First those whose delivery began; then, after a distance of 0, those in queues, from the first.
   [[nodiscard]] std::vector<std::uint8_t> write_waiting() const;
-  // After an open every message whose delivery began gets ack_wait anew: its receiver may still work on it. The queues
-  // are gone, and what was in them is due at once. corrupt.
+  // After an open every message whose delivery began gets its ack_wait again: its receiver may still work on it. The
+  // queues are empty, and their messages are due at once. Errors: corrupt.
   [[nodiscard]] Result<void> read_waiting(Bytes bytes, Instant now);
 
  private:

@@ -61,8 +61,8 @@ Error error_of(int code, sqlite3* connection) noexcept {
   }
 }
 
-// Whether the kernel may have dropped what it had taken to write: then a later flush says yes and writes nothing.
-// A write that it did not take is not dropped.
+// Whether the kernel may have dropped the bytes that it had taken to write: then a later flush succeeds and writes
+// nothing. A write that it did not take is not dropped.
 bool lost_writes(int code, sqlite3* connection) noexcept {
   const int os = os_errno_of(connection);
   return (code & 0xFF) == SQLITE_IOERR && code != SQLITE_IOERR_NOMEM &&
@@ -191,7 +191,7 @@ Result<Database> Database::open(const DatabaseOptions& options) {
                        "PRAGMA trusted_schema=OFF; PRAGMA cache_size=-8192"));
   if (!in_memory) {
     // The switch to the log goes through a rollback journal. Were that file back after a loss of power, it would undo
-    // what the log holds: EXTRA syncs the directory when it is deleted.
+    // the changes in the log: EXTRA syncs the directory when it is deleted.
     WEFT_TRY(database.execute("PRAGMA synchronous=EXTRA"));
     auto mode = WEFT_TRY(database.prepare("PRAGMA journal_mode=WAL"));
     if (!WEFT_TRY(mode.step()) || mode.text(0) != "wal") {
@@ -290,8 +290,8 @@ Result<void> Database::copy_log(bool all) noexcept {
   return error;
 }
 
-// The process that wrote the log may have ended because a flush failed. Then the kernel still shows what it dropped,
-// and holds it for written: a later flush would acknowledge messages behind a hole. A log that is written anew is
+// The process that wrote the log may have ended because a flush failed. Then the kernel still shows the dropped bytes,
+// and takes them for written: a later flush would acknowledge messages after a hole. A log that is written anew is
 // flushed whole.
 Result<void> Database::renew_log() {
   constexpr std::size_t kPart = std::size_t{64} * 1024;
@@ -317,7 +317,7 @@ Result<void> Database::renew_log() {
     set_failed();
     return error_of(code, connection_.get());
   }
-  if (code != SQLITE_OK) {  // no room, not even for what is there: it is read, and the next commit is refused
+  if (code != SQLITE_OK) {  // no room, not even for the existing rows: they are read, and the next commit is refused
     const Error error = error_of(code, connection_.get());
     return error == Errc::resource_exhausted ? Result<void>() : error;
   }
@@ -361,8 +361,8 @@ Result<void> Database::keep_reserve() {
   return set_growth(has_reserve_);
 }
 
-// Without a reserve the file does not grow: what the log holds has its place in the file, so that the log can be copied
-// and begins anew, and acknowledgements need no room of the disk.
+// Without a reserve the file does not grow: the pages in the log have their places in the file, so that the log can be
+// copied and begins anew, and acknowledgements need no room of the disk.
 Result<void> Database::set_growth(bool grows) {
   const std::int64_t most = grows ? pages_max_ : WEFT_TRY(pragma("PRAGMA page_count"));
   WEFT_TRY(pragma(("PRAGMA max_page_count=" + std::to_string(most)).c_str()));

@@ -20,7 +20,7 @@ namespace weft::store {
 class Database;
 
 // Statement: one prepared SQL statement. Columns and parameters count from 0.
-// Owner: a move-only value; it must go before its database. Affinity: the database's.
+// Owner: a move-only value; destroy it before its database. Affinity: the database's.
 // Errors of step() and run(): see Database.
 class Statement {
  public:
@@ -29,8 +29,8 @@ class Statement {
   Statement& operator=(Statement&& other) noexcept;
   ~Statement();
 
-  // Sets a parameter. Texts and bytes are not copied: they stay as they are until reset(). A parameter that the
-  // database refuses makes the next step() fail.
+  // Sets a parameter. Texts and bytes are not copied: they must not change until reset(). If the database refuses a
+  // parameter, the next step() fails.
   template <typename Number>
     requires std::is_integral_v<Number>
   Statement& set(int parameter, Number value) noexcept {
@@ -39,7 +39,7 @@ class Statement {
   Statement& set(int parameter, std::string_view text) noexcept;
   Statement& set(int parameter, Bytes bytes) noexcept;
 
-  [[nodiscard]] Result<bool> step() noexcept;  // true: there is a row
+  [[nodiscard]] Result<bool> step() noexcept;  // returns true if there is a row
   [[nodiscard]] Result<void> run() noexcept;   // steps to the end and resets, also after an error
   void reset() noexcept;
 
@@ -59,30 +59,30 @@ class Statement {
   int refused_ = 0;  // the first parameter's error
 };
 
-// The fault that a commit survives: `process` is in the hands of the operating system when it returns, `power` on the
-// disk.
+// The fault that a commit survives. `process`: the operating system has the data when it returns; `power`: the disk has
+// it.
 enum class Flush : std::uint8_t { process, power };
 
 struct DatabaseOptions {
   std::string path{};           // empty: in memory
   std::string vfs{};            // SQLite's name of the file layer; empty: the system's
   std::uint64_t bytes_max = 0;  // of the file; 0: as much as the disk holds
-  // Of the file PATH.reserve, which takes room of the disk until the disk is full; 0: none.
+  // Bytes of the file PATH.reserve, which takes room on the disk until the disk is full; 0: none.
   std::uint64_t reserve_bytes = 0;
 };
 
-// Database: a SQLite file that this process has for itself, in WAL mode. The only class that names SQLite.
+// Database: a SQLite file that no other process uses, in WAL mode. The only class that names SQLite.
 // Owner: a move-only value. Affinity: one thread at a time.
-// Errors of every call: resource_exhausted (no room on the disk, or no memory: nothing changed), conflict (another
+// Errors of every call: resource_exhausted (no room on the disk, or no memory; nothing changed), conflict (another
 // process has the file open), corrupt, not_permitted, message_too_large, system (the disk failed), not_supported (a
 // build without SQLite).
 // SQL has the function weft_sum(...): the CRC-32C of its arguments, their types and sizes.
 // Invariants:
 // 1. A call that fails between begin() and commit() leaves nothing of the transaction.
 // 2. After commit() failed with outcome_unknown the file may hold the transaction or not, and failed() is true: the
-//    kernel may have forgotten writes that it had taken, so nothing more is written until the file is opened again.
+//    kernel may have dropped writes that it had taken, so the database writes no more until the file is opened again.
 // 3. The log is copied into the file by this class only, which reads each result: a flush that the disk refuses there
-//    sets failed(), too. open() writes a log that it finds anew before it trusts it.
+//    sets failed(), too. open() writes an existing log again before it trusts it.
 class Database {
  public:
   Database() noexcept;
@@ -105,13 +105,13 @@ class Database {
 
   [[nodiscard]] Result<void> begin(Flush flush) noexcept;
   [[nodiscard]] Result<void> commit() noexcept;  // a failed commit has rolled back; then see failed(), also after ok
-  void rollback() noexcept;                      // nothing happens outside a transaction
+  void rollback() noexcept;                      // has no effect outside a transaction
   [[nodiscard]] bool failed() const noexcept { return failed_; }
 
-  // On a full disk, between transactions: gives the room of the reserve back to the disk, copies the log, and lets the
-  // file grow no more. Then transactions that need no new page of the file succeed.
+  // On a full disk, between transactions: frees the room of the reserve, copies the log, and stops the growth of the
+  // file. Then transactions that need no new page of the file succeed.
   [[nodiscard]] Result<void> spend_reserve();
-  // After commits: tries now and then to make the reserve again.
+  // After commits: tries from time to time to make the reserve again.
   void tend_reserve();
 
   [[nodiscard]] Result<std::int64_t> user_version() noexcept;
@@ -127,7 +127,7 @@ class Database {
     void operator()(sqlite3* connection) const noexcept;
   };
 
-  static constexpr int kLogPagesMax = 1000;  // then the log is copied into the file
+  static constexpr int kLogPagesMax = 1000;  // at this size the log is copied into the file
 
   [[nodiscard]] Result<std::int64_t> pragma(const char* sql) noexcept;
   void set_failed() noexcept;

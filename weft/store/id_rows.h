@@ -18,11 +18,11 @@ class IdSql {
   Statement insert, list, drop_before;
 };
 
-// The ids of the messages that a turn stored, as rows of their own: they outlive the messages, which retention, a newer
-// value or an acknowledgement takes within the window. A row is kIdsInRow ids at most:
-//   0  CRC-32C of all bytes behind this number    4  number of the stream
+// The ids of a turn's stored messages, as rows of their own: they outlive the messages, which retention, a newer value
+// or an acknowledgement removes within the window. A row has at most kIdsInRow ids:
+//   0  CRC-32C of all bytes after this number    4  number of the stream
 //   8  time of the newest message (8, ns)        16  sequence of the last id
-//   24 the ids, one behind the other
+//   24 the ids, one after the other
 // An id: distance of its sequence from the one before it (varint), count of leading bytes that it shares with the id
 // before it (1), count of its other bytes (1), these bytes. Numbers are big-endian.
 inline constexpr std::size_t kIdsInRow = 4096;

@@ -79,7 +79,7 @@ void IdWindow::put(std::uint64_t hash, std::uint64_t number) noexcept {
   places_[i] = {static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(number) | kTaken};
 }
 
-// Each place behind the hole moves into it, unless its own probe begins behind the hole.
+// Each place after the hole moves into it, unless its own probe begins after the hole.
 void IdWindow::take(std::uint64_t hash, std::uint64_t number) noexcept {
   const std::size_t mask = places_.size() - 1;
   std::size_t hole = hash & mask;

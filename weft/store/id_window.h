@@ -13,11 +13,11 @@
 
 namespace weft::store {
 
-// IdWindow: the ids of the messages that one stream stored lately, and their sequences.
-// Owner: a stream. Affinity: one thread. Cost: a probe a message, which mostly reads one line of the cache; about
-// 140 B an id, in memory.
+// IdWindow: the ids of the recently stored messages of one stream, and their sequences.
+// Owner: a stream. Affinity: one thread. Cost: a probe for each message, which mostly reads one cache line; about 140 B
+// of memory for each id.
 // Invariants:
-// 1. An id is known from its add() until forget_before() passes its time, or until the bounds push it out, oldest
+// 1. The window has an id from its add() until forget_before() passes its time, or until the bounds push it out, oldest
 //    first; overflowed() counts those.
 // 2. At most `ids_max` ids, and `bytes_max` bytes of them.
 class IdWindow {
@@ -29,11 +29,11 @@ class IdWindow {
       : ids_max_(ids_max), bytes_max_(bytes_max) {}
 
   [[nodiscard]] std::optional<std::uint64_t> find(std::string_view id) const;
-  // Times of successive ids never decrease. An id that is known keeps its first sequence.
+  // Times of successive ids never decrease. A known id keeps its first sequence.
   void add(std::string_view id, std::uint64_t sequence, WallTime time);
-  // Of an id that may be known with an earlier sequence, which it then loses. For ids that are read from rows.
+  // For ids that are read from rows. A known id loses its earlier sequence.
   void renew(std::string_view id, std::uint64_t sequence, WallTime time);
-  void forget_from(std::uint64_t sequence);  // takes the newest ids back, whose sequences are not below this
+  void forget_from(std::uint64_t sequence);  // takes back the newest ids, whose sequences are this one or above
   void forget_before(WallTime time);
   void clear() noexcept;
 
@@ -51,7 +51,7 @@ class IdWindow {
       --at;
     }
     for (; at != order_.end(); ++at) {
-      if (!at->id.empty()) {  // else it was renewed
+      if (!at->id.empty()) {  // otherwise it was renewed
         visit(at->id, at->sequence, at->time);
       }
     }
@@ -67,7 +67,7 @@ class IdWindow {
     std::uint64_t hash;
     std::string id;
   };
-  // Place: where an id is: the low halves of its hash and of its number, so that eight share a line of the cache.
+  // Place: the place of an id: the low halves of its hash and of its number, so that eight share a cache line.
   struct Place {
     std::uint32_t hash = 0;
     std::uint32_t number = 0;  // with kTaken; 0: the place is free
@@ -77,7 +77,7 @@ class IdWindow {
   static_assert(kIdsMax < kTaken);
 
   [[nodiscard]] std::optional<std::size_t> place_of(std::string_view id, std::uint64_t hash) const;  // in order_
-  void grow();  // throws std::bad_alloc, with nothing changed
+  void grow();  // throws std::bad_alloc, and then changes nothing
   void put(std::uint64_t hash, std::uint64_t number) noexcept;
   void take(std::uint64_t hash, std::uint64_t number) noexcept;
   void drop_oldest();

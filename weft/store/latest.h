@@ -28,7 +28,7 @@ class LatestSql {
 
 // Latest: the newest values of each topic of one stream, in the order of their revisions. A revision is a sequence.
 // Owner: a Stream. Affinity: the store's thread. Cost: a value is one row.
-// Invariants: those of Log; and of a topic the newest `history` values are kept, or fewer.
+// Invariants: those of Log; the stream keeps the newest `history` values of a topic, or fewer.
 class Latest {
  public:
   Latest(LatestSql& sql, std::uint32_t stream, std::uint32_t history) noexcept
@@ -41,29 +41,30 @@ class Latest {
   void keep_staged();
   void drop_staged() noexcept;
   [[nodiscard]] std::size_t staged_bytes() const noexcept { return staged_bytes_; }
-  // The bytes that write_staged() removed, because newer values of the same topics were staged.
+  // The bytes of values that write_staged() removed, because newer values of the same topics were staged.
   [[nodiscard]] std::uint64_t trimmed_bytes() const noexcept { return trimmed_bytes_; }
-  // Bytes of values that staged ones take the place of, as the caller counted them.
+  // Bytes of values that staged ones replace, in the caller's count.
   void supersede(std::uint64_t bytes) noexcept { superseded_bytes_ += bytes; }
   [[nodiscard]] std::uint64_t superseded_bytes() const noexcept { return superseded_bytes_; }
 
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);
-  // The value of a revision, or the newest one of a topic. None: there is none. An erasure too.
+  // The value of a revision, or the newest one of a topic. Returns nullopt if there is none. An erasure counts as a
+  // value.
   [[nodiscard]] Result<std::optional<ReadMessage>> value_at(std::uint64_t revision);
   [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants);
   [[nodiscard]] Result<std::uint64_t> first_at(WallTime time);
-  [[nodiscard]] Result<std::uint64_t> skip_block(std::uint64_t revision);  // behind the next value, damaged or not
-  [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows);  // as of Log
+  [[nodiscard]] Result<std::uint64_t> skip_block(std::uint64_t revision);  // after the next value, damaged or not
+  [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows);  // like Log's
 
   // Inside a transaction.
   [[nodiscard]] Result<std::optional<Log::Dropped>> drop_oldest(std::uint64_t before, WallTime age);
-  // The same for a bound of bytes: the topic of a newest value is erased, which readers are told. Of the erasures that
-  // this made, those that are committed go first: else they would push out values in their turn.
+  // The same for a bound of bytes: the topic of a newest value is erased, and readers receive the erasure. Of these
+  // erasures, the committed ones go first: otherwise they would push out values in their turn.
   [[nodiscard]] Result<std::optional<Log::Dropped>> evict_oldest(std::uint64_t before, WallTime time);
-  static constexpr std::size_t kErasuresMax = 65'536;  // that are remembered so
+  static constexpr std::size_t kErasuresMax = 65'536;  // remembered ones
   [[nodiscard]] Result<Log::Dropped> drop_topic(std::string_view topic);
   void keep_dropped(const Log::Dropped& dropped);
-  void set_purged(std::uint64_t before) noexcept;  // as of Log
+  void set_purged(std::uint64_t before) noexcept;  // like Log's
   [[nodiscard]] std::uint64_t purged() const noexcept { return purged_; }
 
   [[nodiscard]] std::uint64_t first() const noexcept { return first_; }

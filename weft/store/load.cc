@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Store: what an open finds, damaged or whole.
+// Store: opening a file, damaged or whole.
 #include <algorithm>
 #include <utility>
 
@@ -21,7 +21,7 @@ Result<std::unique_ptr<Store>> Store::open(const StoreOptions& options, const No
   store->incarnation_ = static_cast<std::uint64_t>(std::max<std::int64_t>(1, ns_of(now.wall)));
   if (!options.path.empty()) {
     store->disk_ = WEFT_TRY(Side::open({options.path, options.vfs, options.bytes_max, options.reserve_bytes}));
-    // On a disk without room the time alone orders this incarnation: what is there can be read.
+    // On a disk without room the time alone orders this incarnation: the stored messages can be read.
     if (const auto begun = store->begin_incarnation(*store->disk_);
         !begun && begun.error() != Errc::resource_exhausted) {
       return begun.error();
@@ -128,7 +128,7 @@ Result<void> Store::load_consumers(Side& side, Stream& stream, const Now& now) {
     const auto settings = parse_consumer_settings(list.text(1));
     auto filter = settings ? parse_optional_filter(settings->filter) : Result<std::optional<Filter>>(settings.error());
     if (!settings || !filter || !check_settings(*settings) || list.text(0).empty()) {
-      stream.count_damaged_row();  // it is declared anew, and gets what the stream has
+      stream.count_damaged_row();  // the stream is declared again, and gets the messages of its rows
       continue;
     }
     const auto make = [&](std::uint64_t next) {
@@ -139,7 +139,7 @@ Result<void> Store::load_consumers(Side& side, Stream& stream, const Now& now) {
     const bool whole = list.number(4) != 0 && list.sequence(2) >= 1 && list.sequence(2) <= kSequenceMax;
     if (!whole || !consumer->state.read_waiting(list.bytes(3), now.steady)) {
       stream.count_damaged_row();
-      consumer = make(stream.first());  // what it has acknowledged is unknown: it gets all again
+      consumer = make(stream.first());  // its acknowledgements are unknown: it gets all messages again
       consumer->change();
     }
     stream.add_consumer(std::move(consumer));
@@ -147,7 +147,7 @@ Result<void> Store::load_consumers(Side& side, Stream& stream, const Now& now) {
   return {};
 }
 
-// The settings are the program's, what is in the blocks is whole or reported, and the mark of a purge is lost.
+// The settings are the program's, the messages in the blocks are whole or reported, and the mark of a purge is lost.
 Result<Stream*> Store::mend(std::string_view name, const StreamSettings& settings, const Now& now) {
   Side* side = settings.survives == Survives::nothing ? nullptr : disk_.get();
   if (side == nullptr) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr Error kWrongRow(Errc::corrupt, "a block whose row says something else");
 
-// Whether the block of these topics, one a line, may hold a message that is wanted.
+// Whether the block of these topics, one a line, may hold a wanted message.
 bool may_hold(std::string_view topics, const TopicPredicate& wants) {
   if (topics.empty()) {
     return true;
@@ -312,7 +312,7 @@ Result<std::uint64_t> Log::skip_block(std::uint64_t sequence) {
   if (!WEFT_TRY(read.step())) {
     return next_;
   }
-  // The numbers of the row may be what is damaged: at least this sequence is skipped, and no block behind it.
+  // The numbers of the row may be damaged: at least this sequence is skipped, and no block after it.
   std::uint64_t behind = std::max(read.sequence(1), sequence) + 1;
   if (WEFT_TRY(read.step()) && read.sequence(0) > sequence) {
     behind = std::min(behind, read.sequence(0));
@@ -453,7 +453,7 @@ void Log::keep_dropped(const Dropped& dropped) {
     cache_.pop_front();
   }
   const Result<void> found = refresh_first();
-  if (!found) {  // the next read tells the error
+  if (!found) {  // the next read returns the error
     first_ = oldest_last_ = dropped.alone ? first_ : std::max(dropped.last + 1, purged_);
   }
 }

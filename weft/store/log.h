@@ -20,39 +20,39 @@
 
 namespace weft::store {
 
-// Whether a reader wants the messages of a topic. Empty: of every topic.
+// Whether a reader takes the messages of a topic. Empty: of every topic.
 using TopicPredicate = std::function<bool(std::string_view topic)>;
 
-// The newest message of a topic. sequence 0: the topic has none.
+// The newest message of a topic. Sequence 0: the topic has no message.
 struct TopicLast {
   std::uint64_t sequence = 0;
   bool erased = false;
   std::size_t size = 0;  // of Latest: bytes in the table
 };
 
-// Cursor: where a reader is. The block stays in memory until the reader leaves it.
+// Cursor: the position of a reader. The block stays in memory until the reader leaves it.
 struct Cursor {
   std::uint64_t next = 1;
   std::shared_ptr<const Block> block{};
-  // About how many messages that nobody wants one read passes. Then the read finds none, and the cursor stands before
-  // the newest message. A block whose list of topics says so costs kBlockCost of them.
+  // About the number of unwanted messages that one read passes. Then the read finds none, and the cursor is before the
+  // newest message. A block whose list of topics has no wanted one costs kBlockCost of them.
   std::size_t scan_max = ~std::size_t{0};
   static constexpr std::size_t kBlockCost = 16;
 };
 
-// Topics behind another one, in byte order, and where the next page begins.
+// Topics after another one, in byte order, and the begin of the next page.
 struct TopicPage {
   struct Entry {
     std::string topic;
     std::uint64_t last;  // sequence of the newest message
   };
-  std::vector<Entry> topics;           // those that have a message, and of Latest a value
-  std::vector<std::uint64_t> damaged;  // what rows say that are damaged, and are left out
-  std::string after;                   // the last topic that was passed
+  std::vector<Entry> topics;           // those with a message, and of Latest with a value
+  std::vector<std::uint64_t> damaged;  // sequences of damaged rows, which are left out
+  std::string after;                   // the last topic of the page
   bool more = false;
 };
 
-// A message and the block that its views point into.
+// A message and the block to which its views point.
 struct ReadMessage {
   std::shared_ptr<const Block> block;
   StoredMessage message;
@@ -71,7 +71,7 @@ class LogSql {
 // Owner: a Stream. Affinity: the store's thread. Cost: a batch is one row; the newest blocks, up to kCacheMax bytes,
 // are also in memory.
 // Invariants:
-// 1. Sequences begin at 1 and are given once. A staged message is not read before keep_staged().
+// 1. Sequences begin at 1, and each is given once. A staged message is not read before keep_staged().
 // 2. write_staged() happens inside a transaction; keep_staged() after its commit, drop_staged() after its failure.
 class Log {
  public:
@@ -79,8 +79,7 @@ class Log {
   static constexpr std::size_t kTopicsTextMax = 4096;
 
   Log(LogSql& sql, std::uint32_t stream) : sql_(&sql), stream_(stream) {}
-  // A block is at most an eighth of what the stream keeps: a stream that is full loses the oldest of its messages, and
-  // no more than that.
+  // A block is at most an eighth of the stream's bound: a full stream loses its oldest messages, and no more than that.
   void set_bytes_max(std::uint64_t bytes_max) noexcept;
   // `next` and `purged`: the stream row's.
   [[nodiscard]] Result<void> open(std::uint64_t next, std::uint64_t purged);
@@ -95,46 +94,47 @@ class Log {
 
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);  // staged messages count
 
-  // The first message from cursor.next on whose topic the predicate passes; the cursor then stands behind it. None: the
-  // cursor stands behind the newest message, or has passed scan_max others. corrupt: the block at the cursor is
-  // damaged, and the cursor stands before it.
+  // The first message from cursor.next on whose topic the predicate passes; the cursor is then after it. Returns
+  // nullopt if the cursor is after the newest message, or has passed scan_max others. Fails with corrupt if the block
+  // at the cursor is damaged; the cursor is then before it.
   [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants);
-  [[nodiscard]] Result<std::uint64_t> first_at(WallTime time);  // the sequence to read from to get all from `time` on
-  // The sequence behind the block that holds `sequence`, or behind the next one; also when that block is damaged.
+  // the sequence from which to read all messages from `time` on
+  [[nodiscard]] Result<std::uint64_t> first_at(WallTime time);
+  // The sequence after the block that holds `sequence`, or after the next one; also if that block is damaged.
   [[nodiscard]] Result<std::uint64_t> skip_block(std::uint64_t sequence);
   // Reads at most `rows` rows, 2 at least.
   [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows);
 
-  // Inside a transaction. Removes the oldest block if all its messages are below `before` and older than `age`. None:
-  // it is not so, or there is no block. The last block may go too.
+  // Inside a transaction. Removes the oldest block if all its messages are below `before` and older than `age`. Returns
+  // nullopt if the block does not qualify, or if there is none. It may remove the last block, too.
   struct Dropped {
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
     std::uint64_t last = 0;    // sequence
-    std::uint64_t newest = 0;  // of Latest: how many were the newest values of their topics
+    std::uint64_t newest = 0;  // of Latest: those that were the newest values of their topics
     bool alone = false;        // of Log: earlier messages stay
   };
   [[nodiscard]] Result<std::optional<Dropped>> drop_oldest(std::uint64_t before, WallTime age);
-  // Inside a transaction. Removes those of the next `rows` blocks from `from` on all of whose messages `done` passes;
-  // `from` is behind them then, or 0 at the end.
+  // Inside a transaction. Of the next `rows` blocks from `from` on, removes those whose messages all pass `done`; then
+  // `from` is after them, or 0 at the end.
   using DonePredicate = std::function<bool(std::uint64_t first, std::uint64_t last)>;
   [[nodiscard]] Result<void> drop_done(std::uint64_t& from, std::size_t rows, const DonePredicate& done,
                                        std::vector<Dropped>& dropped);
-  // Inside a transaction. Takes the messages below `before` out of the block that has both these and later ones.
-  // corrupt.
+  // Inside a transaction. Removes the messages below `before` from the block that has both these and later ones.
+  // Errors: corrupt.
   [[nodiscard]] Result<std::optional<Dropped>> trim(std::uint64_t before);
   void keep_dropped(const Dropped& dropped);  // after the commit
-  // Messages below the sequence are gone from now on; drop_oldest() takes their rows.
+  // Messages below the sequence are invisible from now on; drop_oldest() removes their rows.
   void set_purged(std::uint64_t before) noexcept;
   [[nodiscard]] std::uint64_t purged() const noexcept { return purged_; }
 
-  [[nodiscard]] std::uint64_t first() const noexcept { return first_; }  // oldest kept; next() when there is none
+  [[nodiscard]] std::uint64_t first() const noexcept { return first_; }  // oldest kept; next() if there is none
   [[nodiscard]] std::uint64_t next() const noexcept { return next_; }    // of the next committed message
   [[nodiscard]] std::uint64_t next_staged() const noexcept { return next_staged_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
-  // Whether the messages of the oldest block are all below `before`: else drop_oldest() takes none.
+  // Whether the messages of the oldest block are all below `before`: otherwise drop_oldest() removes none.
   [[nodiscard]] bool may_drop(std::uint64_t before) const noexcept { return has_rows_ && oldest_last_ < before; }
-  [[nodiscard]] bool has_rows() const noexcept { return has_rows_; }  // those of purged messages too
+  [[nodiscard]] bool has_rows() const noexcept { return has_rows_; }  // also those of purged messages
   [[nodiscard]] WallTime oldest() const noexcept { return oldest_; }  // newest time of the oldest block
   [[nodiscard]] WallTime newest() const noexcept { return newest_; }
   [[nodiscard]] bool empty() const noexcept { return first_ == next_; }
@@ -161,7 +161,8 @@ class Log {
                                           const std::set<std::string>& topics, Bytes bytes);
   [[nodiscard]] Result<void> refresh_first();
   [[nodiscard]] std::shared_ptr<const Block> cached(std::uint64_t sequence) const noexcept;
-  // The next block that may hold a wanted message; the cursor passes the others. Null: there is none, or `left` is 0.
+  // The next block that may hold a wanted message; the cursor passes the others. Returns null if there is none, or
+  // `left` is 0.
   [[nodiscard]] Result<std::shared_ptr<const Block>> load(Cursor& cursor, const TopicPredicate& wants,
                                                           std::size_t& left);
 
@@ -169,7 +170,7 @@ class Log {
   std::uint32_t stream_;
   std::size_t block_max_ = kBlockMax;
   std::uint64_t first_ = 1;
-  std::uint64_t purged_ = 1;  // what is below it is gone, though its rows may be there
+  std::uint64_t purged_ = 1;  // messages below it are purged, although their rows may exist
   bool has_rows_ = false;
   std::uint64_t oldest_last_ = 0;  // of the oldest block
   std::uint64_t next_ = 1;

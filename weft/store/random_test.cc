@@ -25,11 +25,11 @@ struct ModelMessage {
   Duration time{};
 };
 
-// ModelStream: what a stream must be. All of it is in memory, and nothing of it is in blocks.
+// ModelStream: the model of a stream. All of it is in memory, and nothing of it is in blocks.
 struct ModelStream {
   StreamSettings settings;
   std::map<std::uint64_t, ModelMessage> messages{};  // by sequence
-  std::map<std::uint64_t, ModelMessage> gone{};      // nobody waits for them; a loss of power may bring them back
+  std::map<std::uint64_t, ModelMessage> gone{};      // no consumer waits for them; a loss of power may bring them back
   std::uint64_t next = 1;
   struct Id {
     std::uint64_t sequence;
@@ -77,7 +77,7 @@ struct ModelStream {
     messages.erase(messages.begin(), messages.lower_bound(sequence));
     gone.erase(gone.begin(), gone.lower_bound(sequence));
   }
-  // Whether the stream may have dropped a message without a word: nobody waits for it, or it is too old.
+  // Whether the stream may have dropped a message without a report: no consumer waits for it, or it is too old.
   [[nodiscard]] bool may_be_gone(std::uint64_t sequence, Duration now) const {
     return settings.keep == Keep::work ? acked.contains(sequence) || maybe_acked.contains(sequence)
                                        : settings.age_max != 0ns && messages.at(sequence).time + settings.age_max < now;
@@ -193,7 +193,7 @@ class RandomRun {
     }
     ASSERT_TRUE(known == model.ids.end() || known->second.time < now_ - model.settings.same_id_window)
         << id << " is stored again";
-    // A message that retention may have taken says nothing.
+    // A message that retention may have removed is not checked.
     const bool unsure = last != nullptr && model.may_be_gone(last->first, now_);
     const bool refused = (expect.last && *expect.last != (last == nullptr ? 0 : last->first)) ||
                          (expect.absent && last != nullptr && !last->second.erased);
@@ -346,7 +346,7 @@ class RandomRun {
     turn_[name] = durable_[name];
   }
 
-  // The store has what the model has, and no more. Messages that may be gone leave the model when they are.
+  // The store has the messages of the model, and no others. Messages that may be gone leave the model when they are.
   void compare(const std::string& name, ModelStream& model) {
     Stream& stream = *store_->find(name);
     ASSERT_EQ(stream.next(), model.next) << name;
@@ -413,7 +413,7 @@ class RandomRun {
   Duration now_{1s};
   std::uint64_t bodies_ = 0;
   Model durable_;                                                         // as the last commit left it
-  Model turn_;                                                            // with what the turn brought
+  Model turn_;                                                            // with the ops of the turn
   std::map<std::string, std::map<std::uint64_t, Duration>> outstanding_;  // when each delivery may come again
 };
 

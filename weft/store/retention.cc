@@ -133,7 +133,7 @@ Result<std::uint64_t> Stream::purge_before(std::uint64_t sequence) {
     const auto trimmed = log->trim(before);
     if (trimmed && *trimmed) {
       drops_.push_back(**trimmed);
-    } else if (!trimmed && trimmed.error() != Errc::corrupt) {  // a damaged block stays, and is read by nobody
+    } else if (!trimmed && trimmed.error() != Errc::corrupt) {  // a damaged block stays, and no reader gets it
       return trimmed.error();
     }
   }

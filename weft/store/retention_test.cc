@@ -309,7 +309,7 @@ TEST_F(RetentionTest, AJobThatTakesLongLeavesTheStoreNothingToDo) {
   EXPECT_EQ(stream.bytes(), 0U);
 }
 
-// A purge takes what one life of the stream has, and a sequence counts in one life.
+// A purge removes messages of one life of the stream, and a sequence counts in one life.
 class InstanceTest : public StoreOnDisk {};
 
 TEST_F(InstanceTest, EachLifeOfAStreamHasANumberOfItsOwnAlsoInAnotherFile) {

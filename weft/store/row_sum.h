@@ -12,11 +12,11 @@
 
 namespace weft::store {
 
-// Checksums of what a row has outside of its block. A row of an older format has none, and counts as whole.
+// Checksums of a row's data outside of its block. A row of an older format has none, and counts as whole.
 // Affinity: any thread.
 
-// The column `topics` of a block: the topics, one a line, or nothing when they are too many; then kSumMark and the
-// checksum of the row in 8 hexadecimal digits. An older format had no checksum, and NULL instead of nothing.
+// The column `topics` of a block: the topics, one a line, or empty if they are too many; then kSumMark and the checksum
+// of the row in 8 hexadecimal digits. An older format had no checksum, and NULL for the empty list.
 inline constexpr char kSumMark = '\x01';
 inline constexpr std::size_t kSumSize = 9;
 
@@ -34,7 +34,7 @@ struct BlockTopics {
 };
 [[nodiscard]] BlockTopics read_topics(std::string_view column, const BlockRow& row) noexcept;
 
-// The column `erased` of a value: bit 0 is the flag, bit 33 says that bits 1 to 32 are the checksum of the row.
+// The column `erased` of a value: bit 0 is the flag; bit 33 is set if bits 1 to 32 are the checksum of the row.
 struct ValueRow {
   std::uint32_t stream;
   std::string_view topic;
@@ -45,16 +45,16 @@ struct ValueRow {
 [[nodiscard]] bool is_whole(std::int64_t column, const ValueRow& row) noexcept;
 [[nodiscard]] constexpr bool is_erased(std::int64_t column) noexcept { return (column & 1) != 0; }
 
-// The sequence behind the newest one. `whole`: the last one of a row that is whole, 0 without one; `damaged`: of a row
-// behind it that is not, 0 without one. A damaged row is believed within a million.
+// The sequence after the newest one. `whole`: the last one of a row that is whole, 0 without one; `damaged`: of a row
+// after it that is not, 0 without one. The store trusts the numbers of a damaged row within a million.
 [[nodiscard]] std::uint64_t next_behind(std::uint64_t whole, std::uint64_t damaged) noexcept;
 
 // The first sequence of [low, high) from which on no row is older than `time`, by bisection: times never decrease.
-// `lookup(sequence)` gives the row that holds the sequence or is the next one, or none.
+// `lookup(sequence)` returns the row with the sequence or the next one, or nullopt.
 struct TimeRow {
   std::uint64_t first;
   std::uint64_t last;
-  std::optional<WallTime> time;  // none: it is damaged, and counts as late
+  std::optional<WallTime> time;  // empty: the row is damaged, and counts as late
 };
 template <typename Lookup>
 [[nodiscard]] Result<std::uint64_t> find_time(std::uint64_t low, std::uint64_t high, WallTime time, Lookup lookup) {

@@ -20,7 +20,7 @@ class Rows {
   Statement& statement_;
 };
 
-// Times as the tables have them: ns since 1970.
+// Times in the tables' form: ns since 1970.
 [[nodiscard]] inline WallTime wall_time(std::int64_t ns) noexcept { return WallTime(Duration(ns)); }
 [[nodiscard]] inline std::int64_t ns_of(WallTime time) noexcept { return time.time_since_epoch().count(); }
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int32_t kApplication = 0x57454654;  // "WEFT"
 
-// stream.next: the sequence of the next message, when no block is left that tells it.
+// stream.next: the sequence of the next message, if no block is left that has it.
 // block.topics: the topics in it, one a line; NULL: too many. block.time: of its newest message, ns since 1970.
 // consumer.next: the first sequence that was never delivered; pending: see consumer_state.h.
 // hub.incarnation: see Store::incarnation().

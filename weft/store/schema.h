@@ -6,15 +6,15 @@
 
 namespace weft::store {
 
-// The tables of a store. The format is the number of steps that made them; each step takes the tables of the format
+// The tables of a store. The format is the number of steps that made them; each step converts the tables of the format
 // before it to the next one.
 inline constexpr int kFormat = 4;
 
-// The first character of the name of a stream that is removed, whose rows are not gone yet. No other name has it.
+// The first character of the name of a removed stream whose rows still exist. No other name has it.
 inline constexpr char kGoneMark = '\x01';
 
-// Opens the file and brings it to kFormat. not_supported: a newer build made the file; corrupt: the file is another
-// program's; and the errors of Database::open. After an error the file is unchanged.
+// Opens the file and brings it to kFormat. Errors: not_supported (a newer build made the file); corrupt (the file is
+// another program's); those of Database::open. After an error the file is unchanged.
 [[nodiscard]] Result<Database> open_database(const DatabaseOptions& options);
 
 }  // namespace weft::store

@@ -13,19 +13,19 @@
 
 namespace weft {
 
-// The time of day of a kept message. The store has no clock: the hub passes the time in.
+// The time of day of a kept message. The store has no clock: the hub passes the time.
 using WallTime = std::chrono::sys_time<Duration>;
 
 // The messages that a stream keeps.
 enum class Keep : std::uint8_t {
   log,     // every message, in one order
-  work,    // every message until a consumer acknowledged it
-  latest,  // of each topic the newest values
+  work,    // every message until a consumer has acknowledged it
+  latest,  // the newest values of each topic
 };
 
-// The fault that no acknowledged message is lost in.
+// The fault that loses no acknowledged message.
 enum class Survives : std::uint8_t {
-  nothing,  // in memory: it ends with the process that hosts the stream
+  nothing,  // in memory: the messages end with the process that hosts the stream
   process,  // the death of every process at once
   machine,  // the loss of any one machine
   power,    // the loss of power of all machines at once
@@ -33,10 +33,10 @@ enum class Survives : std::uint8_t {
 
 // The answer to a message that exceeds the bounds of its stream.
 enum class Discard : std::uint8_t {
-  oldest,  // the oldest messages go; they are counted, and a topic that loses its newest value so is erased
-  refuse,  // the message is refused with resource_exhausted
+  oldest,  // drop the oldest messages and count them; a topic that loses its newest value this way is erased
+  refuse,  // fail with resource_exhausted
 };
-// The answer of a declaration that names none. A log promises its messages until a bound takes them; work and
+// The policy of a declaration that does not name one. A log promises its messages until a bound drops them; work and
 // latest promise each message until it was acknowledged or replaced.
 [[nodiscard]] constexpr Discard default_when_full(Keep keep) noexcept {
   return keep == Keep::log ? Discard::oldest : Discard::refuse;
@@ -45,17 +45,17 @@ enum class Discard : std::uint8_t {
 [[nodiscard]] std::string_view name_of(Keep keep) noexcept;
 [[nodiscard]] std::string_view name_of(Survives survives) noexcept;
 [[nodiscard]] std::string_view name_of(Discard discard) noexcept;
-// invalid_argument: no such name.
+// Fails with invalid_argument if there is no such name.
 [[nodiscard]] Result<Keep> keep_of(std::string_view name) noexcept;
 [[nodiscard]] Result<Survives> survives_of(std::string_view name) noexcept;
 [[nodiscard]] Result<Discard> discard_of(std::string_view name) noexcept;
 
-// StreamSettings: what a stream keeps and for how long.
+// StreamSettings: the messages that a stream keeps, and for how long.
 struct StreamSettings {
   static constexpr std::uint32_t kHistoryMax = 64;
   static constexpr std::size_t kTopicsMax = 64;
 
-  std::vector<std::string> topics{};  // filters of the topics that it takes; none: every topic
+  std::vector<std::string> topics{};  // filters of the topics that it takes; empty: every topic
   Keep keep = Keep::log;
   Survives survives = Survives::power;
   Duration age_max{0};                   // 0: any age
@@ -66,18 +66,18 @@ struct StreamSettings {
 
   friend bool operator==(const StreamSettings&, const StreamSettings&) = default;
 };
-// invalid_argument; not_supported: the store of one machine cannot survive the loss of the machine.
+// Errors: invalid_argument; not_supported (the store of one machine cannot survive the loss of the machine).
 [[nodiscard]] Result<void> check_settings(const StreamSettings& settings) noexcept;
 
 // From: the first message of a consumer or a reader.
 struct From {
   enum class Kind : std::uint8_t {
-    first,           // the oldest that is kept
-    last,            // the newest that is kept, then what comes
-    next,            // what comes after the opening
+    first,           // the oldest one that is kept
+    last,            // the newest one that is kept, then the new ones
+    next,            // those that arrive after the opening
     sequence,        // `value`
     time,            // the first one at or after `value` ns since 1970
-    last_per_topic,  // the newest of every topic, then what comes
+    last_per_topic,  // the newest of every topic, then the new ones
   };
   Kind kind = Kind::first;
   std::uint64_t value = 0;
@@ -94,27 +94,28 @@ struct From {
   friend bool operator==(const From&, const From&) = default;
 };
 [[nodiscard]] std::string_view name_of(From::Kind kind) noexcept;
-[[nodiscard]] Result<From::Kind> from_of(std::string_view name) noexcept;  // invalid_argument
+[[nodiscard]] Result<From::Kind> from_of(std::string_view name) noexcept;  // fails with invalid_argument
 
-// ConsumerSettings: how a consumer, whose members share its messages, gets them.
+// ConsumerSettings: how a consumer, whose members share its messages, receives them.
 struct ConsumerSettings {
   static constexpr std::uint32_t kUnackedMax = 65'536;
   static constexpr std::size_t kRetryWaitsMax = 32;
 
   std::string filter{};  // of topics; empty: every topic of the stream
   From from{};
-  std::uint32_t unacked_max = 1000;              // delivered and not acknowledged; delivery stops there
-  Duration ack_wait = std::chrono::seconds(30);  // from its begin to the next delivery of the message
-  std::uint32_t tries_max = 0;                   // deliveries of one message that began; 0: any number
-  std::vector<Duration> retry_waits{};           // after each refusal of a delivery; the last one holds for all others
-  std::string dead_letters{};                    // the topic for messages beyond tries_max; empty: they are dropped
+  std::uint32_t unacked_max = 1000;              // delivered and not acknowledged; the delivery stops at this number
+  Duration ack_wait = std::chrono::seconds(30);  // from the begin of a delivery to the next one of the same message
+  std::uint32_t tries_max = 0;                   // begun deliveries of one message; 0: any number
+  std::vector<Duration> retry_waits{};           // after each refused delivery; the last one holds for all others
+  std::string dead_letters{};                    // the topic for messages beyond tries_max; empty: the hub drops them
 
   friend bool operator==(const ConsumerSettings&, const ConsumerSettings&) = default;
 };
-[[nodiscard]] Result<void> check_settings(const ConsumerSettings& settings) noexcept;  // invalid_argument
+[[nodiscard]] Result<void> check_settings(const ConsumerSettings& settings) noexcept;  // fails with invalid_argument
 
-// The settings as lines `name=value`, for the database and the wire. Parsing takes what writing gives, in any order; a
-// name that is left out keeps its default. invalid_argument: an unknown name or a malformed value; `text` says which.
+// The settings as lines `name=value`, for the database and the wire. The parser takes the writer's output, in any
+// order; a setting whose name is missing keeps its default. Errors: invalid_argument (an unknown name or a malformed
+// value, which `text` names).
 [[nodiscard]] std::string write_settings(const StreamSettings& settings);
 [[nodiscard]] std::string write_settings(const ConsumerSettings& settings);
 [[nodiscard]] Result<StreamSettings> parse_stream_settings(std::string_view text);

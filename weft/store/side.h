@@ -27,7 +27,7 @@ struct Store::Side {
       mend_stream;
   Statement write_consumer, remove_consumer, remove_consumers, list_consumers;
   Statement clear_blocks, clear_topics, clear_values, clear_ids;
-  std::vector<std::uint32_t> gone{};  // streams that are removed, and have rows
+  std::vector<std::uint32_t> gone{};  // removed streams that still have rows
 
   [[nodiscard]] static Result<std::unique_ptr<Side>> open(const DatabaseOptions& options) {
     auto side = std::make_unique<Side>();
@@ -88,7 +88,7 @@ struct Store::StreamRow {
 
 inline constexpr Error kDamagedStream(Errc::corrupt, "the rows of the stream are damaged: redeclare or remove it");
 
-// invalid_argument: the name has a wrong form.
+// Fails with invalid_argument if the name has a wrong form.
 [[nodiscard]] Result<void> check_stream_name(std::string_view name) noexcept;
 
 }  // namespace weft::store

@@ -275,7 +275,8 @@ Result<std::optional<Delivery>> Store::next_delivery(Stream& stream, Consumer& c
   return stream.next_delivery(consumer, now.steady, holder);
 }
 
-// True: the message waits no more. False: it waits until its dead letter is durable, or is tried again.
+// Returns true if the message does not wait any longer. Returns false if it waits until its dead letter is durable, or
+// is tried again.
 Result<bool> Store::bury(Stream& stream, Consumer& consumer, const Stream::Exhausted& dead, const Now& now) {
   auto at = stream.message_at(dead.sequence);
   if (!at && at.error() == Errc::corrupt) {

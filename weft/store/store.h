@@ -21,7 +21,7 @@
 namespace weft::store {
 
 struct StoreOptions {
-  std::string path{};               // empty: streams that survive nothing, and no other
+  std::string path{};               // empty: only streams that survive nothing
   std::string vfs{};                // DatabaseOptions::vfs
   std::uint64_t bytes_max = 0;      // DatabaseOptions::bytes_max
   std::uint64_t reserve_bytes = 0;  // DatabaseOptions::reserve_bytes
@@ -39,19 +39,19 @@ struct Now {
 // Counts since the store was opened.
 struct StoreCounts {
   std::uint64_t appended = 0;    // messages that a commit made durable
-  std::uint64_t duplicates = 0;  // messages whose id was known
+  std::uint64_t duplicates = 0;  // messages with a known id
   std::uint64_t refused = 0;     // messages that append() refused, or whose commit failed
   std::uint64_t commits = 0;
   std::uint64_t commits_failed = 0;
   std::uint64_t evicted = 0;       // Stream::evicted() of all streams
   std::uint64_t dead_letters = 0;  // messages that went to a topic of dead letters
-  std::uint64_t dead_dropped = 0;  // messages beyond tries_max that no topic was named for
+  std::uint64_t dead_dropped = 0;  // messages beyond tries_max without a topic for them
 };
 
 // Store: the streams of one file, and those in memory.
 // Owner: a hub. Affinity: one thread. Cost: a turn with messages is one transaction per file; a flush to the disk is
 // shared by all messages of the turn.
-// has_work() and commit() cost nothing for streams that nothing happened to.
+// has_work() and commit() cost nothing for unchanged streams.
 // A turn is any number of calls, then commit(). Appends and acknowledgements of a turn are answered after the commit,
 // with its result.
 // Invariants:
@@ -64,65 +64,66 @@ class Store {
   static constexpr std::size_t kStreamsMax = 1024;
   static constexpr std::size_t kStreamNameMax = 255;
 
-  // The errors of open_database().
+  // Errors: those of open_database().
   [[nodiscard]] static Result<std::unique_ptr<Store>> open(const StoreOptions& options, const Now& now);
   ~Store();
 
-  // A number that is larger by 2^40 at least with every open of the file, and at least the time of the first one in ns
+  // A number that grows by at least 2^40 with every open of the file, and is at least the time of the first open in ns
   // since 1970. Without a file it is the time.
   [[nodiscard]] std::uint64_t incarnation() const noexcept { return incarnation_; }
-  // A number of this life of the stream: one that is removed and made anew, or that ended with the memory of its hub,
-  // has another one. Sequences of different lives have nothing to do with each other.
+  // The number of this life of the stream. A stream that is removed and made again, or that ended with the memory of
+  // its hub, has another one. Sequences of different lives are not related.
   [[nodiscard]] std::uint64_t instance_of(const Stream& stream) const noexcept {
     return (stream.in_memory() ? incarnation_ + kMemoryInstances : birth_) + stream.id();
   }
 
-  // Makes the stream, or gives the one that is there. `redeclare` changes its settings, but neither what it keeps nor
-  // what it survives. Durable when it returns. Errors: invalid_argument, not_supported, conflict (other settings),
+  // Makes the stream, or returns the existing one. `redeclare` changes its settings, except its kind of retention and
+  // its `survives`. Durable when it returns. Errors: invalid_argument, not_supported, conflict (other settings),
   // resource_exhausted.
   [[nodiscard]] Result<Stream*> declare(std::string_view name, const StreamSettings& settings, bool redeclare,
                                         const Now& now);
-  [[nodiscard]] Stream* find(std::string_view name) noexcept;  // null: not there, or damaged
-  // Why find() finds none: not_found, or corrupt: the rows of the stream are damaged. Then declare() with `redeclare`
-  // writes them anew, and keeps what is whole; remove() removes it.
+  [[nodiscard]] Stream* find(std::string_view name) noexcept;  // null if it does not exist, or is damaged
+  // The reason why find() finds none: not_found, or corrupt (the rows of the stream are damaged). Then declare() with
+  // `redeclare` writes them again, and keeps the undamaged data; remove() removes it.
   [[nodiscard]] Error absence_of(std::string_view name) const noexcept;
-  // Names of streams behind `after`, of damaged ones too.
+  // Names of streams after `after`, damaged ones included.
   [[nodiscard]] std::vector<std::string> names_after(std::string_view after, std::size_t count) const;
   [[nodiscard]] Stream* find_topic(std::string_view topic) noexcept;  // the first stream by name that names the topic
-  // With its messages and consumers: one small transaction. Its rows leave the file with later commits, a part in each.
-  [[nodiscard]] Result<void> remove(std::string_view name);  // not_found
-  // `instance`: the life that counts the sequence, or 0: any. conflict: the stream has another one.
-  // Between turns: invalid_state while the turn has messages of the stream. Durable, and nothing before the sequence is
-  // read, when it returns: one transaction that takes a bounded number of rows. Later commits take the others, as long
-  // as Stream::has_purged_rows(). A log is not purged by topic (not_supported).
+  // Removes the stream with its messages and consumers: one small transaction. Later commits remove its rows from the
+  // file, a part in each.
+  [[nodiscard]] Result<void> remove(std::string_view name);  // fails with not_found
+  // `instance`: the life that counts the sequence, or 0: any. Fails with conflict if the stream has another one.
+  // Between turns; fails with invalid_state while the turn has messages of the stream. Durable when it returns, and no
+  // message before the sequence is read: one transaction that removes a bounded number of rows. Later commits remove
+  // the others, as long as Stream::has_purged_rows(). Fails with not_supported for a log and a topic.
   [[nodiscard]] Result<void> purge_before(Stream& stream, std::uint64_t sequence, std::uint64_t instance = 0);
   [[nodiscard]] Result<void> purge_topic(Stream& stream, std::string_view topic);
   [[nodiscard]] const std::map<std::string, std::unique_ptr<Stream>, std::less<>>& streams() const noexcept {
     return streams_;
   }
 
-  // The errors of Stream::append(). conflict: `expect` has a sequence of another life of the stream, too.
+  // Errors: those of Stream::append(); conflict, also if `expect` has a sequence of another life of the stream.
   [[nodiscard]] Result<Appended> append(Stream& stream, const NewMessage& message, const Expect& expect,
                                         const Now& now);
 
-  // Makes the consumer, or gives the one that is there. A new one is durable after the next commit; `next` is that of
-  // Stream::make_consumer. conflict: another declaration has other settings; and the errors of Stream::make_consumer.
+  // Makes the consumer, or returns the existing one. A new one is durable after the next commit; `next` is that of
+  // Stream::make_consumer. Errors: conflict (another declaration has other settings); those of Stream::make_consumer.
   [[nodiscard]] Result<Consumer*> consumer(Stream& stream, std::string_view name, const ConsumerSettings& settings,
                                            bool redeclare, std::uint64_t next = 0);
-  [[nodiscard]] Result<void> remove_consumer(Stream& stream, std::string_view name);  // not_found
+  [[nodiscard]] Result<void> remove_consumer(Stream& stream, std::string_view name);  // fails with not_found
 
-  // The next delivery, after those beyond tries_max went to their topic of dead letters.
+  // The next delivery, after the messages beyond tries_max went to their topic of dead letters.
   [[nodiscard]] Result<std::optional<Delivery>> next_delivery(Stream& stream, Consumer& consumer, const Now& now,
                                                               Holder holder = kNoHolder);
-  // Of a message in the queue of a holder. False: it does not have it.
+  // For a message in the queue of a holder. Returns false if the holder does not have it.
   bool begin(Consumer& consumer, std::uint64_t sequence, Holder holder, const Now& now);
   bool give_back(Consumer& consumer, std::uint64_t sequence, Holder holder, const Now& now);
-  // False: the message does not wait for an acknowledgement.
+  // Returns false if the message does not wait for an acknowledgement.
   bool ack(Consumer& consumer, std::uint64_t sequence, bool waits_for_disk);
 
-  // Commits the turn. `disk` and `memory`: the result for streams that survive something, or nothing. When both are ok
-  // everything of the turn is durable. `positions`: of consumers of streams that survive something. outcome_unknown:
-  // see Database; open the store again.
+  // Commits the turn. `disk` and `memory`: the result for streams that survive something, or nothing. If both are ok,
+  // the whole turn is durable. `positions`: of consumers of streams that survive something. After outcome_unknown (see
+  // Database), open the store again.
   struct Committed {
     Error disk{};
     Error memory{};
@@ -130,9 +131,9 @@ class Store {
     [[nodiscard]] Error of(const Stream& stream) const noexcept { return stream.in_memory() ? memory : disk; }
   };
   [[nodiscard]] Committed commit(const Now& now);
-  // Whether commit() would write: messages, acknowledgements, or what retention takes.
+  // Whether commit() would write: messages, acknowledgements, or removals by retention.
   [[nodiscard]] bool has_work(const Now& now) const noexcept;
-  // When the age of a stream next lets has_work() begin; WallTime::max(): never.
+  // The time at which the age of a stream next makes has_work() true; WallTime::max(): never.
   [[nodiscard]] WallTime next_age() const noexcept;
   // The streams whose messages the last commit stored. Valid until the next commit, and until one of them is removed.
   [[nodiscard]] const std::vector<Stream*>& stored() const noexcept { return stored_; }
@@ -172,9 +173,10 @@ class Store {
     Error all{};
     Error positions{};
   };
-  void update_work(Stream& stream);  // after a change of the stream: the list of work, and that of ages
+  void update_work(Stream& stream);  // after a change of the stream: updates the list of work, and that of ages
   [[nodiscard]] SideCommitted commit_side(Side& side, bool in_memory, const Now& now);
-  [[nodiscard]] static Result<bool> clear_gone(Side& side);  // a part of the rows of one; true: it had no more
+  // removes a part of the rows of one; returns true if it has no more
+  [[nodiscard]] static Result<bool> clear_gone(Side& side);
   [[nodiscard]] Result<void> write_stream(Side& side, Stream& stream, const Now& now);
   [[nodiscard]] Result<bool> bury(Stream& stream, Consumer& consumer, const Stream::Exhausted& dead, const Now& now);
 
@@ -182,13 +184,13 @@ class Store {
   std::unique_ptr<Side> memory_;
   std::map<std::string, std::unique_ptr<Stream>, std::less<>> streams_;
   List<Stream> work_;                            // that the next commit writes
-  std::set<std::pair<WallTime, Stream*>> ages_;  // those whose messages have an age_max, by Stream::ages_at()
+  std::set<std::pair<WallTime, Stream*>> ages_;  // streams whose messages have an age_max, by Stream::ages_at()
   std::vector<Stream*> stored_;
   std::map<std::string, Damaged, std::less<>> damaged_;  // streams of the file that could not be opened
   std::vector<Dying> dying_;
   std::uint64_t incarnation_ = 0;
   std::uint64_t birth_ = 0;  // the first incarnation of the file; 0: a build without births made it
-  bool unborn_ = false;      // a new file has no room for its birth: the first stream on it writes it
+  bool unborn_ = false;      // a new file has no room for its birth: its first stream writes it
   StoreCounts counts_;
 };
 

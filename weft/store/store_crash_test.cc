@@ -270,8 +270,8 @@ TEST(StoreCrash, ASyncThatFailsLeavesTheOutcomeUnknownAndTheStoreWritesNoMore) {
   EXPECT_LE(all.size(), 2U);
 }
 
-// Whichever flush the disk refuses, those in SQLite's copying of the log too: the store says so, the next one of the
-// same file goes on, and nothing that either acknowledged is lost when the power goes (issue 38).
+// Whichever flush the disk refuses, those in SQLite's copying of the log too: the store reports it, the next one of the
+// same file continues, and nothing that either acknowledged is lost when the power goes (issue 38).
 TEST(StoreCrash, AFlushThatTheDiskRefusedAtAnyPlaceLosesNothingThatSurvivesPower) {
   constexpr std::size_t kSize = 120'000;
   TestDisk whole;
@@ -320,7 +320,7 @@ TEST(StoreCrash, AFlushThatTheDiskRefusesWhileTheLogIsCopiedEndsTheStore) {
   EXPECT_TRUE((*opened)->failed());
   const std::uint64_t syncs = disk.syncs();
   opened->reset();
-  EXPECT_EQ(disk.syncs(), syncs);  // closing copies nothing over what the disk has
+  EXPECT_EQ(disk.syncs(), syncs);  // closing copies nothing over the data on the disk
 }
 
 TEST(StoreCrash, AFullDiskRefusesAndTheStoreGoesOnWhenThereIsRoom) {
@@ -387,7 +387,7 @@ TEST(StoreCrash, OnAFullDiskConsumersAcknowledgeAndTheNextStoreOpens) {
   }
   ASSERT_LT(stored, 300U);
   ASSERT_GT(stored, 50U);
-  disk.set_room(disk.bytes());  // others took what was left
+  disk.set_room(disk.bytes());  // others took the remaining room
   for (int life = 0; life < 2; ++life) {
     life == 0 ? disk.restart() : disk.lose_power(0);
     store.reset();

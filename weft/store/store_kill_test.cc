@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 
 enum class Kill {
   process,  // the next life finds every write
-  power,    // the next life finds what was flushed, and of the rest what the seed says
+  power,    // the next life finds the flushed bytes, and some of the rest, chosen by the seed
 };
 
 StreamSettings kept_as(Keep keep, Survives survives, std::uint64_t bytes_max = 1 << 20) {
@@ -88,7 +88,7 @@ class KilledStore {
     live(20);  // the last life ends by itself
     ASSERT_NE(store_, nullptr);
     for (bool worked = true; worked && !testing::Test::HasFatalFailure();) {
-      now_ += 1s;  // what was not acknowledged is due again
+      now_ += 1s;  // unacknowledged messages are due again
       worked = work();
       ASSERT_TRUE(end_turn());
     }
@@ -100,8 +100,8 @@ class KilledStore {
     EXPECT_GT(counters_[0].value, kills / 8);
     EXPECT_GT(done_.size(), kills / 4);
     if (kills >= 500) {  // a sanitizer does a tenth
-    EXPECT_GT(first_["log"], 1U) << "retention took nothing";
-  }
+      EXPECT_GT(first_["log"], 1U) << "retention took nothing";
+    }
   }
 
  private:
@@ -154,7 +154,7 @@ class KilledStore {
       const std::string text = each.text();
       const std::string id = each.id();
       if (random_() % 4 == 0) {
-        continue;  // what has no answer leaves later
+        continue;  // unanswered ones leave later
       }
       const auto appended =
           store_->append(*store_->find(each.stream), {.topic = "t.a", .id = id, .body = as_bytes(text)}, {}, now());
@@ -182,7 +182,7 @@ class KilledStore {
     }
   }
 
-  // True: a job was there.
+  // Returns true if a job was there.
   bool work() {
     Stream& stream = *store_->find("work");
     Consumer& worker = *stream.find_consumer("w");
@@ -204,7 +204,7 @@ class KilledStore {
     return worked;
   }
 
-  // False: the store died.
+  // Returns false if the store died.
   bool end_turn() {
     const auto committed = store_->commit(now());
     const bool whole = committed.disk == Errc::ok;
@@ -280,7 +280,7 @@ class KilledStore {
         ASSERT_GE(last[each.name[0]] + 1, each.next);
       }
     }
-    book = std::move(there);  // what a life has read, the next one reads
+    book = std::move(there);  // messages that a life has read, the next one reads, too
   }
 
   const Kill kill_;

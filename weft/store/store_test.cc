@@ -350,7 +350,8 @@ TEST_F(StoreTest, AClockThatJumpsForwardAndComesBackKeepsTheOrderTheIdsAndTheWai
   EXPECT_EQ(read(stream), "2:2 ");
   EXPECT_FALSE(store_->append(stream, {.topic = "a", .id = "x", .body = as_bytes("3")}, {}, at(kYear))->duplicate);
   ASSERT_EQ(store_->commit(at(kYear)).disk, Errc::ok);
-  // The clock is set right, also while no process hosts: what is there stays, times go on from the newest, ids hold.
+  // The clock is set right, also while no process hosts: stored messages stay, times continue from the newest, ids
+  // hold.
   open(20s);
   Stream& after = *store_->find("s");
   EXPECT_TRUE(store_->append(after, {.topic = "a", .id = "y"}, {}, at(20s))->duplicate);

@@ -392,7 +392,7 @@ Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instan
   consumer.cursor.next = state.next();
   auto next = std::visit([&](auto& messages) { return messages.read(consumer.cursor, consumer.wants()); }, messages_);
   count_damage(next.error(), consumer.cursor.next);
-  while (!next && next.error() == Errc::corrupt && left != 0) {  // what is behind the damage is whole
+  while (!next && next.error() == Errc::corrupt && left != 0) {  // the messages after the damage are whole
     left -= std::min(left, kLookUpCost);
     const std::uint64_t at = consumer.cursor.next;
     consumer.cursor.next = WEFT_TRY(std::visit([at](auto& messages) { return messages.skip_block(at); }, messages_));
@@ -453,7 +453,7 @@ void Stream::keep_staged() {
   evicted_ += std::exchange(evicting_, 0);
   ids_.forget_before(newest_ - settings_.same_id_window);
   for (auto& [name, consumer] : consumers_) {
-    // Without a filter what was never delivered was unread, too.
+    // Without a filter, undelivered messages were unread, too.
     const std::uint64_t unseen = consumer->filter ? 0 : first() - std::min(first(), consumer->state.next());
     const std::uint64_t dropped = unseen + consumer->state.drop_before(first());
     dropped_unread_ += dropped;

@@ -23,10 +23,10 @@
 
 namespace weft::store {
 
-// Expect: a condition of an append on its topic. conflict: it is not so.
+// Expect: a condition of an append on its topic. If it is false, the append fails with conflict.
 struct Expect {
-  std::optional<std::uint64_t> last{};  // the sequence of its newest message; 0: there is none
-  bool absent = false;                  // it has no value: none, or an erasure
+  std::optional<std::uint64_t> last{};  // the sequence of its newest message; 0: none
+  bool absent = false;                  // it has no value: no message, or an erasure
   std::uint64_t instance = 0;           // the life of the stream that counts `last`: Store::instance_of(); 0: any
 };
 
@@ -44,17 +44,17 @@ struct Consumer {
   std::optional<Filter> filter;  // none: every topic
   ConsumerState state;
   Cursor cursor{};              // for new messages; its block is only a cache
-  bool changed = false;         // since it was written; the next commit writes it
-  bool moved = false;           // the same by deliveries alone, for which no commit is made
-  bool waits_for_disk = false;  // a caller waits until the change survives what the stream survives
-  Stream* stream = nullptr;     // that it is a consumer of; null: of none yet
+  bool changed = false;         // since its last write; the next commit writes it
+  bool moved = false;           // the same by deliveries only, which cause no commit
+  bool waits_for_disk = false;  // a caller waits until the change survives the faults that the stream survives
+  Stream* stream = nullptr;     // the stream of the consumer; null: none yet
 
   [[nodiscard]] TopicPredicate wants() const;
-  void count_delivery() noexcept;  // that begins
+  void count_delivery() noexcept;  // counts a begun delivery
   void change() noexcept;          // the next commit writes it
 };
 
-// Reader: where one reader of a stream is.
+// Reader: the position of one reader of a stream.
 struct Reader {
   Cursor cursor{};
   std::optional<Filter> filter{};  // none: every topic
@@ -63,7 +63,7 @@ struct Reader {
 
 struct Delivery {
   ReadMessage read;
-  std::uint32_t tries = 0;  // deliveries that began so far, this one included
+  std::uint32_t tries = 0;  // begun deliveries so far, this one included
 };
 
 // Stream: one stream of a store: its messages, its ids, its consumers.
@@ -88,17 +88,18 @@ class Stream : public ListHook {
   [[nodiscard]] std::uint64_t bytes() const noexcept;
   [[nodiscard]] WallTime oldest() const noexcept;
 
-  // Stages a message: nobody sees it before the store's commit. A duplicate is not staged: its first answer is given
-  // again, whatever `expect` says now. Errors: invalid_argument (the topic has a wrong form, or is none of the
-  // stream's), message_too_large, conflict, resource_exhausted (full).
+  // Stages a message: it is invisible before the store's commit. A duplicate is not staged: its first answer is given
+  // again, whatever `expect` is. Errors: invalid_argument (the topic has a wrong form, or is not one of the stream's),
+  // message_too_large, conflict, resource_exhausted (full).
   [[nodiscard]] Result<Appended> append(const NewMessage& message, const Expect& expect, WallTime now);
 
-  // Reading sees what is committed. corrupt: the block there is damaged, and the reader stays before it.
+  // Reading finds committed messages only. Errors: corrupt (the block there is damaged, and the reader stays before
+  // it).
   [[nodiscard]] Result<Reader> open_reader(std::string_view filter, const From& from);
   [[nodiscard]] Result<std::optional<ReadMessage>> read(Reader& reader);
   [[nodiscard]] Result<std::optional<ReadMessage>> message_at(std::uint64_t sequence);
-  [[nodiscard]] Result<std::optional<ReadMessage>> newest_of(std::string_view topic);  // an erasure too
-  // Topics behind `after`, of at most about `rows` rows.
+  [[nodiscard]] Result<std::optional<ReadMessage>> newest_of(std::string_view topic);  // returns an erasure, too
+  // Topics after `after`, of at most about `rows` rows.
   [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows);
 
   // LastScan: the search for the newest message that a filter passes, a part at a time.
@@ -109,7 +110,7 @@ class Stream : public ListHook {
   [[nodiscard]] static bool needs_scan(const From& from, const std::optional<Filter>& filter) noexcept {
     return from.kind == From::Kind::last && filter;
   }
-  // Goes on by about `rows` rows. True: it has come to the end, and position_of() is where to read from.
+  // Continues by about `rows` rows. Returns true at the end; then position_of() is the position to read from.
   [[nodiscard]] Result<bool> scan_last(LastScan& scan, const Filter& filter, std::size_t rows);
   [[nodiscard]] std::uint64_t position_of(const LastScan& scan) const noexcept;
 
@@ -117,17 +118,18 @@ class Stream : public ListHook {
   [[nodiscard]] const std::map<std::string, std::unique_ptr<Consumer>, std::less<>>& consumers() const noexcept {
     return consumers_;
   }
-  // A new consumer, not in the database. `next`: where it begins, when the caller has scanned for it; 0: as the
-  // settings say. invalid_argument, not_supported, conflict (the only one of a work stream), resource_exhausted.
+  // A new consumer, not in the database. `next`: its begin, if the caller has found it by a scan; 0: the settings
+  // decide. Errors: invalid_argument, not_supported, conflict (the only one of a work stream), resource_exhausted.
   [[nodiscard]] Result<std::unique_ptr<Consumer>> make_consumer(std::string_view name, const ConsumerSettings& settings,
                                                                 std::uint64_t next = 0);
   Consumer& add_consumer(std::unique_ptr<Consumer> consumer);
   void remove_consumer(std::string_view name);
 
-  // The next message for the consumer: one that is due again, before a new one; of those beyond tries_max none: the
-  // caller takes them with exhausted(). It goes into the queue of the holder; without one its delivery begins.
+  // The next message for the consumer: one that is due again, before a new one. It skips those beyond tries_max: the
+  // caller takes them with exhausted(). The message goes into the queue of the holder; without a holder its delivery
+  // begins.
   [[nodiscard]] Result<std::optional<Delivery>> next_delivery(Consumer& consumer, Instant now, Holder holder);
-  // A message that is due, and was delivered tries_max times. It stays until the caller acknowledges it.
+  // A due message that was delivered tries_max times. It stays until the caller acknowledges it.
   struct Exhausted {
     std::uint64_t sequence = 0;
     std::uint32_t tries = 0;
@@ -141,15 +143,15 @@ class Stream : public ListHook {
   }
   // Whether the next commit writes it. Leaves the list if there is no work, and joins it if there is some.
   bool update_work() noexcept;
-  // When the age of its oldest message is beyond the settings; WallTime::max(): never.
+  // The time at which its oldest message exceeds the age of the settings; WallTime::max(): never.
   [[nodiscard]] WallTime ages_at() const noexcept;
-  // As the store lists it, by ages_at().
+  // The time in the store's list, by ages_at().
   [[nodiscard]] WallTime listed_age() const noexcept { return listed_age_; }
   void set_listed_age(WallTime age) noexcept { listed_age_ = age; }
 
-  // For the store. `age`: messages up to before this time may go; `floor`: so may those below this sequence.
+  // For the store. `age`: retention may remove messages before this time; `floor`: also those below this sequence.
   [[nodiscard]] Result<void> open(std::uint64_t next, std::uint64_t purged, WallTime now);
-  // Inside a transaction, after open(): gives the ids of the messages rows, for a store of an older format.
+  // Inside a transaction, after open(): writes the rows of the messages' ids, for a store of an older format.
   [[nodiscard]] Result<void> make_id_rows();
   void set_settings(StreamSettings settings, std::vector<Filter> topics);
   [[nodiscard]] bool has_staged() const noexcept { return staged_count() != 0; }
@@ -157,25 +159,25 @@ class Stream : public ListHook {
   [[nodiscard]] Result<void> write_staged();
   [[nodiscard]] Result<void> write_drops(WallTime now);
   [[nodiscard]] bool must_drop(WallTime now) const noexcept;
-  // The caller writes the sequence that purge_before() gives back into the row of the stream, and calls set_purged()
-  // after the commit: then no message before it is read. Rows that are left go with the next commits.
+  // The caller writes the returned sequence of purge_before() into the row of the stream, and calls set_purged() after
+  // the commit: then no message before it is read. The next commits remove the remaining rows.
   [[nodiscard]] Result<std::uint64_t> purge_before(std::uint64_t sequence);
   void set_purged(std::uint64_t before) noexcept;
   [[nodiscard]] bool has_purged_rows() const noexcept;
-  [[nodiscard]] Result<void> purge_topic(std::string_view topic);  // not_supported: a log
+  [[nodiscard]] Result<void> purge_topic(std::string_view topic);  // fails with not_supported for a log
   void keep_staged();
   void drop_staged();
-  // Messages that the bound of bytes took: of a work stream those that were not acknowledged, of the latest those that
-  // were the newest of their topics.
+  // Messages that the bound of bytes removed: of a work stream those that were not acknowledged, of a stream of the
+  // latest those that were the newest of their topics.
   [[nodiscard]] std::uint64_t evicted() const noexcept { return evicted_; }
   [[nodiscard]] std::uint64_t dropped_unread() const noexcept { return dropped_unread_; }
-  [[nodiscard]] std::uint64_t damaged() const noexcept { return damaged_; }  // blocks and rows that were met
+  [[nodiscard]] std::uint64_t damaged() const noexcept { return damaged_; }  // damaged blocks and rows that were read
   void count_damaged_row() noexcept { ++damaged_; }
 
   static constexpr std::size_t kDropsPerCommit = 64;
   static constexpr std::uint64_t kDropBytesPerCommit = 4 * 1024 * 1024;
-  static constexpr std::size_t kLookUpCost = 16;    // messages that are passed in the time of one look-up
-  static constexpr std::size_t kDamagedMax = 4096;  // places whose damage is counted once
+  static constexpr std::size_t kLookUpCost = 16;    // messages passed in the time of one look-up
+  static constexpr std::size_t kDamagedMax = 4096;  // places whose damage counts once
 
  private:
   void count_damage(const Error& error, std::uint64_t sequence);
@@ -187,44 +189,43 @@ class Stream : public ListHook {
   [[nodiscard]] Result<void> sweep();
   [[nodiscard]] std::uint64_t unread_of(const Log::Dropped& dropped) const noexcept;
   [[nodiscard]] Result<std::uint64_t> check_room(const NewMessage& message, std::size_t size);
-  [[nodiscard]] std::uint64_t floor() const noexcept;  // below it nothing is wanted any more
+  [[nodiscard]] std::uint64_t floor() const noexcept;  // below it no message is needed any longer
   [[nodiscard]] std::uint64_t purged() const noexcept;
   [[nodiscard]] WallTime age_limit(WallTime now) const noexcept;
 
   std::uint32_t id_;
   std::string name_;
   StreamSettings settings_;
-  std::vector<Filter> topics_;  // none: every topic
+  std::vector<Filter> topics_;  // empty: every topic
   std::variant<Log, Latest> messages_;
   IdWindow ids_;
   IdSql* id_sql_;
   List<Stream>* work_;
   WallTime listed_age_ = WallTime::max();
   std::uint64_t ids_from_ = 0;  // rows of ids below this sequence were removed
-  WallTime newest_{};           // of staged messages too
+  WallTime newest_{};           // of staged messages, too
   WallTime newest_kept_{};      // of committed ones
   std::map<std::string, std::unique_ptr<Consumer>, std::less<>> consumers_;
   std::vector<Log::Dropped> drops_;  // of the transaction
   std::uint64_t drop_bytes_ = 0;     // of them
-  // Of a work stream that is nearly full: finished jobs behind one that is not are swept out, kSweepRows blocks a
-  // commit.
+  // Of a nearly full work stream: removes finished jobs after an unfinished one, kSweepRows blocks a commit.
   static constexpr std::size_t kSweepRows = 256;
   struct Sweep {
-    std::uint64_t from = 0;   // 0: none is under way
-    std::uint64_t acked = 0;  // acknowledgements when the last one began
+    std::uint64_t from = 0;   // 0: not under way
+    std::uint64_t acked = 0;  // acknowledgements at the begin of the last sweep
     std::uint64_t refused = 0;
   };
   Sweep sweep_;
-  Sweep sweeping_;              // as the transaction leaves it
+  Sweep sweeping_;              // the state after the transaction
   std::uint64_t refused_ = 0;   // messages that found the stream full
   std::uint64_t evicting_ = 0;  // by it
   std::uint64_t evicted_ = 0;
   std::uint64_t damaged_ = 0;
   std::set<std::uint64_t> damaged_at_;
-  std::uint64_t dropped_unread_ = 0;  // messages that waited for an acknowledgement when retention took them
+  std::uint64_t dropped_unread_ = 0;  // unacknowledged messages that retention removed
 };
 
-// The filter of a text: empty is every topic. invalid_argument, message_too_large.
+// The filter of a text; an empty text is every topic. Errors: invalid_argument, message_too_large.
 [[nodiscard]] Result<std::optional<Filter>> parse_optional_filter(std::string_view text) noexcept;
 [[nodiscard]] Result<std::vector<Filter>> parse_filters(const std::vector<std::string>& texts);
 

@@ -31,7 +31,7 @@ class StoreOnDisk : public testing::Test {
     EXPECT_TRUE(stream) << stream.error().message();
     return **stream;
   }
-  // The sequence; 0 when it was refused.
+  // The sequence; 0 if it was refused.
   std::uint64_t append(Stream& stream, const NewMessage& message, Duration since = std::chrono::seconds(1),
                        const Expect& expect = {}) {
     const auto appended = store_->append(stream, message, expect, at(since));

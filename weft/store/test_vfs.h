@@ -13,9 +13,9 @@
 
 namespace weft::store {
 
-// TestDisk: a file layer of SQLite whose files are in memory. A power loss forgets what was not synced; a death keeps
-// it. The disk can be full, and can fail at a chosen operation. A sync that fails behaves as Linux does: the process
-// still reads what it wrote, the disk never gets it, and the next sync says yes.
+// TestDisk: a file layer of SQLite whose files are in memory. A power loss drops the unsynced bytes; a death keeps
+// them. The disk can be full, and can fail at a chosen operation. A failed sync behaves like Linux: the process still
+// reads its own writes, the disk never gets them, and the next sync succeeds.
 // Owner: a test. Its name is for StoreOptions::vfs. Affinity: one thread; set_room(), fail_syncs() and fail_sync() any
 // thread.
 class TestDisk {

@@ -8,13 +8,12 @@
 
 namespace weft::sync {
 
-// AtomicCounted: the reference count of an object that several threads share; for IntrusivePtr, as Counted
-// is.
+// AtomicCounted: the reference count of an object that several threads share; for IntrusivePtr, like Counted.
 // Owner: its references. Affinity: any thread, each with references of its own.
 // Cost: 4 bytes. A copy is one read-modify-write, a release another. The last release of an object that no
 // other thread references is a load only.
-// Invariant: the thread that disposes of the object sees every write that a holder made before it released
-// its reference.
+// Invariant: every write that a holder made before it released its reference is visible to the thread that disposes of
+// the object.
 template <typename T, typename Disposer = Deleter>
 class AtomicCounted {
  public:
@@ -26,7 +25,7 @@ class AtomicCounted {
       Disposer::dispose(const_cast<T*>(static_cast<const T*>(this)));
     }
   }
-  // True: the caller's is the only reference, and the writes of all former holders are visible (pairs with
+  // Whether the caller's is the only reference. Then the writes of all former holders are visible (pairs with
   // release()).
   [[nodiscard]] bool sole_owner() const noexcept { return references_.load(std::memory_order_acquire) == 1; }
 
@@ -44,7 +43,7 @@ class AtomicCounted {
   }
 
  private:
-  friend T;  // no other class can have AtomicCounted<T> for a base
+  friend T;  // no other class can have AtomicCounted<T> as a base
   AtomicCounted() noexcept = default;
   AtomicCounted(const AtomicCounted& /*other*/) noexcept {}  // a copy has references of its own
 

@@ -37,7 +37,7 @@ class BasicAwaitList {
     *end_ = &waiter;
     end_ = &waiter.next_;
   }
-  // False: the waiter is not in the list, because signal() has called it or is about to.
+  // Returns false if the waiter is not in the list, because signal() has called it or is about to.
   [[nodiscard]] bool remove(Waiter& waiter) noexcept {
     const std::lock_guard lock(mutex_);
     for (Waiter** place = &first_; *place != nullptr; place = &(*place)->next_) {

@@ -70,14 +70,13 @@ class BasicBaton {
     if (!take(kHeld | kNudged)) {
       return false;
     }
-    // The holder clears the nudge, since its own work() now does what the nudge asked for. Acquire pairs with
-    // the nudge in take(): the nudge that is cleared may be another thread's, left since this thread took the
-    // baton.
+    // The holder clears the nudge, since its own work() now does the nudge's work. Acquire pairs with the nudge in
+    // take(): the nudge that is cleared may be another thread's, left since this thread took the baton.
     state_.fetch_and(~kNudged, std::memory_order_acquire);
     return true;
   }
 
-  // Holder only. True: a thread nudged meanwhile. The caller calls try_take_or_nudge() again and checks for
+  // Holder only. Returns true if a thread nudged meanwhile. The caller calls try_take_or_nudge() again and checks for
   // work.
   [[nodiscard]] bool release() noexcept {
     if (Seat* const seat = seat_; seat != nullptr) [[likely]] {

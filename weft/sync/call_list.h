@@ -32,7 +32,7 @@ class CallList {
     Plain<Value> value_{};
   };
 
-  // False: the entry is in the list already, and `value` is dropped.
+  // Returns false if the entry is in the list already, and `value` is dropped.
   bool add(Entry& entry, Value value) noexcept {
     // acq_rel: publishes the caller's writes to the visit, even if the entry is in the list already. After
     // the exchange in take_all() the entry belongs to its adder again.

@@ -11,8 +11,8 @@
 
 namespace weft::sync {
 
-// Sleeps once on the condition variable, for an hour at most; the caller checks its condition again. False: the
-// deadline has passed, and the call did not sleep.
+// Sleeps once on the condition variable, for an hour at most; the caller checks its condition again. Returns false if
+// the deadline has passed, and the call did not sleep.
 // The standard library's wait_for() adds the time to its clock's: a long one overflows there, and does not wait.
 [[nodiscard]] inline bool sleep_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock,
                                       Instant deadline) {

@@ -39,8 +39,8 @@ class Resumption {
 // Gate: threads and coroutines wait here until an attempt of theirs can succeed. They make the attempt
 // themselves.
 // Owner: the object that changes. Affinity: any thread.
-// Cost: wake() is one load while nobody waits. Each wait that slept costs the thread that changes the object
-// one wake-up.
+// Cost: wake() is one load while no waiter waits. Each wait that slept costs the thread that changes the object one
+// wake-up.
 // Invariant: a thread changes the object, then calls wake(). A waiter that is about to sleep either sees the
 // change in its look() or is woken (invariant 1 of Parker; a coroutine counts as a sleeper in poll whose
 // event is the list).
@@ -52,8 +52,8 @@ class BasicGate {
  public:
   void wake() noexcept { parker_.wake(); }
 
-  // Returns true once attempt() did, false at the deadline. look() says whether an attempt might succeed now,
-  // and changes nothing. The first attempt is made even when the deadline has passed.
+  // Returns true once attempt() did, false at the deadline. look() returns whether an attempt might succeed now, and
+  // changes nothing. The first attempt is made even when the deadline has passed.
   template <typename Attempt, typename Look>
   [[nodiscard]] bool settle_until(Instant deadline, Attempt attempt, Look look) noexcept {
     if (attempt()) {
@@ -96,7 +96,7 @@ class BasicGate {
 
    private:
     Awaiter& self() noexcept { return static_cast<Awaiter&>(*this); }
-    // False: the coroutine stays suspended, and tell() will be called.
+    // Returns false if the coroutine stays suspended, and tell() will be called.
     bool settle() noexcept {
       for (;;) {
         gate_.list_.add(*this);

@@ -18,9 +18,8 @@ namespace weft::sync {
 
 // MpscQueue: a bounded queue of values from several producers to one consumer. Each producer takes a lane,
 // which is a ring of its own, so that producers share nothing. The consumer visits the lanes in turn.
-// Owner: a move-only handle, which outlives its producers. It is moved and destroyed while neither they nor
-// the consumer use it, and destroys the values that are left. A handle that was moved from may only be
-// assigned or destroyed.
+// Owner: a move-only handle, which outlives its producers. It is moved and destroyed while neither they nor the
+// consumer use it, and destroys the remaining values. A moved-from handle may only be assigned or destroyed.
 // Affinity: one consumer; producer() any thread; a Producer belongs to one thread at a time.
 // Cost: no allocation after make(), which allocates every lane. A push is a push on a ring. A pop is a pop on
 // a ring; in an empty queue it reads one index of each lane.
@@ -30,7 +29,7 @@ namespace weft::sync {
 // 2. A producer that stalls, even half-way through a push, delays nothing but its own values.
 // 3. The consumer leaves a lane after the values that it found on arrival, so that a busy producer starves no
 //    other.
-// 4. A lane that its producer gave up keeps its values, and the next producer() may take it.
+// 4. A lane whose producer has ended keeps its values, and the next producer() may take it.
 template <typename T>
 class MpscQueue {
   struct Lane {
@@ -59,7 +58,7 @@ class MpscQueue {
       }
     }
 
-    // As on SpscRing. False or a short count: this lane is full.
+    // Like SpscRing's. False or a short count: this lane is full.
     template <typename U>
     [[nodiscard]] bool try_push(U&& value) noexcept {
       return lane_->ring.try_push(std::forward<U>(value));
@@ -83,8 +82,8 @@ class MpscQueue {
     std::size_t index_;
   };
 
-  // Room for `producers` lanes of exactly `capacity` values each. invalid_argument: a zero, or more producers than
-  // kProducersMax or a larger capacity than memory can address; resource_exhausted: no memory.
+  // Makes a queue of `producers` lanes with exactly `capacity` values each. Errors: invalid_argument (a zero, or more
+  // producers than kProducersMax, or a larger capacity than memory can address); resource_exhausted (no memory).
   [[nodiscard]] static Result<MpscQueue> make(std::size_t producers, std::size_t capacity) noexcept {
     if (producers == 0 || producers > kProducersMax) {
       return Error(Errc::invalid_argument, "the number of producers of a queue");
@@ -121,7 +120,7 @@ class MpscQueue {
 
   [[nodiscard]] std::size_t lanes() const noexcept { return count_; }
 
-  // Any thread. resource_exhausted: every lane is taken.
+  // Any thread. Fails with resource_exhausted if every lane is taken.
   [[nodiscard]] Result<Producer> producer() noexcept {
     for (std::size_t i = 0; i < count_; ++i) {
       // Acquire pairs with the release in ~Producer(): the lane's producing side is handed over.
@@ -134,13 +133,13 @@ class MpscQueue {
 
   // --- consumer ---
 
-  // In place: the next value, or null. Valid until pop(), which requires that there is a value.
+  // In place: returns the next value, or null. Valid until pop(), which requires that there is a value.
   [[nodiscard]] T* front() noexcept { return empty() ? nullptr : lanes_[lane_].ring.front(); }
   void pop() noexcept {
     lanes_[lane_].ring.pop();
     --known_;
   }
-  // False: the queue is empty.
+  // Returns false if the queue is empty.
   [[nodiscard]] bool try_pop(T& value) noexcept {
     if (empty() || !lanes_[lane_].ring.try_pop(value)) {
       return false;
@@ -148,7 +147,7 @@ class MpscQueue {
     --known_;
     return true;
   }
-  // Moves as many values as there are and `values` holds. Returns the number.
+  // Moves as many values as fit into `values`. Returns the number.
   [[nodiscard]] std::size_t try_pop_batch(std::span<T> values) noexcept {
     std::size_t done = 0;
     while (done < values.size()) {
@@ -169,8 +168,8 @@ class MpscQueue {
     known_ -= count;
     return count;
   }
-  // Calls visit(T&&) for as many values as there are, at most `most`. Returns the number. An exception of the visitor
-  // passes through: the value that the visitor got was taken, and the others are still there.
+  // Calls visit(T&&) for each value, at most `most` times. Returns the number. An exception of the visitor passes
+  // through: the value that the visitor got was taken, and the others stay.
   template <typename Visit>
   std::size_t drain(Visit visit, std::size_t most = std::numeric_limits<std::size_t>::max()) noexcept(
       std::is_nothrow_invocable_v<Visit&, T&&>) {
@@ -186,7 +185,7 @@ class MpscQueue {
     return done;
   }
   [[nodiscard]] bool empty() noexcept { return known_ == 0 && !find_lane(); }
-  // The lane of the last value, as Producer::lane().
+  // The lane of the last value, numbered like Producer::lane().
   [[nodiscard]] std::size_t lane() const noexcept { return lane_; }
 
  private:

@@ -43,7 +43,7 @@ struct SharedProducer {
   Queue& queue;
 };
 
-// The usual design: producers take places by compare-exchange, and each cell says whose turn it is (Vyukov's
+// The usual design: producers take places by compare-exchange, and each cell has the number of its turn (Vyukov's
 // bounded queue with one consumer).
 template <typename T>
 struct Vyukov {

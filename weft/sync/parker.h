@@ -30,18 +30,18 @@ struct SystemWait {
   static void futex_wake(std::atomic<std::uint32_t>& word) noexcept { sys::futex_wake(word, 1 << 30); }
 };
 
-// Parker: threads sleep here until something changes. One word tells the sender whether any thread sleeps.
+// Parker: threads sleep here until something changes. One word shows the sender whether any thread sleeps.
 // Owner: the object whose change is awaited. Affinity: any thread.
-// Cost: wake() with nobody asleep is one load behind a compiler barrier. The sleeper pays for both sides
-// (membarrier, microseconds). Where sleeps are as frequent as wakes that is dear: wakers that call wake_as_asked() pay
-// for a fence of their own (8 ns) as long as the sleepers ask for it.
+// Cost: wake() without a sleeper is one load behind a compiler barrier. The sleeper pays for both sides (membarrier,
+// microseconds). Where sleeps are as frequent as wakes that is dear: wakers that call wake_as_asked() pay for a fence
+// of their own (8 ns) as long as the sleepers ask for it.
 // Use by the sleeper: announce; check again for work; sleep if there is none; start over. A sleeper waits
 // either on the futex in the parker, or in poll/epoll on its own event descriptor in the list given to
 // announce_poll(). Sleeping orders nothing: work that a check right after it misses is visible after the next
 // announcement's fence.
 // Invariants:
-// 1. Work published before wake(): either the sleeper's check after announce() sees it, or wake() sees the
-//    announcement. The sleeper's heavy fence stands for the store-load fence that wake() leaves out.
+// 1. Work published before wake(): either it is visible to the sleeper's check after announce(), or the announcement is
+//    visible to wake(). The sleeper's heavy fence stands for the store-load fence that wake() leaves out.
 // 2. Only wake() clears announcements. A sleeper that leaves early costs one superfluous wake-up, never a
 //    lost one.
 // 3. A wake() that cleared announcements starts a new generation, so that none of their sleepers falls asleep
@@ -73,7 +73,7 @@ class BasicParker {
 
   // Hot path, for wakers of sleepers that call ask_for_fences().
   void wake_as_asked() noexcept {
-    System::light_fence();  // as in wake(); and behind a heavy fence that tells of a change the load below sees it
+    System::light_fence();  // as in wake(); after a heavy fence that announces a change, the load below finds it
     // Acquire pairs with the release in ask_for_fences(): sleepers that announced before a change are seen below.
     if (fences_.load(std::memory_order_acquire)) {
       System::full_fence();
@@ -82,15 +82,16 @@ class BasicParker {
       wake_sleepers(word);
     }
   }
-  // Whether wakers that call wake_as_asked() shall fence from now on. Gives `heavy` of the announcement that follows: a
-  // heavy fence tells the wakers of a change. The caller holds a lock during both, the same one as other sleepers.
+  // Whether wakers that call wake_as_asked() shall fence from now on. Returns `heavy` for the announcement that
+  // follows: a heavy fence announces a change to the wakers. The caller holds a lock during both, the same one as other
+  // sleepers.
   [[nodiscard]] bool ask_for_fences(bool fences) noexcept {
     const bool told = fences_.load(std::memory_order_relaxed);
     fences_.store(fences, std::memory_order_release);  // pairs with the acquire in wake_as_asked()
     return !told || !fences;
   }
 
-  // `heavy` may be false only when every waker uses wake_with_fence(), or as ask_for_fences() says.
+  // `heavy` may be false only when every waker uses wake_with_fence(), or by the result of ask_for_fences().
   [[nodiscard]] Ticket announce_futex(bool heavy) noexcept { return announce(kFutex, heavy); }
   void announce_poll(Event* event, bool heavy) noexcept {
     event_.store(event, std::memory_order_relaxed);  // published by the announcement; always the same event

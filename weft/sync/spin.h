@@ -12,10 +12,10 @@
 
 namespace weft::sync {
 
-// How long a thread may spin before it sleeps.
+// The time for which a thread may spin before it sleeps.
 enum class WaitMode : std::uint8_t {
   adaptive,  // yield-spin while spinning pays, learnt at run time (default)
-  latency,   // yield-spin up to 200 us, unless another program wants the core
+  latency,   // yield-spin up to 200 us, unless another program needs the core
   eco,       // sleep at once
 };
 
@@ -27,7 +27,7 @@ enum class WaitMode : std::uint8_t {
 
 // Spun: how a spin ended.
 enum class Spun : std::uint8_t {
-  not_tried,  // there was no budget, or another program wants the core: the thread sleeps at once
+  not_tried,  // there was no budget, or another program needs the core: the thread sleeps at once
   spent,      // the condition did not become true
   found,      // the condition became true while the thread spun
   late,       // the condition became true while another program had the core
@@ -84,14 +84,14 @@ class SpinBudget {
   Atomic<std::uint32_t> waits_{0};
 };
 
-// Contention: whether another program wants the core of a thread. The thread's own yields tell.
+// Contention: whether another program needs the core of a thread. The thread's own yields show it.
 // A yield to threads that themselves yield or sleep returns within microseconds. A yield to a thread that computes
 // costs a whole time slice, 2 to 4 ms on Linux. After such a yield the thread does not spin for a while. It sleeps at
 // once, so that it uses less than its share of the core, and the scheduler runs it as soon as it is woken.
 // The first such while takes kFirstMs. Each further lost slice doubles it, up to kLongestMs: trials cost about 1 % of
 // the time. Every kGoodYields yields without a lost slice halve it.
-// A thread that has not spun for kRestUs knows nothing of the present, and makes no trial: the first message after a
-// rest would pay for it. It spins without yields, and sleeps.
+// A thread that has not spun for kRestUs has no recent measurement, and makes no trial: the first message after a rest
+// would pay for it. It spins without yields, and sleeps.
 // Owner: a thread; time is an argument, in ticks. Affinity: that thread.
 class Contention {
  public:
@@ -151,7 +151,8 @@ class SpinTurns {
     tried_ = tried_ || next_;
     return next_;
   }
-  // Yields the core, but after a rest. After a lost time slice the turns end: the caller checks once more, and sleeps.
+  // Yields the core, except after a rest. After a lost time slice the turns end: the caller checks once more, and
+  // sleeps.
   void give_way() noexcept {
     const std::uint64_t before = sys::ticks();
     if (rested_) {

@@ -12,24 +12,23 @@
 namespace weft::sync {
 
 // SpscQueue: a queue of trivially copyable cells from one producer to one consumer, with transactions.
-// Owner: the object that constructs it; it outlives both sides' use. The destructor forgets the cells that
-// are left: if they hold references, their owner drains them first.
+// Owner: the object that constructs it; it outlives both sides' use. The destructor forgets the remaining cells: if
+// they hold references, their owner drains them first.
 // Affinity: one producer, one consumer; each may move between threads that hand over with acquire and
 // release.
-// Cost: a push or pop is a copy of the cell and, amortised, one release store. A side reads the other side's
-// index only when its own copy says full or empty.
+// Cost: a push or pop is a copy of the cell and, amortised, one release store. A side reads the other side's index only
+// if its own copy shows a full or empty queue.
 // The queue is a chain of small rings. While the consumer keeps up, both sides touch one ring of kRing cells
 // only, which stays in both caches. When a ring is full, the producer links a new one, four times as large up
 // to kRing. The first ring is small, so that a connection that carries little costs little. The caller bounds
 // the queue (high-water marks).
-// Beside: members that the caller keeps for a side. They share that side's cache lines, since both are used
-// together. The three types are the producer's, the consumer's, and the values that the consumer now and then
-// returns to the producer.
+// Beside: members that the caller keeps for a side. They share that side's cache lines, since both are used together.
+// The three types are the producer's, the consumer's, and the values that the consumer returns to the producer from
+// time to time.
 // Invariants:
 // 1. head <= published <= staged; all three only grow.
 // 2. The consumer sees a cell only after publish(), and all cells of one publish() together.
-// 3. A ring's `end` is set, before any later cell is published, to the index of the first cell that lies in
-//    `next`.
+// 3. A ring's `end` is set, before any later cell is published, to the index of the first cell that is in `next`.
 struct NothingBeside {
   struct Producer {};
   struct Consumer {};
@@ -56,7 +55,7 @@ class SpscQueue {
     destroy(spare_.load(std::memory_order_relaxed));
   }
 
-  // Producer. The slot for the next cell, or null when memory ran out. stage() stages it.
+  // Producer. Returns the slot for the next cell, or null if there is no memory. stage() stages it.
   [[nodiscard]] T* claim() noexcept {
     Ring* ring = producer_.ring;
     if (ring == nullptr || producer_.staged - producer_.oldest() > ring->mask) [[unlikely]] {
@@ -81,8 +80,8 @@ class SpscQueue {
     if (producer_.ring == ring) {
       return;
     }
-    // The consumer has seen none of the rings behind: it leaves a ring at a cell that is published. It may have read
-    // `end`, but compares that with places before `staged` only, until the next publish() gives it kOpen.
+    // The consumer has reached none of the rings after this one: it leaves a ring at a cell that is published. It may
+    // have read `end`, but compares that with places before `staged` only, until the next publish() gives it kOpen.
     for (Ring* linked = ring->next; linked != nullptr;) {
       Ring* const next = linked->next;
       destroy(linked);
@@ -99,7 +98,7 @@ class SpscQueue {
     published_.store(producer_.staged, std::memory_order_release);
   }
 
-  // Consumer. The oldest visible cell, or null. Valid until pop().
+  // Consumer. Returns the oldest visible cell, or null. Valid until pop().
   [[nodiscard]] T* front() noexcept {
     if (consumer_.head == consumer_.published) {
       // Acquire pairs with the release in publish().
@@ -132,7 +131,7 @@ class SpscQueue {
   [[nodiscard]] const typename Beside::Consumer& beside_consumer() const noexcept { return consumer_.beside; }
   [[nodiscard]] typename Beside::Returned& beside_returned() noexcept { return returned_; }
 
-  // Consumer. True when front() would return null. Reads the producer's index.
+  // Consumer. Whether front() would return null. Reads the producer's index.
   [[nodiscard]] bool empty() noexcept {
     return consumer_.head == consumer_.published && consumer_.head == published_.load(std::memory_order_acquire);
   }
@@ -145,7 +144,7 @@ class SpscQueue {
   struct alignas(kLineSize) Ring {
     Atomic<std::uint64_t> end{kOpen};
     Plain<Ring*> next = nullptr;
-    std::uint64_t start = 0;  // index of the first cell that lies in this ring; the producer's
+    std::uint64_t start = 0;  // index of the first cell that is in this ring; the producer's
     Plain<std::uint64_t> mask = 0;
     T* cells() noexcept { return reinterpret_cast<T*>(this + 1); }
   };

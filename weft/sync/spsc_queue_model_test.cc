@@ -26,7 +26,7 @@ struct Line {
   int pushed = 0;  // producer
   int popped = 0;  // consumer
 
-  // False when memory ran out; the cells that were staged are published all the same.
+  // False when memory ran out; the cells that were staged are published nevertheless.
   bool push(int count = 1) {
     bool whole = true;
     for (int i = 0; i < count && whole; ++i) {
@@ -145,7 +145,7 @@ void not_empty_means_a_cell() {
   line.check_drained();
 }
 
-// The consumer is at the end of a ring behind which rings come and go.
+// The consumer is at the end of a ring after which rings come and go.
 void a_transaction_is_taken_back() {
   Line line;
   line.push(1);

@@ -20,12 +20,12 @@ namespace weft::sync {
 
 // SpscRing: a bounded queue of values from one producer to one consumer. (SpscQueue is the unbounded one, for
 // cells that are published in transactions.)
-// Owner: a move-only handle. It is moved and destroyed while neither side uses it, and destroys the values
-// that are left. A handle that was moved from may only be assigned or destroyed.
+// Owner: a move-only handle. It is moved and destroyed while neither side uses it, and destroys the remaining values. A
+// moved-from handle may only be assigned or destroyed.
 // Affinity: one producer, one consumer; each may move between threads that hand over with acquire and
 // release.
-// Cost: no allocation after make(). A push or pop is one move of T and one release store; a batch is one
-// store in all. A side reads the other side's index only when its own copy says full or empty.
+// Cost: no allocation after make(). A push or pop is one move of T and one release store; a batch is one store in all.
+// A side reads the other side's index only if its own copy shows a full or empty ring.
 // T: no operation of T that a push, pop or destruction uses may throw. Any alignment.
 // Invariants:
 // 1. head <= published <= tail <= head + capacity; all only grow.
@@ -36,7 +36,7 @@ class SpscRing {
   static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>);
 
  public:
-  // invalid_argument: a capacity of zero, or more than memory can address; resource_exhausted: no memory.
+  // Errors: invalid_argument (a capacity of zero, or more than memory can address); resource_exhausted (no memory).
   [[nodiscard]] static Result<SpscRing> make(std::size_t capacity) noexcept {
     if (capacity == 0 || capacity > kCapacityMax) {
       return Error(Errc::invalid_argument, "the capacity of a ring");
@@ -73,7 +73,7 @@ class SpscRing {
 
   // --- producer ---
 
-  // False: the ring is full, and `value` is unchanged.
+  // Returns false if the ring is full; then `value` is unchanged.
   template <typename U>
   [[nodiscard]] bool try_push(U&& value) noexcept {
     static_assert(std::is_nothrow_constructible_v<T, U&&>);
@@ -87,7 +87,7 @@ class SpscRing {
     publish(tail + 1);
     return true;
   }
-  // Moves the first values, as many as there is room for. Returns the number. They become visible together.
+  // Moves the first values, as many as fit. Returns the number. They become visible together.
   [[nodiscard]] std::size_t try_push_batch(std::span<T> values) noexcept {
     const std::size_t count = std::min(values.size(), room(values.size()));
     const std::uint64_t tail = shared_->producer.tail;
@@ -101,7 +101,7 @@ class SpscRing {
     publish(tail + count);
     return count;
   }
-  // The same by copy.
+  // The same, but copies the values.
   [[nodiscard]] std::size_t try_push_batch(std::span<const T> values) noexcept {
     static_assert(std::is_nothrow_copy_constructible_v<T>);
     const std::size_t count = std::min(values.size(), room(values.size()));
@@ -113,9 +113,8 @@ class SpscRing {
     return count;
   }
 
-  // In place: at most `most` adjacent free cells, fewer at the ring's end, none when full. They are raw
-  // storage: construct objects in the first ones, then commit as many. A claim that is not committed has no
-  // effect.
+  // In place: returns at most `most` adjacent free cells, fewer at the ring's end, none if full. They are raw storage:
+  // construct objects in the first ones, then commit as many. A claim without a commit has no effect.
   [[nodiscard]] std::span<T> claim(std::size_t most) noexcept {
     const std::uint64_t tail = shared_->producer.tail;
     prefetch(cell(tail));
@@ -123,8 +122,8 @@ class SpscRing {
   }
   void commit(std::size_t count) noexcept { publish(shared_->producer.tail + count); }
 
-  // The same for a stream of single values: a cell of raw storage, or null when full. Prefetches the cell
-  // that comes kCellsAhead later.
+  // The same for a stream of single values: returns a cell of raw storage, or null if full. Prefetches the cell that is
+  // kCellsAhead later.
   [[nodiscard]] T* claim_one() noexcept {
     const std::uint64_t tail = shared_->producer.tail;
     if (!has_room(tail)) {
@@ -133,8 +132,8 @@ class SpscRing {
     prefetch(cell(tail + kCellsAhead));
     return cell(tail);
   }
-  // Appends the claimed cell as the next value. The consumer does not see it before show_appended(), or a
-  // later push or commit.
+  // Appends the claimed cell as the next value. The consumer does not find it before show_appended(), or a later push
+  // or commit.
   void append_one() noexcept { shared_->producer.tail = shared_->producer.tail + 1; }
   void show_appended() noexcept { publish(shared_->producer.tail); }
 
@@ -142,7 +141,7 @@ class SpscRing {
 
   // --- consumer ---
 
-  // False: the ring is empty.
+  // Returns false if the ring is empty.
   [[nodiscard]] bool try_pop(T& value) noexcept {
     static_assert(std::is_nothrow_move_assignable_v<T>);
     const std::uint64_t head = shared_->consumer.head;
@@ -155,7 +154,7 @@ class SpscRing {
     release_to(head + 1);
     return true;
   }
-  // Moves as many values as there are and `values` holds. Returns the number.
+  // Moves as many values as fit into `values`. Returns the number.
   [[nodiscard]] std::size_t try_pop_batch(std::span<T> values) noexcept {
     static_assert(std::is_nothrow_move_assignable_v<T>);
     const std::size_t count = std::min(values.size(), readable(values.size()));
@@ -172,7 +171,7 @@ class SpscRing {
     return count;
   }
 
-  // In place: the oldest value, or null. Valid until pop(), which requires that there is a value.
+  // In place: returns the oldest value, or null. Valid until pop(), which requires that there is a value.
   [[nodiscard]] T* front() noexcept {
     const std::uint64_t head = shared_->consumer.head;
     return has_value(head) ? cell(head) : nullptr;
@@ -182,7 +181,7 @@ class SpscRing {
     std::destroy_at(cell(head));
     release_to(head + 1);
   }
-  // In place: at most `most` of the oldest values that are adjacent. Valid until consume(), which takes the
+  // In place: returns at most `most` of the oldest values that are adjacent. Valid until consume(), which takes the
   // first ones.
   [[nodiscard]] std::span<T> peek(std::size_t most) noexcept {
     const std::uint64_t head = shared_->consumer.head;
@@ -194,7 +193,7 @@ class SpscRing {
     release_to(head + count);
   }
 
-  // The number of values to pop. Reads the producer's index again only when fewer than `wanted` are known.
+  // The number of values to pop. Reads the producer's index again only if fewer than `wanted` are known.
   [[nodiscard]] std::size_t readable(std::size_t wanted) noexcept {
     Consumer& mine = shared_->consumer;
     if (mine.published - mine.head < wanted) {

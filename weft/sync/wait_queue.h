@@ -16,21 +16,18 @@
 
 namespace weft::sync {
 
-// WaitQueue: an MpscQueue whose ends can wait, threads and coroutines alike, and that can be closed. With one
-// producer it is the waiting form of an SpscRing.
-// Owner: the unique_ptr of make(). It outlives its producers and all waiters, and destroys the values that
-// are left.
-// Affinity: as MpscQueue; close() any thread. Several coroutines may wait at one end if they run on one
-// thread or strand. They are called in the order in which they came, but a coroutine that asks at that moment
-// may overtake them.
-// Cost: a push or pop is MpscQueue's plus one load while nobody sleeps. A sleep costs the sleeper a
-// membarrier and the waker a system call.
+// WaitQueue: an MpscQueue that can be closed. Threads and coroutines can wait at both ends. With one producer it is the
+// waiting form of an SpscRing.
+// Owner: the unique_ptr of make(). It outlives its producers and all waiters, and destroys the remaining values.
+// Affinity: that of MpscQueue; close() any thread. Several coroutines may wait at one end if they run on one thread or
+// strand. They resume in the order of their arrival, but a coroutine that calls at that moment may overtake them.
+// Cost: a push or pop is MpscQueue's plus one load while nothing sleeps. A sleep costs the sleeper a membarrier and the
+// waker a system call.
 // Invariants:
-// 1. No waiter sleeps while its operation is possible, and no thread is woken that does not wait.
-// 2. Every value whose push returned before close() began is popped before a pop says closed. A push that
-//    overlaps close() is refused, or it is accepted and its value is popped by a later pop or destroyed with
-//    the queue.
-// 3. An operation that fails leaves its value in place.
+// 1. A waiter does not sleep while its operation is possible. Only a thread that waits is woken.
+// 2. Every value whose push returned before close() began is popped before a pop returns closed. A push that overlaps
+//    close() is refused, or it is accepted and its value is popped by a later pop or destroyed with the queue.
+// 3. A failed operation leaves its value in place.
 // Users write WaitQueue<T>; `System` is a seam for the tests.
 template <typename T, typename System = GateWait>
 class WaitQueue {
@@ -42,7 +39,7 @@ class WaitQueue {
  public:
   class Producer;
 
-  // As MpscQueue::make().
+  // The same as MpscQueue::make().
   [[nodiscard]] static Result<std::unique_ptr<WaitQueue>> make(std::size_t producers, std::size_t capacity) noexcept {
     MpscQueue<T> queue = WEFT_TRY(MpscQueue<T>::make(producers, capacity));
     std::unique_ptr<Place[]> rooms(new (std::nothrow) Place[producers]);
@@ -58,13 +55,12 @@ class WaitQueue {
   WaitQueue(const WaitQueue&) = delete;
   WaitQueue& operator=(const WaitQueue&) = delete;
 
-  // Any thread. resource_exhausted: every lane is taken.
+  // Any thread. Fails with resource_exhausted if every lane is taken.
   [[nodiscard]] Result<Producer> producer() noexcept {
     auto lane = WEFT_TRY(queue_.producer());
     return Producer(*this, std::move(lane));
   }
-  // Any thread; idempotent. Ends every wait: producers get closed; the consumer gets the values that are
-  // left, then closed.
+  // Any thread; idempotent. Ends every wait: producers get closed; the consumer gets the remaining values, then closed.
   void close() noexcept {
     closed_.store(true, std::memory_order_release);  // pairs with the acquire in take()
     items_.gate.wake();
@@ -75,13 +71,13 @@ class WaitQueue {
 
   // --- consumer ---
 
-  // would_block: the queue is empty; closed: it is closed, and empty for good.
+  // Errors: would_block (the queue is empty); closed (it is closed, and stays empty).
   [[nodiscard]] Result<T> try_pop() noexcept {
     std::optional<T> value;
     const Errc outcome = take(value);
     return to_result(outcome, value);
   }
-  // timed_out; closed.
+  // Errors: timed_out; closed.
   [[nodiscard]] Result<T> pop_until(Instant deadline) noexcept {
     std::optional<T> value;
     Errc outcome = Errc::would_block;
@@ -91,8 +87,8 @@ class WaitQueue {
     }
     return to_result(outcome, value);
   }
-  // Waits for one value at least, then moves as many as there are and `values` holds. Returns the number.
-  // timed_out; closed.
+  // Waits for at least one value, then moves as many as fit into `values`. Returns the number. Errors: timed_out;
+  // closed.
   [[nodiscard]] Result<std::size_t> pop_batch_until(std::span<T> values, Instant deadline) noexcept {
     std::size_t count = 0;
     bool drained = false;
@@ -112,7 +108,7 @@ class WaitQueue {
     }
     return count;
   }
-  // co_await queue.pop(post): a Result<T>; closed. BasicGate::Wait documents `post`.
+  // co_await queue.pop(post) gives a Result<T>. Errors: closed. BasicGate::Wait documents `post`.
   template <typename Post>
   [[nodiscard]] auto pop(Post post) noexcept {
     return Pop<Post>(*this, std::move(post));
@@ -124,19 +120,19 @@ class WaitQueue {
     Producer(WaitQueue& queue, typename MpscQueue<T>::Producer lane) noexcept
         : queue_(&queue), lane_(std::move(lane)) {}
 
-    // would_block: the lane is full; closed. `value` is moved from only on success.
+    // Errors: would_block (the lane is full); closed. A failed call leaves `value` unchanged.
     template <typename U>
     [[nodiscard]] Result<void> try_push(U&& value) noexcept {
       return to_result(offer(std::forward<U>(value)));
     }
-    // timed_out; closed.
+    // Errors: timed_out; closed.
     template <typename U>
     [[nodiscard]] Result<void> push_until(U&& value, Instant deadline) noexcept {
       Errc outcome = Errc::would_block;
       const auto attempt = [&] { return (outcome = offer(std::forward<U>(value))) != Errc::would_block; };
       return to_result(room().settle_until(deadline, attempt, [&] { return pushable(); }) ? outcome : Errc::timed_out);
     }
-    // Moves the first values, as many as there is room for, and wakes once. None when closed.
+    // Moves the first values, as many as fit, and wakes once. Moves none if closed.
     [[nodiscard]] std::size_t try_push_batch(std::span<T> values) noexcept {
       const std::size_t count = queue_->is_closed() ? 0 : lane_.try_push_batch(values);
       if (count != 0) {
@@ -144,8 +140,8 @@ class WaitQueue {
       }
       return count;
     }
-    // co_await producer.push(value, post): a Result<void>; closed, and the value is destroyed with the
-    // awaiter.
+    // co_await producer.push(value, post) gives a Result<void>. If it fails with closed, the value is destroyed with
+    // the awaiter.
     template <typename Post>
     [[nodiscard]] auto push(T value, Post post) noexcept {
       return Push<Post>(*this, std::move(value), std::move(post));
@@ -208,16 +204,15 @@ class WaitQueue {
   WaitQueue(MpscQueue<T> queue, std::unique_ptr<Place[]> rooms) noexcept
       : queue_(std::move(queue)), rooms_(std::move(rooms)) {}
 
-  // Relaxed: a producer that is about to sleep sees the close by its gate's fence. For any other producer
-  // invariant 2 allows the delay.
+  // Relaxed: a producer that is about to sleep reads the close by its gate's fence. For any other producer invariant 2
+  // allows the delay.
   [[nodiscard]] bool is_closed() const noexcept { return closed_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool poppable() noexcept { return !queue_.empty() || is_closed(); }
 
   Errc take(std::optional<T>& value) noexcept {
     T* next = queue_.front();
     if (next == nullptr) {
-      // Acquire pairs with the release in close(): the second front() sees every value that was pushed before
-      // close().
+      // Acquire pairs with the release in close(): the second front() finds every value that was pushed before close().
       if (!closed_.load(std::memory_order_acquire)) {
         return Errc::would_block;
       }

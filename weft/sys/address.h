@@ -59,9 +59,8 @@ class SocketAddress {
 
 [[nodiscard]] std::uint32_t interface_number(const std::string& name) noexcept;  // 0: there is no such interface
 
-// Every address of a host name, in the system's order of preference. Waits for the name service: never call
-// it on an I/O thread. IPv6 addresses are included only with `ipv6`. name_unresolved: the name has no
-// address.
+// Every address of a host name, in the system's order of preference. Waits for the name service: never call it on an
+// I/O thread. IPv6 addresses are included only with `ipv6`. Fails with name_unresolved if the name has no address.
 [[nodiscard]] Result<std::vector<SocketAddress>> resolve(const std::string& host, std::uint16_t port, bool ipv6);
 
 }  // namespace weft::sys

@@ -10,7 +10,7 @@ namespace weft::sys {
 // CLOCK_MONOTONIC. Any thread, no system call (vDSO), about 25 ns.
 [[nodiscard]] Instant now() noexcept;
 
-// The time of day, CLOCK_REALTIME: it jumps when somebody sets it.
+// The time of day, CLOCK_REALTIME: it jumps if the clock is set.
 [[nodiscard]] std::chrono::sys_time<Duration> wall_now() noexcept;
 // The time since the system was started, with the time that it slept: CLOCK_BOOTTIME.
 [[nodiscard]] Duration since_boot() noexcept;
@@ -19,7 +19,7 @@ namespace detail {
 [[nodiscard]] std::uint64_t clock_nanoseconds() noexcept;
 }
 
-// A counter for the hot path: rdtsc on x86-64, cntvct on arm64, else nanoseconds of the monotonic clock. Not
+// A counter for the hot path: rdtsc on x86-64, cntvct on arm64, otherwise nanoseconds of the monotonic clock. Not
 // serialising: use it for spin budgets and rough ages, never for deadlines.
 [[nodiscard]] inline std::uint64_t ticks() noexcept {
 #if defined(__x86_64__)

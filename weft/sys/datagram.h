@@ -13,20 +13,20 @@
 
 namespace weft::sys {
 
-// A UDP socket: what it is bound to, and how it treats multicast.
+// A UDP socket: its bound address, and its treatment of multicast.
 struct DatagramOptions {
   SocketAddress local{};      // its family is the socket's
-  bool bound = false;         // to `local`; else the system chooses an address with the first datagram
+  bool bound = false;         // to `local`; otherwise the system chooses an address with the first datagram
   bool shared = false;        // bound: several sockets of the host share the port, and each gets every multicast
   SocketAddress group{};      // bound: the multicast group to join; none: no group
   SocketAddress interface{};  // IPv4: the address of the interface for multicast; none: the system's choice
-  std::uint32_t interface_number = 0;  // the same by number, which counts more; IPv6 knows no other way
+  std::uint32_t interface_number = 0;  // the same by number, which takes precedence; IPv6 takes only the number
   int hops = 1;                        // of multicast; routers take one off
   bool loop = true;                    // multicast that is sent also reaches sockets of this host
 };
 
-// A socket that is not connected: it hears of no refusal by a host that it sent to. Non-blocking, close-on-exec.
-// The buffers, the device, the type of service and `ipv6` are taken from `options`.
+// A socket that is not connected: it gets no refusal of a host to which it sent. Non-blocking, close-on-exec. The
+// buffers, the device, the type of service and `ipv6` are taken from `options`.
 [[nodiscard]] Result<Fd> open_datagram_socket(const DatagramOptions& how, const SocketOptions& options) noexcept;
 
 inline constexpr std::size_t kMaxDatagrams = 32;     // in one call
@@ -46,8 +46,8 @@ struct IncomingDatagram {
   std::uint32_t overflow = 0;  // datagrams so far for which the kernel's buffer had no room; 32 bits that wrap
 };
 
-// The number of datagrams that one system call moved, from the front. 0: `os_errno` says why not the first, and
-// would_block(os_errno) that the kernel has no room, or no datagram. An error concerns one datagram: the caller of
+// The number of datagrams that one system call moved, from the front. 0: `os_errno` has the reason for the first one;
+// would_block(os_errno): the kernel has no room, or no datagram. An error concerns one datagram: the caller of
 // send_datagrams() leaves out the first, the caller of receive_datagrams() calls again. Neither call waits.
 struct DatagramResult {
   std::size_t count = 0;

@@ -26,8 +26,8 @@ class EpollSet {
   [[nodiscard]] Result<void> modify(int fd, std::uint64_t tag, Interest interest, bool edge = false) noexcept;
   [[nodiscard]] Result<void> remove(int fd) noexcept;
 
-  // As Poller::wait, but a signal is Errc::interrupted. Timeouts have nanoseconds where the kernel has
-  // epoll_pwait2 (5.11), else they are rounded up to milliseconds. An empty `out` is invalid_argument.
+  // As Poller::wait, but a signal is Errc::interrupted. Timeouts have nanoseconds where the kernel has epoll_pwait2
+  // (5.11), otherwise they are rounded up to milliseconds. An empty `out` is invalid_argument.
   [[nodiscard]] Result<std::size_t> wait(std::span<PollEvent> out, Duration timeout) noexcept;
   // The same, as a cancellation point (call.h).
   [[nodiscard]] Result<std::size_t> wait_cancellably(std::span<PollEvent> out, Duration timeout);

@@ -26,10 +26,9 @@ inline void full_fence() noexcept {
 
 // The asymmetric pair: a light_fence() on one side and a heavy_fence() on the other order as two full fences
 // do (Dekker's pattern). Two light fences do not order each other.
-// The light side is a compiler barrier where the kernel has membarrier(2) PRIVATE_EXPEDITED, else a full
-// fence. The heavy side is membarrier (about 1 us; interrupts the running threads of this process), else a
-// full fence. WEFT_NO_MEMBARRIER=1 in the environment, read when the library is loaded, forces full fences on
-// both sides.
+// The light side is a compiler barrier where the kernel has membarrier(2) PRIVATE_EXPEDITED, otherwise a full fence.
+// The heavy side is membarrier (about 1 us; interrupts the running threads of this process), otherwise a full fence.
+// WEFT_NO_MEMBARRIER=1 in the environment, read when the library is loaded, forces full fences on both sides.
 inline void light_fence() noexcept {
   auto mode = detail::fence_mode.load(std::memory_order_relaxed);  // set once; a stale value is right as well
   if (mode != detail::FenceMode::asymmetric) [[unlikely]] {

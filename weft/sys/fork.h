@@ -10,7 +10,7 @@ namespace weft::sys {
 [[nodiscard]] std::uint32_t fork_generation() noexcept;
 
 // From now on, calls `before` in each thread that forks, before the fork, and `after` in it and in the child, for locks
-// that the child needs. False: no memory. There is no way back.
+// that the child needs. Returns false if there is no memory. There is no way back.
 [[nodiscard]] bool at_fork(void (*before)(), void (*after)()) noexcept;
 
 // Birth: the process in which an object was made: a member of the object. In a forked child the threads that served the

@@ -18,9 +18,9 @@ struct PollFd {
   bool failed = false;  // error, hang-up or not a descriptor
 };
 
-// Waits until one of `fds` is ready and returns the number of ready ones, 0 after the timeout. Negative
-// timeout: for ever; zero: never waits. A signal is Errc::interrupted. `mask`, if not null, is the thread's
-// signal mask during the wait only. Level-triggered; any thread; allocates beyond 64 descriptors. A cancellation point
+// Waits until one of `fds` is ready and returns the number of ready ones, 0 after the timeout. Negative timeout: for
+// ever; zero: never waits. A signal ends the wait with Errc::interrupted. `mask`, if not null, is the thread's signal
+// mask during the wait only. Level-triggered; any thread; allocates beyond 64 descriptors. A cancellation point
 // (call.h), unless the timeout is zero.
 [[nodiscard]] Result<std::size_t> poll_fds(std::span<PollFd> fds, Duration timeout, const SignalMask* mask = nullptr);
 

@@ -33,7 +33,7 @@ struct PollEvent {
   std::uint64_t tag = 0;
   bool readable = false;
   bool writable = false;
-  bool failed = false;  // error or hang-up: a read or a write returns which
+  bool failed = false;  // error or hang-up: a read or a write returns the reason
   bool peer_closed = false;
   bool urgent = false;
 };
@@ -46,7 +46,7 @@ struct PollEvent {
 // Invariants:
 // 1. A wake() that returned before a wait() began, or during it, ends that wait or an earlier one that had
 //    not returned yet.
-// 2. The caller of a wait sees every write that came before the wake() that ended the wait.
+// 2. Every write that came before the wake() that ended a wait is visible to the caller of that wait.
 // 3. A failed call changes nothing.
 // 4. After remove() returns no later wait() reports that descriptor.
 class Poller {
@@ -70,13 +70,13 @@ class Poller {
 enum class PollerKind : std::uint8_t {
   automatic,  // WEFT_POLLER in the environment chooses, "epoll" or "io_uring"; without it epoll
   epoll,
-  io_uring,  // where the system permits io_uring, else epoll
+  io_uring,  // where the system permits io_uring, otherwise epoll
 };
 [[nodiscard]] const char* describe(PollerKind kind) noexcept;  // "io_uring"
 
 struct PollerChoice {
   PollerKind kind = PollerKind::epoll;  // never automatic
-  Error refusal;                        // the reason why a wanted io_uring is not used, else ok
+  Error refusal;                        // the reason why a requested io_uring is not used, otherwise ok
 };
 
 struct MadePoller {

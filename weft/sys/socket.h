@@ -62,8 +62,8 @@ struct Connecting {
 // descriptor open.
 [[nodiscard]] Result<Fd> open_tcp_listener(const SocketAddress& at, const SocketOptions& options) noexcept;
 [[nodiscard]] Result<Fd> open_unix_listener(const SocketAddress& at, const SocketOptions& options) noexcept;
-// Takes over a listening stream socket, bound to an IP address or to a path. invalid_argument: `fd` is no
-// such socket, and the caller keeps it.
+// Takes over a listening stream socket, bound to an IP address or to a path. invalid_argument: `fd` is not such a
+// socket, and the caller keeps it.
 [[nodiscard]] Result<Fd> adopt_listener(int fd, bool ip) noexcept;
 // `source` is the local address to connect from, or null.
 [[nodiscard]] Result<Connecting> open_tcp_connection(const SocketAddress& to, const SocketAddress* source,
@@ -87,12 +87,12 @@ struct Connecting {
 // socket that connected to itself, which loopback allows when no socket listens on an ephemeral port.
 [[nodiscard]] Result<void> finish_connect(int fd) noexcept;
 
-// The error of a connection that was reset or timed out; ok: there is none, or `fd` is no socket. The socket forgets
+// The error of a connection that was reset or timed out; ok: there is none, or `fd` is not a socket. The socket forgets
 // the error: reads then give the bytes that came before it, and the end of the stream.
 [[nodiscard]] Error take_error(int fd) noexcept;
 
 // The kernel takes no more from this end of a TCP connection while it holds so many bytes that it has not sent.
-// SIZE_MAX: as many as the system likes. Nothing happens to a socket that is no TCP.
+// SIZE_MAX: as many as the system likes. Nothing happens to a socket that is not TCP.
 void bound_unsent(int fd, std::size_t bytes) noexcept;
 
 // Sets TCP_NODELAY, keep-alive and type of service on an accepted TCP socket.

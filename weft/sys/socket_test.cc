@@ -140,7 +140,7 @@ TEST(Socket, KnowsTheBytesThatThePeersSystemHasNotTaken) {
   }
   EXPECT_EQ(unacknowledged_bytes(pair.client.fd()), 0u);
   fill();
-  shutdown_write(pair.client.fd());  // the end waits behind the bytes
+  shutdown_write(pair.client.fd());  // the end waits after the bytes
   EXPECT_GT(unacknowledged_bytes(pair.client.fd()), 0u);
   pair.server.close();  // unread bytes: the peer answers with a reset
   ASSERT_TRUE(wait_for(pair.client.fd(), Interest::readable));

@@ -18,22 +18,22 @@ struct ThreadOptions {
 
   int policy = -1;             // SCHED_FIFO and so on; negative: the starting thread's
   int priority = -1;           // of a real-time policy; with other policies any positive value means the nice value -20
-  std::bitset<kCpusMax> cpus;  // none: any
+  std::bitset<kCpusMax> cpus;  // empty: any
   char name_prefix[kNamePrefixMax + 1] = {};
 };
 
-// Names the calling thread "prefix/name", of which the kernel keeps the first 15 bytes, and schedules it. A
-// setting that the system refuses, for lack of rights or of such a CPU, stays unchanged, and the thread works
-// all the same.
+// Names the calling thread "prefix/name", of which the kernel keeps the first 15 bytes, and schedules it. A setting
+// that the system refuses, because of missing rights or a missing CPU, stays unchanged, and the thread works
+// nevertheless.
 void set_up_thread(const char* name, const ThreadOptions& options) noexcept;
 
-// Thread: std::thread that returns an error when the system can start no more threads. Owner: a move-only
-// value; the destructor joins at the latest. Affinity: one thread at a time. In a forked child, which does not have the
-// thread, join() and destruction do nothing.
+// Thread: std::thread that returns an error if the system refuses another thread. Owner: a move-only value; the
+// destructor joins at the latest. Affinity: one thread at a time. In a forked child, which does not have the thread,
+// join() and destruction have no effect.
 class Thread {
  public:
   Thread() noexcept = default;
-  // resource_exhausted. `run(argument)` may begin before start() returns.
+  // Errors: resource_exhausted. `run(argument)` may begin before start() returns.
   [[nodiscard]] static Result<Thread> start(void (*run)(void*), void* argument) noexcept;
   Thread(Thread&& other) noexcept;
   Thread& operator=(Thread&& other) noexcept;

@@ -16,12 +16,12 @@
 
 namespace weft {
 
-// AsyncKeyValueWatch: KeyValueWatch for the coroutines of one loop; the same names.
+// AsyncKeyValueWatch: KeyValueWatch for the coroutines of one loop, with the same names.
 class AsyncKeyValueWatch {
  public:
   AsyncKeyValueWatch(std::shared_ptr<const topic::KeyValueCore> core, AsyncReader reader) noexcept;
 
-  [[nodiscard]] rt::Task<Result<KeyValueEntry>> next();  // also kCancelled
+  [[nodiscard]] rt::Task<Result<KeyValueEntry>> next();  // fails with kCancelled, too
   [[nodiscard]] rt::Task<Result<std::optional<KeyValueEntry>>> next_stored();
   Result<KeyValueEntry> try_next();
   [[nodiscard]] bool live() const noexcept { return reader_.live(); }
@@ -32,9 +32,9 @@ class AsyncKeyValueWatch {
   AsyncReader reader_;
 };
 
-// AsyncKeyValue: KeyValue for the coroutines of one loop; the same names, meanings and errors. A call encodes what it
-// was given before it returns its task, so that the task refers to none of the arguments.
-// Affinity: the loop's thread. A change that is cancelled after it was sent is carried out all the same.
+// AsyncKeyValue: KeyValue for the coroutines of one loop, with the same names, meanings and errors. A call encodes its
+// arguments before it returns its task, so the task does not refer to the arguments.
+// Affinity: the loop's thread. The hub makes a change that is cancelled after it was sent.
 class AsyncKeyValue {
  public:
   using Revision = rt::Task<Result<std::uint64_t>>;

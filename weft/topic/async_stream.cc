@@ -55,7 +55,7 @@ rt::Task<Result<Published>> wait_answer(Link link, CallPtr call) {
   co_return StreamCore::published(*call);
 }
 
-// `removes`: what a first try removed already is no error of the second one.
+// `removes`: an object that the first try removed is not an error of the second one.
 rt::Task<Result<void>> plain_call(Link link, Result<CallPtr> call, bool removes) {
   if (!call) {
     co_return call.error();

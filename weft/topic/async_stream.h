@@ -21,24 +21,24 @@ namespace topic {
 class StreamCore;
 }
 
-// AsyncDelivery: Delivery for the coroutines of one loop; the same names.
+// AsyncDelivery: Delivery for the coroutines of one loop, with the same names.
 class AsyncDelivery : public topic::DeliveryBase {
  public:
   using DeliveryBase::DeliveryBase;
   [[nodiscard]] rt::Task<Result<void>> ack_confirmed();
 };
 
-// AsyncConsumer: Consumer for the coroutines of one loop; the same names. A coroutine that is cancelled has taken no
+// AsyncConsumer: Consumer for the coroutines of one loop, with the same names. A cancelled coroutine has not taken a
 // message. Affinity: the loop's thread; any number of coroutines may wait.
 class AsyncConsumer : public topic::ChannelEnd {
  public:
   using ChannelEnd::ChannelEnd;
 
-  [[nodiscard]] rt::Task<Result<AsyncDelivery>> next();  // also kCancelled
+  [[nodiscard]] rt::Task<Result<AsyncDelivery>> next();  // fails with kCancelled, too
   Result<AsyncDelivery> try_next();
 };
 
-// AsyncReader: Reader for the coroutines of one loop; the same names.
+// AsyncReader: Reader for the coroutines of one loop, with the same names.
 class AsyncReader : public topic::ChannelEnd {
  public:
   using ChannelEnd::ChannelEnd;
@@ -47,7 +47,7 @@ class AsyncReader : public topic::ChannelEnd {
   [[nodiscard]] rt::Task<Result<std::optional<KeptMessage>>> next_stored() { return next_stored_task(link_, channel_); }
   Result<KeptMessage> try_next() { return try_take(); }
   [[nodiscard]] bool live() const noexcept { return took_all_stored(); }
-  // For what opens channels: waits until the hub has opened this one.
+  // For code that opens channels: waits until the hub has opened this one.
   [[nodiscard]] static rt::Task<Result<AsyncReader>> open(std::shared_ptr<topic::HubLink> link,
                                                           Result<IntrusivePtr<topic::KeptChannel>> channel);
 };
@@ -64,10 +64,10 @@ class AsyncPendingPublish {
   IntrusivePtr<topic::Call> call_;
 };
 
-// AsyncStream: Stream for the coroutines of one loop; the same names, meanings and errors. A call encodes what it was
-// given before it returns its task, so that the task refers to none of the arguments.
-// Affinity: the loop's thread. A publish that is cancelled after it was sent is carried out all the same.
-// Order::strict: not_supported. Every call of one that was moved from is `closed`.
+// AsyncStream: Stream for the coroutines of one loop, with the same names, meanings and errors. A call encodes its
+// arguments before it returns its task, so the task does not refer to the arguments.
+// Affinity: the loop's thread. The hub keeps a message whose publish is cancelled after it was sent. Errors:
+// not_supported (Order::strict); `closed` from every call on a moved-from object.
 class AsyncStream {
  public:
   explicit AsyncStream(std::shared_ptr<topic::StreamCore> core) noexcept;
@@ -84,7 +84,7 @@ class AsyncStream {
                                                                     const PublishOptions& options = {}) {
     return publish_later(topic, as_bytes(body), options);
   }
-  // Options with texts are named before the co_await (rt/task/task.h says why).
+  // Name options with texts before the co_await (rt/task/task.h has the reason).
   [[nodiscard]] rt::Task<Result<AsyncConsumer>> consumer(std::string_view name, const ConsumerOptions& options);
   [[nodiscard]] rt::Task<Result<AsyncReader>> read(const ReadOptions& options);
   [[nodiscard]] rt::Task<Result<KeptMessage>> message(std::uint64_t sequence);
@@ -99,14 +99,14 @@ class AsyncStream {
 
   [[nodiscard]] static rt::Task<Result<AsyncStream>> declare(std::shared_ptr<topic::HubLink> link,
                                                              const StreamOptions& options);
-  // For AsyncTopics::streams(): those of the hub whose names begin with `prefix`.
+  // For AsyncTopics::streams(): the streams of the hub whose names begin with `prefix`.
   [[nodiscard]] static rt::Task<Result<std::vector<StreamInfo>>> list(std::shared_ptr<topic::HubLink> link,
                                                                       std::string prefix);
 
  private:
   [[nodiscard]] std::shared_ptr<topic::HubLink> link() const noexcept;
   template <typename Make>
-  [[nodiscard]] Result<IntrusivePtr<topic::Call>> request(Make make) const;  // closed: moved from
+  [[nodiscard]] Result<IntrusivePtr<topic::Call>> request(Make make) const;  // fails with `closed` if moved from
 
   std::shared_ptr<topic::StreamCore> core_;
 };

@@ -314,8 +314,8 @@ rt::Task<void> serve_requests(StatePtr state, std::size_t at_a_time) {
   }
 }
 
-// Ends with the server, for nobody takes the messages then. The sessions of a core miss a message that finds its lane
-// full.
+// Ends with the server, because no session takes the messages then. The sessions of a core miss a message that finds
+// its lane full.
 rt::Task<void> forward_messages(StatePtr state, serve::Server* server, serve::GroupId group,
                                 std::function<Result<serve::SharedFrame>(const TopicMessage&)> encode) {
   while (true) {

@@ -29,8 +29,8 @@ struct AsyncPublisherCore;
 struct AsyncSubscriptionCore;
 }  // namespace topic
 
-// AsyncPublisher: Publisher for the coroutines of one loop; the same names. publish() never waits.
-// Affinity: the loop's thread. On a core what was published leaves at the end of the turn at the latest.
+// AsyncPublisher: Publisher for the coroutines of one loop, with the same names. publish() never waits.
+// Affinity: the loop's thread. On a core, a published message leaves at the end of the turn at the latest.
 class AsyncPublisher {
  public:
   AsyncPublisher(AsyncPublisher&&) noexcept;
@@ -39,7 +39,7 @@ class AsyncPublisher {
 
   Result<void> publish(Bytes body, const Headers& headers = {});
   Result<void> publish(std::string_view body, const Headers& headers = {}) { return publish(as_bytes(body), headers); }
-  // Waits until every peer has room. closed; kCancelled: nobody gets the message.
+  // Waits until every peer has room. Errors: closed; kCancelled (the message goes to no peer).
   [[nodiscard]] rt::Task<Result<void>> publish_wait(Message body, Headers headers = {});
   [[nodiscard]] rt::Task<Result<std::size_t>> wait_subscribers(std::size_t count, Instant deadline);
   [[nodiscard]] std::string_view topic() const noexcept;
@@ -47,12 +47,12 @@ class AsyncPublisher {
  private:
   friend class AsyncTopics;
   explicit AsyncPublisher(IntrusivePtr<topic::AsyncPublisherCore> core) noexcept;
-  IntrusivePtr<topic::AsyncPublisherCore> core_;  // shared with the calls that are under way; null: moved from
+  IntrusivePtr<topic::AsyncPublisherCore> core_;  // shared with the calls that are under way; null if moved from
 };
 
-// AsyncSubscription: Subscription for the coroutines of one loop; the same names.
-// Owner: a move-only value; destruction closes. Affinity: the loop's thread; any number of coroutines may wait.
-// A coroutine that is cancelled has taken no message. It yields to the others after 64 messages in a row.
+// AsyncSubscription: Subscription for the coroutines of one loop, with the same names.
+// Owner: a move-only value; destruction closes. Affinity: the loop's thread; any number of coroutines may wait. A
+// cancelled coroutine has not taken a message. It yields to the others after 64 messages in a row.
 class AsyncSubscription {
  public:
   AsyncSubscription(AsyncSubscription&&) noexcept;
@@ -60,7 +60,7 @@ class AsyncSubscription {
   ~AsyncSubscription();
   void close() noexcept;
 
-  [[nodiscard]] rt::Task<Result<TopicMessage>> next();  // also kCancelled
+  [[nodiscard]] rt::Task<Result<TopicMessage>> next();  // fails with kCancelled, too
   Result<TopicMessage> try_next();
 
   Result<void> add(std::string_view filter);
@@ -74,10 +74,10 @@ class AsyncSubscription {
  private:
   friend class AsyncTopics;
   explicit AsyncSubscription(IntrusivePtr<topic::AsyncSubscriptionCore> core) noexcept;
-  IntrusivePtr<topic::AsyncSubscriptionCore> core_;  // as AsyncPublisher's
+  IntrusivePtr<topic::AsyncSubscriptionCore> core_;  // like AsyncPublisher's
 };
 
-// Answers a request in a coroutine, as RequestHandler does.
+// Answers a request in a coroutine, like RequestHandler.
 using AsyncRequestHandler = std::function<rt::Task<Result<Message>>(TopicMessage request)>;
 
 // Ongoing: a service or a forwarding that runs on a loop. Owner: a move-only value; destruction cancels its coroutines,
@@ -95,9 +95,9 @@ class Ongoing {
   std::shared_ptr<State> state_;
 };
 
-// AsyncTopics: Topics for the coroutines of one loop, which may be a core's; the same names, meanings and errors. Its
-// loop's thread reads and writes the network. No lock is shared with another core. A hub of kept topics that the handle
-// hosts has a thread of its own, which opens the store; close() waits for its last commit.
+// AsyncTopics: Topics for the coroutines of one loop, which may be a core's, with the same names, meanings and errors.
+// Its loop's thread reads and writes the network. No lock is shared with another core. A hub of kept topics that the
+// handle hosts has a thread of its own, which opens the store; close() waits for its last commit.
 // Owner: a move-only value; destruction closes. Its publishers and subscriptions may outlive it. The context
 // and the loop outlive both.
 // Affinity: the loop's thread.
@@ -120,18 +120,18 @@ class AsyncTopics {
 
   [[nodiscard]] rt::Task<Result<TopicMessage>> request(std::string topic, Message body, Instant deadline,
                                                        Headers headers = {});
-  // `options.at_a_time` coroutines at once, at most 65,536.
+  // Runs `options.at_a_time` coroutines at once, at most 65,536.
   Result<Ongoing> serve(std::string_view topic, const ServiceOptions& options, AsyncRequestHandler handler);
-  // Sends what the filter matches to the sessions of a group, on every core: one subscription, and one frame that
-  // `encode` makes, a message. The server outlives the forwarding, which ends when the server stops. `not_forwarded`
-  // counts the messages that `encode` refuses, or throws at, and those that a core's lane had no room for. A session
-  // that is slow follows its own policy (ListenerOptions::limits). Any core: the loop may be one of the server's.
-  // invalid_state: called on another thread than the loop's.
+  // Sends the messages that match the filter to the sessions of a group, on every core: one subscription, and one frame
+  // for each message, made by `encode`. The server outlives the forwarding, which ends when the server stops.
+  // `not_forwarded` counts the messages that `encode` refuses or throws at, and those that did not fit into a core's
+  // lane. A slow session follows its own policy (ListenerOptions::limits). The loop may be one of the server's cores.
+  // Errors: invalid_state (called on another thread than the loop's).
   Result<Ongoing> forward(std::string_view filter, serve::Server& server, serve::GroupId group,
                           std::function<Result<serve::SharedFrame>(const TopicMessage&)> encode,
                           const SubscriptionOptions& options = {});
 
-  // Topics that are kept. Options with texts are named before the co_await (rt/task/task.h says why).
+  // Kept topics. Name options with texts before the co_await (rt/task/task.h has the reason).
   [[nodiscard]] rt::Task<Result<AsyncStream>> stream(const StreamOptions& options);
   [[nodiscard]] rt::Task<Result<AsyncKeyValue>> key_value(std::string_view name, const KeyValueOptions& options = {});
   [[nodiscard]] rt::Task<Result<std::vector<StreamInfo>>> streams();

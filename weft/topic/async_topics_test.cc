@@ -63,7 +63,8 @@ rt::Task<Result<void>> count_up(rt::Core* core, Context* context, TopicsOptions 
   co_return Result<void>();
 }
 
-// Keeps the handle until the topic "counted" has a message: what waits when a handle closes has a second to leave.
+// Keeps the handle until the topic "counted" has a message: messages that wait at the close of a handle have a second
+// to leave.
 rt::Task<Result<void>> publish_all(rt::Core* core, Context* context, TopicsOptions options) {
   Result<AsyncTopics> topics = co_await AsyncTopics::open(*core, *context, options);
   if (!topics) {

@@ -206,7 +206,8 @@ TEST_P(EachFleet, SyncWaitsForEveryRoster) {
   EXPECT_EQ(nodes->front().instance, a.instance());
 }
 
-// Regression: a handle that was open before another one knew it only when its roster came, and sync() returned before.
+// Regression: a handle that was open before another one was unknown to it until its roster came, and sync() returned
+// before.
 TEST(LocalFleet, SyncKnowsEveryHandleThatIsOpen) {
   for (const bool one_context : {false, true}) {
     SCOPED_TRACE(one_context ? "one context" : "as many processes");
@@ -346,7 +347,7 @@ TEST_P(EachFleet, APeerThatConnectsAgainAfterItsRemovalIsNotListed) {
   ASSERT_TRUE(b.remove_peer(a.endpoint()));
   Owned owned = *a.create("world", soon());
   const Instant end = soon();
-  while (!b.exists("world") && sys::now() < end) {  // a's roster says it, and where a listens
+  while (!b.exists("world") && sys::now() < end) {  // a's roster has it, and the endpoint of a
     std::this_thread::yield();
   }
   ASSERT_TRUE(b.exists("world"));

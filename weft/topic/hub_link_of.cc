@@ -21,7 +21,7 @@ struct Hosted {
   std::unique_ptr<Hub> hub;
 };
 
-// A fleet has one store: that of its first hub, for as long as a handle lives that heard of it.
+// A fleet has one store: that of its first hub, as long as a handle lives that has its name.
 Result<Hosting> host(const std::string& directory, const TopicsOptions& options, const std::string& fleet,
                      const std::string& store, const std::shared_ptr<Node>& node) {
   return msg::or_no_memory([&]() -> Result<Hosting> {

@@ -307,7 +307,7 @@ TEST_F(Kept, ReadersAndWatchesHearTheStreamOfTheNextHub) {
   }
   Delivery held = *consumer.next_until(soon());
   gone.reset();
-  first.reset();  // the hub, and what its streams had in memory
+  first.reset();  // the hub, and the data of its streams in memory
   ASSERT_TRUE(stream.publish("a", "after"));
   ASSERT_TRUE(bucket.put("k", "after"));
   EXPECT_EQ(reader.next_until(soon())->text(), "after");
@@ -461,9 +461,9 @@ TEST_F(Kept, WhatIsStoredReachesVolatileSubscribersToo) {
     EXPECT_EQ(dead->text(), "1");
     EXPECT_EQ(each->try_next().error(), Errc::would_block) << "a duplicate and a refused message are not told";
   }
-  // The books: what the hub stored is what it published, and what each subscription took.
+  // The balance: the hub published its stored messages, and each subscription took them.
   EXPECT_EQ(reading_of(host, "hub", "appended"), 3u);
-  // The hub counts what it told when the subscribers have it.
+  // The hub counts its publications when the subscribers have them.
   for (const Instant end = soon(); reading_of(host, "hub", "told") < 3u && sys::now() < end;) {
     std::this_thread::yield();
   }
@@ -478,7 +478,7 @@ TEST_F(Kept, WhatIsStoredReachesVolatileSubscribersToo) {
     EXPECT_EQ(all.delivered, 3u);
   }
   EXPECT_EQ(host.statistics().published, 3u);
-  // A bucket is a stream, whose erasures are no messages.
+  // A bucket is a stream, whose erasures are not messages.
   Subscription keys = *other.subscribe("kv.>");
   ASSERT_EQ(*host.publisher("kv.config.a")->wait_subscribers(1, soon()), 1u);
   KeyValue kv = *other.key_value("config");

@@ -9,7 +9,7 @@ namespace weft {
 
 namespace {
 constexpr Error kBucketMoved(Errc::closed, "the bucket was moved from");
-// A call that waits holds what it waits on: another thread may destroy the bucket meanwhile.
+// A waiting call holds the object on which it waits: another thread may destroy the bucket meanwhile.
 }  // namespace
 
 KeyValueWatch::KeyValueWatch(std::shared_ptr<const topic::KeyValueCore> core, Reader reader) noexcept

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A call that waits outlives what it was called on. AddressSanitizer sees the use of what was destroyed.
+// A waiting call outlives its object. AddressSanitizer reports the use of a destroyed object.
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -17,7 +17,7 @@
 namespace weft::topic {
 namespace {
 
-// True: the thread waits in the kernel.
+// Returns true if the thread waits in the kernel.
 bool sleeps(const std::string& thread) {
   std::ifstream file("/proc/" + thread + "/stat");
   std::string text;
@@ -56,7 +56,7 @@ TEST(Destroyed, AHandleWakesTheCallsThatWaitInIt) {
   for (const Call call : calls) {
     Context context;
     TopicsOptions options;
-    options.fleet = "tcp://127.0.0.1:1";  // nobody listens there
+    options.fleet = "tcp://127.0.0.1:1";  // without a listener
     options.listen = "tcp://127.0.0.1:0";
     auto topics = std::make_unique<Topics>(*Topics::open(context, options));
     Topics& raw = *topics;

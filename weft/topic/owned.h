@@ -11,10 +11,10 @@ namespace topic {
 class Node;
 }
 
-// Owned: a topic that this handle owns: no other handle alive does, as far as the fleet is connected.
+// Owned: a topic that this handle owns. No other handle alive owns it, as far as the fleet is connected.
 // Owner: a move-only value; destruction gives the topic up. Affinity: any thread.
-// A partition of the network may make two owners. When it ends, the higher epoch stays, or of equal ones the lower
-// instance; the other one's here() is false from then on.
+// A partition of the network may make two owners. When it ends, the owner with the higher epoch stays; of equal epochs,
+// the lower instance stays. From then on, the other owner's here() is false.
 class Owned {
  public:
   Owned(Owned&&) noexcept;
@@ -22,7 +22,8 @@ class Owned {
   ~Owned();
 
   [[nodiscard]] bool here() const noexcept;  // whether this is still the owner
-  // Grows with each owner that claimed the topic while another handle was connected; of others, with the hosts' clocks.
+  // Grows with each owner that claimed the topic while connected to another handle, otherwise with the clocks of the
+  // hosts.
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Peers of a tcp fleet that lie, flood, have no keys, or are no handles of topics.
+// Peers of a tcp fleet that lie, flood, have no keys, or are not handles of topics.
 #include <algorithm>
 #include <future>
 #include <memory>
@@ -42,7 +42,7 @@ class Liar {
  public:
   Liar(Context& context, const std::string& endpoint) : socket_(*context.socket(SocketType::xsub)) {
     EXPECT_TRUE(socket_.set(option::linger, Duration(5s)));
-    EXPECT_TRUE(socket_.set(option::send_high_water_mark, 0));  // an XSUB drops what a peer beyond its mark misses
+    EXPECT_TRUE(socket_.set(option::send_high_water_mark, 0));  // an XSUB drops messages to a peer beyond its mark
     EXPECT_TRUE(socket_.connect(endpoint));
     const auto welcome = socket_.recv_until(soon());
     EXPECT_TRUE(welcome && decode_control(welcome->bytes()));
@@ -133,7 +133,7 @@ TEST_F(Peers, AConnectionSpeaksForOneHandleAndWhatThatToldEndsWithIt) {
   EXPECT_EQ(a.sync(soon())->front().instance, b.instance());
 }
 
-// A peer tells where others listen. Whatever it tells, the handle connects to nothing but tcp.
+// A peer sends the endpoints of others. Whatever they are, the handle connects only to tcp.
 TEST_F(Peers, AnEndpointOfAnotherKindIsRefused) {
   Topics a = fleet_.open(context_);
   Liar liar(second_, a.endpoint());
@@ -167,7 +167,7 @@ TEST_F(Peers, ForgedAnswersAreBounded) {
   EXPECT_EQ(b.create("world", soon()).error(), Errc::conflict);
 }
 
-// Epochs follow the time. One that is far ahead would leave none for the owners behind it.
+// Epochs follow the time. One that is far ahead would leave none for the owners after it.
 TEST_F(Peers, AnEpochFarAheadIsMalformedAndUsesUpNoTopic) {
   Topics a = fleet_.open(context_);
   Liar liar(second_, a.endpoint());
@@ -236,7 +236,8 @@ TEST_F(Peers, AFilterOfAPeerOverItsBudgetNeverReachesTheProgram) {
   EXPECT_EQ(b.statistics().dropped(), 0u);
 }
 
-// A port of an address that this process alone has, of all in 127.0.0.0/8: nobody takes it while no Ear listens there.
+// A port of an address that this process alone has, of all in 127.0.0.0/8: no other process takes it while no Ear
+// listens there.
 std::string ear_endpoint() {
   const int id = sys::process_id();
   return "tcp://127." + std::to_string(1 + id / 65'536 % 254) + "." + std::to_string(id / 256 % 256) + "." +
@@ -246,7 +247,7 @@ std::string ear_endpoint() {
 // Ear: where handles connect to a handle that a Liar is the mouth of.
 class Ear {
  public:
-  // `mark`: of messages that the socket takes before anybody reads them.
+  // `mark`: of messages that the socket takes before a reader takes them.
   Ear(Context& context, const std::string& endpoint, int mark = 1000, std::uint64_t instance = kInstance)
       : socket_(*context.socket(SocketType::xpub)) {
     EXPECT_TRUE(socket_.set(option::receive_high_water_mark, mark));
@@ -259,7 +260,7 @@ class Ear {
   }
   static constexpr std::uint64_t kInstance = 5;
   [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
-  // A handle has connected, and knows it.
+  // A handle has connected, and has noticed it.
   bool greeted() {
     return hears([](const Control& control) { return control.kind == Control::Kind::roster_wanted; });
   }
@@ -280,8 +281,8 @@ class Ear {
   std::string endpoint_;
 };
 
-// Regression: a roster that was handled behind the end of its handle's connection brought the handle back, until its
-// lease ran out. Both ways of a peer: one that was heard of, and one that was given.
+// Regression: a roster that was handled after the end of its handle's connection brought the handle back, until its
+// lease ran out. Both ways of a peer: one that a roster named, and one that was given.
 TEST_F(Peers, ALateRosterBringsNoLostHandleBackAndTheHandleComesBackItself) {
   for (const bool given : {false, true}) {
     SCOPED_TRACE(given);
@@ -396,14 +397,14 @@ TEST_F(Peers, WhileAPeerDoesNotReadTheOthersAreNotAskedAgain) {
     ASSERT_TRUE(hears_roster(before));
   }
   int asked = 0;
-  for (int told = 0; told < 5; ++told) {  // nobody but the handle itself makes it speak
+  for (int told = 0; told < 5; ++told) {  // only the handle itself makes it send
     ASSERT_TRUE(hears_roster(asked));
   }
   EXPECT_EQ(asked, 0);
 }
 
-// Regression: the second answer to a claim that was told again said that the claim's own epoch is known, and the handle
-// claimed anew.
+// Regression: the second answer to a repeated claim reported the claim's own epoch as known, and the handle claimed
+// again.
 TEST_F(Peers, TheSecondAnswerOfAPeerSpoilsNoClaim) {
   Topics a = fleet_.open(context_);
   Ear ear(second_, ear_endpoint());
@@ -449,7 +450,7 @@ TEST_F(Peers, AfterAPartitionThatBothRememberTheHigherEpochStays) {
     const Owned world = *a.create("world", soon());
     ear = std::make_unique<Ear>(second_, endpoint);
     ASSERT_TRUE(ear->greeted());
-    // As a handle does, again and again: `a` takes no word before its connection to the ear has shown what it must.
+    // As a handle does, again and again: `a` takes no word before its connection to the ear has shown its proof.
     ASSERT_TRUE(eventually(a, [&, number = 3]() mutable {
       mouth.roster(Ear::kInstance,
                    {"n", 'e' + endpoint, remembers ? 'l' + instance_text(a.instance()) : std::string("n"),

@@ -23,27 +23,28 @@ struct PublisherCore;
 // Owner: a move-only value; it may outlive the handle, and every call is `closed` then.
 // Affinity: any thread, also several at once.
 // Cost: a lock, a move into the queue of each own subscription that matches, and a send if there are peers.
-// Promise: at most once, in order of each publisher. Queued messages are lost with the process.
+// Promise: at most once, in order of each publisher. A process that ends loses its queued messages.
 class Publisher {
  public:
   Publisher(Publisher&&) noexcept;
   Publisher& operator=(Publisher&&) noexcept;
   ~Publisher();
 
-  // Takes the message, or says why not. With WhenFull::drop publish() never waits: a peer whose queue is full misses
-  // the message, and dropped_full counts it. With WhenFull::wait it waits until every peer has room. A taken
-  // message may still reach nobody. closed; message_too_large: more than 64 KiB of headers, 64 MiB;
-  // resource_exhausted: no memory.
+  // Takes the message or returns an error. With WhenFull::drop, publish() never waits: a peer whose queue is full
+  // misses the message, and dropped_full counts it. With WhenFull::wait, publish() waits until every peer has room. A
+  // taken message may still reach no subscriber. Errors: closed; message_too_large (more than 64 KiB of headers, 64
+  // MiB); resource_exhausted (no memory).
   Result<void> publish(Bytes body, const Headers& headers = {});
   Result<void> publish(std::string_view body, const Headers& headers = {}) { return publish(as_bytes(body), headers); }
-  // As with WhenFull::wait. timed_out.
+  // Waits like WhenFull::wait, until `deadline`. Errors: those of publish(); timed_out.
   Result<void> publish_until(Instant deadline, Bytes body, const Headers& headers = {});
-  // would_block, and nobody gets the message: a peer's queue is full.
+  // Fails with would_block if the queue of a peer is full. Then the message goes to no peer. Errors: also those of
+  // publish().
   Result<void> try_publish(Bytes body, const Headers& headers = {});
 
-  // Waits until `count` subscriptions of the fleet, own ones too, are ready for this topic: each of them receives what
-  // is published from now on. Their handles' answers came over the connections that carry the subscriptions. Returns
-  // how many are ready. timed_out; closed.
+  // Waits until `count` subscriptions of the fleet, own ones included, are ready for this topic, and returns the number
+  // of ready ones. Each of them receives the messages that are published from now on: its handle's answer came over the
+  // connection that carries the subscription. Errors: timed_out; closed.
   Result<std::size_t> wait_subscribers(std::size_t count, Instant deadline);
 
   [[nodiscard]] std::string_view topic() const noexcept;

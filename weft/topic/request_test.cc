@@ -17,7 +17,7 @@ namespace {
 class Fleets : public testing::TestWithParam<std::string> {
  protected:
   [[nodiscard]] Context& other_context() { return GetParam() == "inproc" ? context_ : second_; }
-  // Every handle knows every other one from here on. The one that came last knows the others first.
+  // Every handle has every other one from here on. The last one has the others first.
   static void meet(const std::vector<Topics*>& handles) {
     for (int round = 0; round < 2; ++round) {
       for (auto each = handles.rbegin(); each != handles.rend(); ++each) {
@@ -211,7 +211,7 @@ TEST_P(Requests, OneThatServesAndAsksSharesItsRequestsWithTheOthers) {
   EXPECT_EQ(bytes.try_next().error(), Errc::would_block);
 }
 
-// Regression: a topic had no owner, and two creators were not told of each other.
+// Regression: a topic had no owner, and two creators did not find each other.
 TEST_P(Owners, TopicCreateConflictsWhileTheOwnerLives) {
   Topics a = fleet_.open(context_);
   Topics b = fleet_.open(other_context());
@@ -269,7 +269,7 @@ TEST_P(Owners, AnOwnerThatIsGoneFreesTheTopic) {
   Topics b = fleet_.open(other_context());
   meet({a.get(), &keeps, &b});
   Owned world = *keeps.create("world", soon());
-  ASSERT_TRUE(b.sync(soon()));  // and has heard of the owner
+  ASSERT_TRUE(b.sync(soon()));  // and has the owner
   keeps.close();
   EXPECT_FALSE(world.here());
   Result<Owned> next = Errc::conflict;
@@ -325,7 +325,7 @@ TEST_P(Owners, OfThreeThatCreateAtOnceOneWins) {
   }
 }
 
-// A socket that is none of ours speaks as a handle with a lease, falls silent, and stays connected.
+// A socket that is not one of ours speaks as a handle with a lease, falls silent, and stays connected.
 TEST_P(Presence, AHandleThatFallsSilentLeavesAfterItsLease) {
   if (GetParam() != "tcp") {
     return;
@@ -337,7 +337,7 @@ TEST_P(Presence, AHandleThatFallsSilentLeavesAfterItsLease) {
   Instant said;
   Duration lease = 50ms;
   Result<std::vector<NodeInfo>> seen = Errc::timed_out;
-  // A thread that looks after the lease sees nobody: then the next lease is longer.
+  // A thread that looks after the lease finds no handle: then the next lease is longer.
   for (std::uint64_t round = 1; !seen && lease < 10s; ++round) {
     lease *= 2;
     said = sys::now();

@@ -10,7 +10,7 @@
 
 namespace weft {
 
-// Run: what the threads of a service share.
+// Run: the shared state of a service's threads.
 struct Service::Run {
   std::shared_ptr<topic::Node> node;
   IntrusivePtr<topic::SubscriptionCore> requests;

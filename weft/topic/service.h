@@ -17,25 +17,26 @@ class Node;
 class SubscriptionCore;
 }  // namespace topic
 
-// ServiceOptions: how requests to a topic are shared.
+// ServiceOptions: how services share the requests to a topic.
 struct ServiceOptions {
-  std::string group{};           // of each group one member gets a request; empty is a group, too; at most 255 bytes
-  std::size_t at_a_time = 1;     // handlers that run at once; of Topics: threads, at most 64
-  std::size_t queue_max = 1024;  // requests that wait for a handler; beyond, the asker gets resource_exhausted
+  std::string group{};           // one member of each group gets a request; "" is a group, too; at most 255 bytes
+  std::size_t at_a_time = 1;     // handlers that run at once; for Topics: threads, at most 64
+  std::size_t queue_max = 1024;  // requests that wait for a handler; a request beyond fails with resource_exhausted
 };
 
-// Answers a request: the body of the reply, or the error that the asker gets. An exception is the error job_threw.
+// Answers a request: returns the body of the reply, or the error that the requester gets. An exception becomes the
+// error job_threw.
 using RequestHandler = std::function<Result<Message>(const TopicMessage& request)>;
 
-// Service: a topic that this handle answers requests for.
-// Owner: a move-only value; destruction stops. It must not be destroyed by its own handler.
+// Service: a topic whose requests this handle answers.
+// Owner: a move-only value; destruction stops the service. A handler of the service must not destroy it.
 // Affinity: any thread. Handlers run on threads of the service.
 class Service {
  public:
   Service(Service&&) noexcept;
   Service& operator=(Service&&) noexcept;
   ~Service();
-  // No handler begins any more; waits for those that run. Waiting requests get unreachable. Idempotent.
+  // Begins no further handler, and waits for the running ones. Waiting requests fail with unreachable. Idempotent.
   void stop() noexcept;
 
  private:

@@ -80,7 +80,7 @@ TEST_P(QuietSlow, OneOf64ThatStopsDisturbsNoOther) {
     const auto m = subscriptions[i].try_next();
     return m ? std::string(m->text().substr(0, 8)) : "";
   };
-  // Everybody is connected when everybody has one.
+  // All are connected when each has one.
   std::vector<bool> has(kSubscribers, false);
   const Instant end = soon();
   while (std::count(has.begin(), has.end(), true) != kSubscribers && sys::now() < end) {

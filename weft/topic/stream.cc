@@ -21,7 +21,8 @@ Result<Published> result_of(const topic::Call& call) {
   return StreamCore::published(call);
 }
 
-// A call without a value. Each method holds what it waits on: another thread may destroy the stream meanwhile.
+// A call without a value. Each method holds the object on which it waits: another thread may destroy the stream
+// meanwhile.
 Result<IntrusivePtr<topic::Call>> run(const StreamCore& core, Result<IntrusivePtr<topic::Call>> call) {
   WEFT_TRY(call);
   WEFT_TRY(core.link()->run(*call));

@@ -22,8 +22,8 @@ class HubLink;
 class StreamCore;
 }  // namespace topic
 
-// PendingPublish: a message that was sent, and whose answer may not have come.
-// Owner: a move-only value; without it the answer is lost, not the message. Affinity: one thread at a time.
+// PendingPublish: a sent message whose answer may not have arrived.
+// Owner: a move-only value. Destruction drops the answer, not the message. Affinity: one thread at a time.
 class PendingPublish {
  public:
   PendingPublish(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::Call> call) noexcept;
@@ -31,10 +31,10 @@ class PendingPublish {
   PendingPublish& operator=(PendingPublish&&) noexcept;
   ~PendingPublish();
 
-  // The errors of Stream::publish(). The answer may be asked for more than once.
+  // Errors: those of Stream::publish(). The caller may read the answer more than once.
   Result<Published> wait();
-  Result<Published> wait_until(Instant deadline);  // timed_out: and it may be asked for again
-  Result<Published> try_result();                  // would_block
+  Result<Published> wait_until(Instant deadline);  // timed_out: the caller may wait again
+  Result<Published> try_result();                  // never waits; fails with would_block
 
  private:
   std::shared_ptr<topic::HubLink> link_;
@@ -44,7 +44,8 @@ class PendingPublish {
 // Stream: a stream of the fleet: topics whose messages are kept.
 // Owner: a move-only value; it may outlive the handle, and every call is `closed` then. The stream stays.
 // Affinity: any thread, also several at once. AsyncStream is the same for coroutines.
-// Promise: an acknowledged message is kept, as survives() says; order and delivery as the table of docs/topics.md says.
+// Promise: the store keeps an acknowledged message as long as survives() promises. docs/topics.md has the table of
+// order and delivery.
 class Stream {
  public:
   explicit Stream(std::shared_ptr<topic::StreamCore> core) noexcept;
@@ -52,44 +53,46 @@ class Stream {
   Stream& operator=(Stream&&) noexcept;
   ~Stream();
 
-  // Waits until the message is kept. When the hub changes meanwhile, the message leaves again with its id: it is stored
-  // once. At most 4,096 messages and 8 MiB of a handle are under way; beyond, the call waits for a place.
-  // outcome_unknown: it was sent, and the answer did not come in time; timed_out: it was never sent; conflict: the
-  // topic is not as expected, or the expectation is of another life of the stream; not_found: there is no such stream;
-  // invalid_argument: no topic, or none of the stream's; message_too_large: a body beyond 1 MiB, headers beyond 64 KiB;
-  // resource_exhausted: the stream is full, or memory; closed.
+  // Waits until the message is kept. If the hub changes meanwhile, the link sends the message again with its id, and
+  // the hub stores it once. At most 4,096 messages and 8 MiB of a handle are under way; beyond, the call waits for a
+  // place. Errors: outcome_unknown (the message was sent, and the answer did not arrive in time); timed_out (the
+  // message was never sent); conflict (the topic differs from the expectation, or the expectation is of another life of
+  // the stream); not_found (the stream does not exist); invalid_argument (not a topic, or not one of the stream);
+  // message_too_large (a body beyond 1 MiB, headers beyond 64 KiB); resource_exhausted (the stream or memory is full);
+  // closed.
   Result<Published> publish(std::string_view topic, Bytes body, const PublishOptions& options = {});
   Result<Published> publish(std::string_view topic, std::string_view body, const PublishOptions& options = {}) {
     return publish(topic, as_bytes(body), options);
   }
-  // The same without waiting for the answer; only for a place. Not with Order::strict: invalid_argument.
+  // The same, but waits only for a place and not for the answer. Fails with invalid_argument under Order::strict.
   Result<PendingPublish> publish_later(std::string_view topic, Bytes body, const PublishOptions& options = {});
   Result<PendingPublish> publish_later(std::string_view topic, std::string_view body,
                                        const PublishOptions& options = {}) {
     return publish_later(topic, as_bytes(body), options);
   }
 
-  // Makes or joins the consumer. conflict: its settings differ; invalid_argument; not_found; timed_out;
+  // Makes the consumer or joins it. Errors: conflict (its settings differ); invalid_argument; not_found; timed_out;
   // resource_exhausted; closed.
   Result<Consumer> consumer(std::string_view name, const ConsumerOptions& options = {});
   Result<Reader> read(const ReadOptions& options = {});
 
-  Result<KeptMessage> message(std::uint64_t sequence);  // not_found: it never was, or is gone
-  Result<KeptMessage> newest(std::string_view topic);   // also an erasure; not_found
+  Result<KeptMessage> message(std::uint64_t sequence);  // fails with not_found if it never existed or was dropped
+  Result<KeptMessage> newest(std::string_view topic);   // returns an erasure, too; fails with not_found
   Result<StreamInfo> info();
-  // Every message before this sequence goes. conflict: the stream was removed and made anew since a message, an answer
-  // or the declaration came through this object.
+  // Deletes every message before this sequence. Errors: conflict (the stream was removed and made again since this
+  // object returned a message, an answer or the declaration).
   Result<void> purge(std::uint64_t before);
-  Result<void> purge_topic(std::string_view topic);      // streams that keep the latest; not_supported
-  Result<void> remove();                                 // the stream, its messages and consumers
-  Result<void> remove_consumer(std::string_view name);   // its open members end
-  [[nodiscard]] Survives survives() const noexcept;      // what the stream got
+  // for streams that keep the latest; otherwise fails with not_supported
+  Result<void> purge_topic(std::string_view topic);
+  Result<void> remove();                                 // removes the stream, its messages and consumers
+  Result<void> remove_consumer(std::string_view name);   // ends its open members
+  [[nodiscard]] Survives survives() const noexcept;      // the promise that the stream got
   [[nodiscard]] std::string_view name() const noexcept;  // with the handle's space
 
-  // Declares the stream: for Topics::stream(). conflict: it exists with other settings; not_supported: the engine
-  // cannot keep the promise; invalid_argument; timed_out; closed.
+  // Declares the stream, for Topics::stream(). Errors: conflict (it exists with other settings); not_supported (the
+  // engine cannot keep the promise); invalid_argument; timed_out; closed.
   [[nodiscard]] static Result<Stream> declare(std::shared_ptr<topic::HubLink> link, const StreamOptions& options);
-  // For Topics::streams(): those of the hub whose names begin with `prefix`.
+  // For Topics::streams(): the streams of the hub whose names begin with `prefix`.
   [[nodiscard]] static Result<std::vector<StreamInfo>> list(const std::shared_ptr<topic::HubLink>& link,
                                                             std::string_view prefix);
 

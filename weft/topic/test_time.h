@@ -9,7 +9,7 @@ namespace weft::topic {
 
 using namespace std::chrono_literals;
 
-// How long a test waits for what must come. No test waits so long when all is well.
+// The longest time that a test waits for an expected event. No test waits so long when all is well.
 inline Instant soon() { return sys::now() + 20s; }
 
 }  // namespace weft::topic

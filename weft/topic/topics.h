@@ -30,81 +30,86 @@ namespace topic {
 class Node;
 }
 
-// Topics: a handle on a fleet: topics that any handle publishes and any handle subscribes to, wherever it is: in this
-// process, on this host, or on the listed hosts (TopicsOptions::fleet). One hop, without a broker.
-// Owner: a move-only value; destruction closes, and wakes every call that waits with `closed`. The context outlives it.
-// Affinity: any thread. AsyncTopics is the same for coroutines of one loop.
-// Cost: two sockets, and one thread that sleeps while nothing comes.
-// Promise: at most once, never twice; in order of each publisher and topic. Whatever must be kept is refused with
-// not_supported, not imitated.
+// Topics: a handle on a fleet. Any handle publishes to a topic and any handle subscribes to it: in the same process, on
+// the same host, or on the listed hosts (TopicsOptions::fleet). A message takes one hop, without a broker.
+// Owner: a move-only value. Destruction closes the handle: each waiting call returns `closed`. The context outlives the
+// handle.
+// Affinity: any thread. AsyncTopics is the same for the coroutines of one loop.
+// Cost: two sockets, and one thread that sleeps while no message arrives.
+// Promise: a message arrives at most once, in the order of its publisher and topic. A fleet that cannot keep messages
+// refuses the calls for kept topics with not_supported.
 class Topics {
  public:
-  // invalid_argument: an option; not_supported: the fleet's engine; invalid_state: the runtime directory belongs to
-  // another user, or other users may enter it; resource_exhausted: 64 handles of a local fleet, descriptors, memory;
-  // closed; the errors of Socket::bind.
+  // Errors: invalid_argument (an option); not_supported (the engine of the fleet); invalid_state (the runtime directory
+  // belongs to another user, or other users may enter it); resource_exhausted (64 handles of a local fleet,
+  // descriptors, memory); closed; the errors of Socket::bind.
   [[nodiscard]] static Result<Topics> open(Context& context, const TopicsOptions& options = {});
   Topics(Topics&&) noexcept;
   Topics& operator=(Topics&&) noexcept;
   ~Topics();
   void close() noexcept;  // idempotent
 
-  // invalid_argument: no topic name, or one with wildcards.
+  // Errors: invalid_argument (the text is not a topic name, or it has wildcards).
   Result<Publisher> publisher(std::string_view topic, const PublisherOptions& options = {});
-  // Each text is a topic or tokens, as Filter::parse() says. The errors of Subscription::add().
+  // Each text is a topic or tokens, as in Filter::parse(). Errors: those of Subscription::add().
   Result<Subscription> subscribe(std::initializer_list<std::string_view> filters,
                                  const SubscriptionOptions& options = {});
   Result<Subscription> subscribe(std::string_view filter, const SubscriptionOptions& options = {});
   Result<Subscription> subscribe(const Filter& filter, const SubscriptionOptions& options = {});
   Result<Subscription> subscribe(const Result<Filter>& filter, const SubscriptionOptions& options = {});
 
-  // Asks one member of each group that serves the topic, and returns the first reply. unreachable, at once: nobody
-  // serves it; timed_out; connection_closed: the handle that was asked is gone, and may have answered;
-  // resource_exhausted: the service's queue is full, or 65,536 requests are under way; the error of the handler.
+  // Sends the request to one member of each group that serves the topic, and returns the first reply. Errors:
+  // unreachable, at once, if no handle serves the topic; timed_out; connection_closed (the handle that received the
+  // request has gone; it may have answered); resource_exhausted (the service's queue is full, or 65,536 requests are
+  // under way); the error of the handler.
   Result<TopicMessage> request(std::string_view topic, Bytes body, Instant deadline, const Headers& headers = {});
   Result<TopicMessage> request(std::string_view topic, std::string_view body, Instant deadline,
                                const Headers& headers = {}) {
     return request(topic, as_bytes(body), deadline, headers);
   }
-  // Answers requests, from now on. invalid_argument; resource_exhausted: 1,024 services, or no thread; closed.
+  // Answers requests from now on. Errors: invalid_argument; resource_exhausted (1,024 services, or no thread); closed.
   Result<Service> serve(std::string_view topic, const ServiceOptions& options, RequestHandler handler);
 
-  // Owns the topic, once every peer that is connected agreed. conflict: somebody alive owns it; timed_out: a peer does
-  // not answer; invalid_argument; closed.
+  // Owns the topic, after every connected peer has agreed. Errors: conflict (another handle alive owns it); timed_out
+  // (a peer does not answer); invalid_argument; closed.
   Result<Owned> create(std::string_view topic, Instant deadline);
-  [[nodiscard]] bool exists(std::string_view topic) const;    // somebody owns it
-  [[nodiscard]] bool is_local(std::string_view topic) const;  // this handle does
-  // The owned topics of the fleet that a filter matches. The errors of Filter::parse().
+  [[nodiscard]] bool exists(std::string_view topic) const;    // whether any handle of the fleet owns it
+  [[nodiscard]] bool is_local(std::string_view topic) const;  // whether this handle owns it
+  // Returns the owned topics of the fleet that match the filter. Errors: those of Filter::parse().
   Result<std::vector<std::string>> list(std::string_view filter) const;
 
-  // Topics that are kept, in local fleets: declares the stream. The errors of Stream::declare(); not_supported: another
-  // kind of fleet, or a build without SQLite.
+  // Declares a stream: topics whose messages are kept, in a local fleet. Errors: those of Stream::declare();
+  // not_supported (another kind of fleet, or a build without SQLite).
   Result<Stream> stream(const StreamOptions& options);
   Result<KeyValue> key_value(std::string_view name, const KeyValueOptions& options = {});
-  // The streams of the handle's space, buckets too, by name. not_supported; timed_out; closed; resource_exhausted: more
-  // than 65,536.
+  // Returns the streams of the handle's space, buckets included, by name. Errors: not_supported; timed_out; closed;
+  // resource_exhausted (more than 65,536).
   Result<std::vector<StreamInfo>> streams();
-  [[nodiscard]] KeptStatistics kept_statistics() const;  // all 0 before the first use
+  [[nodiscard]] KeptStatistics kept_statistics() const;  // all 0 before the first use of a kept topic
 
-  // tcp fleets. Connects to a peer, and keeps trying. not_supported; malformed_endpoint; resource_exhausted.
+  // For a tcp fleet. Connects to a peer, and retries until it succeeds. Errors: not_supported; malformed_endpoint;
+  // resource_exhausted.
   Result<void> add_peer(std::string_view endpoint);
-  // Takes the peer off the list, and ends the connection. A peer that has heard of this handle is connected again when
-  // it next says where it listens. Also no_such_endpoint: the peer is not listed.
+  // Removes the peer from the list, and ends the connection. A peer that has this handle's endpoint is connected again
+  // when it next announces its own. Errors: those of add_peer(); no_such_endpoint (the peer is not listed).
   Result<void> remove_peer(std::string_view endpoint);
-  // add_peer(), for a program that thinks of the topics that are there. The filter is checked, it narrows nothing: what
-  // crosses a connection is what its receiver subscribed to (docs/design/0014). The errors of Filter::parse().
+  // The same as add_peer(), for a program that addresses peers by topics. The call checks the filter, but the filter
+  // has no effect: a connection carries the topics to which its receiver has subscribed (docs/design/0014). Errors:
+  // those of add_peer() and Filter::parse().
   Result<void> route(std::string_view filter, std::string_view endpoint);
-  // Waits until the roster of every peer came, and returns the handles of the fleet, this one not. The peers: of a
-  // process or local fleet each handle whose open() returned before this call; of a tcp fleet each listed one, and
-  // those that they told of. timed_out: a peer does not answer; resource_exhausted; closed; errors of the system.
+  // Waits until the roster of every peer has arrived, and returns the other handles of the fleet. The peers of a
+  // process or local fleet are the handles whose open() returned before this call; those of a tcp fleet are the listed
+  // ones and the ones in their rosters. Errors: timed_out (a peer does not answer); resource_exhausted; closed; errors
+  // of the system.
   Result<std::vector<NodeInfo>> sync(Instant deadline);
-  // The other handles that have a presence and are connected, and whose lease has not run out.
+  // The other connected handles that have a presence whose lease has not expired.
   [[nodiscard]] std::vector<NodeInfo> nodes() const;
-  // nodes(), when they differ from `known`. timed_out; closed.
+  // Waits until nodes() differs from `known`, and returns it. Errors: timed_out; closed.
   Result<std::vector<NodeInfo>> watch_nodes(const std::vector<NodeInfo>& known, Instant deadline) const;
 
   [[nodiscard]] std::uint64_t instance() const noexcept;
-  [[nodiscard]] std::string endpoint() const;                  // where peers connect; empty: only within the process
-  [[nodiscard]] std::uint64_t pattern_count() const noexcept;  // own filters that are not exact
+  [[nodiscard]] std::string endpoint() const;                  // to which peers connect; empty: only within the process
+  [[nodiscard]] std::uint64_t pattern_count() const noexcept;  // number of own filters that are not exact
   [[nodiscard]] TopicsStatistics statistics() const;
   [[nodiscard]] CounterSource counter_source() const;
 

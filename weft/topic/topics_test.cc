@@ -116,7 +116,7 @@ TEST_F(OneHandle, EveryFilterCanBeTakenBack) {
   EXPECT_EQ(s.remove("y").error(), Errc::invalid_argument);
 }
 
-// Regression: publish() was ok when nobody could get the message any more.
+// Regression: publish() was ok when no subscriber could get the message any longer.
 TEST(TopicsContext, CallsAfterTheContextEndedSaySo) {
   TestFleet fleet("inproc");
   Context context;
@@ -236,7 +236,7 @@ TEST_F(OneHandle, WhatIsQueuedWhenASubscriptionClosesIsCounted) {
   expect_balance(topics);
 }
 
-// Prints what a message costs; bench/ has the figure.
+// Prints the cost of a message; bench/ has the figure.
 TEST(QuietTopics, PublishThenNextTakesEachMessageOnce) {
   Context context;
   TopicsOptions options;

@@ -75,7 +75,7 @@ std::array<std::uint8_t, kLongTail> random_tail() noexcept {
   return tail;
 }
 
-// Appends the box of `plain`. False: the key is not valid for encryption.
+// Appends the box of `plain`. Returns false if the key is not valid for encryption.
 [[nodiscard]] bool append_box(Buffer& to, Bytes plain, const Nonce& nonce, const CurveKey& theirs,
                               const CurveKey& ours) {
   const std::size_t at = to.size();

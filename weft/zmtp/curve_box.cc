@@ -27,7 +27,7 @@ constexpr std::size_t round_up(std::size_t size) noexcept {
 }
 }  // namespace
 
-// The keystream of one box: all of it if the box is short, else its first block.
+// The keystream of one box: all of it if the box is short, otherwise its first block.
 class BoxKey::Keystream {
  public:
   Keystream(const std::uint8_t* key, std::uint64_t number, std::size_t box_size) noexcept

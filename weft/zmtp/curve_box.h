@@ -29,7 +29,7 @@ class BoxKey {
   // `prefix`: the first sixteen bytes of the nonces. `number` below is the rest of a nonce.
   void derive(const Shared& shared, std::string_view prefix) noexcept;
   void seal(std::uint8_t* mac, MutableBytes plain, std::uint64_t number) const noexcept;
-  // False: another party made or changed the box, and the call changed nothing.
+  // Returns false if another party made or changed the box, and the call changed nothing.
   [[nodiscard]] bool open(const std::uint8_t* mac, MutableBytes box, std::uint64_t number) const noexcept;
 
  private:

@@ -16,8 +16,8 @@ namespace weft::zmtp {
 
 // IncomingFrames: a datagram as the ZMTP 3 frames of its message.
 // Owner: a stream. Affinity: the reader. Cost: a copy of the datagram, by the reader's take().
-// Invariant: each put() gives bytes. A datagram that is no message becomes an empty part alone, which the socket drops
-// and counts as a message that nobody asked for.
+// Invariant: each put() gives bytes. A datagram that is not a message becomes an empty part alone, which the socket
+// drops and counts as an unexpected message.
 class IncomingFrames {
  public:
   // Both require empty(); `body` stays valid until empty(). A part of more than `part_max` bytes makes the datagram no
@@ -49,7 +49,7 @@ class OutgoingFrames {
 
   struct Frame {
     FrameHeader header;
-    Bytes header_and_body;  // if they lie behind each other
+    Bytes header_and_body;  // if they follow each other
     Bytes body;
   };
   [[nodiscard]] bool next(Frame& frame) noexcept;                      // false: none is left

@@ -23,7 +23,7 @@ std::vector<std::uint8_t> take_all(IncomingFrames& frames, std::size_t step) {
   return all;
 }
 
-// "group|body" or what else the frames say: "!" is a part alone.
+// "group|body" or another text of the frames: "!" is a part alone.
 std::string describe(Bytes bytes) {
   std::string text;
   OutgoingFrames frames({&bytes, 1});

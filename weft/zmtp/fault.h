@@ -27,7 +27,7 @@ enum class Breach : std::uint32_t {
   websocket = 0x30000000,  // of the upgrade or the frames below ZMTP
 };
 
-// The reason why a connection must end. A value; `text` is static and says what the peer did.
+// The reason why a connection must end. A value; `text` is static and names the peer's fault.
 // Codes: protocol_error, incompatible_peer, handshake_refused, message_too_large, timed_out.
 struct Fault {
   Errc code = Errc::protocol_error;

@@ -75,7 +75,8 @@ inline std::size_t write_frame_header(std::uint8_t* to, std::uint8_t flags, std:
   return kFrameHeaderSizeMax;
 }
 
-// The size of the frame at the front of `input`, if that is a whole short frame with no flags but of `allowed`; else 0.
+// The size of the frame at the front of `input`, if that is a whole short frame with no flags but of `allowed`;
+// otherwise 0.
 [[nodiscard]] inline std::size_t short_frame_size(Bytes input, std::uint8_t allowed = 0) noexcept {
   if (input.size() < kFrameHeaderSizeMin || (input[0] & ~allowed) != 0) {
     return 0;

@@ -31,8 +31,8 @@ struct CommandRate {
   std::uint32_t per_second;
 };
 
-// Every bound on what a peer can make this process hold or do. A value equal to its bound is allowed; one
-// more is a fault.
+// Every bound on the memory and the work that a peer can cause in this process. A value equal to its bound is allowed;
+// one more is a fault.
 struct Limits {
   std::uint32_t handshake_bytes_max = 16 * 1024;      // bodies of all handshake commands together
   std::uint32_t metadata_properties_max = 64;         // properties in them
@@ -55,7 +55,7 @@ struct LocalEndConfig {
   bool as_server = false;       // goes into the greeting of a mechanism that has roles; NULL sends 0
   bool takes_old_peers = true;  // ZMTP 1.0 and 2.0, with NULL; false where NULL must ask, since they know no security
   Limits limits;
-  bool announces_filters = true;   // READY of a publisher or a subscriber says that FILTER is known
+  bool announces_filters = true;   // READY of a publisher or a subscriber announces FILTER
   Metadata metadata;               // further READY properties, "X-..."
   Duration heartbeat_interval{0};  // between our PINGs; 0: none
   Duration heartbeat_ttl{0};       // announced to the peer in our PINGs; 0: none
@@ -79,7 +79,7 @@ enum class TimeAction : std::uint8_t { none, send_ping, expired };
 // How much of our greeting goes out before the peer has shown its version.
 enum class Opening : std::uint8_t {
   whole,      // all of it, which saves a round trip with a ZMTP 3 peer; an older one fails: see greeted_too_much()
-  signature,  // what every version understands; the rest once the peer shows that it can read it
+  signature,  // the bytes that every version understands; the rest after the peer shows that it can read it
 };
 
 // LocalEnd: our end of one ZMTP connection, as a pure function of bytes and time. It speaks 3.x, and 2.0 and
@@ -103,9 +103,9 @@ class LocalEnd {
   // Begins a connection: forgets the previous one and offers our greeting.
   void start(Instant now, Opening opening = Opening::whole);
 
-  // Handshake. Takes the greeting and handshake commands off the front of `input` and returns the number of
-  // bytes taken. Stops at ready() (the rest is traffic) or at a fault. The caller passes the remaining bytes
-  // again with more behind them: its buffer holds at least kFrameHeaderSizeMax + Limits::handshake_bytes_max.
+  // Handshake. Takes the greeting and handshake commands off the front of `input` and returns the number of bytes
+  // taken. Stops at ready() (the rest is traffic) or at a fault. The caller passes the remaining bytes again with more
+  // after them: its buffer holds at least kFrameHeaderSizeMax + Limits::handshake_bytes_max.
   [[nodiscard]] std::size_t handle_input(Bytes input, Instant now);
   [[nodiscard]] Bytes pending_output() const noexcept { return Bytes(output_).subspan(output_sent_); }
   void consume_output(std::size_t size) noexcept;
@@ -115,9 +115,9 @@ class LocalEnd {
   // The only fault is that Opening::whole was too much for this peer: connect again with Opening::signature.
   [[nodiscard]] bool greeted_too_much() const noexcept { return greeted_too_much_; }
 
-  // Not null: the handshake takes no more input until the owner calls answer() with a status of ZAP, or 0
-  // when there was no one to ask. Every status but kAdmitted is a fault. The peer is told of kRefused and
-  // kCannotTell. Then the owner calls handle_input again.
+  // Not null: the handshake takes no more input until the owner calls answer() with a status of ZAP, or 0 when there
+  // was no one to ask. Every status except kAdmitted is a fault. The peer receives kRefused and kCannotTell. Then the
+  // owner calls handle_input again.
   [[nodiscard]] const Question* question() const noexcept { return asking_ ? mechanism_->question() : nullptr; }
   void answer(int status, Instant now);
   // After the fault handshake_refused: the status with which one side refused the other; 0 for other reasons.
@@ -135,14 +135,14 @@ class LocalEnd {
   }
   // Whether a message part of `size` bytes is admitted.
   [[nodiscard]] bool admits(std::uint64_t size) const noexcept { return size <= config_.limits.frame_bytes_max; }
-  // Ignores unknown commands, for later versions. Only a RADIO knows JOIN and LEAVE, only a PUB and an XPUB
-  // FILTER. The caller owes a PING a write_pong(context).
+  // Ignores unknown commands, for later versions. Only a RADIO takes JOIN and LEAVE, only a PUB and an XPUB FILTER. The
+  // caller owes a PING a write_pong(context).
   [[nodiscard]] Event handle_command(Bytes body, Instant now) noexcept;
   // The form that 3.0 peers use and 3.1 peers may use: a message that begins with 01 or 00. Any other message
   // is Kind::none.
   [[nodiscard]] Event parse_legacy_subscription(Bytes message_body, Instant now) noexcept;
 
-  // Null: traffic is in the clear. Otherwise every frame of it is sealed, and the calls above take the opened
+  // Returns null if traffic is in the clear. Otherwise every frame of it is sealed, and the calls above take the opened
   // content.
   [[nodiscard]] Mechanism* cipher() const noexcept { return mechanism_->encrypts() ? mechanism_.get() : nullptr; }
   [[nodiscard]] std::string_view mechanism_name() const noexcept { return mechanism_->name(); }

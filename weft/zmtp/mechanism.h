@@ -21,7 +21,7 @@ struct Question {
 
 // The statuses of ZAP, which the owner answers.
 inline constexpr int kAdmitted = 200;
-inline constexpr int kRefusedForNow = 300;  // the client is not told, and may try again
+inline constexpr int kRefusedForNow = 300;  // the client gets no answer, and may try again
 inline constexpr int kRefused = 400;
 inline constexpr int kCannotTell = 500;
 
@@ -63,7 +63,7 @@ class Mechanism {
   [[nodiscard]] virtual bool poll_command(std::vector<std::uint8_t>& body) = 0;  // true: appended one command body
   [[nodiscard]] virtual Step handle_command(const Command& command) = 0;
 
-  // Read after start and after each handle_command that wants more. Not null: the handshake waits.
+  // Read after start and after each handle_command that needs more. Not null: the handshake waits.
   [[nodiscard]] virtual const Question* question() const noexcept { return nullptr; }
   [[nodiscard]] virtual Step admit() { return {}; }
 

@@ -11,8 +11,8 @@ CONNECTIONS = (1, 16, 128, 1000, 10000)
 STREAM_SIZES = (64, 256, 1024, 8192)
 BAD_PEERS = ("wrong_version", "oversized", "half_open", "slow_loris", "flood", "fd_exhaustion")
 
-# Of network_system, as published: messages per second on one connection. It counts what was put
-# into a queue, not what arrived.
+# Of network_system, as published: messages per second on one connection. It counts messages put into a queue, not those
+# that arrived.
 PUBLISHED = {"one_way/64/x1": 769_230, "one_way/256/x1": 305_255, "one_way/1024/x1": 128_205, "one_way/8192/x1": 20_833}
 # Microseconds that another one prints for a round trip; nothing comes back there.
 PUBLISHED_US = {"echo/64/x1": 7.3, "echo/512/x1": 7.3, "echo/4096/x1": 7.8}

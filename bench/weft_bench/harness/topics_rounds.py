@@ -25,8 +25,8 @@ QUICK = Effort(0.1, 0.04, 8, 12, 5, 250, 15, False)
 TINY = Effort(0.002, 0.001, 2, 2, 1, 20, 5, False)
 NO_REDIS = "no redis-server: deps/apt.txt names it"
 
-# Of a server that is as fast as it can be: no snapshots, no rewriting of its file, no limit on what a subscriber has not
-# read. Where it keeps, it syncs its file before it answers.
+# Of a server that is as fast as it can be: no snapshots, no rewriting of its file, no limit on a subscriber's unread
+# messages. Where it keeps, it syncs its file before it answers.
 REDIS = ["--port", "0", "--save", "", "--auto-aof-rewrite-percentage", "0", "--appendfsync", "always", "--daemonize", "no",
          "--client-output-buffer-limit", "pubsub 0 0 0"]
 

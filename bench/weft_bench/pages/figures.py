@@ -17,7 +17,7 @@ FILE = ROOT / "docs/figures.json"
 BLOCK = re.compile(r"(<!-- figures: (?P<name>\w+) -->\n)(?P<body>.*?)(<!-- end of figures -->)", re.DOTALL)
 # A rate, a ratio, a share, or a time in a unit in which no bound is set.
 LOOSE = re.compile(r"(?<![\w.])\d[\d.,]*\s?(?:ns|us|µs|[kMG]/s|[kMG]B/s|x|×|times|%|per cent)(?![\w/])")
-# name: (title of the first column, suite, [(what, row)], columns [(column, title)], rivals, what they are)
+# name: (title of the first column, suite, [(title, row)], columns [(column, title)], rivals, their description)
 TABLES = {
     "front": ("64 bytes", "sockets", [("PUSH to PULL over tcp", "push_pull/tcp/64")],
               [("weft", "Weft"), ("libzmq", "libzmq 4.3.5")], ("libzmq",), "libzmq 4.3.5"),

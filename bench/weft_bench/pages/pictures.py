@@ -8,7 +8,7 @@ SIZES = (("64", "64 B"), ("1024", "1 KB"), ("8192", "8 KB"), ("65536", "64 KB"))
 TRANSPORTS = ("tcp", "ipc", "inproc")
 
 
-# A line of a chart: what it is called, and the column that it shows.
+# A line of a chart: its name, and the column that it shows.
 BESIDE_LIBZMQ = (("Weft", "weft"), ("libzmq", "libzmq"))
 BESIDE_RAW = BESIDE_LIBZMQ + (("raw limit", "raw"),)
 

@@ -81,7 +81,7 @@ std::string read_number(void* socket, int option, std::size_t wanted) {
   } else {
     std::memcpy(&number, bytes.data(), sizeof number);
   }
-  // A descriptor's number says nothing.
+  // A descriptor's number is arbitrary.
   return option == ZMQ_FD ? "fd" : std::to_string(number);
 }
 

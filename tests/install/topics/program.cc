@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `program kept|not_supported DIRECTORY`: publishes and subscribes between two handles of a local fleet, then keeps
-// messages in a stream. The second word is what a stream that is to survive power loss must say.
+// messages in a stream. The second word is the expected result of a stream that is to survive power loss.
 #include <chrono>
 #include <cstdio>
 #include <cstring>

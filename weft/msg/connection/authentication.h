@@ -31,7 +31,7 @@ enum class ZapBreach : std::uint32_t {
 };
 
 struct ZapReply {
-  int status = 0;  // 200, 300, 400 or 500; 0: the reply was no ZAP
+  int status = 0;  // 200, 300, 400 or 500; 0: the reply was not ZAP
   ZapBreach breach = ZapBreach::none;
   std::string text;
   std::string user_id;

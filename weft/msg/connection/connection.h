@@ -17,7 +17,8 @@
 
 namespace weft::msg {
 
-// Connection: one connection of a socket, in three parts: the way out, the way in, and the link that makes both.
+// Connection: one connection of a socket, in three parts: the send side, the receive side, and the link that controls
+// both.
 // Owner: the socket's table of connections, until the connection is finished and its input was taken.
 // Affinity: the holder of the write baton runs the send side, the holder of the read baton the receive side. The I/O
 // thread runs the link, which holds both batons while there is no connection. Cost: see Pipe.
@@ -25,7 +26,7 @@ namespace weft::msg {
 class Connection final : public std::enable_shared_from_this<Connection>, public ListHook {
  public:
   // Connecting: `endpoint` is dialled, if need be through a proxy, again whenever the connection is lost. Accepted:
-  // lives as long as its stream. `layering`: of a transport with a layer, else null.
+  // lives as long as its stream. `layering`: of a transport with a layer, otherwise null.
   Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, FrozenOptions options,
              const net::Endpoint& endpoint, std::optional<net::Socks5Proxy> proxy,
              std::shared_ptr<const net::Layering> layering);
@@ -45,7 +46,8 @@ class Connection final : public std::enable_shared_from_this<Connection>, public
   [[nodiscard]] int fd() const noexcept { return common_.stream->fd(); }  // while there is a connection
   void apply_marks(const Options& options) noexcept;                      // any thread
 
-  // Place in the socket's set of descriptors; 0: none. Written under the receive lock. The I/O thread looks without it.
+  // Place in the socket's set of descriptors; 0: none. Written under the receive lock. The I/O thread reads it without
+  // the lock.
   std::atomic<std::uint64_t> poll_tag{0};
   // The I/O service's.
   std::atomic<Connection*> next_armed{nullptr};

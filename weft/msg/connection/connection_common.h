@@ -22,11 +22,11 @@ namespace weft::msg {
 class Connection;
 class IoService;
 
-// Accepted: a stream that a listener gave.
+// Accepted: a stream from a listener.
 struct Accepted {
   std::unique_ptr<net::Stream> stream;
-  Instant since{};          // when the peer came
-  std::size_t greeted = 0;  // bytes of our greeting that the kernel took already
+  Instant since{};          // time of the peer's arrival
+  std::size_t greeted = 0;  // bytes of our greeting that the kernel has already taken
 };
 
 // The other end's name for monitor events: `address` with the scheme of `endpoint`. Empty: it has no address, and is
@@ -51,15 +51,15 @@ struct ConnectionCommon {
         stream(std::move(accepted)),
         local_end(make_local_end(*options, share.traits.wire)) {}
 
-  // For how long to spin for the peer: learnt in every mode but eco, because a peer may never read, or dribble.
+  // The time to spin for the peer: learnt in every mode except eco, because a peer may never read, or dribble.
   [[nodiscard]] std::uint32_t learnt_budget(sync::SpinBudget& spin) const noexcept {
     const bool eco = share.wait_mode == sync::WaitMode::eco;
     return spin.budget_us(eco ? sync::WaitMode::eco : sync::WaitMode::adaptive);
   }
   [[nodiscard]] bool layered() const noexcept { return layering != nullptr; }
-  // A layer holds bytes that no writer knows of. Any thread that keeps the stream.
+  // A layer holds bytes without a writer. Any thread that keeps the stream.
   [[nodiscard]] bool layer_has_unsent() const noexcept { return layered() && stream->state().unsent; }
-  // The layer's own reason for a failure of the stream, else `otherwise`.
+  // The layer's own reason for a failure of the stream, otherwise `otherwise`.
   [[nodiscard]] Error failure_or(Error otherwise) const noexcept {
     const Error own = layered() ? stream->state().failure : Error();
     return own == Errc::ok ? otherwise : own;
@@ -68,7 +68,7 @@ struct ConnectionCommon {
   [[nodiscard]] bool failed_in_tls() const noexcept {
     return layered() && stream != nullptr && stream->state().failed_in_tls;
   }
-  static constexpr std::size_t kAwaitedMin = 8 * 1024;  // a wait that brought less did not pay
+  static constexpr std::size_t kAwaitedMin = 8 * 1024;  // a wait that received less did not pay
 
   Connection& connection;
   ConnectionOwner& owner;
@@ -78,7 +78,7 @@ struct ConnectionCommon {
   const std::string endpoint;
   const std::shared_ptr<const net::Layering> layering;  // null: streams are sockets, without a state() of their own
   PipeShare* pipe = nullptr;                            // set once, before the connection starts
-  std::unique_ptr<net::Stream> stream;                  // null: there is no connection
+  std::unique_ptr<net::Stream> stream;                  // null without a connection
   zmtp::LocalEnd local_end;
 };
 

@@ -10,8 +10,8 @@
 
 namespace weft::msg {
 
-// Connector: the means of a connecting connection to reach its endpoint again and again. However short the intervals of
-// the options are, an endpoint that fails again and again is tried at most ten times a second in the end.
+// Connector: the means by which a connecting connection reaches its endpoint. It tries an endpoint that keeps failing
+// at most ten times a second in the end, however short the intervals of the options are.
 // Owner: the connection. Affinity: the I/O thread.
 class Connector {
  public:

@@ -7,7 +7,7 @@
 
 namespace weft::msg {
 
-// Flusher: which thread flushes a connection's batch next. Written with the write baton only.
+// Flusher: the thread that flushes a connection's batch next. Written with the write baton only.
 //   link     The link holds the write baton, as there is no connection or it goes down. The next connection flushes.
 //   sender   The next sender, if there is anything to flush. The I/O thread does not visit the connection.
 //   at_once  Armed. The I/O thread, as soon as it is awake: see IoService::flush_bursts(). Later as in_turn.
@@ -19,9 +19,9 @@ enum class Flusher : std::uint8_t { link, sender, at_once, in_turn, poller };
 enum class FlushEvent : std::uint8_t {
   connect,      // The link gives the write baton to the senders.
   disconnect,   // The link has taken the write baton.
-  begin,        // Bytes are in the batch, and their sender may have sent all that it has.
+  begin,        // Bytes are in the batch, and their sender may have sent all of its messages.
   leave,        // Bytes stay in the batch behind a flush, or batches follow each other in a stream.
-  done,         // Nothing is left that a flush could move.
+  done,         // Nothing is left to flush.
   kernel_full,  // The I/O thread flushed, and the kernel took no more.
   quiet,        // The I/O thread found nothing to flush in several turns.
 };
@@ -39,7 +39,7 @@ enum class FlushEvent : std::uint8_t {
 //   in_turn  -        link        in_turn  in_turn  in_turn  poller       sender
 //   poller   -        link        at_once  in_turn  sender   -            -
 //
-// A dash is a bug in Weft. poller stays poller while the kernel is still full: SendSide::arm() sees to that.
+// A dash is a bug in Weft. poller stays poller while the kernel is still full: SendSide::arm() takes care of that.
 [[nodiscard]] inline Flusher next_flusher(Flusher flusher, FlushEvent event) noexcept {
   switch (event) {
     case FlushEvent::connect: WEFT_ASSERT(flusher == Flusher::link); return Flusher::sender;

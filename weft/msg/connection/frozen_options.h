@@ -11,7 +11,7 @@
 namespace weft::msg {
 
 // FrozenOptions: the options of a socket at the time of a bind or a connect. Its connections read these and no newer
-// ones, so that no later change of an option opens an endpoint to peers that it was to refuse.
+// ones, so a later change of an option never opens an endpoint to peers that the bind refuses.
 // Owner: the socket until its options change, the acceptor, and each connection; the last owner wipes the secrets.
 // Affinity: immutable. Cost: binds and connects between two changes of the options share one copy.
 using FrozenOptions = std::shared_ptr<const Options>;

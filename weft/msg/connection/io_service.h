@@ -42,8 +42,8 @@ struct TimerRetry : ListHook {
 // Invariants:
 //   1. An armed connection has its flush turn when the nap ends, or at once after a rest, until it has nothing left.
 //   2. With no connection armed or left to the application, and no timer, the thread sleeps without a time-out.
-//   3. No turn costs more for connections that are neither armed nor have events. To check whether the application
-//      still reads costs one look at each socket, not at each connection.
+//   3. No turn costs more for connections that are neither armed nor have events. The check whether the application
+//      still reads costs one load for each socket, not for each connection.
 class IoService final : private rt::TurnHook {
  public:
   static Result<std::unique_ptr<IoService>> make(const sys::ThreadOptions& thread_options);
@@ -57,7 +57,7 @@ class IoService final : private rt::TurnHook {
   enum Request : unsigned {
     resolved = 1,
     read = 2,
-    read_held = 4,  // what the kernel holds, before a close
+    read_held = 4,  // the bytes that the kernel holds, before a close
     peer_time = 8,
     write_layer = 16,  // bytes that the stream's layer holds
     take_down = 32,
@@ -68,7 +68,7 @@ class IoService final : private rt::TurnHook {
     read_left_over = 1024,
   };
   void request(std::shared_ptr<Connection> connection, unsigned requests) noexcept;
-  // Runs `task` on the own thread, and waits until it has run. `task` does not throw.
+  // Runs `task` on the I/O thread, and waits until it has run. `task` does not throw.
   template <typename Task>
   void run(Task task) noexcept {
     if (loop_->on_loop_thread()) {
@@ -79,7 +79,7 @@ class IoService final : private rt::TurnHook {
     run_errand(errand);
   }
 
-  // Own thread.
+  // I/O thread.
   // A step of a handshake waits for the next turn.
   [[nodiscard]] bool defers_handshake() noexcept { return handshakes_.defers(loop_->now()); }
   // Room for one more connection in the list of the armed ones, until remove_link(). Throws std::bad_alloc.
@@ -91,14 +91,15 @@ class IoService final : private rt::TurnHook {
     starved_.push_back(retry);
   }
   void disarm(Connection& connection) noexcept;  // the link has taken the write baton; or the connection ends
-  // True: threads of the application receive, so they read the connection. The link calls leave_to_app() then.
+  // Returns true if threads of the application receive, so they read the connection. The link calls leave_to_app()
+  // then.
   [[nodiscard]] static bool app_reads(SocketShare& share) noexcept;
   void leave_to_app(Link& link, SocketShare& share) noexcept;
   static void take_back(Link& link, SocketShare& share) noexcept;  // idempotent
 
  private:
   static constexpr Duration kNap = std::chrono::microseconds(100);
-  static constexpr Duration kNapLongest = std::chrono::microseconds(250);  // while senders flush by themselves
+  static constexpr Duration kNapLongest = std::chrono::microseconds(250);  // while senders flush their own batches
   static constexpr std::uint32_t kCheckApartUs = 3;  // while a sender sends, it appends in between
   static constexpr Duration kRetryEvery = std::chrono::milliseconds(10);
   static constexpr Duration kCheckEvery = std::chrono::milliseconds(10);
@@ -126,7 +127,7 @@ class IoService final : private rt::TurnHook {
   sync::CallList<Errand*> errands_;
   std::size_t links_ = 0;
   List<TimerRetry> starved_;
-  std::vector<Connection*> armed_;  // each knows its place
+  std::vector<Connection*> armed_;  // each has its place
   List<AppReaders> readers_;        // checked every kCheckEvery
   List<AppReaders> idle_readers_;   // the I/O thread takes their links back
   Duration nap_ = kNap;

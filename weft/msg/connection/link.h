@@ -25,8 +25,8 @@ namespace weft::msg {
 inline constexpr Instant kNoLinger = Instant::min();
 
 // Link: the life of a connection: dial, handshake, time, take-down, close. It holds both batons while there is no
-// connection, so no other part needs to know whether there is one.
-// Owner: the connection. Affinity: the I/O thread, unless a member says otherwise.
+// connection, so no other part checks for one.
+// Owner: the connection. Affinity: the I/O thread, except where a member names another one.
 // The hook: in AppReaders::links while the socket's own threads read the connection.
 class Link final : public rt::Watcher, public ListHook {
  public:
@@ -49,13 +49,13 @@ class Link final : public rt::Watcher, public ListHook {
   void start() noexcept { run<&Link::begin>(); }
   void close(Instant deadline);                      // delivers the queued messages until then, then ends
   void request_close(Instant deadline) noexcept;     // any thread: close() soon
-  void request_close_when_sent() noexcept;           // any thread: the same for as long as the peer takes some of it
+  void request_close_when_sent() noexcept;           // any thread: the same as long as the peer takes bytes
   void request_marks() noexcept;                     // any thread: the marks have changed
   void handle_requests(unsigned requests) noexcept;  // IoService::Request
   void retry_timers() noexcept;
   void handle_event(const sys::PollEvent& event) override;
-  void await_room();   // asks the poller to report room in the kernel
-  void await_input();  // the application reads no more: asks the poller for input again
+  void await_room();   // the poller reports room in the kernel
+  void await_input();  // the application reads no more: the poller reports input again
   void set_left_to_app(bool left) noexcept { receive_.set_left_to_app(left); }  // IoService's
   void take_down();                                                             // the input has ended
   void drop_unread();            // the peer does not read our subscriptions: ends the connection
@@ -66,19 +66,19 @@ class Link final : public rt::Watcher, public ListHook {
 
  private:
   enum class Phase : std::uint8_t { idle, dialling, handshake, traffic, draining, finished };
-  // Why there is no connection: a bit of the option reconnect_stop, or 0.
+  // The reason for the missing connection: a bit of the option reconnect_stop, or 0.
   enum Cause : std::uint8_t { lost = 0, refused = 1, handshake_failed = 2, closing = 4, misgreeted = 8 };
-  // How the wait before the next attempt is chosen: see Backoff.
+  // The rule for the wait before the next attempt: see Backoff.
   enum class Pace : std::uint8_t { usual, cut, costly };
-  // A peer that ends a connection sooner may be one that ends each of them.
+  // If a peer ends a connection within this time, it may end each of them.
   static constexpr Duration kSettled = std::chrono::seconds(2);
-  // A thread of the application holds a baton for microseconds. Until the link has it, it tries again after this.
+  // A thread of the application holds a baton for microseconds. The link tries to take it at this interval.
   static constexpr Duration kBatonRetry = std::chrono::microseconds(200);
 
   // link.cc
   using Step = void (Link::*)();
   // Each step of the link runs in here. Without memory the connection ends with resource_exhausted; an outgoing one
-  // dials again later. From begin_handshake() on, the ways to the end need no memory, nor do those of traffic.
+  // dials again later. From begin_handshake() on, the ways to the end need no memory, and neither does traffic.
   template <Step kStep>
   void run() noexcept {
     const auto keep = keep_alive();
@@ -155,7 +155,7 @@ class Link final : public rt::Watcher, public ListHook {
   [[nodiscard]] bool keeps_stream(const Error& reason) const;
   void begin_later() noexcept;
   void drop_stream(bool keep = false) noexcept;
-  void begin_close(Instant deadline);  // kNoLinger: what is queued is dropped
+  void begin_close(Instant deadline);  // kNoLinger: drops the queued messages
   void close_when_sent();
   void linger();
   void await_delivery();
@@ -174,7 +174,7 @@ class Link final : public rt::Watcher, public ListHook {
   // The attempt to connect that is under way or has just failed; for events only.
   struct Dialled {
     int fd = -1;
-    std::size_t tries_told = 0;  // addresses of which events told
+    std::size_t tries_told = 0;  // addresses that events have reported
     std::string address;         // MonitorEvent::address; also while there is a connection
   };
   struct Closing {

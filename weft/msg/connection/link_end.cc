@@ -169,7 +169,7 @@ void Link::begin_close(Instant deadline) {
   closing_.deadline = deadline;
   if (deadline <= sys::now()) {
     if (phase_ == Phase::traffic && deadline != kNoLinger) {
-      linger();  // this thread is late: what was sent gets the write that it would have had
+      linger();  // this thread is late: the sent messages get the write that they would have had
     }
     handle_close_time();
     return;
@@ -218,7 +218,7 @@ void Link::linger() {
 }
 
 // The time for the peer's own end begins once its system has all bytes. If the descriptor were closed before, the next
-// byte of the peer would reset the connection, and the kernel would drop what it still holds.
+// byte of the peer would reset the connection, and the kernel would drop the bytes that it still holds.
 void Link::await_delivery() {
   const Instant now = sys::now();
   const std::uint64_t held =

@@ -20,7 +20,7 @@ constexpr std::size_t kHandshakeReadMax = 8 * 1024;
 // Reads for the last words of a peer that has left. Each takes at most 512 KiB of fragments below, the first 8 KiB.
 constexpr int kLastReadsMax = 4;
 
-// The mechanism that ZAP is told for a client whose certificate TLS has verified, when ZMTP's own is NULL.
+// The mechanism in the ZAP request for a client whose certificate TLS has verified, when ZMTP's own is NULL.
 constexpr std::string_view kTlsMechanism = "TLS";
 
 // "127.0.0.1:5555" -> "127.0.0.1", "[::1]:5555" -> "::1"; of a unix socket, as libzmq has it, "localhost:uid:gid:pid".
@@ -86,7 +86,7 @@ Result<void> Link::put_layer() {
   return {};
 }
 
-// A connection of plain bytes has no handshake, and one of datagrams nobody to shake hands with. Requires a stream.
+// A connection of plain bytes has no handshake, and one of datagrams has no peer for it. Requires a stream.
 bool Link::greets() const { return !raw_ && !common_.stream->state().datagrams; }
 
 bool Link::write_handshake(int& os_errno) {
@@ -177,8 +177,8 @@ void Link::end_handshake(bool writable, int os_errno) {
   }
 }
 
-// The stream takes no more of our handshake, but the peer's is whole. True: messages came after it, which count as if
-// the peer had left a moment later; the traffic begins and ends with them.
+// The stream takes no more of our handshake, but the peer's is whole. Returns true if messages came after it, which
+// count as if the peer had left a moment later; the traffic begins and ends with them.
 bool Link::has_last_words() {
   Reader& reader = receive_.reader();
   common_.stream->admit();  // a message in fragments may need more than a peer before its handshake gets
@@ -228,7 +228,7 @@ void Link::answer_question() {
   if (!asked) {
     fail_handshake(asked.error());
   } else if (*asked == nullptr) {
-    // No authenticator: CURVE has proved that the client knows our key, PLAIN has proved nothing. As in libzmq.
+    // No authenticator: CURVE has proved that the client has our key, PLAIN has proved nothing. As in libzmq.
     const bool unproven =
         common_.local_end.mechanism_name() == "PLAIN" || (options.zap_enforce_domain && !options.zap_domain.empty());
     unproven ? refuse("there is no authenticator") : common_.local_end.answer(zmtp::kAdmitted, sys::now());
@@ -291,7 +291,7 @@ void Link::choose_opening() noexcept {
   opening_ = modern ? zmtp::Opening::whole : zmtp::Opening::signature;
 }
 
-// The stream failed. A monitor of libzmq's kind is told only of failures with a detail.
+// The stream failed. A monitor of libzmq's kind reports only failures with a detail.
 void Link::fail_stream(StaticText text, int os_errno) noexcept {
   const Error reason = common_.failure_or(Error(Errc::connection_closed, text, os_errno));
   const bool websocket = common_.layered() && net::is_websocket(common_.layering->endpoint.transport);

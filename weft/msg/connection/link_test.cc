@@ -147,7 +147,7 @@ class LinkEnd : public testing::Test {
   std::thread sender_;
 };
 
-// There is nobody to deliver to, so the linger has nothing to wait for.
+// There is no peer to deliver to, so the linger has nothing to wait for.
 TEST_F(LinkEnd, AConnectionWhoseInputEndedIsTakenDownAlthoughTheSocketClosesMeanwhile) {
   on_loop([&] {
     stream_->ended = true;

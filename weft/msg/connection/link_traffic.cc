@@ -33,7 +33,7 @@ bool Link::leave_to_app() {
   return true;
 }
 
-// Writes bytes that a layer holds and no writer knows of.
+// Writes bytes that a layer holds without a writer.
 void Link::push_layer() noexcept {
   if (common_.layer_has_unsent()) {
     (void)common_.stream->write({});  // a failure: see state().ended
@@ -68,7 +68,7 @@ void Link::set_interest(sys::Interest interest) {
   }
 }
 
-// The application may have read more than it took: a PING, a fault or the next message behind its last one.
+// The application may have read more than it took: a PING, a fault or the next message after its last one.
 void Link::await_input() {
   IoService::take_back(*this, common_.share);
   set_interest(interest_);

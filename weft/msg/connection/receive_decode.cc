@@ -15,7 +15,7 @@ constexpr std::size_t kKeptParts = 1024;  // of the assembly, for the next messa
 }
 
 // Decodes frames until one is for the caller, or the turn is spent. With `view` a message of one part is shown in
-// place, else it is queued.
+// place, otherwise it is queued.
 ReceiveSide::Decoded ReceiveSide::decode(FrameView* view, Turn& turn) noexcept {
   for (;;) {
     Reader::Frame frame;
@@ -80,7 +80,7 @@ ReceiveSide::Decoded ReceiveSide::decode_message(const Reader::Frame& frame, Fra
     reader_.consume();
     return Decoded::consumed;
   }
-  // A datagram that is no message comes as a part alone. It takes no place of the mark, which is for messages.
+  // A datagram that is not a message comes as a part alone. It takes no place of the mark, which is for messages.
   if (two_parts_ && !more && assembly_.parts.empty()) {
     drop_unexpected();
     reader_.consume();
@@ -285,7 +285,7 @@ bool ReceiveSide::handle_command(Bytes body) noexcept {
   return true;
 }
 
-// The peer says how long its silence may last; only the I/O thread has timers.
+// The peer sends the bound of its silence; only the I/O thread has timers.
 void ReceiveSide::watch_time_to_live(std::uint16_t deciseconds) noexcept {
   if (std::exchange(time_to_live_, deciseconds) == deciseconds) {
     return;

@@ -75,7 +75,7 @@ ReceiveSide::Peek ReceiveSide::peek(FrameView& view, FrameRun& run) noexcept {
 }
 
 // A thread that waits stays with a big frame beyond its turn: not beyond its deadline, and not while another thread
-// wants the socket's lock. `end`: 0 before the first call.
+// needs the socket's lock. `end`: 0 before the first call.
 bool ReceiveSide::may_stay(std::uint64_t& end) const noexcept {
   if (!reader_.inside_big() || !share_.turn.waits() || share_.receive_mutex->wanted()) [[likely]] {
     return false;
@@ -93,7 +93,7 @@ ReceiveSide::Peek ReceiveSide::stop_spent() noexcept {
 
 // The socket may receive no more, and no event of the poller reports bytes that are in the reader. The I/O thread reads
 // a link that it left to the application when it takes the link back: Link::await_input() takes the baton or nudges its
-// holder, whatever is loaded here. The application tells it of another link: once, then it leaves the link to us.
+// holder, whatever is loaded here. The application reports another link to it: once, then it leaves the link to us.
 void ReceiveSide::tell_of_rest() noexcept {
   const bool known = left_to_app_.load(std::memory_order_relaxed) || rest_told_.load(std::memory_order_relaxed);
   if (!known && !rest_told_.exchange(true, std::memory_order_relaxed)) [[unlikely]] {
@@ -209,7 +209,7 @@ void ReceiveSide::end_input(Error reason, zmtp::Breach breach) noexcept {
   end_.reason = reason;
   end_.breach = breach;
   if (reason.code() != Errc::connection_closed && reason.code() != Errc::connection_failed) {
-    reader_.reset();  // bytes behind a fault mean nothing
+    reader_.reset();  // bytes after a fault mean nothing
   }
   maybe_readable_.store(false, std::memory_order_relaxed);
   common_.io.request(common_.connection.shared_from_this(), IoService::take_down);
@@ -301,7 +301,7 @@ void ReceiveSide::connect(zmtp::Mechanism* cipher, zmtp::Framing framing) noexce
 void ReceiveSide::begin_traffic(bool notice) noexcept {
   WEFT_ASSERT(held_by_link_);
   const bool noticed = notice && queue_notice();
-  // Bytes may have come behind the peer's READY, and the kernel may hold more.
+  // Bytes may have come after the peer's READY, and the kernel may hold more.
   Turn turn;
   const bool queued = read_once(turn) || noticed;
   held_by_link_ = false;

@@ -18,7 +18,7 @@ namespace weft::msg {
 
 // ReceiveSide: the way in of a connection: the bytes that were read, a channel of parts, and the read baton.
 // The holder of the baton reads from the kernel and decodes.
-// Owner: the connection. Affinity: as each group of members says.
+// Owner: the connection. Affinity: see each group of members.
 // Cost: see Pipe. An idle connection holds no block.
 // Invariants:
 //   1. Messages arrive in order: a frame is shown in place only while the channel is empty, to its consumer.
@@ -66,7 +66,8 @@ class ReceiveSide {
   // Reads the bytes that came already, then gives the baton to the application's threads. `notice`: queue_notice()
   // first.
   void begin_traffic(bool notice) noexcept;
-  // Whatever the mark. False: the turn is spent, call it again. `queued`: something was queued; the next two return it.
+  // Whatever the mark. Returns false if the turn is spent; then call it again. `queued`: something was queued; the next
+  // two return it.
   [[nodiscard]] bool read_rest(bool& queued) noexcept;
   [[nodiscard]] bool queue_notice() noexcept;  // that the connection is there, or that it is lost
   [[nodiscard]] bool queue_farewell(const std::string& text) noexcept;
@@ -138,7 +139,7 @@ class ReceiveSide {
   Channel channel_;
   sync::Baton baton_;
   Reader reader_;
-  bool plain_ = false;       // a frame that is no command is a message for the application, and small ones are admitted
+  bool plain_ = false;  // a frame that is not a command is a message for the application, and small ones are admitted
   bool two_parts_ = false;   // each message has at least two
   bool asks_group_ = false;  // the peer does not know the groups that the socket joined: datagrams
   Assembly assembly_;

@@ -154,7 +154,7 @@ bool SendSide::queue_subscription(bool subscribe, const FilterView& topic, bool 
   return true;
 }
 
-// False: no room, nothing changed. The reference to `buffer` is taken over; a big part has one.
+// Returns false if there is no room, nothing changed. The reference to `buffer` is taken over; a big part has one.
 bool SendSide::append_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) noexcept {
   if (body.size() < Writer::kBigPart) {
     if (!writer_.prepare(body.size())) {
@@ -181,7 +181,7 @@ bool SendSide::append_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) 
   return true;
 }
 
-// Past the channel, which is empty. False: no room, nothing changed.
+// Past the channel, which is empty. Returns false if there is no room, nothing changed.
 bool SendSide::send_directly(Outbound& part, bool wide) noexcept {
   encode_control();
   const std::uint8_t flags = part.more ? zmtp::kMore : 0;

@@ -19,11 +19,11 @@ namespace weft::msg {
 
 // SendSide: the way out of a connection: a channel of parts, a batch of bytes, and the write baton.
 // The holder of the baton moves parts into the batch and the batch to the kernel.
-// Owner: the connection. Affinity: as each group of members says. Cost: see Pipe.
+// Owner: the connection. Affinity: see each group of members. Cost: see Pipe.
 // Each of the verbs append, queue, encode, flush and arm has one meaning: see the README.
 // Invariants:
 //   1. Parts leave in the order in which they were sent: a part is appended only while the channel is empty.
-//   2. Bytes in the batch have a flusher that is not a sender which may never come back: see Flusher.
+//   2. Bytes in the batch have a flusher other than a sender that may never return: see Flusher.
 //   3. No thread waits for the baton.
 //   4. A message of several parts enters the channel, or the batch, only when it is whole.
 class SendSide {
@@ -39,10 +39,11 @@ class SendSide {
   // --- under the socket's send lock (send_side.cc) ---
   // A message of one part; takes over its buffer. full: the high-water mark is reached.
   [[nodiscard]] Offered try_send(Outbound& part, bool wide) noexcept;
-  // False when memory ran out, as the next: nothing changed. `call`: as in Pipe::send_parts().
+  // Returns false, and changes nothing, if there is no memory; so does the next one. `call`: the same as in
+  // Pipe::send_parts().
   [[nodiscard]] bool send_parts(std::span<Cell> parts, bool wide, Outbound* call) noexcept;
-  // `begins`: the connection begins with it. Any other one beyond kSubscriptionBytesMax is not queued, and ends the
-  // connection; the next one begins with all subscriptions.
+  // `begins`: it belongs to the beginning of the connection. Any other one beyond kSubscriptionBytesMax is not queued,
+  // and ends the connection; the next one begins with all subscriptions.
   [[nodiscard]] bool queue_subscription(bool subscribe, const FilterView& topic, bool begins) noexcept;
   // The socket empties its list of connections with a batch.
   void flush_listed() noexcept {
@@ -55,35 +56,36 @@ class SendSide {
   // --- any thread ---
   void queue_control(Bytes frame) noexcept;  // a PING or PONG; bounded, the rest is dropped
   [[nodiscard]] bool subscriptions_overflow() const noexcept { return overflow_.load(std::memory_order_relaxed); }
-  [[nodiscard]] std::uint64_t sent_count() const noexcept { return writer_.sent(); }  // messages, ever
+  [[nodiscard]] std::uint64_t sent_count() const noexcept { return writer_.sent(); }  // number of all messages
   [[nodiscard]] std::uint64_t queued_count() const noexcept { return channel_.queued() + writer_.pending_messages(); }
 
   // --- I/O thread (send_turn.cc) ---
   enum class FlushTurn : std::uint8_t { drop, keep, busy, await_room };
-  [[nodiscard]] FlushTurn flush_turn() noexcept;  // while armed. await_room: no longer armed, flush_into_room() is next
-  [[nodiscard]] bool flush_into_room() noexcept;  // the poller reports room. True: no more of it is needed
+  // while armed. After await_room it is not armed, and flush_into_room() is next
+  [[nodiscard]] FlushTurn flush_turn() noexcept;
+  [[nodiscard]] bool flush_into_room() noexcept;  // the poller reports room. Returns true if no more of it is needed
   [[nodiscard]] bool flush_at_once() const noexcept { return flusher() == Flusher::at_once; }  // while armed
-  // True: the link holds the baton, and no sender writes until give_to_senders().
+  // Returns true if the link holds the baton, and no sender writes until give_to_senders().
   [[nodiscard]] bool held_by_link() const noexcept { return flusher() == Flusher::link; }
   [[nodiscard]] bool try_take_for_link() noexcept;
-  // The same once all is flushed. Also gives how much the kernel took, ever.
+  // The same after all bytes are flushed. Also returns the number of bytes that the kernel has taken so far.
   [[nodiscard]] bool try_take_when_flushed(std::uint64_t& flushed) noexcept;
 
   // --- the link, while it holds the baton (send_turn.cc) ---
   void connect(zmtp::Mechanism* cipher, zmtp::Framing framing, int peer_minor,
                bool peer_has_filters) noexcept;  // common.stream is there
   void give_to_senders() noexcept;               // requires connect(); flushes messages queued meanwhile
-  // common.stream goes. Whole messages stay for the next connection, if any.
+  // common.stream ends. Whole messages stay for the next connection, if any.
   void disconnect(bool comes_again) noexcept;
   [[nodiscard]] bool empty() noexcept { return channel_.empty() && writer_.empty(); }
-  // And with the send lock, once no more is sent: there will be no connection for the messages that wait.
+  // Also with the send lock, after the last send: there will be no connection for the waiting messages.
   void abandon() noexcept;
 
  private:
   // --- any thread ---
   [[nodiscard]] Flusher flusher() const noexcept { return flusher_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t batch_age() const noexcept;  // in ticks; without the baton a hint
-  void flush_if_free() noexcept;                           // else the holder of the baton flushes
+  void flush_if_free() noexcept;                           // otherwise the holder of the baton flushes
   void flush_for_nudges() noexcept;                        // without the baton
 
   // --- the producer, with or without the baton ---

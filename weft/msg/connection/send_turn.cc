@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SendSide: encoding, flushing, the I/O thread's turns, and the link. Every private function here but flush_if_free()
-// and flush_for_nudges() runs with the write baton.
+// SendSide: encoding, flushing, the I/O thread's turns, and the link. Every private function here except
+// flush_if_free() and flush_for_nudges() runs with the write baton.
 #include <new>
 #include <utility>
 

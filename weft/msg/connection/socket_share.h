@@ -19,7 +19,7 @@ namespace weft::msg {
 class Connection;
 class Link;
 
-// Differs between any two threads of a process, also when one of them has ended: the system gives a new thread the
+// Differs between any two threads of a process, also if one of them has ended: the system gives a new thread the
 // memory, and so each address, of an ended one. Never 0.
 [[nodiscard]] inline std::uint64_t this_thread_number() noexcept {
   static std::atomic<std::uint64_t> threads{0};
@@ -42,7 +42,7 @@ struct PipeShare {
 // Owner: the socket. Affinity: the I/O thread; in one of the lists of IoService while it has links.
 struct AppReaders : ListHook {
   List<Link> links;
-  bool active = false;     // the threads receive; else the I/O thread takes the links back
+  bool active = false;     // the threads receive; otherwise the I/O thread takes the links back
   std::uint64_t seen = 0;  // app_read_count() at the last check
   std::uint32_t idle_turns = 0;
 };
@@ -80,7 +80,7 @@ struct SocketShare {
 
   const Traits traits;
   const sync::WaitMode wait_mode;
-  // Senders of other sockets load the parkers for each message. Each wait writes the members behind the parkers, which
+  // Senders of other sockets load the parkers for each message. Each wait writes the members after the parkers, which
   // therefore begin a cache line: in the parkers' line they made an inproc round trip 5 % slower. 64 bytes suffice;
   // with sync::kLineSize inproc PUSH took 5 % longer.
   sync::Parker input_parker;
@@ -91,7 +91,7 @@ struct SocketShare {
   std::atomic<Duration::rep> send_timeout{-1};  // the option; negative: none
 
   Turn turn;  // receive lock: of the application's present call
-  // The socket's locks. A thread that spins for its peer holds one, and stops once another thread wants it.
+  // The socket's locks. A thread that spins for its peer holds one, and stops once another thread needs it.
   const sync::Mutex* receive_mutex = nullptr;
   const sync::Mutex* send_mutex = nullptr;
 
@@ -102,7 +102,7 @@ struct SocketShare {
   AppReaders app_readers;
 
   MessageDrops drops;
-  // Messages of inproc pipes that are gone: those that still wait for a socket to bind, and those that one got later.
+  // Messages of ended inproc pipes: those that still wait for a socket to bind, and those that one got later.
   std::atomic<std::uint64_t> left_behind{0};
   std::atomic<std::uint64_t> sent_late{0};
 };

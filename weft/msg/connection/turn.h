@@ -13,7 +13,7 @@
 
 namespace weft::msg {
 
-// When a wait that begins now ends, in ticks: after kAwaitLongest, or at the call's deadline.
+// The end of a wait that begins now, in ticks: after kAwaitLongest, or at the call's deadline.
 [[nodiscard]] inline std::uint64_t await_end(Instant deadline) noexcept {
   const Duration left = std::min(deadline - sys::now(), kAwaitLongest);
   return sys::ticks() + static_cast<std::uint64_t>(std::max(left, Duration::zero()) / std::chrono::microseconds(1)) *
@@ -24,7 +24,7 @@ namespace weft::msg {
 // each connection that it reads; a call of the application has one turn for all connections together.
 // Owner: the reading thread, or the socket. Affinity: its user; the socket's has the receive lock.
 // Cost: a subtraction for a frame that brings no message, and for a read from the kernel.
-// Invariant: a turn that is spent loses nothing. The I/O thread resumes the connection behind the others; the
+// Invariant: a turn that is spent loses nothing. The I/O thread resumes the connection after the others; the
 // application's next call goes on, and a waiting thread is woken for it.
 class Turn {
  public:
@@ -47,7 +47,7 @@ class Turn {
   [[nodiscard]] bool may_decode() const noexcept { return frames_ > 0; }
   [[nodiscard]] bool may_read() const noexcept { return bytes_ > 0; }
   [[nodiscard]] bool spent() const noexcept { return !may_decode() || !may_read(); }
-  // Once in a turn: the first connection that had to stop. That one goes to the end of the line.
+  // Once in a turn: the first connection that had to stop. It goes to the end of the line.
   [[nodiscard]] bool first_to_stop() noexcept {
     const bool first = !stopped_;
     stopped_ = true;
@@ -55,7 +55,7 @@ class Turn {
   }
 
   [[nodiscard]] bool waits() const noexcept { return deadline_ != Instant::min(); }
-  // Requires waits(). The end of the stay with one big frame, beyond the turn, that begins now, in ticks.
+  // Requires waits(). The end, in ticks, of the time with one big frame beyond the turn, beginning now.
   [[nodiscard]] std::uint64_t stay_end() const noexcept { return msg::await_end(deadline_); }
 
  private:

@@ -15,7 +15,7 @@ namespace weft::msg {
 namespace {
 constexpr Error kNoMemoryForFilter(Errc::resource_exhausted, "no memory for a subscription");
 
-// Room for one more. False: no memory.
+// Room for one more. Returns false if there is no memory.
 template <typename Item>
 [[nodiscard]] bool reserve_one(std::vector<Item>& items) noexcept {
   if (items.size() < items.capacity()) {
@@ -58,7 +58,7 @@ std::size_t FilterIndex::holders(const FilterView& filter) const noexcept {
 
 FilterView FilterIndex::last_of(const Peer& peer) noexcept { return peer.own->entries.back()->view(); }
 
-// The new entry has no holders. Null: no memory, and nothing changed.
+// The new entry has no holders. Returns null if there is no memory, and nothing changed.
 FilterIndex::Entry* FilterIndex::make_entry(Peer& peer, const FilterView& filter) noexcept {
   State& state = *state_;
   std::uint16_t number = filter.kind == FilterKind::exact ? 0 : Entry::kTried;
@@ -120,7 +120,8 @@ void FilterIndex::free_entry(Entry& entry) noexcept {
   std::free(&entry);
 }
 
-// The group for the peer and the entry's head, with room for the entry. Null: no memory, and nothing changed.
+// The group for the peer and the entry's head, with room for the entry. Returns null if there is no memory, and nothing
+// changed.
 FilterIndex::Group* FilterIndex::make_group(Peer& peer, const Entry& entry) noexcept {
   State& state = *state_;
   const std::string_view head = entry.view().literal_head();
@@ -285,7 +286,8 @@ void FilterIndex::match_all(std::string_view topic, std::uint64_t mark, Visitor 
   });
 }
 
-// A peer that a message reaches by one filter is left out from then on, so that only what does not match costs steps.
+// A peer that a message reaches by one filter is left out from then on, so that only filters that do not match cost
+// steps.
 void FilterIndex::try_group(Group& group, std::string_view topic, std::uint64_t mark, std::size_t steps,
                             Visitor visitor, void* context) {
   Own& own = *group.peer->own;

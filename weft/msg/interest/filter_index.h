@@ -15,8 +15,7 @@ namespace weft::msg {
 // Owner: a SubscriptionTable, or a subscriber with one peer. Affinity: that of the owner.
 // Cost: a topic is one hash and one probe for the exact filters, a hash of its tokens and a probe for each *shape* of
 // the tokens filters (which of the tokens are `*`, and how many there are), and a radix tree of literal heads for the
-// globs, which are tried one by one. A kind that nobody uses costs one test. A filter costs about 110 bytes, a glob
-// 350,
+// globs, which are tried one by one. An unused kind costs one test. A filter costs about 110 bytes, a glob 350,
 // another peer of it up to 300. add() and remove() take O(text).
 // Hashes have a secret key: no peer can choose filters that share a place.
 // Bounds: there are kShapesMax shapes, of which one peer brings kShapesOfPeerMax; tokens of another shape are tried one
@@ -48,7 +47,7 @@ class FilterIndex {
     std::unique_ptr<Own> own;  // null: no filters
   };
 
-  // Added: what add() changed.
+  // Added: the change that add() made.
   enum class Added : std::uint8_t { nothing, holder, filter };  // the peer had it; others have it; it is new
 
   FilterIndex() noexcept;
@@ -59,7 +58,7 @@ class FilterIndex {
   [[nodiscard]] bool empty() const noexcept { return state_ == nullptr; }
   [[nodiscard]] std::size_t size() const noexcept;  // filters
 
-  // `filter` is no prefix. resource_exhausted: no memory, and nothing changed.
+  // `filter` is not a prefix. resource_exhausted: no memory, and nothing changed.
   [[nodiscard]] Result<Added> add(Peer& peer, const FilterView& filter) noexcept;
   void remove(Peer& peer, const FilterView& filter) noexcept;
   [[nodiscard]] bool has(const Peer& peer, const FilterView& filter) const noexcept;

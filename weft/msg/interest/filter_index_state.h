@@ -59,7 +59,7 @@ struct FilterIndex::Holders {
     slots()[gap].peer = nullptr;
     --count;
   }
-  // Null: no memory.
+  // Returns null if there is no memory.
   [[nodiscard]] static Holders* make(std::uint32_t capacity) noexcept {
     auto* const made = static_cast<Holders*>(std::calloc(1, sizeof(Holders) + capacity * sizeof(Holder)));
     if (made != nullptr) {
@@ -72,7 +72,7 @@ struct FilterIndex::Holders {
 // Entry: a filter and its holders. The text stands behind it.
 struct FilterIndex::Entry {
   static constexpr std::uint16_t kTried = 0xFFFF;  // as shape: the filter is tried one by one
-  static constexpr std::size_t kTextAt = 29;       // behind is_many
+  static constexpr std::size_t kTextAt = 29;       // after is_many
 
   std::uint64_t hash;
   union {
@@ -100,7 +100,7 @@ struct FilterIndex::Entry {
     Holder& slot = many->slots()[many->find(&peer)];
     return slot.peer != nullptr ? &slot : nullptr;
   }
-  // Room for one more. False: no memory.
+  // Room for one more. Returns false if there is no memory.
   [[nodiscard]] bool reserve_one() noexcept {
     if (!is_many && one.peer == nullptr) {
       return true;
@@ -354,7 +354,7 @@ struct FilterIndex::Topic {
   bool ended = false;
   std::size_t count = 0;
   std::uint32_t empty = 0;       // a bit for each token
-  std::uint16_t begin[kPlaces];  // of the tokens, and of what would be the next one
+  std::uint16_t begin[kPlaces];  // of the tokens, and of the place for the next one
   std::uint64_t terms[kTopicTokensMax];
   std::uint64_t sums[kPlaces];  // of the terms before each
 };

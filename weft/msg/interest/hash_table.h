@@ -53,7 +53,7 @@ class HashTable {
   void set_multiplier(std::uint64_t random) noexcept { multiplier_ = random | 1; }  // while the table is empty
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  // The first item of that hash for which is_it(item). Null: there is none.
+  // Returns the first item of that hash for which is_it(item), or null.
   template <typename IsIt>
   [[nodiscard]] Item* find(std::uint64_t hash, IsIt is_it) const noexcept {
     if (size_ == 0) {
@@ -66,7 +66,7 @@ class HashTable {
     }
     return nullptr;
   }
-  // Room for one more. False: no memory.
+  // Room for one more. Returns false if there is no memory.
   [[nodiscard]] bool reserve_one() noexcept {
     return (size_ + 1) * 4 <= capacity_ * 3 || resize(capacity_ == 0 ? kCapacityMin : capacity_ * 2);
   }

@@ -131,7 +131,7 @@ std::size_t PrefixTree<kValueSize>::bytes(const Node& node) noexcept {
   return node.path_at * kWord + node.size;
 }
 
-// A node without a value, with its path so many words behind it. Null: no memory.
+// A node without a value, with its path so many words after it. Returns null if there is no memory.
 template <std::size_t kValueSize>
 typename PrefixTree<kValueSize>::Node* PrefixTree<kValueSize>::make_node(Bytes path, std::size_t path_at) noexcept {
   void* const block = std::malloc(path_at * kWord + path.size());
@@ -146,7 +146,7 @@ typename PrefixTree<kValueSize>::Node* PrefixTree<kValueSize>::make_node(Bytes p
   return node;
 }
 
-// Sets `head` to the nodes for `rest`, the last of which is to have the value. False: no memory.
+// Sets `head` to the nodes for `rest`, the last of which is to have the value. Returns false if there is no memory.
 template <std::size_t kValueSize>
 bool PrefixTree<kValueSize>::make_chain(Bytes rest, Link& head) noexcept {
   head = {};
@@ -240,7 +240,7 @@ void PrefixTree<kValueSize>::make_from_leaf(Node& node, const Link& leaf) noexce
   copy_bytes(node.path(), its);
 }
 
-// False: no memory, and nothing changed.
+// Returns false if there is no memory, and nothing changed.
 template <std::size_t kValueSize>
 bool PrefixTree<kValueSize>::add_child(Link& link, std::uint8_t byte, Link child) noexcept {
   Entries entries;
@@ -292,8 +292,8 @@ void PrefixTree<kValueSize>::remove_child(Link& link, std::uint8_t byte) noexcep
   trim(link);
 }
 
-// The path of `link` ends after `common` bytes, where `rest` goes on beside what it had behind them. False: no memory,
-// and nothing changed.
+// The path of `link` ends after `common` bytes, where `rest` continues beside the former rest of the path. Returns
+// false if there is no memory, and nothing changed.
 template <std::size_t kValueSize>
 bool PrefixTree<kValueSize>::split(Link& link, std::size_t common, Bytes rest) noexcept {
   LeafPath room;
@@ -432,7 +432,7 @@ template <std::size_t kValueSize>
 void PrefixTree<kValueSize>::erase(Bytes prefix) noexcept {
   Link* link = &root_;
   Link* keeper = nullptr;  // the link to the last node above that stays whatever goes below it
-  Link* goes = &root_;     // its link: from here on nothing stays if the prefix is the only one behind it
+  Link* goes = &root_;     // its link: from here on nothing stays if the prefix is the only one after it
   std::uint8_t byte = 0;   // the byte of `goes`
   if (link->empty()) {
     return;

@@ -89,7 +89,7 @@ class PrefixTree {
     [[nodiscard]] static std::size_t index_words(std::size_t count, std::size_t span) noexcept {
       return span != 0 ? 0 : count <= kKeysMax ? kKeysWords : kGroupsWords;
     }
-    // Null: there is none.
+    // Returns null if there is none.
     [[nodiscard]] Link* find(std::uint8_t byte) noexcept {
       if (span != 0) {
         const auto place = static_cast<std::uint8_t>(byte - low);
@@ -128,7 +128,7 @@ class PrefixTree {
   ~PrefixTree() = default;
   // Calls visit(value) for each value, unless `visit` is null; then the tree is empty.
   void clear(void (*visit)(void* value)) noexcept;
-  // Null: no memory, and nothing changed. The caller constructs the value of a new prefix.
+  // Returns null if there is no memory, and nothing changed. The caller constructs the value of a new prefix.
   [[nodiscard]] void* insert(Bytes prefix, bool& is_new) noexcept;
   [[nodiscard]] void* find(Bytes prefix) noexcept;
   void erase(Bytes prefix) noexcept;
@@ -150,7 +150,7 @@ class PrefixTree {
   [[nodiscard]] static bool has_children(const Link& link) noexcept {
     return !link.is_leaf() && link.node()->has_children();
   }
-  // Null: the prefix that ends here has none.
+  // Returns null if the prefix that ends here has none.
   [[nodiscard]] static void* value(Link& link) noexcept {
     if (link.is_leaf()) {
       return &link.high;
@@ -212,7 +212,8 @@ class PrefixTable : private PrefixTreeOf<Value> {
     bool whole = false;
   };
 
-  // The value for `prefix`, which is value-initialized if the prefix is new. Null: no memory, and nothing changed.
+  // The value for `prefix`, which is value-initialized if the prefix is new. Returns null if there is no memory, and
+  // nothing changed.
   [[nodiscard]] Value* insert(Bytes prefix, bool& is_new) noexcept {
     void* const place = Tree::insert(prefix, is_new);
     return place != nullptr && is_new ? new (place) Value() : static_cast<Value*>(place);
@@ -261,7 +262,7 @@ class PrefixTable : private PrefixTreeOf<Value> {
     match(topic, [&](Value&) { return !(found = true); });
     return found;
   }
-  // Sets `prefix` to one that begins with no other, and returns its value. Null: the table is empty. Throws
+  // Sets `prefix` to one that begins with no other, and returns its value. Returns null if the table is empty. Throws
   // std::bad_alloc.
   [[nodiscard]] Value* first(std::string& prefix) { return static_cast<Value*>(Tree::first(prefix)); }
   [[nodiscard]] std::size_t size() const noexcept { return this->size_; }

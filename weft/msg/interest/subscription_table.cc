@@ -138,7 +138,7 @@ bool SubscriptionTable::is_last(Peer& peer, const FilterView& topic) noexcept {
   return peer.prefixes.find(as_bytes(topic.text)) != nullptr && peers(as_bytes(topic.text)).size() == 1;
 }
 
-// Sets topic_ to one of the peer's. False: the peer has none, or memory ran out.
+// Sets topic_ to one of the peer's. Returns false if the peer has none, or memory ran out.
 bool SubscriptionTable::take_first(Peer& peer) noexcept {
   try {
     kind_ = FilterKind::prefix;

@@ -22,7 +22,7 @@ class Pipe;
 // Owner: a pattern. Affinity: the send lock.
 // Cost: match() is that of PrefixTable and of FilterIndex, and a visit for each peer. add() and remove() are O(topic),
 // however many topics and peers there are. Nothing throws. The subscription to a prefix costs
-// about 60 bytes if the topics are numbers behind a common prefix, and at most 256 and its topic twice; and up to 32
+// about 60 bytes if the topics are numbers after a common prefix, and at most 256 and its topic twice; and up to 32
 // more if other peers have its topic.
 // Invariants:
 // 1. A peer has a topic if, and only if, the peer is among the peers of the topic.
@@ -49,9 +49,9 @@ class SubscriptionTable {
 
   [[nodiscard]] static FilterView prefix(Bytes bytes) noexcept { return {FilterKind::prefix, as_text(bytes)}; }
 
-  // True: the topic is new. False: another peer has the topic, or this one has it already. message_too_large: the peer
-  // would exceed a bound; resource_exhausted: no memory. After an error nothing has changed. Filter::make() takes
-  // the text of a filter that is no prefix. `topics_max`: of the peer; 0: none.
+  // Returns true if the topic is new. Returns false if another peer has the topic, or this one has it already.
+  // message_too_large: the peer would exceed a bound; resource_exhausted: no memory. After an error nothing has
+  // changed. Filter::make() takes the text of a filter that is not a prefix. `topics_max`: of the peer; 0: none.
   [[nodiscard]] Result<bool> add(Peer& peer, const FilterView& topic, int topics_max = 0) noexcept;
   void remove(Peer& peer, const FilterView& topic) noexcept;
   [[nodiscard]] std::size_t size() const noexcept {  // topics, also those of peers that are gone
@@ -59,7 +59,8 @@ class SubscriptionTable {
   }
   // The peer has the topic, and no other peer has.
   [[nodiscard]] bool is_last(Peer& peer, const FilterView& topic) noexcept;
-  // Removes some topics of the peer, in bounded time, after tell(topic, last) returned true. True: none is left.
+  // Removes some topics of the peer, in bounded time, after tell(topic, last) returned true. Returns true if none is
+  // left.
   template <typename Tell>
   [[nodiscard]] bool remove_some(Peer& peer, Tell tell) {
     std::size_t bytes = 0;
@@ -86,7 +87,7 @@ class SubscriptionTable {
       return true;
     });
   }
-  // Filters that are no prefixes: FilterIndex::match() for the peers that are not gone.
+  // Filters that are not prefixes: FilterIndex::match() for the peers that are not gone.
   [[nodiscard]] bool has_filters() const noexcept { return !filters_.empty(); }
   template <typename Visit>
   void match_filters(Bytes topic, std::uint64_t mark, Visit visit) {
@@ -124,14 +125,14 @@ class SubscriptionTable {
 
       [[nodiscard]] Peer** peers() noexcept { return reinterpret_cast<Peer**>(this + 1); }
     };
-    // Null: one_ is a peer, or null.
+    // Returns null if one_ is a peer or null.
     [[nodiscard]] Many* many() const noexcept {
       const bool is_many = (reinterpret_cast<std::uintptr_t>(one_) & 1) != 0;
       return is_many ? reinterpret_cast<Many*>(reinterpret_cast<std::byte*>(one_) - 1) : nullptr;
     }
     [[nodiscard]] bool resize(std::uint32_t wanted) noexcept;
 
-    Peer* one_ = nullptr;  // or the byte behind the first of a Many
+    Peer* one_ = nullptr;  // or the byte after the first of a Many
   };
 
   // message_too_large. `topics` are the peer's with the new one, `size` is the new one's.
@@ -145,7 +146,7 @@ class SubscriptionTable {
 
   PrefixTable<Peers> prefixes_;
   FilterIndex filters_;
-  FilterKind kind_ = FilterKind::prefix;  // of remove_some(), as the next
+  FilterKind kind_ = FilterKind::prefix;  // of remove_some(), like the next
   std::string topic_;
 };
 

@@ -101,7 +101,7 @@ TEST_F(SubscriptionTableTest, TwoHundredThousandTopicsOfAPeerCostLessThanTwelveM
   EXPECT_LT(bytes_in_use(), before + (std::size_t{1} << 18));  // freed blocks that the heap caches for the thread
 }
 
-// The topics of a peer that wants them to cost much: each byte has two children, as far apart as links by byte allow.
+// The topics of a peer that makes them expensive: each byte has two children, as far apart as links by byte allow.
 TEST_F(SubscriptionTableTest, ChosenTopicsCostAtMost256BytesAndTheirOwnTwice) {
   constexpr std::size_t kBits = 14;
   SubscriptionTable::Peer peer;

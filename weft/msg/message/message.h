@@ -14,20 +14,20 @@ namespace weft {
 
 // Message: one part of a message: its bytes, and whether more parts follow.
 // Owner: a move-only value. Affinity: one thread at a time; it may move between threads.
-// Cost: up to kInlineMax bytes live inside. A larger message holds a reference to a pooled buffer, or to a slice of the
-// block that its bytes were read into. Moving copies 64 bytes. A group takes a buffer of its own.
+// Cost: up to kInlineMax bytes are inside the object. A larger message holds a reference to a pooled buffer, or to a
+// slice of the block into which its bytes were read. A move copies 64 bytes. A group takes a buffer of its own.
 class Message {
  public:
   static constexpr std::size_t kInlineMax = 48;
   static constexpr std::size_t kGroupMax = 255;
 
   Message() noexcept : kind_(Kind::small), size_(0), more_(false), storage_{} {}
-  // Copies the text. Throws std::bad_alloc when memory ran out.
+  // Copies the text. Throws std::bad_alloc if there is no memory.
   explicit Message(std::string_view text);
-  // Copies the bytes. resource_exhausted when memory ran out.
+  // Copies the bytes. Fails with resource_exhausted if there is no memory.
   [[nodiscard]] static Result<Message> copy_of(Bytes bytes);
   [[nodiscard]] static Result<Message> copy_of(std::string_view text) { return copy_of(as_bytes(text)); }
-  // Uninitialised; the caller fills the bytes through mutable_bytes().
+  // Uninitialised. The caller fills the bytes through mutable_bytes().
   [[nodiscard]] static Result<Message> with_size(std::size_t size);
 
   Message(Message&& other) noexcept { take(other); }
@@ -48,40 +48,42 @@ class Message {
   [[nodiscard]] std::size_t size() const noexcept { return is_large() ? storage_.large.size : size_; }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
-  // Writable only while no other handle can see the bytes; null otherwise (a slice of a shared block).
+  // Returns the bytes for writing while no other handle refers to them; otherwise null (a slice of a shared block).
   [[nodiscard]] MutableBytes mutable_bytes() noexcept;
 
-  // Another handle on the same bytes: copies small ones, shares large ones.
+  // Returns another handle on the same bytes. It copies small ones and shares large ones.
   [[nodiscard]] Message share() const noexcept;
 
-  // Another handle may see the same bytes; always true for constant bytes.
+  // Whether another handle may refer to the same bytes; always true for constant bytes.
   [[nodiscard]] bool shared() const noexcept {
     return is_large() && (!storage_.large.buffer->sole_owner() || storage_.large.buffer->constant());
   }
 
-  // The bytes are the application's own. A queue hands them on uncopied, so that the application is told when the last
-  // handle goes.
+  // The bytes belong to the application. A queue passes them on without a copy, so that the application's callback runs
+  // after the last handle.
   [[nodiscard]] bool external() const noexcept { return is_large() && storage_.large.buffer->external(); }
 
   [[nodiscard]] bool more() const noexcept { return more_; }
   void set_more(bool more) noexcept { more_ = more; }
 
-  // A property of the peer that sent a received message: "Socket-Type", "Identity" (or "Routing-Id"), "Peer-Address",
-  // "User-Id", and every other one that the peer or an authenticator named. Zero-terminated. Valid as long as this
-  // message, the message that this one is moved to, or a copy that was made after the call. Null: there is no such
-  // property, the message did not come over a connection, or memory ran out. Ask a message first while its connection
-  // lasts or soon after: of gone peers the process keeps 4 MiB of properties (peer_properties.h).
+  // Returns a property of the peer that sent a received message: "Socket-Type", "Identity" (or "Routing-Id"),
+  // "Peer-Address", "User-Id", and every other one that the peer or an authenticator named. Zero-terminated. Valid as
+  // long as this message, the message that this one is moved to, or a copy that was made after the call. Returns null
+  // if there is no such property, if the message did not come over a connection, or if there is no memory. Read the
+  // first property of a message while its connection lasts or soon after: the process keeps 4 MiB of properties of
+  // ended connections (peer_properties.h).
   [[nodiscard]] const char* peer_property(std::string_view name) const noexcept;
 
-  // SERVER and PEER: the number of the peer that a message came from or goes to. Valid while that peer is connected.
-  // 0: none.
+  // SERVER and PEER: the number of the peer that the message came from or goes to. Valid while that peer is connected.
+  // 0: no peer.
   [[nodiscard]] std::uint32_t routing_id() const noexcept { return origin().routing_id; }
-  Result<void> set_routing_id(std::uint32_t id) noexcept;  // invalid_argument: 0; resource_exhausted
+  Result<void> set_routing_id(std::uint32_t id) noexcept;  // errors: invalid_argument (0); resource_exhausted
 
   // RADIO and DISH: the group of a message: up to kGroupMax bytes, none of them zero; zero-terminated.
   [[nodiscard]] std::string_view group() const noexcept { return tagged() ? tagged_group() : std::string_view(""); }
-  [[nodiscard]] static Result<void> check_group(std::string_view group) noexcept;  // invalid_argument: cannot be one
-  Result<void> set_group(std::string_view group) noexcept;  // invalid_argument; resource_exhausted
+  // fails with invalid_argument if it cannot be a group
+  [[nodiscard]] static Result<void> check_group(std::string_view group) noexcept;
+  Result<void> set_group(std::string_view group) noexcept;  // errors: invalid_argument; resource_exhausted
 
   // For code that keeps messages in foreign memory (the C API): a number that stays with the object. Moving a message
   // in or out does not move the number.
@@ -95,11 +97,11 @@ class Message {
   };
   [[nodiscard]] Origin origin() const noexcept { return tagged() ? tagged_origin() : sender_.origin; }
 
-  // For the layers below the API: these move a buffer reference in or out.
+  // For the layers below the API: these functions move a buffer reference in or out.
   void assign(mem::Buffer* buffer, Bytes bytes) noexcept;  // adopts one reference
-  [[nodiscard]] mem::Buffer* release_buffer() noexcept;    // null when small; the message is empty afterwards
-  bool assign_copy(Bytes bytes) noexcept;                  // false when memory ran out; then the message is empty
-  // The three above drop the group and the properties. Call these two after one of them:
+  [[nodiscard]] mem::Buffer* release_buffer() noexcept;    // null for a small message; the message is empty afterwards
+  bool assign_copy(Bytes bytes) noexcept;  // returns false if there is no memory; then the message is empty
+  // The three functions above drop the group and the properties. Call these two after one of them:
   void set_origin(Origin origin) noexcept { sender_.origin = origin; }
   void share_sender(const Message& other) noexcept;  // the origin and the group of `other`
 
@@ -147,7 +149,7 @@ class Message {
     other.sender_.origin = {};
   }
 
-  mutable Kind kind_;  // as sender_
+  mutable Kind kind_;  // mutable like sender_
   std::uint8_t size_;
   bool more_;
   std::uint32_t mark_ = 0;
@@ -157,7 +159,7 @@ class Message {
   } storage_;
   union Sender {
     Origin origin;
-    Tag* tag;  // tagged()
+    Tag* tag;  // valid if tagged()
   };
   mutable Sender sender_{};  // the first peer_property() adds a tag
 };

@@ -30,7 +30,7 @@ std::string_view event_name(EventKind kind) noexcept {
 }
 
 namespace {
-// False: the sink had no room, or no memory.
+// Returns false if the sink had no room, or no memory.
 bool give(const Monitor::Sink& sink, const MonitorEvent& event) noexcept {
   try {
     return sink(event);

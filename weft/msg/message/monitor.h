@@ -23,7 +23,7 @@ enum class EventKind : std::uint8_t {
   bind_failed,
   accepted,
   accept_failed,
-  connected,        // the stream stands; the handshake begins
+  connected,        // the stream is connected; the handshake begins
   connect_delayed,  // under way
   connect_failed,   // with the reason
   connect_retried,  // after `delay`
@@ -46,8 +46,8 @@ struct MonitorEvent {
   int fd = -1;                   // of the connection or the listener; -1: none, or closed already
   std::uint32_t detail = 0;      // handshake_failed, disconnected: zmtp::Fault::detail
   std::string other{};           // address of the connection's other end; empty: none
-  std::string address{};         // connecting to a host's name: the address of the host; empty: `endpoint` says it
-  bool outgoing = false;         // `endpoint` is the far end, `other` the near one; else the other way round
+  std::string address{};         // connecting to a host's name: the address of the host; empty: `endpoint` has it
+  bool outgoing = false;         // `endpoint` is the far end, `other` the near one; otherwise the reverse
   std::uint64_t queued_out = 0;  // pipe_statistics: messages that wait to go out
   std::uint64_t queued_in = 0;   // pipe_statistics: messages that wait to be received
   std::uint32_t peer = 0;        // disconnected: Message::origin().peer of the connection's messages; 0: none
@@ -64,20 +64,21 @@ class Monitor {
  public:
   static constexpr std::size_t kEventsMax = 4096;
 
-  // The monitor calls the sink with each event, one at a time, on the thread of the event. A sink never waits and calls
-  // nothing of the socket that it watches. False: the sink had no room for the event.
+  // The monitor calls the sink with each event, one at a time, on the thread of the event. A sink never waits and never
+  // calls the socket that it watches. It returns false if it had no room for the event.
   using Sink = std::function<bool(const MonitorEvent&)>;
   void set_sink(
-      Sink sink) noexcept;  // the old sink gets `stopped` and is gone when this returns; an empty sink only removes it
+      // the old sink gets `stopped`; this call returns after its destruction; an empty sink only removes it
+      Sink sink) noexcept;
 
   void enable() noexcept { enabled_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool watched() const noexcept {
     return enabled_.load(std::memory_order_relaxed) || has_sink_.load(std::memory_order_relaxed);
   }
-  // Without memory for an event the monitor drops and counts it, as beyond its bound.
+  // If there is no memory for an event, the monitor drops and counts it, like an event beyond its bound.
   void emit(MonitorEvent event) noexcept;
   void emit(EventKind kind, std::string_view endpoint, const Error& reason = {}, int fd = -1) noexcept;
-  // Emits the event that `make` gives. `make` may throw std::bad_alloc.
+  // Emits the event that `make` returns. `make` may throw std::bad_alloc.
   template <typename Make>
   void emit_made(EventKind kind, Make make) noexcept {
     try {
@@ -86,16 +87,16 @@ class Monitor {
       count_lost(kind);
     }
   }
-  // Counts an event that the caller reported before, for one that a peer could repeat without end.
+  // Counts an event that the caller reported before. For an event that a peer could repeat without end.
   void count_again(EventKind kind) noexcept {
     counts_[static_cast<std::size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
   }
-  void end(Errc reason);  // wakes all receivers: receive() returns `reason` once all events were taken
+  void end(Errc reason);  // wakes all receivers: receive() returns `reason` after the last event
 
-  // The oldest event. A negative timeout waits for ever. timed_out; closed or terminated.
+  // Returns the oldest event. A negative timeout waits for ever. Errors: timed_out; closed or terminated.
   [[nodiscard]] Result<MonitorEvent> receive(Duration timeout);
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
-  // Events of this kind so far, watched or not.
+  // Returns the number of events of this kind, watched or not.
   [[nodiscard]] std::uint64_t count(EventKind kind) const noexcept {
     return counts_[static_cast<std::size_t>(kind)].load(std::memory_order_relaxed);
   }

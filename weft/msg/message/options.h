@@ -18,14 +18,14 @@ namespace weft {
 // does both. The numbers are those of the C interface.
 enum class Security : std::uint8_t { null = 0, plain = 1, curve = 2 };
 
-// Options of one socket. Durations are rounded to the operating system's units; a negative one means "no limit".
-// The defaults are the C++ API's: heartbeats notice dead peers, closing is bounded, reconnecting backs off.
-// A bind and a connect freeze the options. Each connection of that endpoint reads the frozen ones, for as long as the
-// endpoint stands: a change acts on later binds and connects. As in libzmq, these act on the whole socket, at once:
+// Options of one socket. Durations are rounded to the operating system's units; a negative one means "no limit". The
+// defaults are the C++ API's: heartbeats notice dead peers, closing is bounded, reconnecting backs off. A bind and a
+// connect freeze the options. Each connection of that endpoint uses the frozen ones as long as the endpoint exists. A
+// change acts on later binds and connects. As in libzmq, these act on the whole socket, at once:
 //   - send_timeout, receive_timeout, linger, and Weft's connections_max;
 //   - router_mandatory, router_handover, probe_router, req_correlate, req_relaxed, invert_matching, and xpub_*;
-//   - the high-water marks, for all peers that there are: a later peer of an older bind gets the marks of the bind.
-// The destructor overwrites the passwords and the secret key, so that no copy leaves them in freed memory.
+//   - the high-water marks, for all connected peers: a later peer of an older bind gets the marks of the bind.
+// The destructor overwrites the passwords and the secret key, so that freed memory has no copy of them.
 struct Options {
   Options() = default;
   Options(const Options&) = default;
@@ -39,7 +39,7 @@ struct Options {
   int receive_high_water_mark = 1000;
   Duration send_timeout{-1};
   Duration receive_timeout{-1};
-  Duration linger = std::chrono::seconds(10);  // for how long a closed socket still delivers queued messages
+  Duration linger = std::chrono::seconds(10);  // time in which a closed socket still delivers queued messages
   Duration reconnect_interval = std::chrono::milliseconds(100);
   Duration reconnect_interval_max = std::chrono::seconds(5);  // 0: constant
   Duration handshake_timeout = std::chrono::seconds(5);
@@ -48,25 +48,25 @@ struct Options {
   Duration heartbeat_ttl{0};                               // 0: not announced
   std::int64_t max_message_size = 64 << 20;                // bytes in one part; -1: no limit
   std::int64_t max_send_size = 64 << 20;                   // bytes in one part that is sent; -1: no limit
-  // Bounds on a peer's messages and subscriptions, and the same on this socket's own, so that a call fails where a peer
-  // with these defaults would drop what it brings; 0: none.
+  // Bounds on a peer's messages and subscriptions. The same bounds hold for this socket's own, so that a call fails if
+  // a peer with these defaults would drop its message or subscription. 0: none.
   int message_parts_max = 262'144;    // of one message
   int subscriptions_max = 1'048'576;  // of one peer; of a SUB, XSUB or DISH itself
   // Bounds on connections to bound endpoints; 0: none. A connection beyond a bound is closed at once and counted.
-  int connections_max = 65'536;         // of the socket, until the application has received all that they sent
+  int connections_max = 65'536;         // of the socket, until the application has received all of their messages
   int address_connections_max = 8'192;  // of one address to one endpoint; of IPv6, the first 64 bits are the address
   int address_rate_max = 2'000;         // new ones of one address in a second: each is a handshake
   std::string routing_id;               // up to 255 bytes, the first not zero; empty: the peer chooses one
   bool immediate = false;               // queue only for peers that are connected
-  bool router_mandatory = false;        // sending to an unknown routing id is an error, not a counted drop
-  bool router_handover = false;         // a new peer takes over a routing id that is in use
-  bool router_raw = false;              // ROUTER: peers are plain byte streams, as of STREAM; before bind and connect
-  bool stream_notify = true;            // STREAM, raw ROUTER: an empty message when a peer comes and when it goes
-  int router_notify = 0;                // ROUTER: the same; the sum of 1, when a peer comes, and 2, when it goes
-  bool xpub_verbose = false;            // pass on subscriptions that are already known
-  bool xpub_verboser = false;           // the same, and unsubscriptions from topics that other peers still have
-  bool xpub_no_drop = false;            // PUB, XPUB, RADIO: wait for a full peer instead of dropping its message
-  bool xpub_manual = false;          // XPUB: subscriptions are only passed on; the application subscribes for the peers
+  bool router_mandatory = false;  // fail a send to an unknown routing id, instead of dropping and counting the message
+  bool router_handover = false;   // a new peer takes over a routing id that is in use
+  bool router_raw = false;        // ROUTER: peers are plain byte streams, as of STREAM; before bind and connect
+  bool stream_notify = true;      // STREAM, raw ROUTER: an empty message when a peer comes and when it goes
+  int router_notify = 0;          // ROUTER: the same; the sum of 1, when a peer comes, and 2, when it goes
+  bool xpub_verbose = false;      // pass on subscriptions that are already known
+  bool xpub_verboser = false;     // the same, and unsubscriptions from topics that other peers still have
+  bool xpub_no_drop = false;      // PUB, XPUB, RADIO: wait for a full peer instead of dropping its message
+  bool xpub_manual = false;       // XPUB: subscriptions are only passed on; the application subscribes for the peers
   std::string xpub_welcome_message;  // PUB, XPUB: the first message to every new peer; empty: none
   bool invert_matching = false;      // PUB, XPUB, SUB: send, or receive, the messages that match no subscription
   bool conflate = false;             // queue only the newest message, of one part; not for XPUB, XSUB and request-reply
@@ -77,12 +77,12 @@ struct Options {
   bool req_correlate = false;        // REQ: number requests, and take only the reply with the request's number
   bool req_relaxed = false;          // REQ: a new request may be sent before the reply to the last one
   std::string connect_routing_id;    // ROUTER, STREAM: the routing id for the peer of the next connect, once
-  // XPUB with xpub_manual: the next message behind a received subscription goes only to the peer that subscribed.
+  // XPUB with xpub_manual: the next message after a received subscription goes only to the peer that subscribed.
   bool xpub_manual_last_value = false;
   // XSUB: pass on every unsubscription, not only the last one of a topic.
   bool xsub_verbose_unsubscribe = false;
   int multicast_hops = 1;      // udp: routers take one off
-  bool multicast_loop = true;  // udp: what a socket sends to a group also reaches the group's members on this host
+  bool multicast_loop = true;  // udp: messages to a group also reach the group's members on this host
   bool ipv6 = false;
   Duration connect_timeout{0};         // of an attempt, for each address of the host; 0: the system's
   Duration tcp_max_retransmission{0};  // unacknowledged data ends a connection after this time; 0: the system's
@@ -106,29 +106,30 @@ struct Options {
   int priority = 0;              // of tcp packets in the queues of the system, SO_PRIORITY; 0: its default
   int busy_poll = 0;             // us for which a read may poll the network card, SO_BUSY_POLL; 0: the system's
   std::string metadata;          // goes to every peer: "X-name:value", a zero byte between two (own_properties.h)
-  bool plain_server = false;     // clients must show a name and a password, which an authenticator checks (ZAP)
+  bool plain_server = false;     // clients must present a name and a password, which an authenticator checks (ZAP)
   std::string plain_username;    // as a client
   std::string plain_password;    // as a client
-  bool curve_server = false;     // clients must know this server's public key; curve_secret_key is the server's
+  bool curve_server = false;     // clients must have this server's public key; curve_secret_key is the server's
   std::string curve_public_key;  // keys: 32 bytes, or empty
   std::string curve_secret_key;
-  std::string curve_server_key;        // as a client: the server's public key
-  std::string tls_certificate;         // PEM file for tls+tcp: our certificate, then the chain to its authority
-  std::string tls_key;                 // PEM file: its key, without a pass phrase
-  std::string tls_authorities;         // PEM file: the authorities of peers; empty: servers the system's, clients none
-  bool tls_client_required = true;     // bind, with tls_authorities: a client without a certificate is refused
-  std::string tls_server_name;         // connect: the name in the server's certificate; empty: the endpoint's host
-  bool tls_verify = true;              // connect: off takes any server, even a man in the middle; for tests
-  bool announce_filters = true;        // PUB, SUB and X forms: READY has X-Weft-Filter, so that filters cross the wire
-  std::string wss_certificate_pem;     // bind wss: the contents of such a file, in place of tls_certificate
-  std::string wss_key_pem;             // its key
-  std::string wss_trust_pem;           // connect wss: the contents of such a file, beside tls_authorities
-  std::string wss_hostname;            // connect wss: in place of tls_server_name. Empty, and so is that, with only a
-                                       // wss_trust_pem: a certificate for any name, as in libzmq
+  std::string curve_server_key;     // as a client: the server's public key
+  std::string tls_certificate;      // PEM file for tls+tcp: our certificate, then the chain to its authority
+  std::string tls_key;              // PEM file: its key, without a pass phrase
+  std::string tls_authorities;      // PEM file: the authorities of peers; empty: servers the system's, clients none
+  bool tls_client_required = true;  // bind, with tls_authorities: a client without a certificate is refused
+  std::string tls_server_name;      // connect: the name in the server's certificate; empty: the endpoint's host
+  bool tls_verify = true;           // connect: false accepts any server, even a man in the middle; for tests
+  bool announce_filters = true;     // PUB, SUB and X forms: READY has X-Weft-Filter, so that filters cross the wire
+  std::string wss_certificate_pem;  // bind wss: the contents of such a file, in place of tls_certificate
+  std::string wss_key_pem;          // its key
+  std::string wss_trust_pem;        // connect wss: the contents of such a file, beside tls_authorities
+  // connect wss: in place of tls_server_name. With only a wss_trust_pem and both names empty: a certificate for any
+  // name, like libzmq
+  std::string wss_hostname;
   bool wss_trust_system = false;       // connect wss: also with authorities of ours, those that the system trusts
   std::string zap_domain;              // goes to the authenticator; not empty: it also checks peers without a mechanism
   bool zap_enforce_domain = false;     // with a domain but no authenticator, every peer is refused
-  Security security = Security::null;  // not a row: the option of a mechanism that was set last decides it
+  Security security = Security::null;  // not a row: the last option of a mechanism that was set decides it
 };
 
 // Option<T>: one row: the option's name, its member of Options, and the range of its values (durations: in
@@ -139,7 +140,7 @@ struct Option {
   T Options::* member;
   std::int64_t min;
   std::int64_t max;
-  void (*then)(Options&) = nullptr;           // runs after the option was set, and sets what follows from it
+  void (*then)(Options&) = nullptr;           // runs after the option was set, and sets the dependent members
   bool (*accepts)(const T& value) = nullptr;  // a rule for values within the range
 };
 
@@ -180,7 +181,7 @@ inline constexpr Option<int> address_rate_max{"address_rate_max", &Options::addr
 inline constexpr Option<std::string> routing_id{
     "routing_id", &Options::routing_id, 0, 255, nullptr, [](const std::string& id) {
       return !id.starts_with('\0');
-    }};  // a ROUTER names its anonymous peers so
+    }};  // like the names that a ROUTER gives to its anonymous peers
 inline constexpr Option<bool> immediate{"immediate", &Options::immediate, 0, 1};
 inline constexpr Option<bool> router_mandatory{"router_mandatory", &Options::router_mandatory, 0, 1};
 inline constexpr Option<bool> router_handover{"router_handover", &Options::router_handover, 0, 1};
@@ -234,7 +235,7 @@ inline constexpr Option<int> busy_poll{"busy_poll", &Options::busy_poll, 0, kInt
 inline constexpr auto kAreProperties = [](const std::string& text) { return msg::are_properties(text); };
 inline constexpr Option<std::string> metadata{"metadata", &Options::metadata, 0, 8192, nullptr, kAreProperties};
 
-// Of these options, the one that was set last decides the mechanism and its side.
+// Of these options, the last one that was set decides the mechanism and its side.
 inline constexpr Option<bool> plain_server{"plain_server", &Options::plain_server, 0, 1, [](Options& o) {
                                              o.security = o.plain_server ? Security::plain : Security::null;
                                            }};
@@ -280,10 +281,10 @@ using AnyOption = std::variant<const Option<int>*, const Option<std::int64_t>*, 
                                const Option<Duration>*, const Option<std::string>*>;
 
 [[nodiscard]] std::span<const AnyOption> option_table() noexcept;
-// Finds a row by name, for configuration files and tools. unknown_option when there is no such row.
+// Finds a row by name, for configuration files and tools. Fails with unknown_option if there is no such row.
 [[nodiscard]] Result<AnyOption> find_option(std::string_view name) noexcept;
 
-// Sets one option. invalid_argument, with nothing changed, when `value` is outside the row's range.
+// Sets one option. Fails with invalid_argument, with nothing changed, if `value` is outside the row's range.
 template <typename T>
 [[nodiscard]] Result<void> set_option(Options& options, const Option<T>& row, T value) {
   std::int64_t measure = 0;

@@ -7,8 +7,8 @@
 
 namespace weft::msg {
 
-// The text of the option `metadata`: properties that the handshake tells every peer, "X-name:value", with a zero byte
-// between two. A peer reads them from the messages of this socket: Message::peer_property("X-name").
+// The text of the option `metadata`: properties that the handshake sends to every peer, "X-name:value", with a zero
+// byte between two. A peer reads them from the messages of this socket: Message::peer_property("X-name").
 inline constexpr std::size_t kOwnPropertiesMax = 56;  // a peer takes 64 with those of the protocol
 
 // Whether each property has a name that begins with "X-", of at most 255 bytes, and a value that is not empty, and

@@ -77,7 +77,7 @@ struct Outbound {
   Message* message = nullptr;  // null: the bytes must be copied
   bool more = false;
   bool waits = false;  // the call may wait; SocketCore::send() sets it
-  // The call's deadline. Instant::min(): as the option send_timeout says; the first wait sets it.
+  // The call's deadline. Instant::min(): by the option send_timeout; the first wait sets it.
   Instant deadline = Instant::min();
   bool keep = false;     // PUB, XPUB: would_block instead of dropping the message for a full peer, as xpub_no_drop
   bool relayed = false;  // a proxy passes it on: the bounds of its sender and of its receiver are enough
@@ -93,7 +93,7 @@ struct Outbound {
   if (part.bytes.size() <= Cell::kInlineMax && !part.external()) [[likely]] {
     cell.kind = Cell::Kind::small;
     cell.size = static_cast<std::uint8_t>(part.bytes.size());
-    // Where GCC knows that a size is small but not which, it copies by `rep movs`: 13 ns for 64 bytes, memcpy 3.
+    // If GCC infers that a size is small but not its value, it copies by `rep movs`: 13 ns for 64 bytes, memcpy 3.
     std::size_t size = part.bytes.size();
     asm("" : "+r"(size));
     copy_bytes(cell.body.small, part.bytes.first(size));
@@ -147,7 +147,8 @@ inline void take_cell_back(std::vector<Cell>& cells, Outbound& part) noexcept {
   cells.pop_back();
 }
 
-// Offered: a pipe's answer to a message that was offered to it. True: the pipe took it; else nothing changed.
+// Offered: a pipe's answer to a message that was offered to it. Converts to true if the pipe took it; otherwise nothing
+// changed.
 class Offered {
  public:
   enum Answer : std::uint8_t { taken, full, no_memory };

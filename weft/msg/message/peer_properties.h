@@ -42,7 +42,7 @@ class KnownPeer {
   PeerId id_;
 };
 
-// Null: the table does not know the peer, or no longer.
+// Returns null if the table does not know the peer, or no longer.
 [[nodiscard]] PeerProperties properties_of(PeerId peer) noexcept;
 // Whether a KnownPeer of that number exists: its connection stands, or its socket holds messages that came over it.
 [[nodiscard]] bool is_known(PeerId peer) noexcept;

@@ -7,8 +7,9 @@
 // tests/conformance/pattern_test.cc. The enumerator, the maker's declaration and the pattern table come from the row.
 //
 // ROW(name, number, wire type, maker, traits that differ from PatternTraits's defaults...)
-// `number` is that of the C API and never changes; numbers from 32 on belong to Weft. `wire type` is the type that the
-// handshake names (zmtp::SocketType), so that two types can speak with the same peers. Several types may share a maker.
+// `number` is that of the C API and never changes; numbers from 32 on belong to Weft. `wire type` is the type in the
+// handshake (zmtp::SocketType): two socket types with one wire type have the same peers. Several types may share a
+// maker.
 #define WEFT_SOCKET_TYPES(ROW)                                                                        \
   ROW(pair, 0, pair, make_pair)                                                                       \
   ROW(pub, 1, pub, make_publisher, .receives = false, .conflates = true, .takes_subscriptions = true, \

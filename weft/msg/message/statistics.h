@@ -9,7 +9,7 @@
 namespace weft {
 
 // clang-format off
-// The messages of a socket that vanished, by the reason that an operator acts upon.
+// The lost messages of a socket, by the reason that an operator acts upon.
 #define WEFT_DROP_COUNTERS(ROW)                                                                                        \
   ROW(dropped_full, counter, "messages_dropped_total", "reason", "full", "messages",                                   \
       "Messages that vanished: the peer's queue was at its mark, and the pattern does not wait.",                      \
@@ -23,7 +23,7 @@ namespace weft {
   ROW(dropped_conflated, counter, "messages_dropped_total", "reason", "conflated", "messages",                         \
       "Messages that vanished: replaced by a newer one, by the option conflate.", "msg/socket/socket_statistics.cc")   \
   ROW(dropped_unexpected, counter, "messages_dropped_total", "reason", "unexpected", "messages",                       \
-      "Messages that vanished: received, though nobody asked for them or the socket's type does not take them.",       \
+      "Messages that vanished: received without a request, or of a kind that the socket's type does not take.",        \
       "msg/connection/receive_side.h")                                                                                 \
   ROW(dropped_excess, counter, "messages_dropped_total", "reason", "excess", "messages",                               \
       "Messages that vanished: received, of more parts or bytes than the socket's bound.",                             \

@@ -112,7 +112,7 @@ class Dgram final : public Pattern {
     return {};
   }
 
-  // A part that is a message of its own stands for a datagram that is none: it is longer than the socket takes.
+  // A part that is a message of its own stands for a datagram that is not one: it is longer than the socket takes.
   bool find_part(FrameView& view) {
     while (queue_.peek(view) != nullptr) {
       if (view.more || queue_.in_message()) {
@@ -128,7 +128,7 @@ class Dgram final : public Pattern {
 
   Pipe* pipe_ = nullptr;                  // both locks to write, either to read
   FairQueue queue_;                       // receive lock
-  std::optional<sys::SocketAddress> to_;  // send lock, as the next: of the message at hand; none: no address
+  std::optional<sys::SocketAddress> to_;  // send lock, like the next: of the message at hand; none: no address
   bool in_message_ = false;               // the address was sent
 };
 

@@ -150,7 +150,7 @@ class Dish final : public Pattern {
     }
   }
 
-  FairQueue queue_;                            // receive lock, as the next three
+  FairQueue queue_;                            // receive lock, like the next three
   Message head_;                               // group and origin of the last message
   bool in_body_ = false;                       // the group was taken
   bool skipping_ = false;                      // in the middle of a message that is dropped

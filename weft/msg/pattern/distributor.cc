@@ -74,7 +74,7 @@ bool Distributor::reserve(std::size_t parts) noexcept {
   try {
     const std::size_t room = std::max(parts + parts / 2, kFirst);
     staged_.reserve(room);
-    copies_.reserve(room);  // the last, as it says how much there is
+    copies_.reserve(room);  // the last, because it has the size
   } catch (const std::bad_alloc&) {
     return false;
   }

@@ -31,7 +31,7 @@ class Distributor {
   }
 
   [[nodiscard]] Result<void> send(Outbound& part);
-  // Room for a message of so many parts. False: no memory.
+  // Reserves room for a message of that number of parts. Returns false if there is no memory.
   [[nodiscard]] bool reserve(std::size_t parts) noexcept;
   // Sends a whole message of several parts to the pipes `to`, not to chosen(); takes over the references. Requires
   // reserve().

@@ -16,11 +16,11 @@ namespace weft::msg {
 // Invariants:
 // 1. pipes_[0, active_) are in the rotation.
 // 2. The parts of a message come from one pipe without a gap.
-// 3. A connection that spends the socket's turn stays in the rotation, and the next turn begins behind it.
+// 3. A connection that spends the socket's turn stays in the rotation, and the next turn begins after it.
 class FairQueue {
  public:
   void attach(Pipe& pipe);           // idempotent
-  bool detach(Pipe& pipe) noexcept;  // idempotent. True: it cut a message of the pipe, whose rest is lost
+  bool detach(Pipe& pipe) noexcept;  // idempotent. Returns true if it cut a message of the pipe, whose rest is lost
   void activate(Pipe& pipe) noexcept;
 
   // The next part and its pipe. The view is valid until pop() or unpeek(), one of which must follow.
@@ -39,16 +39,16 @@ class FairQueue {
     }
   }
   void unpeek() noexcept { pipes_[current_]->unpeek(); }
-  // Instead of pop(), for a part that is not for the application. False: the turn is spent, and the caller returns
-  // would_block; the next turn goes on.
+  // Instead of pop(), for a part that is not for the application. Returns false if the turn is spent, and the caller
+  // returns would_block; the next turn goes on.
   [[nodiscard]] bool drop() noexcept {
     Turn& turn = pipes_[current_]->owner().share().turn;
     pop();
     turn.count_frame();
     return turn.may_decode();
   }
-  // After peek(), instead of unpeek(): the next peek() gives this part again, before all others. False, with nothing
-  // changed: the part cannot stay in its place.
+  // After peek(), instead of unpeek(): the next peek() returns this part again, before all others. Returns false, and
+  // changes nothing, if the part cannot stay in its place.
   [[nodiscard]] bool hold() noexcept {
     if (!pipes_[current_]->peeked_in_place()) {
       return false;
@@ -60,7 +60,8 @@ class FairQueue {
   [[nodiscard]] bool has_input() noexcept;
   [[nodiscard]] bool in_message() const noexcept { return more_; }
 
-  // Peeks, takes and pops: moves the next part into `part`. resource_exhausted: no memory, and the part stays.
+  // Peeks, takes and pops: moves the next part into `part`. Fails with resource_exhausted if there is no memory; then
+  // the part stays.
   [[nodiscard]] Result<void> receive(Inbound& part) noexcept {
     FrameView view;
     if (peek(view) == nullptr) {

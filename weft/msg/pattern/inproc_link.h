@@ -16,7 +16,7 @@ namespace weft::msg {
 class Pipe;
 
 // InprocLink: the state that two pipes of an inproc connection share: a channel each way, and the socket of each end.
-// Owner: both pipes, and the context while no socket is bound to its name. Affinity: as each member says.
+// Owner: both pipes, and the context while no socket is bound to its name. Affinity: see each member.
 struct InprocLink {
   ~InprocLink() {
     if (keep[0] != nullptr) {
@@ -25,8 +25,8 @@ struct InprocLink {
   }
   Channel channel[2];                            // [i]: messages that end i sends
   std::atomic<ConnectionOwner*> owner[2] = {};   // null: not bound yet, or closed
-  Pipe* pipe[2] = {};                            // of end i; guarded by its socket's table lock; null: none, or gone
-  std::shared_ptr<ConnectionOwner> keep[2];      // keeps `owner` valid; set once, dropped when both ends are gone
+  Pipe* pipe[2] = {};                            // of end i; guarded by its socket's table lock; null: none, or ended
+  std::shared_ptr<ConnectionOwner> keep[2];      // keeps `owner` valid; set once, dropped when both ends have ended
   std::atomic<bool> closed[2] = {false, false};  // end i will send no more
   std::atomic<bool> joined{false};               // both ends have, or had, a socket
   std::atomic<std::uint64_t> left_behind{0};     // messages of end 0, which left before the link was joined
@@ -45,7 +45,7 @@ struct InprocLink {
   void freeze(int end, FrozenOptions frozen) noexcept;
   [[nodiscard]] FrozenOptions frozen(int end) noexcept;
 
-  // End 0 leaves with so many messages in its channel; they wait for a socket that binds.
+  // End 0 leaves with that number of messages in its channel; they wait for a socket that binds.
   void leave_behind(std::uint64_t messages) noexcept;
   void join() noexcept;
 

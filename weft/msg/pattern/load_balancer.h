@@ -16,8 +16,8 @@ namespace weft::msg {
 // Cost: a one-part message goes straight to its pipe. The parts of a longer one stay in staged_ until it is whole.
 // Invariants:
 // 1. The parts of a message go to one pipe. If that pipe is detached meanwhile, the message is dropped and counted.
-// 2. Only the first part of a message gets would_block. Any part may get resource_exhausted, and then is not sent: the
-//    caller sends it again.
+// 2. Only the first part of a message may fail with would_block. Any part may fail with resource_exhausted, and then is
+//    not sent: the caller sends it again.
 class LoadBalancer {
  public:
   explicit LoadBalancer(MessageDrops& drops) noexcept : drops_(drops) {}

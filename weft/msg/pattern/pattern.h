@@ -28,7 +28,7 @@ struct PatternTraits {
   bool groups = false;               // RADIO, DISH: each message is of a group; peers JOIN and LEAVE groups
   bool takes_hiccup = false;         // the option `hiccup_message` has an effect
   bool takes_goodbye = false;        // the option `disconnect_message` has an effect
-  bool connects_once = false;        // a connect to an endpoint to which the socket is connected does nothing
+  bool connects_once = false;        // a connect to an endpoint to which the socket is connected has no effect
 };
 
 // Pattern: the rules by which a socket type sends to its pipes and receives from them. A dynamic seam; a new pattern is
@@ -39,8 +39,8 @@ struct PatternTraits {
 // Locks: the socket holds both locks in attach, ready, lost, detach and option changes. It holds the send lock in send,
 // can_send, (un)subscribe, handle_subscription and sweep, and the receive lock in receive and can_receive.
 // Invariants:
-// 1. All calls but ready are idempotent; attach may follow detach.
-// 2. No call waits. would_block means that nothing changed.
+// 1. All calls except ready are idempotent; attach may follow detach.
+// 2. No call waits. would_block means that nothing has changed.
 class Pattern {
  public:
   Pattern(const PatternTraits& traits, const Options& options) noexcept : traits_(traits), options_(options) {}
@@ -51,7 +51,7 @@ class Pattern {
   [[nodiscard]] const PatternTraits& traits() const noexcept { return traits_; }
 
   virtual void attach(Pipe& pipe) = 0;
-  // The handshake is over and the peer's identity known (empty: none). False refuses the peer.
+  // The handshake is over and the peer's identity known (empty: none). Returns false to refuse the peer.
   [[nodiscard]] virtual bool ready(Pipe& pipe, Bytes identity);
   virtual void lost(Pipe& pipe);
   virtual void detach(Pipe& pipe) = 0;
@@ -62,10 +62,10 @@ class Pattern {
   [[nodiscard]] virtual bool can_receive();
   virtual void activate(Pipe& pipe);    // receive lock: the pipe may have input
   virtual void deactivate(Pipe& pipe);  // receive lock: the pipe will never have input again
-  // Both locks. Adds what the pattern itself has a share in of the socket's balance, besides drops().
+  // Both locks. Adds the pattern's own share of the socket's balance, besides drops().
   virtual void add_counts(Statistics& /*into*/) {}
   [[nodiscard]] const MessageDrops& drops() const noexcept { return drops_; }  // any thread
-  // Receive lock. False: the pattern takes no input now, so a waiting thread leaves readable descriptors out.
+  // Receive lock. Returns false if the pattern takes no input now, so a waiting thread leaves readable descriptors out.
   [[nodiscard]] virtual bool expects_input() const noexcept { return traits_.receives; }
 
   // A topic is a prefix, or a filter that Filter::make() takes; a group is passed as a prefix.
@@ -73,12 +73,13 @@ class Pattern {
   [[nodiscard]] virtual Result<void> unsubscribe(const FilterView& topic);
   // Any thread. Whether the socket joined the group: for messages of peers that do not know it.
   [[nodiscard]] virtual bool takes_group(Bytes /*group*/) noexcept { return true; }
-  // Send lock. Whether the peer of that name takes a message now. unreachable; not_supported.
+  // Send lock. Whether the peer with that routing id takes a message now. Errors: unreachable; not_supported.
   [[nodiscard]] virtual Result<bool> peer_writable(Bytes routing_id);
-  // Groups come here too, as they do to (un)subscribe. message_too_large: the peer would exceed a bound, and loses this
-  // subscription; protocol_error, resource_exhausted: the peer is to be refused. After an error nothing has changed.
+  // Groups pass here, too, like in (un)subscribe. Errors: message_too_large (the peer would exceed a bound, and loses
+  // this subscription); protocol_error, resource_exhausted (the socket refuses the peer). After an error nothing has
+  // changed.
   [[nodiscard]] virtual Result<void> handle_subscription(Pipe& pipe, bool subscribe, const FilterView& topic);
-  // Send lock. Does work that detach() left, for a bounded time. True: more is left.
+  // Send lock. Does work that detach() left, for a bounded time. Returns true if more is left.
   [[nodiscard]] virtual bool sweep();
 
   // Send lock. The number of different topics: of peers, or of the socket itself.
@@ -95,7 +96,7 @@ class Pattern {
   void probe(Pipe& pipe);
   // Option hello_message: sends it once per connection, before the probe. Both locks.
   void greet(Pipe& pipe);
-  [[nodiscard]] static bool offer_first(Pipe& pipe, Outbound& part);  // false: the pipe is full
+  [[nodiscard]] static bool offer_first(Pipe& pipe, Outbound& part);  // returns false if the pipe is full
 
   const PatternTraits& traits_;
   const Options& options_;  // the socket's, as they are now: a change acts on every pipe

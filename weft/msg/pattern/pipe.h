@@ -35,17 +35,17 @@ class Pipe final : public PipeShare {
 
   // --- send side ---
   [[nodiscard]] bool writable() noexcept { return tx_.has_credit(); }
-  // Sends a one-part message; takes over its buffer. full: the pipe is at its high-water mark.
+  // Sends a one-part message; takes over its buffer. Fails with full if the pipe is at its high-water mark.
   [[nodiscard]] Offered try_send(Outbound& part, bool wide) noexcept;
   // Sends a whole message, whatever the mark; takes over the references. Empty messages count as sent. `call`: the
-  // caller's last part; null: the call does not wait. False when memory ran out: nothing changed, and the caller keeps
-  // the references.
+  // caller's last part; null: the call does not wait. Returns false, and changes nothing, if there is no memory; then
+  // the caller keeps the references.
   [[nodiscard]] bool send_parts(std::span<Cell> parts, bool wide, Outbound* call) noexcept;
-  // In order with messages, outside the mark. Throws std::bad_alloc: nothing was sent.
+  // In order with messages, outside the mark. Throws std::bad_alloc; then nothing was sent.
   void send_subscription(bool subscribe, const FilterView& topic);
   // The other end takes FILTER; send lock, while notes.ready.
   [[nodiscard]] bool takes_filters() const noexcept { return connection_ == nullptr || notes.takes_filters; }
-  // Ends the connection once the kernel has taken everything that was sent. The application receives no more from it.
+  // Ends the connection after the kernel has taken all sent bytes. The application receives no more from it.
   void end() noexcept;
   [[nodiscard]] bool ending() const noexcept { return ending_.load(std::memory_order_relaxed); }  // any thread
 
@@ -69,21 +69,21 @@ class Pipe final : public PipeShare {
   void unpeek() noexcept;
   // After peek() found nothing: the socket's turn is spent, and there may be input.
   [[nodiscard]] bool stopped() const noexcept { return peeked_ == Peeked::spent; }
-  // After peek(). True: the part stays in front and its view stays valid, also after unpeek().
+  // After peek(). Returns true if the part stays in front and its view stays valid, also after unpeek().
   [[nodiscard]] bool peeked_in_place() const noexcept { return peeked_ != Peeked::stream; }
-  // Whole messages that the producer put into the channel so far, and that the consumer took out.
+  // Whole messages that the producer has put into the channel so far, and that the consumer has taken out.
   [[nodiscard]] std::uint64_t arrived_count() const noexcept { return rx_.written(); }
   [[nodiscard]] std::uint64_t taken_count() const noexcept { return rx_.read(); }
   [[nodiscard]] bool has_queued() noexcept { return !rx_.empty(); }  // in the channel
   // Receive lock. Adds the pipe's share in the balance of its socket.
   void add_counts(Statistics& into) const noexcept;
   [[nodiscard]] MessageDrops& drops() const noexcept { return owner_.share().drops; }
-  // Messages that wait to be sent, also those in the batch; and to be received, with the receive lock.
+  // Messages that wait to be sent, including those in the batch; and to be received, with the receive lock.
   [[nodiscard]] std::uint64_t queued_out() const noexcept;
   [[nodiscard]] std::uint64_t queued_in() const noexcept { return rx_.queued() + run_.count(); }
-  // The other end is gone, and the application has taken everything that it sent.
+  // The other end has gone, and the application has taken all of its messages.
   [[nodiscard]] bool drained() noexcept;
-  // The memory of what an ended pipe still holds.
+  // The memory of the messages that an ended pipe still holds.
   [[nodiscard]] std::uint64_t unread_bytes() const noexcept { return rx_.unread_bytes(); }
 
   // The owner's options of the bind or connect that made this pipe.
@@ -100,8 +100,8 @@ class Pipe final : public PipeShare {
     bool takes_filters = false;             // both locks: the peer of this connection announced filters
     bool attached = false;                  // both locks: in the pattern's lists
     std::uint64_t order = 0;                // both locks: pipes of a socket were attached in this order
-    bool left = false;                      // both locks: disconnected or unbound: it is attached no more
-    bool ended = false;                     // receive lock: nothing more will come from the other end
+    bool left = false;                      // both locks: disconnected or unbound: never attached again
+    bool ended = false;                     // receive lock: the other end sends no more
     SlotId subscriber;                      // send lock: PUB, XPUB, RADIO: the peer's subscriptions
     std::size_t queue_index = 0;            // receive lock: place in the fair queue
     std::size_t balance_index = 0;          // send lock: place in the pattern's PipeList
@@ -111,7 +111,7 @@ class Pipe final : public PipeShare {
     std::shared_ptr<const KnownPeer> peer;  // both locks: the peer of `origin`, for the messages in this pipe
     std::string routing_id;                 // both locks to write, either to read
     bool names_peer = false;                // both locks: this socket chose routing_id, whatever the peer calls itself
-    bool datagrams = false;                 // both locks: nobody at the other end joins groups
+    bool datagrams = false;                 // both locks: the other end joins no groups
     bool gone = false;                      // receive lock, both to set: STREAM: the connection ended by itself
     std::string other_end;                  // both locks: address of the other end; empty if no monitor watched
     bool greeted = false;                   // both locks: this connection got its hello message

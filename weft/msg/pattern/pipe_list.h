@@ -10,7 +10,7 @@
 namespace weft::msg {
 
 // PipeList: the pipes that a pattern sends to. Owner: a pattern. Affinity: the send lock.
-// Cost: every call O(1); a pipe knows its place (Pipe::Notes::balance_index), so it is in one PipeList at most.
+// Cost: every call O(1); a pipe has its place (Pipe::Notes::balance_index), so it is in one PipeList at most.
 class PipeList {
  public:
   [[nodiscard]] bool contains(const Pipe& pipe) const noexcept {

@@ -87,7 +87,7 @@ class Publisher final : public Pattern {
     }
     const auto tell = [&](const FilterView& topic, bool last) {
       const bool due = last || options_.xpub_verboser || options_.xpub_manual;
-      return !due || notify(*subscriber, false, topic).has_value();  // false, without memory: the next sweep tells
+      return !due || notify(*subscriber, false, topic).has_value();  // false, without memory: the next sweep reports it
     };
     const bool none_wanted = wanted_.remove_some(subscriber->wanted, tell);
     if (none_wanted && subscriptions_.remove_some(subscriber->own, [&](const FilterView& topic, bool last) {
@@ -213,7 +213,7 @@ class Publisher final : public Pattern {
     [[nodiscard]] std::size_t topics() const noexcept { return own.topics() + wanted.topics(); }
   };
 
-  // Null: no memory.
+  // Returns null if there is no memory.
   [[nodiscard]] Subscriber* subscriber_of(Pipe& pipe) noexcept {
     Subscriber* subscriber = subscribers_.find(pipe.notes.subscriber);
     if (subscriber == nullptr) {
@@ -266,7 +266,7 @@ class Publisher final : public Pattern {
            (size == 0 || std::memcmp(topic.data(), choice_topic_.data(), size) == 0);
   }
 
-  // Chooses the pipes for a message. False: no memory.
+  // Chooses the pipes for a message. Returns false if there is no memory.
   [[nodiscard]] bool choose(Bytes topic) noexcept {
     choice_stands_ = false;
     ++publication_;
@@ -320,7 +320,7 @@ class Publisher final : public Pattern {
     });
   }
 
-  // Null: there is none, or the last one is gone.
+  // Returns null if there is none, or the last one is gone.
   [[nodiscard]] Subscriber* last_asker() noexcept {
     const std::lock_guard lock(notices_mutex_);
     Subscriber* const asker = options_.xpub_manual ? subscribers_.find(last_asker_) : nullptr;
@@ -355,7 +355,7 @@ class Publisher final : public Pattern {
     return {};
   }
 
-  // Nothing: no notice is due.
+  // Returns nullopt if no notice is due.
   [[nodiscard]] std::optional<Result<void>> give_notice(Inbound& part) {
     const std::lock_guard lock(notices_mutex_);
     if (!notice_is_due()) {
@@ -401,9 +401,9 @@ class Publisher final : public Pattern {
     }
   }
 
-  // Called by the thread that runs the pipe's other end, or while no thread runs it: arrived_count() stands still.
-  // An error: the peer exceeds its bound, or there is no memory; the application learns nothing. A filter is told as
-  // its literal head: a proxy that subscribes to it elsewhere gets all that the filter needs.
+  // Called by the thread that runs the pipe's other end, or while no thread runs it: arrived_count() stands still. An
+  // error: the peer exceeds its bound, or there is no memory; the application gets nothing. The application gets a
+  // filter as its literal head: a proxy that subscribes to it elsewhere gets all that the filter needs.
   [[nodiscard]] Result<void> notify(Subscriber& subscriber, bool subscribe, const FilterView& wanted) noexcept {
     if (!notifies_) {
       return {};

@@ -105,7 +105,7 @@ class Radio final : public Pattern {
     SlotId id;
   };
 
-  // False: no memory.
+  // Returns false if there is no memory.
   [[nodiscard]] bool choose(Bytes group, std::vector<Pipe*>& chosen) noexcept {
     const auto members = groups_.peers(group);
     chosen.clear();

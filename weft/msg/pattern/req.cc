@@ -157,7 +157,7 @@ class Req final : public Pattern {
     }
   }
 
-  // Drops the peeked part, and the rest of its message when it comes. False: the turn is spent.
+  // Drops the peeked part, and the rest of its message when it comes. Returns false if the turn is spent.
   [[nodiscard]] bool skip(const FrameView& view) noexcept {
     skipping_ = view.more;
     drops_.dropped_unexpected += view.more ? 0 : 1;

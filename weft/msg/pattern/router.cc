@@ -151,7 +151,7 @@ class Router final : public Pattern {
 
   static Error out_of_memory() noexcept { return {Errc::resource_exhausted, "no memory for a received message"}; }
 
-  // Gives the id to the caller. The part behind it stays in its place or is taken now, so that the caller gets it
+  // Gives the id to the caller. The part after it stays in its place or is taken now, so that the caller gets it
   // without waiting.
   Result<void> receive_id(Inbound& part, Pipe& from, FrameView& body) {
     FrameView id{as_bytes(from.notes.routing_id), true, nullptr, nullptr, from.notes.origin};
@@ -208,7 +208,7 @@ class Router final : public Pattern {
       target_was_full_ = true;
     }
     in_sent_ = part.more;
-    count_drop(part.more);  // an id alone is no message for anybody
+    count_drop(part.more);  // an id alone is not a message for a peer
     return {};
   }
 
@@ -259,9 +259,9 @@ class Router final : public Pattern {
   FairQueue queue_;
   std::unordered_map<std::string, Pipe*, Hash, std::equal_to<>> peers_;  // send lock to read, both to change
   std::uint32_t next_id_;
-  Message body_;  // receive lock, as the next three: the part behind the id that the caller got
+  Message body_;  // receive lock, like the next three: the part after the id that the caller got
   bool has_body_ = false;
-  Pipe* held_ = nullptr;      // the caller got its id, but not yet the part behind it; null: none
+  Pipe* held_ = nullptr;      // the caller got its id, but not yet the part after it; null: none
   bool in_received_ = false;  // the next part in the queue belongs to the message whose id the caller got
   bool in_sent_ = false;      // send lock, as all that follow: the id of the message was taken
   Pipe* target_ = nullptr;    // null: the message is dropped

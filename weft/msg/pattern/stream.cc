@@ -223,9 +223,9 @@ class Stream final : public Pattern {
   std::size_t gone_ = 0;                             // receive lock
   std::map<std::string, Pipe*, std::less<>> peers_;  // send lock; null: gone, and the application has no notice yet
   std::uint32_t next_id_;
-  Message body_;  // receive lock, as the next: the bytes behind the id that the caller got
+  Message body_;  // receive lock, like the next: the bytes after the id that the caller got
   bool has_body_ = false;
-  bool in_sent_ = false;    // send lock, as the next: the id of the message was taken
+  bool in_sent_ = false;    // send lock, like the next: the id of the message was taken
   Pipe* target_ = nullptr;  // null: the message is dropped
   bool target_was_full_ = false;
   std::mutex reported_mutex_;  // taken after every other lock

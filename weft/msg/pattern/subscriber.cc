@@ -161,7 +161,7 @@ class Subscriber final : public Pattern {
                     : Error(Errc::invalid_argument, "the topics of a socket have at most 64 MiB together");
   }
 
-  // Null: there is no such wish.
+  // Returns null if there is no such wish.
   [[nodiscard]] const Wishes::iterator* find(const FilterView& topic) {
     if (topic.kind == FilterKind::prefix) {
       return prefixes_.find(as_bytes(topic.text));
@@ -336,21 +336,21 @@ class Subscriber final : public Pattern {
 
   const bool takes_sends_;      // XSUB
   std::atomic<bool> filters_;   // SUB, and XSUB from its first filter on
-  FairQueue queue_;             // receive lock, as the next two
+  FairQueue queue_;             // receive lock, like the next two
   bool in_received_ = false;    // in the middle of a message that matches
   bool skipping_ = false;       // in the middle of a message that does not
-  Wishes wishes_;               // send lock, as the next three: in the order in which they were made
+  Wishes wishes_;               // send lock, like the next three: in the order in which they were made
   std::size_t wish_bytes_ = 0;  // of their topics
   PipeList publishers_;
   Distributor distributor_;
-  std::map<FilterView, Wishes::iterator> by_filter_;  // send lock; the wishes that are no prefixes
+  std::map<FilterView, Wishes::iterator> by_filter_;  // send lock; the wishes that are not prefixes
   PrefixTable<std::uint32_t> heads_;                  // send lock; the filters of each literal head
   std::mutex filter_mutex_;                           // for threads that hold the receive lock only
-  PrefixTable<Wishes::iterator> prefixes_;            // send lock or filter_mutex_ to read, both to change, as the next
+  PrefixTable<Wishes::iterator> prefixes_;  // send lock or filter_mutex_ to read, both to change, like the next
   FilterIndex::Peer self_;
   FilterIndex index_;
   std::atomic<std::uint64_t> forgotten_{1};  // wishes that were forgotten, and one
-  std::uint64_t matched_at_ = 0;             // receive lock, as the next: forgotten_ when matched_ matched; 0: none
+  std::uint64_t matched_at_ = 0;             // receive lock, like the next: forgotten_ when matched_ matched; 0: none
   std::string matched_;                      // the last topic that a filter, and no prefix, matched
 };
 

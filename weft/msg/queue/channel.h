@@ -20,8 +20,8 @@ namespace weft::msg {
 // Cost: a push is a copy of the cell and one release store. The consumer reports credit once per low-water mark.
 // Invariants:
 // 1. written - credited <= mark + one message. `written` counts whole messages, `credited` those that the consumer has
-//    reported. The consumer reports every low_water(mark) messages, and what it has popped when it cannot go on; then
-//    a full producer has room again.
+//    reported. The consumer reports every low_water(mark) messages, and its count of popped messages if it cannot
+//    continue; then a full producer has room again.
 // 2. Only whole messages are visible to the consumer.
 // 3. Without a mark the same holds in bytes: written - credited <= kUnmarkedBytesMax + one message.
 // 4. A channel that conflates has room for one message, of one part. The next message always replaces that one.
@@ -40,7 +40,7 @@ class Channel {
 
   static constexpr std::uint64_t kUnmarkedBytesMax = std::uint64_t{1} << 30;
 
-  // The bytes that a part takes while it is queued.
+  // The bytes that a queued part takes.
   [[nodiscard]] static std::size_t footprint(const Cell& cell) noexcept {
     return sizeof(Cell) + (cell.is_large() ? cell.body.large.size : 0);
   }
@@ -66,7 +66,7 @@ class Channel {
   void conflate() { sending().newest = receiving().newest = new Newest; }
   // Consumer, and a producer that has not begun to send.
   [[nodiscard]] bool conflates() const noexcept { return receiving().newest != nullptr; }
-  // Consumer. Puts the newest message in front, if it is not there already. Requires conflates().
+  // Consumer. Puts the newest message in front, unless it is there already. Requires conflates().
   void refresh() noexcept { receiving().newest->refresh(); }
 
   // Any thread. 0: no mark.
@@ -81,12 +81,13 @@ class Channel {
     if (within(mark)) [[likely]] {
       return true;
     }
-    // Acquire pairs with the release in pop(), which publishes nothing but the counts.
+    // Acquire pairs with the release in pop(), which publishes only the counts.
     sending().credited_seen = queue_.beside_returned().messages.load(std::memory_order_acquire);
     sending().credited_bytes_seen = queue_.beside_returned().bytes.load(std::memory_order_relaxed);
     return within(mark) || sending().newest != nullptr;
   }
-  // Producer. The next cell to fill, or null when memory ran out. The caller fills it and calls push_claimed().
+  // Producer. Returns the next cell to fill, or null if there is no memory. The caller fills it and calls
+  // push_claimed().
   [[nodiscard]] Cell* claim() noexcept {
     return sending().newest != nullptr ? sending().newest->claim() : queue_.claim();
   }
@@ -105,7 +106,8 @@ class Channel {
     WEFT_DCHECK(sending().newest == nullptr && !cell.is_message());
     publish_claimed(cell);
   }
-  // Producer. Pushes a whole message; takes over the references. False, with nothing changed, when memory ran out.
+  // Producer. Pushes a whole message; takes over the references. Returns false, and changes nothing, if there is no
+  // memory.
   [[nodiscard]] bool push(std::span<const Cell> parts) noexcept {
     if (Newest* newest = sending().newest; newest != nullptr) [[unlikely]] {
       for (Cell part : parts.first(parts.size() - 1)) {  // of a longer message only the last part remains
@@ -133,7 +135,8 @@ class Channel {
     return true;
   }
 
-  // Producer. Pushes a one-part message; takes over its buffer. False, with nothing changed, when memory ran out.
+  // Producer. Pushes a one-part message; takes over its buffer. Returns false, and changes nothing, if there is no
+  // memory.
   [[nodiscard]] bool push(Outbound& part) noexcept {
     Cell* cell = claim();
     if (cell == nullptr || !make_cell(*cell, part)) {
@@ -146,13 +149,13 @@ class Channel {
   // Whole messages so far: pushed by the producer, popped by the consumer.
   [[nodiscard]] std::uint64_t written() const noexcept { return sending().written.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t read() const noexcept { return receiving().read.load(std::memory_order_relaxed); }
-  // Any thread: whole messages that were in the channel a moment ago.
+  // Any thread: the recent number of whole messages in the channel.
   [[nodiscard]] std::uint64_t queued() const noexcept {
     const std::uint64_t gone = read() + replaced() + outdated();
     const std::uint64_t put = written();
     return put > gone ? put - gone : 0;
   }
-  // Any thread, for a channel that conflates: messages that a newer one replaced, behind the front and in front.
+  // Any thread, for a channel that conflates: messages that a newer one replaced, after the front and in front.
   [[nodiscard]] std::uint64_t replaced() const noexcept {
     return sending().newest != nullptr ? sending().newest->replaced() : 0;
   }
@@ -160,7 +163,8 @@ class Channel {
     return sending().newest != nullptr ? sending().newest->outdated() : 0;
   }
 
-  // The bytes of all that is queued. Either side, and exact while the other side rests. 0 for a channel that conflates.
+  // The bytes of all queued messages. Either side, and exact while the other side rests. 0 for a channel that
+  // conflates.
   [[nodiscard]] std::uint64_t unread_bytes() const noexcept {
     const std::uint64_t gone = read_bytes();  // first, so that the difference is never negative for the producer
     const std::uint64_t put = written_bytes();
@@ -171,7 +175,8 @@ class Channel {
   [[nodiscard]] Cell* front() noexcept { return conflates() ? receiving().newest->front() : queue_.front(); }
   [[nodiscard]] bool empty() noexcept { return conflates() ? receiving().newest->empty() : queue_.empty(); }
   // Consumer. Releases nothing: the caller releases the cell's reference. `ends_message`: the cell is the last part of
-  // a message, and no subscription. True when it reported credit: then the caller must wake a producer that waits.
+  // a message, and not a subscription. Returns true if it reported credit: then the caller must wake a producer that
+  // waits.
   [[nodiscard]] bool pop(bool ends_message, std::size_t bytes) noexcept {
     Receiving& own = receiving();
     if (own.newest != nullptr) [[unlikely]] {
@@ -191,8 +196,8 @@ class Channel {
     }
     return false;
   }
-  // Consumer that cannot go on for now: reports all that it has popped, so that a full producer uses the room. True as
-  // pop().
+  // For a consumer that cannot continue now: reports all popped messages, so that a full producer uses the room.
+  // Returns true like pop().
   [[nodiscard]] bool report() noexcept {
     Receiving& own = receiving();
     if (own.newest != nullptr || own.credited == read()) {

@@ -241,7 +241,7 @@ TEST(Channel, AConflatingChannelKeepsTheNewestAndReleasesTheOthers) {
     for (int i = 0; i < 3; ++i) {
       buffer->add_reference();
       ASSERT_TRUE(channel.push({&large, 1}));
-      (void)channel.front();  // moves one message to the front; the next one waits behind it
+      (void)channel.front();  // moves one message to the front; the next one waits after it
     }
     EXPECT_EQ(channel.written(), 8u);
   }

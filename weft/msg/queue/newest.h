@@ -10,7 +10,7 @@
 namespace weft::msg {
 
 // Newest: the cells of a channel that conflates: one place, in which the next message replaces the last.
-// Owner: the channel. Affinity: as the channel's. Cost: one uncontended lock per message on each side.
+// Owner: the channel. Affinity: that of the channel. Cost: one uncontended lock per message on each side.
 class Newest {
  public:
   Newest() = default;
@@ -21,7 +21,7 @@ class Newest {
     pop_released();
   }
 
-  // Producer. The cell to fill; then the caller calls put() with it.
+  // Producer. Returns the cell to fill; then the caller calls put() with it.
   [[nodiscard]] Cell* claim() noexcept { return &claimed_; }
   void put(const Cell& cell) noexcept {
     const std::lock_guard lock(mutex_);
@@ -54,7 +54,8 @@ class Newest {
     has_newest_.store(false, std::memory_order_relaxed);
   }
   void pop() noexcept { has_front_ = false; }
-  // Any thread: messages that the producer replaced, and those that the consumer had in front and did not take.
+  // Any thread: the number of messages that the producer replaced, and of those in front that the consumer did not
+  // take.
   [[nodiscard]] std::uint64_t replaced() const noexcept { return replaced_.load(); }
   [[nodiscard]] std::uint64_t outdated() const noexcept { return outdated_.load(); }
   [[nodiscard]] bool empty() const noexcept { return !has_front_ && !has_newest_.load(std::memory_order_acquire); }
@@ -73,7 +74,7 @@ class Newest {
   std::atomic<bool> has_newest_{false};
   std::atomic<std::uint64_t> replaced_{0};
   std::atomic<std::uint64_t> outdated_{0};
-  Cell front_{};  // consumer, as the next
+  Cell front_{};  // consumer, like the next
   bool has_front_ = false;
 };
 

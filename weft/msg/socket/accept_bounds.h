@@ -15,12 +15,12 @@
 
 namespace weft::msg {
 
-// AcceptBounds: which accepted connections a socket keeps: the options connections_max, address_connections_max and
+// AcceptBounds: the accepted connections that a socket keeps: the options connections_max, address_connections_max and
 // address_rate_max. The socket closes the others at once.
-// Owner: the socket. Affinity: the I/O thread, unless a member says otherwise.
+// Owner: the socket. Affinity: the I/O thread, except where a member names another one.
 class AcceptBounds {
  public:
-  // One kept connection, as its socket and its address count it. May end on any thread, before the AcceptBounds.
+  // One kept connection, in the counts of its socket and its address. May end on any thread, before the AcceptBounds.
   struct Place {
     struct GiveBack {
       void operator()(std::atomic<std::size_t>* kept) const noexcept { kept->fetch_sub(1, std::memory_order_relaxed); }
@@ -30,9 +30,10 @@ class AcceptBounds {
     net::Admission::Lease lease;
   };
 
-  // Any thread. The bounds of one endpoint, for each address; null: the options have none. resource_exhausted.
+  // Any thread. Returns the bounds of one endpoint, for each address; null if the options have none. Errors:
+  // resource_exhausted.
   [[nodiscard]] Result<std::shared_ptr<net::Admission>> make_gate(const Options& options);
-  // connection_failed, counted: a bound is reached.
+  // Fails with connection_failed, and counts it, if a bound is reached.
   [[nodiscard]] Result<Place> admit(const net::Stream& stream, const std::shared_ptr<net::Admission>& gate,
                                     int connections_max, Instant now);
   void report(Statistics& into) const noexcept;  // any thread

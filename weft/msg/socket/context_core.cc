@@ -75,7 +75,7 @@ void ContextCore::close() {
   }
 }
 
-// In the order of the addresses; null behind the last.
+// In the order of the addresses; null after the last.
 std::shared_ptr<SocketCore> ContextCore::next_open(SocketCore* after) {
   const std::lock_guard lock(mutex_);
   const auto next = open_.upper_bound(after);

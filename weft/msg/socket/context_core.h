@@ -40,12 +40,12 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   // wait_until_quiet() does not wait for it.
   [[nodiscard]] std::shared_ptr<SocketCore> make_own_socket(SocketType type);
   void shut_down();  // every blocked and later call fails with `terminated`; sockets must still be closed
-  // Waits until every socket is closed and every connection has lingered; then ends the I/O thread. interrupted: a
-  // signal came; the caller may call again.
+  // Waits until every socket is closed and every connection has lingered; then ends the I/O thread. Fails with
+  // interrupted after a signal; the caller may call again.
   [[nodiscard]] Result<void> wait_until_quiet();
   void set_sockets_max(std::size_t count);
   void set_io_thread(const ThreadOptions& options);  // no effect once the I/O thread runs
-  void close();  // closes what is open and waits until every connection has lingered; idempotent
+  void close();  // closes all open sockets and waits until every connection has lingered; idempotent
 
   // Starts the I/O thread if it does not run. Counts one connection, so that the thread stays until connection_ended().
   [[nodiscard]] Result<void> start_io();
@@ -67,9 +67,9 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   [[nodiscard]] Result<void> unbind_inproc(const std::string& endpoint, SocketCore& core);
   void unbind_all_inproc(SocketCore& core) noexcept;
   [[nodiscard]] bool binds_inproc(const SocketCore& core) noexcept;
-  // Returns the socket that is bound to `name`. Null: no socket is, and `link` waits for one.
+  // Returns the socket that is bound to `name`. If there is none, returns null, and `link` waits for one.
   [[nodiscard]] InprocBinder find_inproc(const std::string& name, const std::shared_ptr<InprocLink>& link);
-  [[nodiscard]] std::shared_ptr<SocketCore> inproc_binder(const std::string& name);  // null: none
+  [[nodiscard]] std::shared_ptr<SocketCore> inproc_binder(const std::string& name);  // null if there is none
   // The connector is closed. Until `deadline` another socket may still bind and take the connector's messages.
   void expire_pending(InprocLink& link, Instant deadline) noexcept;
 
@@ -104,7 +104,7 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
     SocketCore* core;
     FrozenOptions options;  // of the bind
   };
-  std::map<std::string, InprocName> inproc_;  // guarded by inproc_mutex_, as the next three
+  std::map<std::string, InprocName> inproc_;  // guarded by inproc_mutex_, like the next three
   Pending pending_;
   PendingPlaces pending_places_;
   Expiring expiring_;  // the pending links

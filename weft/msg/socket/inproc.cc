@@ -189,8 +189,8 @@ Result<std::uint32_t> SocketCore::connect_inproc(const net::Endpoint& endpoint) 
   return routing_id;
 }
 
-// Gives the binder its end of the link and makes both ends ready; the connector has its end already. False: the binder
-// was closed meanwhile. Throws std::bad_alloc: the binder does not have its end.
+// Gives the binder its end of the link and makes both ends ready; the connector has its end already. Returns false if
+// the binder was closed meanwhile. Throws std::bad_alloc: the binder does not have its end.
 bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, const InprocBinder& bound) {
   SocketCore& binder = *bound.core;
   SocketCore& connector = core_of(*link->keep[0]);
@@ -366,7 +366,7 @@ void SocketCore::disconnect_inproc(const InprocLink& link, int end) noexcept {
   }
 }
 
-// Takes this socket's end of the link out of the tables and the pattern. Null: there is none.
+// Takes this socket's end of the link out of the tables and the pattern. Returns null if there is none.
 std::unique_ptr<Pipe> SocketCore::take_inproc(const InprocLink& link, int end) noexcept {
   std::unique_ptr<Pipe> pipe;
   bool unswept = false;

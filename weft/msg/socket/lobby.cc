@@ -21,7 +21,7 @@ void Lobby::enter(std::unique_ptr<net::Stream> stream, AcceptBounds::Place place
   seats_.push_back(*seat);
   ++size_;
   if (!watch || !await_late()) {
-    leave(*seat.release());  // whoever takes it reports what fails
+    leave(*seat.release());  // its new owner reports failures
   } else {
     (void)seat.release();  // the list's
   }
@@ -45,7 +45,7 @@ Lobby::Guest Lobby::take(Seat& seat) noexcept {
   const std::unique_ptr<Seat> owned(&seat);
   seat.unhook();
   loop_.unwatch(seat.watch);
-  if (--size_ == 0 && late_timer_) {  // an empty lobby wakes nobody
+  if (--size_ == 0 && late_timer_) {  // an empty lobby wakes no thread
     (void)loop_.timers().cancel(std::exchange(late_timer_, {}));
   }
   return std::move(seat.guest);
@@ -59,7 +59,7 @@ void Lobby::leave(Seat& seat) noexcept {
   }
 }
 
-// A timer for the first peer, if there is none yet. False: no memory.
+// A timer for the first peer, if there is none yet. Returns false if there is no memory.
 bool Lobby::await_late() noexcept {
   if (patience_ == Duration::zero() || late_timer_) {
     return true;

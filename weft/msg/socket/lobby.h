@@ -21,7 +21,7 @@ namespace weft::msg {
 // Lobby: the accepted peers of one endpoint that have not sent a byte yet. A peer may wait for the opening of our
 // greeting before it speaks, so the lobby writes that at once. It hands a peer over with the peer's first byte, with
 // its end, or when the peer is late.
-// Owner: the bound endpoint. Affinity: the loop's thread. Once it is closed, and before anybody entered, any thread may
+// Owner: the bound endpoint. Affinity: the loop's thread. After close, and before the first entry, any thread may
 // destroy it.
 // Cost: about 200 bytes for each peer. Entering and leaving is O(1), with one call of the poller each.
 // Invariants:

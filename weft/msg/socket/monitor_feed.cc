@@ -82,7 +82,7 @@ void MonitorFeed::send(std::span<const Bytes> parts) {
     if (i == 0) {
       return;
     }
-    // A later part fails only for want of memory. An empty part ends the message, now or before the next one.
+    // A later part fails only for lack of memory. An empty part ends the message, now or before the next one.
     torn_ = !core_->send(end, Timeout::none());
     return;
   }

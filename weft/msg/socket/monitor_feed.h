@@ -20,7 +20,7 @@ class ContextCore;
 class SocketCore;
 
 // MonitorFeed: a socket's events as messages, sent by an inproc socket of the feed.
-// Owner: the monitored socket. Affinity: any thread. Cost: per event what `encode` does and a send over inproc.
+// Owner: the monitored socket. Affinity: any thread. Cost: per event a call of `encode` and a send over inproc.
 // Invariants:
 //   1. No thread waits for the reader: a message that finds no room is dropped, and take() returns false.
 //   2. With pair and push, up to kBacklogMax events wait for the first reader.
@@ -29,7 +29,7 @@ class MonitorFeed : public std::enable_shared_from_this<MonitorFeed> {
  public:
   static constexpr std::size_t kBacklogMax = 1000;
 
-  // Turns an event into messages, none or several, each with one call of send(). Any thread.
+  // Converts an event to messages, none or several, each with one call of send(). Any thread.
   using Encode = std::function<void(const MonitorEvent& event, MonitorFeed& feed)>;
 
   // `type`: pair or push, which wait for the first reader, or pub, which does not. Errors: invalid_argument (another
@@ -54,7 +54,7 @@ class MonitorFeed : public std::enable_shared_from_this<MonitorFeed> {
   std::mutex mutex_;
   std::deque<MonitorEvent> backlog_;  // guarded by mutex_
   bool has_reader_;                   // guarded by mutex_; stays true when the reader goes
-  bool dropped_ = false;              // guarded by mutex_, as the next: a message of the current event was
+  bool dropped_ = false;              // guarded by mutex_, like the next: a message of the current event was
   bool torn_ = false;                 // the last message lacks its end
 };
 

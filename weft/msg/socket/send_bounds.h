@@ -11,8 +11,8 @@
 
 namespace weft::msg {
 
-// SendBounds: the bounds that a peer with the same options has for a message. The sender applies them too, so that its
-// call fails, and no message vanishes at the peer.
+// SendBounds: the bounds for a message at a peer with the same options. The sender applies them, too, so that its call
+// fails, and no message vanishes at the peer.
 // Owner: a socket. Affinity: its send lock. Cost: two comparisons for a message of one part.
 // Invariant: after a refusal nothing has changed. A message whose next part is refused can end with one that fits.
 class SendBounds {

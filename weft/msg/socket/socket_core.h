@@ -54,7 +54,7 @@ struct InprocBinder {
 
 inline constexpr Error kNoParts(Errc::invalid_argument, "a message has at least one part");
 
-// Runs `call`. Memory that runs out in there becomes the call's error.
+// Runs `call`. If memory runs out in there, the call fails.
 template <typename Call>
 [[nodiscard]] auto or_no_memory(Call&& call) noexcept -> decltype(call()) {
   const sys::CancellationOff off;  // a read of a file is a cancellation point
@@ -71,17 +71,17 @@ struct Readiness {
   bool output = false;
 };
 
-// Timeout: how long a call may wait. A call reads the clock only when it is about to wait.
+// Timeout: the longest wait of a call. A call reads the clock only when it is about to wait.
 class Timeout {
  public:
   // The call fails with would_block instead of waiting.
   [[nodiscard]] static constexpr Timeout none() noexcept { return {kNoWait, Instant::min()}; }
-  [[nodiscard]] static constexpr Timeout option() noexcept { return of_flags(0); }  // as the socket's option says
+  [[nodiscard]] static constexpr Timeout option() noexcept { return of_flags(0); }  // by the socket's option
   [[nodiscard]] static constexpr Timeout until(Instant deadline) noexcept {
     return deadline == Instant::min() ? none() : Timeout(0, deadline);
   }
-  // For the C interface: none() if bit 0 is set, else option(). This stores the flags without a branch: a receive that
-  // finds a message never tests the bit.
+  // For the C interface: none() if bit 0 is set, otherwise option(). This stores the flags without a branch: a receive
+  // that finds a message never tests the bit.
   [[nodiscard]] static constexpr Timeout of_flags(int flags) noexcept { return {flags, Instant::min()}; }
 
   [[nodiscard]] constexpr bool may_wait() const noexcept { return (flags_ & kNoWait) == 0; }
@@ -94,7 +94,7 @@ class Timeout {
   constexpr Timeout(int flags, Instant deadline) noexcept : flags_(flags), deadline_(deadline) {}
 
   int flags_;
-  Instant deadline_;  // Instant::min(): as the option says
+  Instant deadline_;  // Instant::min(): by the option
 };
 
 // SocketCore: a socket: a pattern, its pipes, and the threads that wait.
@@ -103,13 +103,13 @@ class Timeout {
 // Cost: a send or receive is one uncontended lock, one virtual call and the pipe's work.
 // Invariants:
 //   1. A waiting thread holds no lock, and has flushed this socket's batches and those that it began on others.
-//   2. The pattern knows each pipe from attach to detach; the table keeps the pipe until it is drained.
+//   2. The pattern has each pipe from attach to detach; the table keeps the pipe until it is drained.
 class SocketCore final : public ConnectionOwner, public std::enable_shared_from_this<SocketCore> {
  public:
   // Bytes that ended connections hold and that the application has not received. Beyond this the socket closes each
   // connection that it accepts, before the handshake: the peer keeps its messages and comes again.
   static constexpr std::uint64_t kUnreadEndedMax = std::uint64_t{256} << 20;
-  static constexpr std::uint64_t kUnreadEndedEach = 8 * 1024;  // the connection itself counts so much
+  static constexpr std::uint64_t kUnreadEndedEach = 8 * 1024;  // the count of a connection itself
 
   SocketCore(ContextCore& context, const PatternRow& row);
   ~SocketCore();
@@ -162,7 +162,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] bool terminated() const noexcept { return terminated_.load(std::memory_order_acquire); }
 
   // --- endpoints (socket_endpoints.cc) ---
-  // resource_exhausted: nothing changed.
+  // After resource_exhausted nothing has changed.
   [[nodiscard]] Result<std::string> bind(std::string_view endpoint) {
     return or_no_memory([&] { return bind_endpoint(endpoint); });
   }
@@ -183,13 +183,14 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   // Ends an earlier feed first. Errors: malformed_endpoint, unknown_transport (not inproc), and MonitorFeed::open()'s.
   [[nodiscard]] Result<void> start_feed(std::string_view endpoint, SocketType type, MonitorFeed::Encode encode);
   [[nodiscard]] Result<void> stop_feed();
-  // Emits an event pipe_statistics for each peer, in the order of attaching. would_block: there is no peer.
+  // Emits an event pipe_statistics for each peer, in the order of attaching. Fails with would_block if there is no
+  // peer.
   [[nodiscard]] Result<void> report_pipes();
   // `callback` runs, with no lock held, after each inproc connection to this socket. Set it before bind.
   void on_inproc_peer(std::function<void()> callback) { on_inproc_peer_ = std::move(callback); }
 
   // --- polling (socket_poll.cc) ---
-  // `deadline`: the caller is between announce() and forget(), and waits until then; Instant::min(): it is not.
+  // `deadline`: the caller is between announce() and forget(), and waits until then; Instant::min(): it does not wait.
   [[nodiscard]] Readiness readiness(Readiness wanted, Instant deadline = Instant::min());
   // From here to forget(), news rings the sleeper's event. Returns the descriptor to wait for besides the event, or -1.
   // The caller checks readiness() again before it sleeps, and drains the event before the next announce().
@@ -223,7 +224,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
     std::shared_ptr<net::Admission> gate;           // as in AcceptBounds
     std::shared_ptr<const net::Layering> layering;  // null: the transport's streams are sockets
   };
-  // I/O thread, as the next. Closes the stream instead if a bound is reached. Throws std::bad_alloc.
+  // I/O thread, like the next. Closes the stream instead if a bound is reached. Throws std::bad_alloc.
   void add_accepted(std::unique_ptr<net::Stream> stream, const Listening& listening, Lobby& lobby);
   void add_connection(Lobby::Guest guest, const Listening& listening);  // throws std::bad_alloc
 
@@ -239,7 +240,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Statistics statistics();  // socket_statistics.cc
 
  private:
-  // The calls above; these throw std::bad_alloc, with nothing changed.
+  // The same calls; these throw std::bad_alloc, with nothing changed.
   [[nodiscard]] Result<void> change_options(const std::function<Result<void>(Options&)>& change);
   [[nodiscard]] Result<std::string> bind_endpoint(std::string_view endpoint);
   [[nodiscard]] Result<void> connect_endpoint(std::string_view endpoint);
@@ -248,13 +249,14 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> disconnect_endpoint(std::string_view endpoint);
   [[nodiscard]] Result<void> change_subscription(const FilterView& topic, bool on);
   [[nodiscard]] Result<void> change_group(Bytes group, bool on);
-  // When a socket or connection that is closed now lingers no more; kNoLinger: without a linger.
+  // The end of the linger of a socket or connection that is closed now; kNoLinger: without a linger.
   [[nodiscard]] Instant linger_end() const noexcept;
   void make_room_for_end();                  // receive and table lock, before a pipe begins: for end_pipe()
   void attach(Pipe& pipe);                   // both locks; throws std::bad_alloc, with nothing changed
   void detach(Pipe& pipe) noexcept;          // both locks: the pattern forgets the pipe
   void give_name_back(Pipe& pipe) noexcept;  // both locks: undoes name_peer()
-  // One attempt that reads no signals and no descriptors, and forgets no drained pipe. False: nothing changed.
+  // One attempt that reads no signals and no descriptors, and forgets no drained pipe. Returns false if nothing
+  // changed.
   [[nodiscard]] bool send_common(Outbound& part) {
     if (traits_.one_lock) [[unlikely]] {
       return false;
@@ -304,7 +306,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void start_sweep() noexcept;
   void sweep() noexcept;                                   // I/O thread
   void bury_drained() noexcept;                            // receive lock
-  void remember(const Pipe& pipe) noexcept;                // receive and table lock: the pipe goes for good
+  void remember(const Pipe& pipe) noexcept;                // receive and table lock: the pipe ends for good
   void erase_connection(Connection* connection) noexcept;  // receive and table lock; null: none
   void drop_ended(std::size_t place) noexcept;             // receive lock
   void apply_marks();
@@ -339,7 +341,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<std::unique_ptr<net::Listener>> open_listener(const net::Endpoint& endpoint,
                                                                      const Options& options);
   [[nodiscard]] Result<std::string> bind_inproc(const net::Endpoint& endpoint);
-  // Null: the transport's streams are sockets (socket_tls.cc).
+  // Returns null if the transport's streams are sockets (socket_tls.cc).
   [[nodiscard]] Result<std::shared_ptr<const net::Layering>> make_layering(const net::Endpoint& endpoint, bool accepts,
                                                                            const Options& options);
   // Return the routing id that the pattern gave the new peer; 0: none.
@@ -358,7 +360,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> refuse_second_datagrams() const;
   [[nodiscard]] Result<std::string> bind_datagrams(std::string_view text, const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::uint32_t> connect_datagrams(std::string_view text, const net::Endpoint& endpoint);
-  [[nodiscard]] bool unbind_datagrams(const std::string& name);  // false: no datagrams are bound there
+  [[nodiscard]] bool unbind_datagrams(const std::string& name);  // returns false if no datagrams are bound there
   [[nodiscard]] Result<std::string> open_datagrams(std::string_view text, const net::Endpoint& endpoint, bool binds);
 
   ContextCore& context_;
@@ -397,7 +399,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
     sys::EpollSet set;
     sync::WakeList::Sleeper sleeper;
   };
-  std::optional<Watch> watch_;  // behind descriptor()
+  std::optional<Watch> watch_;  // after descriptor()
   struct DescriptorSlot {
     Connection* connection = nullptr;
     std::uint32_t generation = 1;
@@ -433,11 +435,11 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   std::shared_ptr<SocketCore> sweeping_;  // I/O thread: this, while a timer is to call sweep()
   std::atomic<bool> sweeps_{false};       // from start_sweep() to the last sweep()
   bool pipes_closed_ = false;             // only connections_ can still emit events
-  std::vector<Pipe*> ended_;              // receive lock: ended pipes that may hold input; each knows its place
+  std::vector<Pipe*> ended_;              // receive lock: ended pipes that may hold input; each has its place
   // Memory that ended_ holds, about. Receive lock to write; a thread that accepts reads a hint.
   std::atomic<std::uint64_t> unread_ended_{0};
   std::size_t bury_next_ = 0;          // receive lock: the place in ended_ that bury_drained() checks next
-  Statistics gone_;                    // table lock: the counts of pipes that are gone
+  Statistics gone_;                    // table lock: the counts of ended pipes
   std::uint64_t received_ = 0;         // receive lock: parts
   std::uint64_t received_before_ = 0;  // receive lock: the last announcement
 };

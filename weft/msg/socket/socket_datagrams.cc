@@ -13,7 +13,7 @@ namespace weft::msg {
 
 namespace {
 
-// Datagrams prove nothing about their sender, and nobody encrypts them.
+// Datagrams prove nothing about their sender, and are not encrypted.
 Result<void> refuse_security(const Options& options) noexcept {
   if (options.security != Security::null || !options.zap_domain.empty()) {
     return Error(Errc::incompatible_peer, "udp cannot authenticate or encrypt, as the options demand");
@@ -107,8 +107,8 @@ Result<std::string> SocketCore::open_datagrams(std::string_view text, const net:
   return udp.text;
 }
 
-// The application can still take what the system has received. The port is free afterwards, unless messages wait for
-// room in the kernel, or another thread is in the middle of a call.
+// The application can still take the datagrams that the system has received. The port is free afterwards, unless
+// messages wait for room in the kernel, or another thread is in the middle of a call.
 bool SocketCore::unbind_datagrams(const std::string& name) {
   constexpr std::string_view kPrefix = "udp://";
   if (!name.starts_with(kPrefix)) {

@@ -49,7 +49,8 @@ Statistics SocketCore::statistics() {
   return all;
 }
 
-// The messages that wait in a pipe that goes are lost. Those of an inproc pipe that nobody joined may still be taken.
+// The messages that wait in a pipe that goes are lost. Those of an inproc pipe that no peer has joined may still be
+// taken.
 void SocketCore::remember(const Pipe& pipe) noexcept {
   Statistics last;
   pipe.add_counts(last);

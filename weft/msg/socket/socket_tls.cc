@@ -26,7 +26,7 @@ net::TlsClientOptions client_options(const net::Endpoint& endpoint, const Option
   if (is_wss(endpoint)) {
     how.ca_pem = options.wss_trust_pem;
     how.system_too = options.wss_trust_system;
-    // libzmq's rule. With authorities that anybody can get a certificate from, the name is checked here all the same.
+    // libzmq's rule. With authorities that give every applicant a certificate, the name is checked here nevertheless.
     const bool named = !options.wss_hostname.empty() || !options.tls_server_name.empty();
     how.check_name = named || how.ca_pem.empty() || !how.ca_file.empty() || how.system_too;
   }
@@ -78,7 +78,7 @@ Result<std::shared_ptr<const net::Layering>> SocketCore::make_layering(const net
   return std::shared_ptr<const net::Layering>(std::move(layering));
 }
 
-// Every endpoint reads its files, also behind one that fails: the first error is returned.
+// Every endpoint reads its files, also after one that fails: the first error is returned.
 Result<void> SocketCore::reload_servers() {
   if (closed()) {
     return refusal();

@@ -29,7 +29,7 @@ Result<void> SocketCore::try_send(Outbound& part) {
     return send_bounds_.refusal(part);
   }
   if (traits_.one_lock) {
-    share_.turn.begin(Instant::min());  // a new request drops what came for the last one
+    share_.turn.begin(Instant::min());  // a new request drops the parts for the last one
   }
   return send_bounded(part);
 }

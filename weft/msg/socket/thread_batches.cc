@@ -15,7 +15,7 @@ namespace {
 using Listed = std::vector<std::weak_ptr<SocketCore>>;
 
 // Destructors of other thread-local and static objects may still send and receive, so the pointer, which needs no
-// destructor, says whether the list is there.
+// destructor, is null if there is no list.
 thread_local constinit Listed* this_threads_list = nullptr;
 thread_local constinit bool thread_ends = false;
 

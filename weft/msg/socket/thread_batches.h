@@ -8,7 +8,7 @@ namespace weft::msg {
 class SocketCore;
 
 // The sockets whose batches the calling thread began, in a list of the thread. A thread that waits, on whatever socket,
-// first flushes what it has sent on all of them: a thread that sends on one socket and then receives on another would
+// first flushes its messages on all of them: a thread that sends on one socket and then receives on another would
 // otherwise wait for the I/O thread's nap.
 // Affinity: each thread has its own list. Cost: a weak reference per socket and wait; nothing for a message that joins
 // a batch. A thread that never waits leaves its batches to the I/O thread. Its list has at most 8 places, or twice as

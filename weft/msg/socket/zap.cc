@@ -84,8 +84,8 @@ const char* parse_zap_reply(const std::vector<Message>& parts, std::string_view 
 // Invariants:
 //   1. Each question has a number, its request id. An answer goes to the question that the id names.
 //   2. A question whose connection is gone is forgotten. An answer to it, and a second answer, are dropped.
-//   3. A reply that breaks the protocol and names no question goes to the oldest one, which waits longest. It admits
-//      nobody.
+//   3. A reply that breaks the protocol and names no question goes to the oldest one, which waits longest. It admits no
+//      peer.
 class ZapClient final : public std::enable_shared_from_this<ZapClient>, private rt::Watcher {
  public:
   [[nodiscard]] static Result<std::shared_ptr<ZapClient>> make(ContextCore& context, rt::Loop& loop,
@@ -101,7 +101,7 @@ class ZapClient final : public std::enable_shared_from_this<ZapClient>, private 
     socket_->close();
   }
 
-  // False: another authenticator is bound now, or a question was sent by half.
+  // Returns false if another authenticator is bound now, or a question was sent by half.
   [[nodiscard]] bool asks(const std::shared_ptr<SocketCore>& authenticator) const noexcept {
     return !broken_ && authenticator_.lock() == authenticator;
   }
@@ -185,7 +185,8 @@ void ZapClient::handle_event(const sys::PollEvent& /*event*/) {
   }
 }
 
-// Without memory for a reply no question can be told from another: all of them fail, and the next asks by a new client.
+// Without memory for a reply no question can be separated from another: all of them fail, and the next asks by a new
+// client.
 void ZapClient::fail_questions() noexcept {
   broken_ = true;
   ZapReply reply;

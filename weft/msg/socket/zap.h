@@ -25,7 +25,7 @@ class ContextCore;
 inline constexpr std::size_t kZapQuestionsMax = 1024;
 
 // I/O thread. Sends `question` to the authenticator at inproc://zeromq.zap.01, through a DEALER that all questions of
-// the context share. Null: no authenticator is bound there. An error: the question could not be sent;
+// the context share. Returns null if no authenticator is bound there. An error: the question could not be sent;
 // resource_exhausted: kZapQuestionsMax questions are under way.
 [[nodiscard]] Result<std::unique_ptr<ZapRequest>> ask_zap(ContextCore& context, rt::Loop& loop,
                                                           const ZapQuestion& question, ZapRequest::Done done);

@@ -54,7 +54,7 @@ sys::IoResult DatagramStream::write(std::span<const Bytes> from) {
   return {taken == 0 ? sys::IoResult::Status::would_block : sys::IoResult::Status::done, taken, 0};
 }
 
-// False: the kernel has no room for the rest. `taken`: the end of what is gone.
+// Returns false if the kernel has no room for the rest. `taken`: the end of the sent bytes.
 bool DatagramStream::send(Batch& batch, std::size_t& taken) noexcept {
   const std::size_t count = std::exchange(batch.count, 0);
   for (std::size_t gone = 0; gone < count;) {
@@ -105,7 +105,7 @@ sys::IoResult DatagramStream::read(std::span<MutableBytes> into) {
   return result;
 }
 
-// False: the kernel has none, or the call has received enough.
+// Returns false if the kernel has none, or the call has received enough.
 bool DatagramStream::receive(int& calls) noexcept {
   next_ = count_ = 0;
   while (count_ == 0) {

@@ -27,7 +27,7 @@ namespace weft::msg {
 //    in the next write().
 // 2. Nothing but shutdown_write() ends the stream. A refusal by the system loses one datagram, which the drops count.
 // 3. One read() receives at most kCallsMax times: a flood does not keep its thread.
-// 4. A write() sends what it was given before it returns, unless the kernel has no room.
+// 4. A write() sends its bytes before it returns, unless the kernel has no room.
 class DatagramStream final : public net::Stream {
  public:
   static constexpr std::size_t kRooms = 16;
@@ -38,8 +38,8 @@ class DatagramStream final : public net::Stream {
     grouped,    // RADIO, DISH: the first part is the group; all datagrams go to one address
     addressed,  // DGRAM: the first part is the address: raw when sent, and text with a final zero when received
   };
-  // `to`: of what is sent, if grouped; with it the stream receives nothing but counts what comes. `part_max`: bytes of
-  // one part that the socket takes.
+  // `to`: the target of sent frames, if grouped; with it the stream receives no frames, and counts those that arrive.
+  // `part_max`: bytes of one part that the socket takes.
   DatagramStream(sys::Fd fd, Form form, const sys::SocketAddress& to, std::uint64_t part_max, MessageDrops& drops);
 
   [[nodiscard]] int fd() const override { return fd_.fd(); }

@@ -166,7 +166,7 @@ TEST_F(DatagramStreamTest, DatagramsWithoutRoomInTheSystemAreCounted) {
     ASSERT_EQ(write(frames).status, Status::done);
   }
   (void)read();
-  ASSERT_EQ(write(frames).status, Status::done);  // the system tells the number with the next one
+  ASSERT_EQ(write(frames).status, Status::done);  // the system returns the number with the next one
   EXPECT_EQ(read(), "news|" + std::string(1000, 'x') + ";");
   EXPECT_GT(in_.dropped_overflow.load(), 0u);
   EXPECT_LT(in_.dropped_overflow.load(), kSent);

@@ -10,8 +10,8 @@
 
 namespace weft::msg {
 
-// FrameRun: whole messages of short parts, one behind the other in a read block, as they came. The reader hands them
-// out at once, so that the pipe calls the connection once a run, and no part is copied into a channel.
+// FrameRun: whole messages of short parts, one after the other in a read block, as they came. The reader hands them out
+// at once, so that the pipe calls the connection once a run, and no part is copied into a channel.
 // Owner: a pipe. Affinity: the receive lock.
 // Cost: a few instructions for each message. A run that is not empty holds one reference to the block.
 // Invariants:
@@ -75,7 +75,7 @@ class FrameRun {
     }
   }
 
-  // Goes on behind `whole`, which are of one part each.
+  // Goes on after `whole`, which are of one part each.
   [[nodiscard]] static Frames measure_parts(Bytes input, Frames whole) noexcept {
     std::size_t size = whole.size;
     for (std::size_t parts = whole.count; whole.count < kMax && parts < kPartsMax; ++parts) {

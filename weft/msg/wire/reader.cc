@@ -149,13 +149,13 @@ bool Reader::grow_big() noexcept {
   return true;
 }
 
-// Makes room behind the unparsed bytes for at least one more frame of up to kBigFrame.
+// Makes room after the unparsed bytes for at least one more frame of up to kBigFrame.
 bool Reader::prepare_block() noexcept {
   if (block_ != nullptr && begin_ == end_ && block_->capacity() >= kBlockSize && block_->sole_owner()) {
     begin_ = end_ = 0;
     return true;
   }
-  // A frame in progress is below kBigFrame, so half a block behind `begin_` always suffices.
+  // A frame in progress is below kBigFrame, so half a block after `begin_` always suffices.
   if (block_ != nullptr && block_->capacity() >= kBlockSize && begin_ <= kBlockSize / 2 && end_ < block_->capacity()) {
     return true;
   }
@@ -192,7 +192,7 @@ sys::IoResult Reader::fill(net::Stream& stream, const zmtp::FrameHeader* header,
     into[count++] = {big_->data() + big_filled_, big_room};
   }
   std::size_t room = big_room;
-  // The block must stay empty until this read can complete the big frame: the bytes behind belong to the big frame.
+  // The block must stay empty until this read can complete the big frame: the bytes after belong to the big frame.
   if (big_ == nullptr || big_filled_ + big_room == big_header_.body_size) {
     const std::size_t behind =
         std::min({block_->capacity() - end_, big_ != nullptr || after_big_ ? kBehindBig : kBlockSize, most});

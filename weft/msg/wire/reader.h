@@ -26,7 +26,7 @@ class Reader {
   static constexpr std::size_t kBlockSize = 256 * 1024;
   static constexpr std::size_t kBigFrame = 128 * 1024;
   static constexpr std::size_t kBigFirst = 1024 * 1024;
-  static constexpr std::size_t kBehindBig = 8 * 1024;      // read behind a big frame; a next big frame's part is copied
+  static constexpr std::size_t kBehindBig = 8 * 1024;      // read after a big frame; a next big frame's part is copied
   static constexpr std::size_t kBigReadMax = 1024 * 1024;  // of a big frame in one read, so that one read is short
   static constexpr std::size_t kSharedMin = 32 * 1024;     // a block that holds less is not worth pinning: see Frame
   static constexpr std::size_t kSettleMax = 32 * 1024;     // settle() copies so many unparsed bytes out of a block
@@ -41,8 +41,8 @@ class Reader {
   struct Frame {
     zmtp::FrameHeader header;
     Bytes body;
-    // `body` lies in it. Null for raw bytes, and while fewer than kSharedMin bytes were read into the block: whoever
-    // keeps the body copies it. So what a peer pins is at most 8 times what it sent.
+    // `body` lies in it. Null for raw bytes, and while fewer than kSharedMin bytes were read into the block: a caller
+    // that keeps the body copies it. So a peer pins at most 8 times the bytes that it sent.
     mem::Buffer* block = nullptr;
   };
   enum class Step : std::uint8_t { frame, header_only, need_more, malformed, forged };
@@ -52,7 +52,7 @@ class Reader {
   [[nodiscard]] zmtp::Breach breach() const noexcept { return breach_; }  // after forged: the reason
   void consume() noexcept;                                                // after look() gave a frame
   // The common case, in few steps: whole messages of short ZMTP 3 frames, in the clear, go into `run`, which was empty.
-  // Returns how many. 0: the first message is none of these; call look(). `multipart`: as in FrameRun::measure().
+  // Returns how many. 0: the first message is not one of these; call look(). `multipart`: as in FrameRun::measure().
   [[nodiscard]] std::size_t take_run(FrameRun& run, bool multipart) noexcept {
     if (begin_ == end_ || big_ != nullptr || recodes_) {
       return 0;

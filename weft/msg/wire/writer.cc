@@ -159,7 +159,7 @@ Writer::Split Writer::split_batch(bool keep) noexcept {
     split.sent = count_sent_ends();
     return split;
   }
-  // Walk the frames of the block. Keep the messages that are whole in it and begin at or behind `begin_`. Drop the
+  // Walk the frames of the block. Keep the messages that are whole in it and begin at or after `begin_`. Drop the
   // commands, also those between the parts of a message: they belong to the old connection.
   std::uint8_t* const data = block_ != nullptr ? block_->data() : nullptr;  // null: end_ is 0
   std::size_t kept = 0;                                                     // bytes of whole messages so far

@@ -18,10 +18,10 @@ namespace weft::msg {
 
 // Writer: the encoded bytes of a connection that the kernel has not taken yet.
 // Owner: the connection. Affinity: the holder of the write baton.
-// Cost: a part is copied once behind its frame header. Parts of kBigPart bytes and more are written in place.
+// Cost: a part is copied once after its frame header. Parts of kBigPart bytes and more are written in place.
 // Invariants:
 // 1. The block is rewound only when it is empty; `begins_inside_` keeps whether it then begins inside a message.
-// 2. At most one big part is pending, behind everything in the block; nothing is encoded behind it.
+// 2. At most one big part is pending, after everything in the block; nothing is encoded after it.
 // 3. With a cipher, everything in the block and the big part is sealed, in the order in which it goes out.
 // 4. appended = sent + lost + pending, in whole messages. A message counts as sent when the kernel has all of it. The
 //    Writer finds that when the block is empty, and in close().
@@ -62,7 +62,8 @@ class Writer {
 
   // Whether a part of `size` bytes can be appended now. Makes a block, or exchanges an empty one that is too small.
   [[nodiscard]] bool prepare(std::size_t size) noexcept;
-  // The common case, in few steps: a small one-part message behind others in a batch. False: call prepare().
+  // The common case, in few steps: a small one-part message after others in a batch. If it returns false, call
+  // prepare().
   [[nodiscard]] bool append_in_flow(Bytes body) noexcept {
     if (begin_ == end_ || blocked_ || inside_message_ || big_ != nullptr || recodes_ ||
         body.size() > zmtp::kShortBodyMax || block_->capacity() - end_ < body.size() + zmtp::kFrameHeaderSizeMin) {
@@ -89,7 +90,7 @@ class Writer {
 
   // Writes until the kernel has taken everything or takes no more.
   void flush() noexcept;
-  // Requires empty(). Writes one small part without a copy, if the kernel takes all of it; else keeps the rest.
+  // Requires empty(). Writes one small part without a copy, if the kernel takes all of it; otherwise keeps the rest.
   void write_through(std::uint8_t flags, Bytes body) noexcept;
 
   void grow_limit(std::size_t most = kBatchMax) noexcept { limit_ = std::min({limit_ * 2, most, kBatchMax}); }
@@ -124,7 +125,7 @@ class Writer {
   [[nodiscard]] bool reserve_ends(std::uint64_t count) noexcept;
   void note_end() noexcept;
   void rewind() noexcept;  // the block is empty
-  // With the baton only, as the next.
+  // With the baton only, like the next.
   static void add(std::atomic<std::uint64_t>& count, std::uint64_t messages) noexcept {
     count.store(count.load(std::memory_order_relaxed) + messages, std::memory_order_relaxed);
   }

@@ -10,9 +10,9 @@
 
 namespace weft::net {
 
-// AcceptFilter: decides which peers' connections a listener takes. Without entries of a kind, every peer of
-// that kind is admitted.
-// Affinity: immutable. Cost: one or two system calls for each accepted connection, none without entries.
+// AcceptFilter: decides which peers' connections a listener accepts. Without entries of a kind, it accepts every peer
+// of that kind.
+// Affinity: immutable. Cost: one or two system calls for each accepted connection; none without entries.
 class AcceptFilter {
  public:
   AcceptFilter() = default;

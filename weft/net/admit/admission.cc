@@ -33,7 +33,7 @@ StaticText describe(AdmissionRejection rejection) noexcept {
   return "unknown";
 }
 
-// Stripe: an entry for each address and prefix that it knows, behind one lock.
+// Stripe: an entry for each of its addresses and prefixes, behind one lock.
 // Invariants:
 //   1. An entry is in the chain of its bucket, or free. There are as many buckets as entries have room.
 //   2. An entry in use without connections is in the idle list, the one that was unused longest first.
@@ -64,7 +64,7 @@ struct alignas(sync::kLineSize) Admission::Stripe {
     buckets.assign(kEntriesFirst, kNone);
     entries.reserve(kEntriesFirst);
   }
-  // Makes room for one entry more, where none is free. False: no memory.
+  // Makes room for one entry more, where none is free. Returns false if there is no memory.
   [[nodiscard]] bool grow() noexcept {
     if (entries.size() < buckets.size()) {
       return true;
@@ -128,7 +128,7 @@ struct alignas(sync::kLineSize) Admission::Stripe {
     make_idle(at);
     return at;
   }
-  // The entry that was idle longest, but not `spared`. False: there is none.
+  // The entry that was idle longest, but not `spared`. Returns false if there is none.
   [[nodiscard]] bool forget_idle(std::uint32_t spared) noexcept {
     const std::uint32_t at = idle_first != kNone && idle_first == spared ? entries[idle_first].idle_after : idle_first;
     if (at != kNone) {
@@ -281,7 +281,7 @@ void Admission::set_entries_max(std::uint32_t entries_max) noexcept {
   }
 }
 
-// Forgets an idle entry of another stripe, with no other lock held. False: there is none.
+// Forgets an idle entry of another stripe, with no other lock held. Returns false if there is none.
 bool Admission::make_room(const Stripe& full) noexcept {
   const auto first = static_cast<std::uint32_t>(&full - stripes_.get());
   for (std::uint32_t i = 1; i < kStripes; ++i) {

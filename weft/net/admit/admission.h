@@ -17,7 +17,7 @@
 
 namespace weft::net {
 
-// Why a connection, or a message, was rejected.
+// The reason why a connection, or a message, was rejected.
 enum class AdmissionRejection : std::uint8_t {
   not_allowed,          // the address is in none of the allowed prefixes
   address_connections,  // the address has its maximum of connections
@@ -48,21 +48,21 @@ struct AdmissionOptions {
   void (*report)(void* context, const RejectionReport& report) = nullptr;
   void* report_context = nullptr;
   RateLimit report_rate{10, 10};
-  std::uint64_t seed = 0;  // of the hash; 0: a random number, which peers cannot know
+  std::uint64_t seed = 0;  // of the hash; 0: a random number, which peers cannot guess
 };
 
-// Admission: decides from which addresses connections are taken, and how many. Owner: a server or a socket;
+// Admission: decides which addresses may connect, and how many connections each may have. Owner: a server or a socket;
 // admission outlives its leases. Affinity: any thread.
 // Cost: admit() and the end of a lease take one of kStripes locks; addresses of one prefix share a lock. The
 // table doubles as it fills, to 60 bytes an entry; a small one takes 4 KB.
 // Invariants:
-//   1. An address or prefix never has more leases than its bound, and a rejected connection changes no count.
-//      Each admit() is one step under one lock. Only the end of a lease undoes it, once; nothing times out,
-//      nothing is corrected later.
+//   1. An address or prefix never has more leases than its bound, and a rejected connection changes no count. Each
+//      admit() is one step under one lock. Only the end of a lease undoes it, once. No time-out and no later correction
+//      changes a count.
 //   2. When every lease has ended, every count is zero.
 //   3. The table is bounded as a whole, however unevenly the stripes fill. When it is full, admission forgets a prefix
-//      without connections, and its rate: the one of the stripe that was idle longest, or else of another stripe. An
-//      address or prefix with a connection is never forgotten.
+//      without connections, and its rate: the one of the stripe that was idle longest, otherwise one of another stripe.
+//      An address or prefix with a connection is never forgotten.
 //   4. Every rejection is counted under its reason. Peers without an IP address (unix sockets) are not rejected.
 class Admission {
  public:
@@ -97,27 +97,28 @@ class Admission {
 
     Admission* owner_ = nullptr;
     std::uint32_t stripe_ = 0;
-    std::uint32_t prefix_ = 0;  // entries of the stripe; equal to address_ where the prefix is one address
+    std::uint32_t prefix_ = 0;  // entries of the stripe; equal to address_ if the prefix is one address
     std::uint32_t address_ = 0;
   };
 
-  // invalid_argument: a prefix longer than an address, or no entries; resource_exhausted: no memory.
+  // Errors: invalid_argument (a prefix longer than an address, or no entries); resource_exhausted (no memory).
   [[nodiscard]] static Result<std::unique_ptr<Admission>> make(AdmissionOptions options);
   ~Admission();
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
 
-  // resource_exhausted: rejected; the text is describe() of the reason.
+  // Fails with resource_exhausted if rejected; the text is describe() of the reason.
   [[nodiscard]] Result<Lease> admit(const sys::SocketAddress& peer, Instant now);
-  // As AdmissionOptions::entries_max. A lower bound than before forgets idle addresses, and none with a connection.
+  // The same as AdmissionOptions::entries_max. A lower bound than before forgets idle addresses, but none with a
+  // connection.
   void set_entries_max(std::uint32_t entries_max) noexcept;
   // Counts and reports a rejection that another part of the owner decided.
   void reject(AdmissionRejection rejection, const sys::SocketAddress& peer, Instant now);
 
   [[nodiscard]] std::uint64_t rejected(AdmissionRejection rejection) const;
-  // Of an address, or of a prefix of the bounded length.
+  // The number of connections of an address, or of a prefix of the bounded length.
   [[nodiscard]] std::uint32_t connections(const IpPrefix& prefix) const;
-  [[nodiscard]] std::uint64_t connections() const;  // all that hold a lease
+  [[nodiscard]] std::uint64_t connections() const;  // all connections with a lease
   [[nodiscard]] std::uint32_t entries() const;
 
  private:

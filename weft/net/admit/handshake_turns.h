@@ -17,7 +17,7 @@ class HandshakeTurns {
  public:
   static constexpr Duration kLongest = std::chrono::milliseconds(2);  // of a turn, before its last step begins
 
-  // True: the step waits for the next turn. `turn`: when this one began.
+  // Returns true if the step waits for the next turn. `turn`: when this one began.
   [[nodiscard]] bool defers(Instant turn) noexcept {
     return std::exchange(turn_, turn) == turn && sys::now() - turn > kLongest;
   }

@@ -12,10 +12,9 @@
 
 namespace weft::net {
 
-// IpPrefix: the IPv4 or IPv6 addresses that begin with the same bits: "10.0.0.0/8", "2001:db8::/32", or one
-// address. A value of 18 bytes. Invariant: the bits behind the prefix are 0, so that equal prefixes are
-// equal. An IPv4 address in IPv6 form ("::ffff:10.0.0.1") is the IPv4 address, and its bits are counted from
-// the first of those.
+// IpPrefix: the IPv4 or IPv6 addresses that begin with the same bits: "10.0.0.0/8", "2001:db8::/32", or one address. A
+// value of 18 bytes. Invariant: the bits after the prefix are 0, so that equal prefixes are equal. An IPv4 address in
+// IPv6 form ("::ffff:10.0.0.1") is the IPv4 address, and its bits are counted from the first of those.
 class IpPrefix {
  public:
   // An address, alone or with a slash and the number of bits that count. The other bits may have any value.
@@ -41,7 +40,7 @@ class IpPrefix {
   std::uint8_t bits_ = 0;
 };
 
-// "10.0.0.0/8,192.168.1.7,::1"; one comma may stand at the end. invalid_argument.
+// "10.0.0.0/8,192.168.1.7,::1"; one comma may be at the end. Errors: invalid_argument.
 [[nodiscard]] Result<std::vector<IpPrefix>> parse_ip_prefixes(std::string_view list);
 
 }  // namespace weft::net

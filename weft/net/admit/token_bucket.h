@@ -18,10 +18,10 @@ struct RateLimit {
 
 // TokenBucket: decides whether an event may happen now under a RateLimit. A value of 16 bytes that starts full.
 // The caller keeps the limit, which must not change. Affinity: one thread at a time. Cost: one multiplication.
-// Invariant: exact. The level is an integer, in parts of a token that grow by per_second in each nanosecond.
-// From any instant on, at most burst + floor(per_second * elapsed) tokens are taken, and exactly that many by a
-// caller that never leaves the bucket full: only tokens that a full bucket cannot hold are lost. When time goes
-// back, the level stays.
+// Invariant: exact. The level is an integer, in parts of a token that grow by per_second in each nanosecond. From any
+// instant on, at most burst + floor(per_second * elapsed) tokens are taken, and exactly that many by a caller that
+// never leaves the bucket full: only tokens that a full bucket cannot hold are lost. If time goes back, the level
+// stays.
 class TokenBucket {
  public:
   [[nodiscard]] constexpr bool try_take(const RateLimit& limit, Instant now, std::uint32_t tokens = 1) noexcept {
@@ -37,8 +37,7 @@ class TokenBucket {
     return true;
   }
 
-  // The time until `tokens` can be taken if no caller takes any before. Negative: never, because `tokens`
-  // exceeds the burst.
+  // The time until `tokens` can be taken if no caller takes any before. Negative if `tokens` exceeds the burst.
   [[nodiscard]] constexpr Duration wait(const RateLimit& limit, Instant now, std::uint32_t tokens = 1) noexcept {
     if (!limit.limits()) {
       return Duration::zero();
@@ -52,7 +51,7 @@ class TokenBucket {
     return Duration((missing + limit.per_second - 1) / limit.per_second);
   }
 
-  // True: the bucket is as good as a new one, so its owner may forget it.
+  // Whether the bucket equals a new one, so that its owner may forget it.
   [[nodiscard]] constexpr bool full(const RateLimit& limit, Instant now) noexcept {
     if (limit.limits()) {
       refill(limit, now);

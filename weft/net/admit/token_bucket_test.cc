@@ -22,7 +22,7 @@ std::uint64_t allowed(const RateLimit& limit, Duration step, Duration time) {
 TEST(TokenBucket, NothingIsLostHoweverOftenTheCallerTries) {
   using std::chrono::microseconds;
   using std::chrono::seconds;
-  EXPECT_EQ(allowed({100, 10}, microseconds(350), seconds(2)), 200 + 10u - 1);  // 2 s are no multiple of 0.35 ms
+  EXPECT_EQ(allowed({100, 10}, microseconds(350), seconds(2)), 200 + 10u - 1);  // 2 s are not a multiple of 0.35 ms
   EXPECT_EQ(allowed({100, 10}, microseconds(400), seconds(2)), 200 + 10u);
   EXPECT_EQ(allowed({3, 2}, microseconds(10), seconds(1)), 3 + 2u);
   EXPECT_EQ(allowed({7, 2}, microseconds(333), seconds(10)), 69 + 2u);

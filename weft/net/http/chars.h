@@ -50,7 +50,7 @@ constexpr bool is_of(char c, std::uint8_t mask) noexcept {
 [[nodiscard]] constexpr bool is_query_char(char c) noexcept { return detail::is_of(c, detail::kInQuery); }
 [[nodiscard]] constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-// The value of a hexadecimal digit; -1: it is none.
+// The value of a hexadecimal digit; -1: it is not one.
 [[nodiscard]] constexpr int hex_value(char c) noexcept {
   if (is_digit(c)) {
     return c - '0';

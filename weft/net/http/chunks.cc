@@ -70,7 +70,7 @@ Refusal ChunkScanner::take_size(std::uint8_t c) noexcept {
   return Refusal::none;
 }
 
-// Behind the line of a size: skips the content, or comes to the trailers.
+// After the line of a size: skips the content, or comes to the trailers.
 Refusal ChunkScanner::end_size(const BodyLimits& limits) noexcept {
   if (chunk_ == 0) {
     begin_line(Part::trailer);

@@ -67,7 +67,7 @@ class ChunkScanner {
   std::uint32_t at_ = 0;       // bytes that were looked at, or skipped: also those that are still to come
   std::uint32_t content_ = 0;  // bytes in the chunks so far
   std::uint32_t chunk_ = 0;    // the size of the present chunk
-  std::uint32_t framing_ = 0;  // bytes that are no content
+  std::uint32_t framing_ = 0;  // bytes that are not content
   std::uint16_t in_line_ = 0;  // bytes of the present line
   Part part_ = Part::size;
   Refusal refusal_ = Refusal::none;

@@ -9,7 +9,7 @@
 namespace weft::net::http {
 namespace {
 
-// "content" behind its size, "refused 400", or "more".
+// "content" after its size, "refused 400", or "more".
 std::string read_chunks(const std::string& text, std::size_t piece, const BodyLimits& limits) {
   ChunkScanner scanner;
   for (std::size_t size = 0; size < text.size();) {
@@ -92,7 +92,7 @@ TEST(HttpChunks, EachBoundHoldsToTheByte) {
   for (int i = 0; i < 20'000; ++i) {
     small += "1\r\na\r\n";
   }
-  EXPECT_EQ(read_chunks(small, small.size(), {}), "refused 413");  // as much framing as that is no honest body
+  EXPECT_EQ(read_chunks(small, small.size(), {}), "refused 413");  // as much framing as that is not an honest body
 }
 
 }  // namespace

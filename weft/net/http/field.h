@@ -26,7 +26,7 @@ struct Field {
   return std::all_of(text.begin(), text.end(), is_value_char) && text == without_spaces_around(text);
 }
 
-// Takes the first line off `lines`, without its CRLF. `lines` has a CRLF behind each line.
+// Takes the first line off `lines`, without its CRLF. `lines` has a CRLF after each line.
 [[nodiscard]] constexpr std::string_view take_line(std::string_view& lines) noexcept {
   const std::size_t end = std::min(lines.find("\r\n"), lines.size());
   const std::string_view line = lines.substr(0, end);
@@ -34,7 +34,7 @@ struct Field {
   return line;
 }
 
-// Splits a line. A field without a name: the line is none. A space before the colon makes no name.
+// Splits a line. The name is empty if the line is not a field. A space before the colon makes the name empty.
 [[nodiscard]] constexpr Field field_of(std::string_view line) noexcept {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {
@@ -55,7 +55,7 @@ constexpr bool any_field(std::string_view lines, Visit&& visit) {
   return false;
 }
 
-// True: each line is a field.
+// Returns true if each line is a field.
 [[nodiscard]] constexpr bool are_fields(std::string_view lines) noexcept {
   while (!lines.empty()) {
     if (field_of(take_line(lines)).name.empty()) {

@@ -22,7 +22,7 @@ inline constexpr std::size_t kMethodMax = 32;  // bytes of a method
 // Cost: the scanner reads each byte once, however the input is cut.
 // Invariants:
 //   (1) Lines end with CRLF. A CR or LF alone, a control character, or a line that begins with a space is refused at
-//       that byte. So is a byte that begins a line and is no character of a name.
+//       that byte. So is a byte that begins a line and is not a character of a name.
 //   (2) One empty line before the first line is skipped (RFC 9112 section 2.2).
 class HeadScanner {
  public:

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kLengthDigitsMax = 19;  // of a Content-Length: fewer than 2^63 bytes
 
-// True: only characters of `is_one`, and "%XX".
+// Whether the text has only characters of `is_one`, and "%XX".
 template <typename IsOne>
 bool is_encoded(std::string_view text, IsOne is_one) noexcept {
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -67,7 +67,7 @@ bool is_dots(std::string_view segment) noexcept {
   return dots == 1 || dots == 2;
 }
 
-// True: an absolute path that stays below its root, without the byte 0.
+// Whether it is an absolute path that stays below its root, without the byte 0.
 bool is_path(std::string_view path) noexcept {
   if (!path.starts_with('/') || !is_encoded(path, is_path_char) || path.find("%00") != std::string_view::npos) {
     return false;
@@ -143,7 +143,7 @@ Refusal parse_request_line(std::string_view line, const HeadLimits& limits, Requ
   return parse_target(into);
 }
 
-// Collects what the fields say about the message itself.
+// Collects the fields about the message itself.
 class FieldJudge {
  public:
   [[nodiscard]] Refusal take(const Field& field, RequestHead& into) noexcept {

@@ -15,7 +15,7 @@ struct RequestHead {
   std::string_view method;
   std::string_view target;  // as the peer sent it
   std::string_view path;    // of the target, still percent-encoded; "*" for OPTIONS *; never empty
-  std::string_view query;   // behind the '?'; empty: there is none
+  std::string_view query;   // after the '?'; empty: there is none
   std::string_view host;    // of the target if that has one, otherwise of the field
   std::string_view fields;  // the lines of the fields, each with its CRLF
   std::uint64_t content_length = 0;
@@ -34,7 +34,7 @@ struct RequestHead {
 
 // The status line of an answer: "HTTP/1.1 101 Switching Protocols".
 struct StatusLine {
-  unsigned status = 0;  // 0: the line is none of HTTP/1
+  unsigned status = 0;  // 0: the line is not of HTTP/1
   std::uint8_t minor = 0;
 };
 [[nodiscard]] StatusLine parse_status_line(std::string_view line) noexcept;

@@ -5,7 +5,7 @@
 
 namespace weft::net::http {
 
-// The phrase behind a status of RFC 9110 and its relatives: "Not Found" for 404. Empty: none is known.
+// The phrase after a status of RFC 9110 and its relatives: "Not Found" for 404. Empty: none is known.
 [[nodiscard]] std::string_view reason_phrase(unsigned status) noexcept;
 
 }  // namespace weft::net::http

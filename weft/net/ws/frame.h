@@ -36,8 +36,8 @@ struct Parsed {
   StaticText problem = "";  // malformed: the broken rule
 };
 
-// Reads the header at the front of `input`. `masked`: what the peer's frames must be; a server's peer masks. A broken
-// rule is reported from the first byte that shows it. `out` is written only when complete.
+// Reads the header at the front of `input`. `masked`: whether the peer's frames must be masked; a server's peer masks.
+// A broken rule is reported from the first byte that shows it. `out` is written only when complete.
 [[nodiscard]] Parsed parse_header(Bytes input, bool masked, Header& out) noexcept;
 
 // Writes the header of a whole message or control frame and returns its size. `to` has room for kHeaderMax.

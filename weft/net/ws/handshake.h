@@ -19,8 +19,8 @@ class HandshakeFields {
   enum Name : std::size_t { kUpgrade, kConnection, kKey, kVersion, kAccept, kProtocols, kExtensions };
   static constexpr std::size_t kNames = 7;
 
-  // `fields`: lines with their CRLF. False: a field that is used is not UTF-8. The value of one that nobody here uses
-  // may have any bytes (RFC 9110 section 5.5): a browser sends what its user gave to a cookie.
+  // `fields`: lines with their CRLF. Returns false if a field that is used is not UTF-8. The value of an unused field
+  // may have any bytes (RFC 9110 section 5.5): a browser sends any text that its user gave to a cookie.
   [[nodiscard]] bool take(std::string_view fields);
 
   [[nodiscard]] const std::string& text(Name name) const noexcept { return values_[name].text; }  // a list if several
@@ -38,7 +38,7 @@ class HandshakeFields {
   std::array<Value, kNames> values_;
 };
 
-// Why a request is none for a WebSocket. Status 0: it is one.
+// The reason why a request does not begin a WebSocket. Status 0: it begins one.
 struct HandshakeRefusal {
   std::uint16_t status = 0;
   StaticText why;

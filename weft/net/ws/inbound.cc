@@ -15,7 +15,7 @@ constexpr std::uint64_t kCommandMax = 64 * 1024;  // commands in fragments; the 
 
 using zmtp::SocketType;
 
-// With the bare sub-protocol no peer says its type. A type that may connect to ours stands for it.
+// With the bare sub-protocol no peer sends its type. A type that may connect to ours stands for it.
 SocketType usual_partner(SocketType type) noexcept {
   switch (type) {
     case SocketType::pub:

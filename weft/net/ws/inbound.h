@@ -27,8 +27,8 @@ inline constexpr std::size_t kJoinedMax = 16 * 1024 * 1024;  // of a message in 
 // Inbound: a peer's WebSocket frames in, the bytes of a ZMTP 3.0 peer out. ZMTP 3.0 because libzmq takes subscriptions
 // over a WebSocket only in its form. A pure function of bytes.
 // Owner: the stream. Affinity: one thread at a time.
-// Cost: one copy, which also takes off the mask; a message in fragments two. Memory: some hundred bytes, and what of a
-// message in fragments has arrived.
+// Cost: one copy, which also takes off the mask; a message in fragments two. Memory: some hundred bytes, and the
+// fragments of an incomplete message.
 // Invariants:
 // 1. The outcome depends on the bytes, never on how they were cut.
 // 2. The first fault stays, and no byte is made or taken after it.
@@ -56,7 +56,7 @@ class Inbound {
   void start(const Config& config);
   void admit() noexcept { config_.unadmitted_max = SIZE_MAX; }
 
-  // Translates until the input is taken, the output is full, waits(), or a control frame or a fault stands there.
+  // Translates until the input is taken, the output is full, waits(), or the next item is a control frame or a fault.
   [[nodiscard]] Moved translate(Bytes input, MutableBytes output);
   // The control frame at which translate() stopped. The view stays until the next call.
   [[nodiscard]] Control control() const noexcept { return control_; }
@@ -72,8 +72,8 @@ class Inbound {
   // Output waits that needs no more input.
   [[nodiscard]] bool has_output() const noexcept { return !pending_.empty() || state_ == State::joined; }
 
-  // The next bytes of input are so many of a body: the caller may read them straight to where they go, and then calls
-  // pass() for those that came.
+  // The number of the next bytes of input that belong to a body: the caller may read them straight into their place,
+  // and then calls pass() for those that arrived.
   [[nodiscard]] std::size_t body_rest() const noexcept;
   void pass(MutableBytes bytes) noexcept;
 
@@ -96,7 +96,7 @@ class Inbound {
   Config config_;
   State state_ = State::header;
   Control control_ = Control::none;
-  bool identified_ = false;  // bare: the identity has come
+  bool identified_ = false;  // bare: the identity has arrived
   bool begun_ = false;       // the first message has come
   bool inside_ = false;      // between the fragments of a message
   std::uint32_t idle_frames_ = 0;

@@ -12,7 +12,7 @@
 #include "weft/zmtp/greeting.h"
 
 // The first byte chooses the side, the sub-protocol and the cuts; the rest is the peer's bytes. Checked besides the
-// sanitizers: what is made of them is the same whole and in pieces, it is frames of ZMTP, and Outbound takes them.
+// sanitizers: the output is the same whole and in pieces, it consists of frames of ZMTP, and Outbound takes them.
 namespace {
 
 using namespace weft::net::ws;

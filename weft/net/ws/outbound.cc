@@ -53,7 +53,7 @@ Outbound::Moved Outbound::translate(Bytes input, MutableBytes output) {
   return {input.size() - rest.size(), made};
 }
 
-// False: the header is incomplete, and all input is taken.
+// Returns false if the header is incomplete, and all input is taken.
 bool Outbound::take_header(Bytes& input) {
   zmtp::ParseStatus status = zmtp::ParseStatus::need_more;
   if (held_size_ == 0) {

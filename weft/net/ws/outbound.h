@@ -17,7 +17,7 @@
 namespace weft::net::ws {
 
 // Outbound: the bytes of our end of ZMTP 3 in, WebSocket frames out, one for each ZMTP frame. A pure function of bytes.
-// The greeting is swallowed, since the sub-protocol has said all that is in it.
+// The object drops the greeting, since the sub-protocol carries all of it.
 // Owner: the stream. Affinity: one thread at a time. Cost: one copy, which also puts on the mask; none for a large body
 // without a mask (may_lend()).
 class Outbound {
@@ -29,16 +29,16 @@ class Outbound {
     std::size_t made = 0;
   };
 
-  // `masks`: we are the client; null: the server. `bare`: the sub-protocol is ZWS2.0 alone: instead of READY goes our
-  // identity.
+  // `masks`: we are the client; null: the server. `bare`: the sub-protocol is ZWS2.0 alone: our identity takes the
+  // place of READY.
   void start(std::unique_ptr<Masks> masks, bool bare) noexcept;
 
   // Translates until the input is taken, less than kRoomMin is left in the output, or may_lend() for the rest.
   [[nodiscard]] Moved translate(Bytes input, MutableBytes output);
   // Between two frames: a control frame may be sent.
   [[nodiscard]] bool between_frames() const noexcept { return state_ == State::header && held_size_ == 0; }
-  // The next min(`size`, body_rest()) bytes of input go out as they are, and copying so many does not pay: the caller
-  // sends some of them itself, and then calls pass().
+  // Whether the next min(`size`, body_rest()) bytes of input leave unchanged, and are too many for a copy: then the
+  // caller sends some of them itself, and calls pass().
   [[nodiscard]] bool may_lend(std::size_t size) const noexcept {
     return state_ == State::body && !mask_ && rest_ >= kLendMin && size >= kLendMin;
   }

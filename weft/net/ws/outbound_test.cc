@@ -67,7 +67,7 @@ std::string unmask(std::string_view bytes) {
   return plain;
 }
 
-// The bytes of the server; of a client the frames behind their masks, which differ in each run.
+// The bytes of the server; of a client the frames after their masks, which differ in each run.
 std::string run_every_way(bool masks, bool bare, std::string_view input) {
   const auto plain = [&](const std::string& bytes) { return masks ? unmask(bytes) : bytes; };
   const std::string whole = run(masks, bare, input, input.size(), 1 << 20);

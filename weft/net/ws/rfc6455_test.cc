@@ -88,7 +88,7 @@ TEST(Rfc6455, BinaryMessagesOfEverySizeArrive) {
   }
 }
 
-// 1.1, 6: text is no message of ZWS, well formed or not.
+// 1.1, 6: text is not a message of ZWS, well formed or not.
 TEST(Rfc6455, TextIsRefusedAsAKindThatIsNotTaken) {
   for (const char* const body : {"", "Hello", "\xCE\xBA\xE1\xBD\xB9", "\xED\xA0\x80"}) {
     expect({"1.1", frame(true, 0x81, body), "", answer(1003), Status::failed});

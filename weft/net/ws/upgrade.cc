@@ -84,7 +84,7 @@ std::size_t Upgrade::Parser::handle_input(Bytes input) {
   return std::max(scanner_.size(), before) - before;
 }
 
-// The first bytes of a server that speaks something else; it may say no more until it hears us.
+// The first bytes of a server that speaks something else; it may send no more until it receives our bytes.
 bool Upgrade::Parser::is_other_protocol() const noexcept {
   constexpr std::string_view kHttp = "HTTP/";
   return !server_ && !std::string_view(input_).starts_with(kHttp.substr(0, input_.size()));

@@ -20,8 +20,8 @@ inline constexpr std::size_t kUpgradeHeadersMax = 64;     // header lines in it
 // I/O: bytes in, bytes out. The head is read by net/http.
 // Owner: a stream, until done(). Affinity: one thread at a time. Cost: the bytes of the head; each is scanned once.
 // Invariants:
-// 1. The outcome depends on the bytes, never on how they were cut. It takes no byte behind the head.
-// 2. The first fault stays. The output offered with it tells the peer: flush it, then close.
+// 1. The outcome depends on the bytes, never on how they were cut. It takes no byte after the head.
+// 2. The first fault stays. The output offered with it reports it to the peer: flush it, then close.
 class Upgrade {
  public:
   // The server's end takes the first of the client's sub-protocols that is one of `protocols`. The path and the host
@@ -38,7 +38,7 @@ class Upgrade {
   [[nodiscard]] std::string take_output();
 
   [[nodiscard]] bool done() const noexcept;
-  [[nodiscard]] const std::optional<Error>& fault() const noexcept;  // connection_failed: the server refused, for now
+  [[nodiscard]] const std::optional<Error>& fault() const noexcept;  // connection_failed if the server refused, for now
   [[nodiscard]] const std::string& protocol() const noexcept;        // the one that both speak; once done()
 
  private:

@@ -11,11 +11,11 @@ namespace weft::net::ws {
 
 // Utf8Scanner: whether bytes are UTF-8, for text that comes in pieces. A value of 4 bytes. Affinity: one thread.
 // Cost: linear; eight bytes of ASCII take one comparison.
-// Invariants: (1) The outcome depends on the bytes, never on how they were cut. (2) A fault is reported by the piece
-// whose byte shows it.
+// Invariants: (1) The outcome depends on the bytes, never on how they were cut. (2) The piece with the byte at fault
+// reports the fault.
 class Utf8Scanner {
  public:
-  // False: the bytes so far begin no text. Nothing may follow.
+  // Returns false if the bytes so far begin no text. Nothing may follow.
   [[nodiscard]] bool take(Bytes bytes) noexcept {
     std::size_t i = 0;
     while (i < bytes.size()) {
@@ -56,7 +56,7 @@ class Utf8Scanner {
     }
     return i;
   }
-  // The first byte of a character that is no ASCII. The second one has the bounds of RFC 3629 section 4.
+  // The first byte of a character that is not ASCII. The second one has the bounds of RFC 3629 section 4.
   bool begin(std::uint8_t first) noexcept {
     if (first < 0xC2 || first > 0xF4) {
       return false;

@@ -90,8 +90,9 @@ class [[nodiscard]] Subscription {
 
 template <typename Event>
 struct SubscribeOptions {
-  int priority = 0;                            // higher is called earlier; equals in the order of subscribing
-  std::function<bool(const Event&)> filter{};  // false: this event is not for the handler. No filter: every event is
+  int priority = 0;  // higher is called earlier; equal ones in the order of subscribing
+  // returns false for an event that the handler does not take. Empty: the handler takes every event
+  std::function<bool(const Event&)> filter{};
 };
 
 // clang-format off
@@ -110,7 +111,7 @@ struct EventBusCounts {
 };
 extern const CounterTable kEventBusTable;
 
-// EventBus: events of any type to handlers of that very type, in the thread that publishes.
+// EventBus: passes events of any type to handlers of exactly that type, in the thread that publishes.
 // Owner: its maker. Destruction is close().
 // Affinity: any thread; handlers may publish, subscribe and unsubscribe. In a forked child close(), destruction and
 // unsubscribe() do nothing.
@@ -121,8 +122,8 @@ extern const CounterTable kEventBusTable;
 // Invariants:
 //   1. A publish calls, in order, the handlers that were subscribed when it began, without those that were unsubscribed
 //      since. A handler's exception goes to on_exception and the count, and the publish calls the next handler.
-//   2. After unsubscribe() has returned, as Subscription says, the handler does not begin any more.
-//   3. After close() has returned no handler runs, but those that called it.
+//   2. After unsubscribe() has returned (see Subscription) the handler does not begin again.
+//   3. After close() has returned no handler runs, except those that called it.
 class EventBus {
  public:
   static constexpr std::size_t kTypesMax = 1024;      // of events, in a program
@@ -135,19 +136,21 @@ class EventBus {
   EventBus& operator=(const EventBus&) = delete;
   ~EventBus();
 
-  // resource_exhausted: kTypesMax, kHandlersMax, no memory; closed: by close(), or the process is a forked child.
+  // Errors: resource_exhausted (kTypesMax, kHandlersMax, no memory); closed (by close(), or the process is a forked
+  // child).
   template <typename Event, typename Handler>
     requires(std::same_as<Event, std::remove_cvref_t<Event>> && std::invocable<std::decay_t<Handler>&, const Event&>)
   Result<Subscription> subscribe(Handler&& handler, SubscribeOptions<Event> options = {});
 
-  // Returns how many handlers took the event, also those that threw. 0 when the bus is closed, and when the bus refuses
-  // the event: inside kNestedMax nested publishes, or without memory for a thread's first. The bus counts refusals.
+  // Returns the number of handlers that took the event, including those that threw. 0 if the bus is closed, and if the
+  // bus refuses the event: inside kNestedMax nested publishes, or without memory for a thread's first. The bus counts
+  // refusals.
   template <typename Event>
   std::size_t publish(const Event& event) noexcept;
 
-  void close() noexcept;  // unsubscribes everything, as Subscription::unsubscribe() does; idempotent
+  void close() noexcept;  // unsubscribes everything, like Subscription::unsubscribe(); idempotent
   [[nodiscard]] EventBusCounts counts() const noexcept;
-  [[nodiscard]] CounterSource counter_source() const;  // the same for a page of metrics, until the bus is gone
+  [[nodiscard]] CounterSource counter_source() const;  // the same for a page of metrics, until the bus has ended
 
  private:
   std::shared_ptr<detail::EventCore> core_;
@@ -179,7 +182,8 @@ class EventCore {
   ~EventCore() = default;
 
   [[nodiscard]] EventLists& lists() noexcept { return lists_; }
-  // Whether this process is a forked child of the bus's: a reader's thread is not there, a lock may be held for ever.
+  // Whether this process is a forked child of the bus's. There a reader's thread does not exist, and a lock may be held
+  // for ever.
   [[nodiscard]] bool inherited() const noexcept { return birth_.elsewhere(); }
   // For a bus that one of its handlers destroys: keeps the core until that thread's publishes have ended.
   static void keep(EventReader& reader, std::shared_ptr<EventCore> core) noexcept;
@@ -204,7 +208,7 @@ class EventCore {
     }
     std::size_t called = 0;
     list->for_each([&](EventHandler& handler) {
-      // Relaxed: a publish that happens after unsubscribe() sees false. unsubscribe() waits for the others.
+      // Relaxed: a publish that happens after unsubscribe() reads false. unsubscribe() waits for the others.
       if (!handler.alive.load(std::memory_order_relaxed)) [[unlikely]] {
         return;
       }

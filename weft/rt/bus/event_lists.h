@@ -14,7 +14,8 @@
 
 namespace weft::rt::detail {
 
-// EventLists: the handlers of a bus, a list for each type of event, and what was taken out of them while threads read.
+// EventLists: the handlers of a bus, a list for each type of event, and the handlers that were removed while threads
+// read.
 // Owner: the bus's core.
 // Affinity: any thread; enter() and leave() the thread of the reader.
 // Cost: enter() and leave() are those of ReaderSlot, and a load. The others lock a mutex, and copy as handler_list.h
@@ -46,8 +47,8 @@ class BasicEventLists {
   [[nodiscard]] bool any(std::size_t type) const noexcept {
     return lists_[type].load(std::memory_order_relaxed) != nullptr;
   }
-  // The handlers that the reader may call until leave(), those that are alive. Null: there is none, and no leave()
-  // follows. Requires that the reader's slot is not full.
+  // The handlers that the reader may call until leave(), those that are alive. Returns null if there is none, and no
+  // leave() follows. Requires that the reader's slot is not full.
   [[nodiscard]] EventHandlers* enter(Reader& reader, std::size_t type) noexcept {
     EventHandlers* const list = reader.slot.enter(lists_[type]);
     if (list == nullptr) [[unlikely]] {
@@ -69,7 +70,7 @@ class BasicEventLists {
   }
 
  private:
-  // Garbage: what is destroyed after the mutex was released: a closure's destructor may run any code.
+  // Garbage: the objects that are destroyed after the release of the mutex: a closure's destructor may run any code.
   struct Garbage {
     EventHandlers* lists = nullptr;
     EventChunk* chunks = nullptr;
@@ -212,7 +213,7 @@ void BasicEventLists<System>::remove(std::size_t type, EventHandler* handler) no
     forget(handler);
     replace(type, edit.list, edit.dropped);
     note_birth(edit.fresh);
-  }  // else there is no memory: the handler stays in its list, not alive, until close()
+  }  // otherwise there is no memory: the handler stays in its list, not alive, until close()
   wait_for_readers(lock, type);
   collect(garbage);
 }

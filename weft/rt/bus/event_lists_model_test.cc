@@ -36,7 +36,7 @@ struct ModelLists {
 };
 using Lists = BasicEventLists<ModelLists>;
 
-// A handler: says when it is called after it has left, and how often it was destroyed.
+// A handler: reports calls after it has left, and the number of its destructions.
 struct Handler : EventHandler {
   Handler() : EventHandler{&called, &destroyed} {}
   static bool called(EventHandler& self, const void* /*event*/) {
@@ -112,7 +112,7 @@ void an_unsubscribe_beside_a_close() {
   place.check(1);
 }
 
-// The one that closes leaves the handlers to nobody: none runs when either has returned.
+// After either has returned, no handler runs.
 void a_close_beside_an_unsubscribe_of_another_handler() {
   Place place(1);
   place.add(0);
@@ -139,7 +139,7 @@ void a_subscribe_beside_a_close() {
   bool taken = false;
   model::run_threads([&] { place.publish(); },
                      [&] {
-                       place.handlers[1].left = 0;  // a publish that calls the handler sees what was written before
+                       place.handlers[1].left = 0;  // earlier writes are visible to a publish that calls the handler
                        taken = bool(place.lists->add(0, &place.handlers[1]));
                      },
                      [&] {

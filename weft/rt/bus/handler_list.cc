@@ -112,7 +112,7 @@ HandlerEdit make_long(EventHandlers* old, std::size_t from, std::size_t to, cons
   return edit;
 }
 
-// The last chunk that does not begin behind the handler.
+// The last chunk that does not begin after the handler.
 std::size_t chunk_for(const EventHandlers& list, const EventHandler* handler) noexcept {
   EventChunk* const* const end = list.chunks + list.chunk_count;
   EventChunk* const* const behind = std::upper_bound(

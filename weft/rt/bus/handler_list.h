@@ -64,14 +64,14 @@ struct EventHandlers {
 
 // HandlerEdit: a new list beside the old one, with one handler more or less.
 struct HandlerEdit {
-  bool made = false;              // false: no memory, and nothing is to be freed
-  EventHandlers* list = nullptr;  // null: it is empty
+  bool made = false;              // false: there is no memory, and nothing to free
+  EventHandlers* list = nullptr;  // null if it is empty
   EventChunk* fresh = nullptr;    // chunks of the new list only, from the last to the first; linked by `next`
   EventChunk* dropped = nullptr;  // chunks of the old list only
 };
 
 // Cost: a copy of a list of up to kShortMost handlers, or of one chunk and of the pointers to all.
-// The list before may be null. `handler` comes behind those of its priority; its `order` is the highest.
+// The list before may be null. `handler` comes after those of its priority; its `order` is the highest.
 [[nodiscard]] HandlerEdit with_handler(EventHandlers* old, EventHandler* handler) noexcept;
 // Requires that the list has the handler.
 [[nodiscard]] HandlerEdit without_handler(EventHandlers* old, EventHandler* handler) noexcept;

@@ -32,8 +32,8 @@ class alignas(sync::kLineSize) BasicReaderSlot {
   [[nodiscard]] bool full() const noexcept { return depth_ == kLevels; }
   [[nodiscard]] std::size_t depth() const noexcept { return depth_; }
 
-  // Announces and returns the object that `place` points to. Null: `place` is null and no level was entered, but an
-  // announcement may have been visible for a moment. Requires !full().
+  // Announces and returns the object that `place` points to. Returns null if `place` is null and no level was entered,
+  // but an announcement may have been visible for a moment. Requires !full().
   template <typename T>
   [[nodiscard]] T* enter(sync::Atomic<T*>& place) noexcept {
     T* seen = place.load(std::memory_order_relaxed);  // relaxed: loaded again below
@@ -44,7 +44,8 @@ class alignas(sync::kLineSize) BasicReaderSlot {
       // Release pairs with the acquire in reads(): this store replaces the null of the last leave() and so must publish
       // the reads before that leave(), too.
       reading_[depth_].store(seen, std::memory_order_release);
-      System::light_fence();  // pairs with the remover's heavy fence: it sees this, or the load below sees its change
+      // pairs with the remover's heavy fence: this is visible to the remover, or its change to the load below
+      System::light_fence();
       // Acquire pairs with the release that stored the object.
       T* const again = place.load(std::memory_order_acquire);
       if (again == seen) [[likely]] {

@@ -9,10 +9,10 @@
 
 namespace weft::rt {
 
-// Aftermath: what the messages of a core lead to after they ran: jobs of the turn's end, jobs that they posted to their
-// own loop, and coroutines that resume in the next turns. All of these may post. While a runtime drains, they count as
-// one message of the core that has not run, so that a stop does not end between a message and the messages to which it
-// leads in this way.
+// Aftermath: the work that the messages of a core leave after they ran: jobs of the turn's end, jobs that they posted
+// to their own loop, and coroutines that resume in the next turns. All of these may post. While a runtime drains, they
+// count as one message of the core that has not run, so that a stop does not end between a message and the messages to
+// which it leads in this way.
 // Owner: the Core. Affinity: the core's thread; begun() and ended() any thread.
 // Cost: nothing but while the runtime drains.
 // Invariants:
@@ -53,7 +53,7 @@ class Aftermath final : private detail::Ready {
       add_one(ended_);
     }
   }
-  // When the core ends: no message runs any more.
+  // When the core ends: no message runs any longer.
   void end() noexcept {
     if (std::exchange(open_, false)) {
       add_one(ended_);
@@ -66,7 +66,7 @@ class Aftermath final : private detail::Ready {
   [[nodiscard]] std::uint64_t ended() const noexcept { return ended_.load(std::memory_order_acquire); }
 
  private:
-  // The mark stands behind the coroutines that are ready. When it runs, they have resumed.
+  // The mark is after the ready coroutines in the queue. When it runs, they have resumed.
   void put_mark() noexcept {
     if (hooked()) {
       again_ = true;
@@ -86,7 +86,7 @@ class Aftermath final : private detail::Ready {
   TaskRunner& runner_;
   bool open_ = true;    // an aftermath has begun and not ended
   bool fresh_ = true;   // messages ran in this turn
-  bool again_ = false;  // coroutines became ready behind the mark
+  bool again_ = false;  // coroutines became ready after the mark
   unsigned turns_ = 0;  // since messages ran
   std::atomic<std::uint64_t> begun_{1};
   std::atomic<std::uint64_t> ended_{0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A stop waits for what messages lead to after they ran.
+// A stop waits for the work that messages cause after they ran.
 #include "weft/rt/core/aftermath.h"
 
 #include <atomic>
@@ -29,7 +29,7 @@ class AftermathTest : public testing::Test {
   AftermathTest() {
     on_core(*runtime_, 1, [this] { Core::current()->at_end(note_end_); });
   }
-  // Runs on core 0 behind a message, while no message is left. Gives a stop that does not wait for it time to end core
+  // Runs on core 0 after a message, while no message is left. Gives a stop that does not wait for it time to end core
   // 1, and then posts there.
   void follow() {
     (void)runtime_->post(1, [] {});  // a turn of core 1, at whose end the stop counts

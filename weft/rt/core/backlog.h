@@ -15,7 +15,7 @@ class Waiting : public ListHook {
   // Called when the wait ends. Ok: the message is in the lane. Any other outcome: the message is still in `waiting` and
   // the lane will not take it. The Waiting is then on no list and may be destroyed.
   using Report = void(Waiting& waiting, Error outcome) noexcept;
-  // Null: there is no call, and the Waiting may be gone as soon as its message is in the lane.
+  // Null: without a call, and the Waiting may end as soon as its message is in the lane.
   explicit Waiting(Report* function) noexcept : report_(function) {}
 
   [[nodiscard]] Report* report() const noexcept { return report_; }

@@ -35,7 +35,7 @@ class CoreWait : protected Wait {
   CoreWait& operator=(const CoreWait&) = delete;
   ~CoreWait() = default;
 
-  // False: the task was cancelled, and await_suspend() returns deferred().
+  // Returns false if the task was cancelled, and await_suspend() returns deferred().
   template <typename Promise>
   [[nodiscard]] bool attach(std::coroutine_handle<Promise> coroutine) {
     if constexpr (TaskPromise<Promise>) {
@@ -53,10 +53,10 @@ class CoreWait : protected Wait {
     }
   }
 
-  Core* core_;  // null: the caller is no core of that runtime
+  Core* core_;  // null: the caller is not a core of that runtime
 
  private:
-  std::coroutine_handle<> coroutine_;  // of a coroutine that is no Task
+  std::coroutine_handle<> coroutine_;  // of a coroutine that is not a Task
 };
 
 // CallState: a call on its way to another core and back. A pooled block.
@@ -78,9 +78,10 @@ class CallState : public ListHook {
   void begin(Core& caller, unsigned target, Caller& waiter) noexcept;
   void abandon() noexcept {  // the caller waits no more; the target need not begin the call
     waiter_ = nullptr;
-    abandoned_.store(true, std::memory_order_relaxed);  // a hint: the reply comes all the same
+    abandoned_.store(true, std::memory_order_relaxed);  // a hint: the reply still arrives
   }
-  // True: the waiter may resume at once. False: the called task uses the waiter's frame, and will reply soon.
+  // Returns true if the waiter may resume at once. Returns false if the called task uses the waiter's frame, and will
+  // reply soon.
   [[nodiscard]] bool withdraw() noexcept { return withdraw_ == nullptr || withdraw_(*this); }
   void handle_reply() noexcept;
   void handle_end() noexcept;  // the core ends
@@ -127,7 +128,7 @@ class CallState::Caller : protected CoreWait {
         deadline_(deadline) {}
   ~Caller();
 
-  // False: the caller does not wait; error_ says why.
+  // Returns false if the caller does not wait; error_ has the reason.
   template <typename Promise>
   [[nodiscard]] bool suspend(std::coroutine_handle<Promise> coroutine) {
     error_ = check();
@@ -168,7 +169,8 @@ struct CallResult<Result<T>> {
   using Type = Result<T>;
 };
 
-// In a pooled block; null: no memory. An exception of the constructor passes through, and the block goes back.
+// Makes it in a pooled block. Returns null if there is no memory. An exception of the constructor passes through, and
+// the block goes back.
 template <typename T, typename... Arguments>
 [[nodiscard]] T* make_pooled(Arguments&&... arguments) {
   void* const block = mem::pool_allocate(sizeof(T));

@@ -207,8 +207,8 @@ std::uint64_t Core::end_of(unsigned lane) noexcept {
   return ring == nullptr ? 0 : ring->popped() + ring->readable(ring->capacity());
 }
 
-// A job behind all lanes takes them one after the other, so that it needs no more room than one place. It waits for at
-// most what a lane can hold, of each.
+// A job after all lanes takes them one after the other, so that it needs no more room than one place. It waits for at
+// most one lane's capacity, of each.
 bool Core::is_due(CoreJob& job) noexcept {
   for (;;) {
     Ring* const ring = lanes_[job.lane_].incoming();
@@ -322,7 +322,7 @@ void Core::serve_backlogs() noexcept {
   end_job();
 }
 
-// True: there is room now. False: the receiver rings kRoom later.
+// Returns true if there is room now. Returns false if the receiver rings kRoom later.
 bool Core::wait_for_room(Outgoing& out) noexcept {
   if (!out.lane.is_open()) {
     ready_ |= kRoom;  // no memory for the lane, so no receiver rings: retry in the next turn
@@ -351,7 +351,7 @@ void Core::serve(Outgoing& out) noexcept {
   }
 }
 
-// Requires the lane's mutex. Null: closed, or refused.
+// Requires the lane's mutex. Returns null if it is closed, or refused.
 Core::Message* Core::claim_foreign(unsigned slot) noexcept {
   auto& lane = lanes_[cores_ + slot];
   if (foreign_[slot].closed) {
@@ -458,7 +458,7 @@ constexpr CounterRow kTurnRows[] = {{"milliseconds", "milliseconds", CounterKind
 static_assert(std::size(kTurnRows) == sync::count_of_rows<CoreTurn>());
 }  // namespace
 constinit const CounterTable kCoreTurnTable = {
-    "core_turn", "The turn of a core that lasts: the labels `service` and `handler` say what has not returned.",
+    "core_turn", "The turn of a core that lasts: the labels `service` and `handler` name the call that holds it.",
     kTurnRows};
 
 CoreCounts Core::counts() const noexcept {

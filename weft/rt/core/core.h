@@ -55,7 +55,7 @@ class CallState;
       "Messages for an object of the core that was gone: for a session of a server that had stopped there.",    \
       "rt/core/core.h")
 
-// The counters of threads that are no cores of the runtime, under the mutex of their lane to the core.
+// The counters of threads that are not cores of the runtime, under the mutex of their lane to the core.
 #define WEFT_FOREIGN_LANE_COUNTERS(ROW)                                                                         \
   ROW(foreign_posted, counter, "foreign_messages_posted_total", "", "", "messages",                             \
       "Messages of other threads to the core.", "rt/core/core.h")                                               \
@@ -67,7 +67,7 @@ class CallState;
 // The counters of a core's coroutines, kept by its TaskRunner.
 #define WEFT_CORE_TASK_COUNTERS(ROW)                                                                            \
   ROW(cancels_ignored, counter, "cancels_ignored_total", "", "", "awaits",                                      \
-      "Awaits of a cancelled coroutine that followed an await that had said so.", "rt/loop/task_runner.cc")    \
+      "Awaits of a cancelled coroutine that followed an await that had reported it.", "rt/loop/task_runner.cc")\
   ROW(stalls, counter, "stalls_total", "", "", "turns",                                                         \
       "Turns that a server saw last for stall_after or longer.", "rt/loop/activity.cc")
 // clang-format on
@@ -97,7 +97,7 @@ struct CoreCounts : CoreNumbers<std::uint64_t>, ForeignLaneNumbers<std::uint64_t
 };
 extern const CounterTable kCoreTable;
 
-// The present turn of a core, with what runs in it as labels.
+// The present turn of a core, with the running call as labels.
 struct CoreTurn {
   static constexpr Duration kShown = std::chrono::milliseconds(100);  // a shorter one is shown as 0
   std::uint64_t milliseconds = 0;
@@ -109,8 +109,8 @@ struct CoreTurn {
 };
 extern const CounterTable kCoreTurnTable;
 
-// CoreResident: an object of another room that lives on a core. A message that knows the object's number finds it there
-// without a reference: none, once the object is gone.
+// CoreResident: an object of another room that lives on a core. A message with the object's number finds it there
+// without a reference, or finds nothing after the object's end.
 // Owner: anyone. Affinity: the core's thread, or any thread when that has ended.
 struct CoreResident : ListHook {
   explicit CoreResident(std::uint64_t own) noexcept : number(own) {}
@@ -119,12 +119,12 @@ struct CoreResident : ListHook {
 
 class Core;
 
-// The error of a call to an object of `owner` (null: of a thread that is no core) in another thread, this one:
+// The error of a call to an object of `owner` (null: of a thread that is not a core) in another thread, this one:
 // invalid_state, "client of core 0 used on core 1". `what` is static storage.
 [[nodiscard]] Error used_elsewhere(std::string_view what, const Core* owner) noexcept;
 
 // Core: one thread of a runtime: a loop, its timers and its mailboxes. A lane from each core of the runtime, itself
-// included, and lanes for all other threads; a doorbell that says which of them have messages.
+// included, and lanes for all other threads; a doorbell with a bit for each lane that has messages.
 // Owner: the Runtime.
 // Affinity: index(), runtime(), counts(), give() any thread; everything else the core's own thread.
 // Cost: see Runtime. A turn runs at most kMessagesPerTurn messages, and of one lane at most kMessagesPerVisit.
@@ -133,7 +133,7 @@ class Core;
 //   2. The receiver's doorbell has rung for a message by the end of the sender's turn; a receiver that sleeps is
 //      woken at once. A receiver that is awake sees the first message that a job posts to it at once. It sees the
 //      others after kBatch of them, after flush(), or when that job ends.
-//   3. While a message waits for room in a lane, every later message for that lane waits behind it or is refused.
+//   3. While a message waits for room in a lane, every later message for that lane waits after it or is refused.
 //   4. A CoreJob runs once, after the messages that its giver posted to the core before: on the core's thread, or after
 //      the end of all that the thread does on the thread that gives it or another job. Never two at a time.
 class Core final : private TurnHook {
@@ -162,12 +162,12 @@ class Core final : private TurnHook {
   // The same, and after all messages to the core that any thread posted and showed (flush()) before.
   void give_behind_all(CoreJob& job) noexcept { give(job, true); }
   [[nodiscard]] List<CoreResident>& residents() noexcept { return residents_; }
-  void note_resident_missed() noexcept { count(counters_.residents_missed); }  // a message found it no more
+  void note_resident_missed() noexcept { count(counters_.residents_missed); }  // a message found that it has ended
   [[nodiscard]] CoreCounts counts() const noexcept;
 
   // Shows the receivers all messages posted until now, and rings their bells; for a job that runs for long.
   void flush() noexcept { ring_all(); }
-  // Errors: as Runtime::post(); invalid_state: the caller is not on this core.
+  // Errors: those of Runtime::post(); invalid_state (the caller is not on this core).
   template <typename F>
   Result<void> post(unsigned target, F&& function) {
     if (target >= cores_) [[unlikely]] {
@@ -180,9 +180,9 @@ class Core final : private TurnHook {
   }
 
   // --- for awaiters ---
-  // False: no room, or other messages wait for it.
+  // Returns false if there is no room, or if other messages wait for it.
   [[nodiscard]] bool try_send(unsigned target, Waiting& waiting) noexcept;
-  // Queues the message behind those. Its Report function is called, unless forget() takes the message back.
+  // Queues the message after those. Its Report function is called, unless forget() takes the message back.
   void wait_to_send(unsigned target, Waiting& waiting) noexcept;
   void forget(Waiting& waiting) noexcept;
   [[nodiscard]] bool ended() const noexcept { return ended_; }                // also in a CoreJob, on any thread
@@ -263,7 +263,7 @@ class Core final : private TurnHook {
 
   static constexpr unsigned kLaneBits = 60;
   static constexpr std::uint64_t kRoom = std::uint64_t{1} << kLaneBits;         // a lane has room: serve the backlogs
-  static constexpr std::uint64_t kTurn = std::uint64_t{1} << (kLaneBits + 1);   // asks for a turn only
+  static constexpr std::uint64_t kTurn = std::uint64_t{1} << (kLaneBits + 1);   // requests a turn only
   static constexpr std::uint64_t kGiven = std::uint64_t{1} << (kLaneBits + 2);  // there are given jobs
   static_assert(kLaneBits + 2 < Doorbell::kBits);
   static constexpr std::uint64_t kLanes = kRoom - 1;
@@ -287,7 +287,7 @@ class Core final : private TurnHook {
   std::unique_ptr<Lane<Message>[]> lanes_;
   std::unique_ptr<ForeignLane[]> foreign_;
   unsigned lane_count_ = 0;
-  std::uint64_t ready_ = 0;  // bits of lanes with messages that this thread knows of without the bell
+  std::uint64_t ready_ = 0;  // bits of lanes that this thread found to have messages without the bell
   unsigned next_bit_ = 0;    // where the next turn begins
   Ring* hot_ = nullptr;      // the lane that had messages last; checked also without the bell
   std::uint64_t hot_bit_ = 0;
@@ -310,7 +310,7 @@ class Core final : private TurnHook {
   std::atomic<std::uint64_t> dropped_{0};  // messages that waited for room and were taken back
   Aftermath aftermath_;
 
-  // The thread that runs given jobs: the core's; once that has ended, any giver that finds no other.
+  // The thread that runs given jobs: the core's; after its end, any giver that finds no other.
   enum class JobRunner : std::uint8_t { core, none, giver };
   std::mutex given_mutex_;
   List<CoreJob> given_;                     // guarded by given_mutex_
@@ -318,8 +318,8 @@ class Core final : private TurnHook {
 };
 
 // kMadeInPlace: whether post() makes the message in the lane's cell. That saves a copy: a large load of bytes that
-// small stores have just written waits until those stores have left the store buffer. Not where making the message
-// may run other code than a move.
+// small stores have just written waits until those stores have left the store buffer. False if making the message may
+// run other code than a move.
 template <typename F>
 constexpr bool kMadeInPlace = std::is_nothrow_constructible_v<Job, F> &&
                               (!std::is_lvalue_reference_v<F> || std::is_trivially_copyable_v<std::remove_cvref_t<F>>);

@@ -186,7 +186,7 @@ TEST(CoreJob, RunsInTheGiversThreadWhenTheCoreHasEnded) {
   EXPECT_EQ(ran, (std::vector<int>{1, 2}));
 }
 
-// The jobs of one core share what they work on.
+// The jobs of one core share their data.
 TEST(CoreJob, EachRunsOnceAndNoTwoAtATimeWhileTheRuntimeStops) {
   constexpr int kThreads = 3;
   constexpr int kJobs = 100;

@@ -20,7 +20,7 @@ namespace weft::rt {
 // Starts the task on that core: at once in the core's own thread, by a post from another core or a foreign thread. The
 // Future gets the result and may be dropped. The token cancels the task. A core that ends cancels the task and waits.
 // Cost: one pooled block besides the frame.
-// Errors: those of Runtime::post(); `task` is then as it was, and may be spawned again. Those of the Future: as
+// Errors: those of Runtime::post(): then `task` is unchanged, and may be spawned again. Errors of the Future: those of
 // spawn(Loop&, ...).
 template <typename T>
 Result<Future<detail::Unwrapped<T>>> spawn(Core& core, Task<T>&& task, std::stop_token token = {}) {
@@ -50,10 +50,10 @@ Result<Future<detail::Unwrapped<T>>> spawn(Core& core, Task<T>&& task, std::stop
   return future;
 }
 
-// spawn() for a thread that is no core, and may wait: for room, while the lane to that core is full. So a burst of
-// tasks is started as fast as the core takes it. On a core: as spawn().
-// Cost: as spawn(); a thread that waits tries again after 50 us, then after up to 1 ms.
-// Errors: those of spawn(); timed_out: the lane was full until the deadline. `task` is then as it was.
+// spawn() for a thread that is not a core and may wait for room while the lane to that core is full. So the caller
+// starts a burst of tasks as fast as the core takes it. On a core it is the same as spawn().
+// Cost: that of spawn(); a thread that waits tries again after 50 us, then after up to 1 ms.
+// Errors: those of spawn(); timed_out (the lane was full until the deadline). Then `task` is unchanged.
 template <typename T>
 Result<Future<detail::Unwrapped<T>>> spawn_until(Core& core, Task<T>&& task, Instant deadline,
                                                  std::stop_token token = {}) {

@@ -26,7 +26,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A call that waits, and what ends the wait.
+// A call that waits, and the end of the wait.
 struct Waiting {
   std::function<Errc(Instant deadline)> wait;
   std::function<void()> give;

@@ -7,7 +7,7 @@
 
 namespace weft::rt {
 
-// Doorbell: one word that says which of a core's mailboxes have messages, and whether the core sleeps.
+// Doorbell: one word with a bit for each of a core's mailboxes that has messages, and whether the core sleeps.
 // Owner: the core.
 // Affinity: ring(), shows() and sleeper() any thread; the rest the core's thread.
 // Cost: one read-modify-write to ring, one to take the bits, one to fall asleep; shows(), sleeper(), rung() are a load.
@@ -20,7 +20,7 @@ class Doorbell {
  public:
   static constexpr unsigned kBits = 63;
 
-  // True: the caller wakes the core.
+  // Returns true if the caller wakes the core.
   [[nodiscard]] bool ring(std::uint64_t bits) noexcept {
     // Release pairs with the acquire in take().
     const std::uint64_t before = word_.fetch_or(bits, std::memory_order_release);
@@ -44,7 +44,7 @@ class Doorbell {
     }
     return word_.exchange(0, std::memory_order_acquire) & ~kAsleep;  // pairs with the release in ring()
   }
-  // False: a bit was rung; the core calls take().
+  // Returns false if a bit was rung; the core calls take().
   [[nodiscard]] bool try_sleep() noexcept {
     std::uint64_t expected = 0;
     // Relaxed: a ring() comes before this in the word's order, and this sees it, or after it, and sees the sleeper.

@@ -127,7 +127,7 @@ class LoopTaskSubject final : public LoopSubject {
  public:
   bool take(Tracked job) override {
     const Future<void> future = spawn(*loop_, run(std::move(job)));
-    return true;  // a future tells
+    return true;  // a future shows it
   }
 };
 
@@ -421,7 +421,7 @@ INSTANTIATE_TEST_SUITE_P(All, Ending, testing::ValuesIn(rows(Takes::jobs)), name
 INSTANTIATE_TEST_SUITE_P(All, EndingInside, testing::ValuesIn(rows(Takes::jobs_that_stop)), name_of);
 INSTANTIATE_TEST_SUITE_P(All, EndingOfDelays, testing::ValuesIn(rows(Takes::delayed_jobs)), name_of);
 
-// --- what only pools and strands have: a queue that is full ---
+// --- of pools and strands only: a full queue ---
 
 TEST(EndingOfAFullQueue, AStopThatDrainsRunsTheDelayedJobsThatWaitForRoom) {
   PoolOptions options;

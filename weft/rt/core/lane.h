@@ -34,11 +34,11 @@ class Lane {
   Lane() noexcept = default;
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
-  ~Lane() { delete ring_.load(std::memory_order_relaxed); }  // relaxed: no other thread uses the lane any more
+  ~Lane() { delete ring_.load(std::memory_order_relaxed); }  // relaxed: no other thread uses the lane any longer
 
   // --- sender ---
 
-  // False: no memory.
+  // Returns false if there is no memory.
   [[nodiscard]] bool open(std::size_t capacity) noexcept {
     auto made = Ring::make(capacity);
     if (!made) {
@@ -58,7 +58,7 @@ class Lane {
   // --- receiver ---
 
   [[nodiscard]] Ring* incoming() noexcept { return ring_.load(std::memory_order_acquire); }
-  // Called after pops. True, once: the receiver rings the sender's bell.
+  // Called after pops. Returns true once: then the receiver rings the sender's bell.
   [[nodiscard]] bool room_was_wanted() noexcept {
     System::light_fence();  // pairs with the heavy fence in want_room()
     return wanted_.load(std::memory_order_relaxed) && wanted_.exchange(false, std::memory_order_relaxed);
@@ -92,8 +92,8 @@ class LaneSender {
 
   [[nodiscard]] Target* target() const noexcept { return target_; }
 
-  // Raw storage for the next message: the caller makes the message, then calls commit(). Null: no room, or no memory
-  // for the lane.
+  // Raw storage for the next message: the caller makes the message, then calls commit(). Returns null if there is no
+  // room, or no memory for the lane.
   [[nodiscard]] T* claim() noexcept {
     if (ring_ == nullptr && !open()) [[unlikely]] {
       return nullptr;
@@ -104,8 +104,8 @@ class LaneSender {
     }
     return cell;
   }
-  // Puts the message into the lane. `job` is the number of the sender's present job; 0: no show() follows.
-  // True: the target had to be woken.
+  // Puts the message into the lane. `job` is the number of the sender's present job; 0: no show() follows. Returns true
+  // if the target had to be woken.
   bool commit(std::uint64_t job) noexcept {
     ring_->append_one();
     unrung_ = true;
@@ -130,14 +130,14 @@ class LaneSender {
       ring_->show_appended();
     }
   }
-  // True: the target had to be woken.
+  // Returns true if the target had to be woken.
   bool end_turn() noexcept {
     posts_ = 0;
     return unrung_ && ring();
   }
 
-  // After a claim() that found no room. True: there is room now. False: the receiver rings later; but if the lane could
-  // not be opened, no ring comes.
+  // After a claim() that found no room. Returns true if there is room now. Returns false if the receiver rings later;
+  // but if the lane could not be opened, no ring comes.
   [[nodiscard]] bool is_open() const noexcept { return ring_ != nullptr; }
   [[nodiscard]] bool wait_for_room() noexcept {
     lane_->want_room();

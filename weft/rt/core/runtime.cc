@@ -44,7 +44,7 @@ Runtime::~Runtime() {
     }
     return;
   }
-  gone_->store(true, std::memory_order_relaxed);  // a hint: what is left then is destroyed by the same thread, or later
+  gone_->store(true, std::memory_order_relaxed);  // a hint: the same thread destroys the rest then, or later
   (void)stop(Instant());
   threads_.clear();  // joins them
   // While every core is still there: a message's destructor may post, and gets an error.
@@ -134,7 +134,7 @@ void Runtime::run_core(const Seed& seed) {
   Result<std::unique_ptr<Core>> made = kNoMemory;
   try {
     made = Core::make(*this, index, size(), options_.foreign_lanes, options_.lane_capacity, options_.poller);
-  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the result says so
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the result has it
   }
   {
     std::unique_lock lock(mutex_);

@@ -25,10 +25,10 @@
 
 namespace weft::rt {
 
-// Pinning: whether each core's thread stays on a processor of its own.
+// Pinning: whether each core's thread stays on its own processor.
 enum class Pinning : std::uint8_t {
-  // Pins when the runtime has exactly as many cores as the process may use physical ones, and no quota limits them.
-  // Does not pin fewer cores: another process with as few cores would pin its threads to the same processors.
+  // Pins if the runtime has exactly as many cores as the process may use physical ones, and no quota limits them. Does
+  // not pin fewer cores: another process with as few cores would pin its threads to the same processors.
   automatic,
   never,
   always,  // as far as there are allowed processors; the system places the rest
@@ -38,8 +38,8 @@ struct RuntimeOptions {
   unsigned cores = 0;  // 0: one for each physical core that the process may use, bounded by its control group's quota
   Pinning pinning = Pinning::automatic;
   std::size_t lane_capacity = 1024;  // messages from one sender to one core
-  unsigned foreign_lanes = 8;        // of each core, for threads that are no cores; more threads than this share them
-  sync::WaitMode wait_mode = sync::WaitMode::adaptive;  // acts as eco when there are more cores than physical ones
+  unsigned foreign_lanes = 8;        // of each core, for threads that are not cores; more threads than this share them
+  sync::WaitMode wait_mode = sync::WaitMode::adaptive;  // acts like eco if there are more cores than physical ones
   sys::PollerKind poller = sys::PollerKind::automatic;
   sys::ThreadOptions thread{};       // its set of CPUs, if any, bounds the cores' processors
   const char* thread_name = "core";  // of the cores' threads: "core-0"; static storage
@@ -47,32 +47,33 @@ struct RuntimeOptions {
 };
 
 // Runtime: threads that share nothing, one per core, and the messages between them. A message is a closure.
-// Owner: the caller of start(). Destruction ends the threads as stop() with a deadline in the past does, but waits for
-// jobs and tasks that run; then it destroys the messages that are left. On one of the runtime's own cores destruction
-// does not wait: another thread, which the process does not wait for, does all that. If the system refuses that thread,
-// the runtime stays.
+// Owner: the caller of start(). Destruction ends the threads like stop() with a deadline in the past, but waits for
+// running jobs and tasks; then it destroys the remaining messages. On one of the runtime's own cores destruction does
+// not wait: another thread, for which the process does not wait, does all that. If the system refuses that thread, the
+// runtime stays.
 // Affinity: start() and destruction one foreign thread; post(), broadcast(), core(i).counts() any thread.
 // Cost: a post from a core makes the message in a ring's cell, with a load. A store shows the first message that a job
 // posts to a core, and every 32nd, and one store follows when that job ends. A read-modify-write rings for the first
 // message of a turn, and for every 32nd. A post from another thread is a lock, uncontended while one thread uses the
-// lane, and a read-modify-write. Posting does not allocate, but for the first message from a sender to a core, and
-// closures that Job puts outside.
-// Errors: resource_exhausted: the lane from this sender to that core is full, or no memory; closed: stopped;
-// invalid_argument: there is no such core. A refused message is destroyed.
+// lane, and a read-modify-write. Posting does not allocate, except for the first message from a sender to a core, and
+// for closures that do not fit into a Job.
+// Errors: resource_exhausted (the lane from this sender to that core is full, or no memory); closed (stopped);
+// invalid_argument (there is no such core). A refused message is destroyed.
 // Invariants:
 //   1. A message that was taken runs once on its core, or the runtime's end destroys it; never both, never neither.
 //   2. The messages of one sender to one core run in the order of posting. A sender is a core, or any other thread.
-//   3. A message that was taken before stop() runs, and so do the messages that it leads to, unless the deadline passes
+//   3. A message that was taken before stop() runs, and so do the messages that it posts, unless the deadline passes
 //      first.
-//   4. An exception of a message, or of a job, watcher or timer of a core's loop, ends no thread: the handler gets it,
-//      and the core counts it.
+//   4. An exception of a message, or of a job, watcher or timer of a core's loop, does not end a thread: the handler
+//      gets it, and the core counts it.
 class Runtime {
  public:
   static constexpr unsigned kCoresMax = 512;
   static constexpr unsigned kForeignLanesMax = 256;
   static constexpr std::size_t kLaneCapacityMax = std::size_t{1} << 20;
 
-  // invalid_argument: beyond those bounds, or no foreign lane; resource_exhausted: threads, descriptors or memory.
+  // Errors: invalid_argument (beyond those bounds, or without a foreign lane); resource_exhausted (threads, descriptors
+  // or memory).
   static Result<std::unique_ptr<Runtime>> start(const RuntimeOptions& options = {});
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
@@ -81,9 +82,9 @@ class Runtime {
 
   [[nodiscard]] unsigned size() const noexcept { return static_cast<unsigned>(cores_.size()); }
   [[nodiscard]] Core& core(unsigned index) noexcept { return *cores_[index]; }
-  // The counts of each core, for a page of metrics. The runtime outlives it.
+  // The counts of each core, for a page of metrics. The runtime outlives the source.
   [[nodiscard]] CounterSource counter_source();
-  // The poller of the cores, and why it is not the requested one. Any thread.
+  // The poller of the cores, and the reason if it is not the requested one. Any thread.
   [[nodiscard]] const sys::PollerChoice& poller() const noexcept { return cores_.front()->loop().poller(); }
 
   // True from the destructor on, for objects that may outlive the runtime. Any thread.
@@ -102,7 +103,7 @@ class Runtime {
     }
     return cores_[core]->post_foreign(foreign_ordinal() % options_.foreign_lanes, std::forward<F>(function));
   }
-  // Posts a copy to every core, this one included. Returns how many took it.
+  // Posts a copy to every core, this one included. Returns the number of cores that took it.
   template <typename F>
   unsigned broadcast(const F& function) {
     unsigned taken = 0;
@@ -114,24 +115,24 @@ class Runtime {
 
   // post() for a coroutine on a core, which waits until there is room: Result<void>. The waiters for one core are
   // served in order. Meanwhile post() to that core is refused, so that no message overtakes another. Dropping the
-  // coroutine takes the message back. A closure that owns something: as for call().
+  // coroutine takes the message back. For a closure that owns something, the rule of call() holds.
   template <typename F>
   [[nodiscard]] detail::ClosureAwaiter<Posting, F> post_wait(unsigned core, F&& function) {
     return detail::ClosureAwaiter<Posting, F>(own_core(), core, Job(std::forward<F>(function)));
   }
-  // Calls the function on that core, which may be this one, and awaits its result: Result<R>; a Result as it is. The
-  // coroutine resumes on its own core. The call waits for room in a full lane, as post_wait() does.
-  // Errors: timed_out: no reply by the deadline; cancelled: the awaiting task was cancelled; job_threw: the
-  // function threw; closed: stopped; invalid_state: the caller is no core of this runtime; invalid_argument, and
+  // Calls the function on that core, which may be this one, and awaits its result: Result<R>; a Result stays as it is.
+  // The coroutine resumes on its own core. The call waits for room in a full lane, like post_wait().
+  // Errors: timed_out (no reply by the deadline); cancelled (the awaiting task was cancelled); job_threw (the function
+  // threw); closed (stopped); invalid_state (the caller is not a core of this runtime); invalid_argument, and
   // resource_exhausted for
-  // want of memory, as post(). A call that is given up, by an error or because its coroutine is dropped, does not begin
-  // if it has not yet begun; else its result is dropped.
+  // lack of memory, like post(). A call that is given up, by an error or because its coroutine is dropped, does not
+  // begin if it has not begun yet; otherwise its result is dropped.
   // A function that returns a Task<R> is called on that core, and its task runs there; the task's result is the result.
   // Only a Task may await such a call. The deadline and the cancellation of the awaiter cancel the called task too, and
   // the call waits for its end: while the called task runs, it may refer to the caller's variables and to the
-  // function's captures. If the cancelled task returned a Result with a value all the same, that is the result.
-  // With GCC 12 a closure that owns something takes two steps, or the compiler refuses it (closure_await.h):
-  // `auto calling = runtime.call(1, [text] {...}); const auto result = co_await calling;`.
+  // function's captures. If the cancelled task returns a Result with a value nevertheless, that is the result. With GCC
+  // 12 a closure that owns something takes two steps, or the compiler refuses it (closure_await.h): `auto calling =
+  // runtime.call(1, [text] {...}); const auto result = co_await calling;`.
   template <typename F>
   [[nodiscard]] detail::ClosureAwaiter<Calling<std::decay_t<F>>, F> call(unsigned core, F&& function,
                                                                          Instant deadline = kNever) {
@@ -145,10 +146,10 @@ class Runtime {
                                                                    std::forward<F>(function));
   }
 
-  // Refuses messages of foreign threads from now on, lets the cores work until no message is left, cancels the
-  // cores' tasks (coroutines), and ends the threads. Idempotent. timed_out: messages were left at the deadline, and
-  // the runtime will destroy them, or a job or task still runs: the caller may call again to wait for it.
-  // invalid_state: the caller is one of the runtime's cores, or in a forked child; nothing happens.
+  // Refuses messages of foreign threads from now on, lets the cores work until no message is left, cancels the cores'
+  // tasks (coroutines), and ends the threads. Idempotent. Errors: timed_out (messages were left at the deadline, and
+  // the runtime will destroy them, or a job or task still runs: the caller may call again to wait for it);
+  // invalid_state (the caller is one of the runtime's cores, or in a forked child; the call has no effect).
   Result<void> stop(Instant deadline);
 
  private:
@@ -167,7 +168,7 @@ class Runtime {
   void choose_places();
   Result<void> start_threads();
   void run_core(const Seed& seed);
-  // The calling core, if it is one of these.
+  // Returns the calling core if it is one of these.
   [[nodiscard]] Core* own_core() const noexcept {
     Core* const core = Core::current();
     return core != nullptr && &core->runtime() == this ? core : nullptr;
@@ -175,7 +176,7 @@ class Runtime {
   // Selects the foreign lane of the calling thread: always the same one, so that its messages keep their order.
   [[nodiscard]] static unsigned foreign_ordinal() noexcept;
   [[nodiscard]] bool draining() const noexcept {
-    return phase_.load(std::memory_order_relaxed) == Phase::draining;  // a core that sees it late has not settled yet
+    return phase_.load(std::memory_order_relaxed) == Phase::draining;  // a core that reads it late has not settled yet
   }
   void note_turn() noexcept;  // in a drain
   [[nodiscard]] bool quiescent() const noexcept;
@@ -192,7 +193,7 @@ class Runtime {
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_:
-  unsigned waiting_ = 0;  // threads that made their core, or failed to
+  unsigned waiting_ = 0;  // threads that made their core, or failed to make it
   unsigned ended_ = 0;
   Error start_error_;
   bool stop_runs_ = false;  // one stop() at a time

@@ -402,7 +402,7 @@ struct alignas(128) Shard {
   std::uint64_t expected = 0;
   std::mutex mutex;  // of the shared model
 
-  // True: that was the last message.
+  // Returns true if that was the last message.
   bool handle(const Message& message) {
     sessions[message.core * kSessions + message.session].handle(message.value);
     return ++handled == expected;

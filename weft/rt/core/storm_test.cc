@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t kThreads = 3;
 
-// Calls operate(thread, i) `count` times in all; an operation that is refused for want of room says false, and is
+// Calls operate(thread, i) `count` times in all; an operation that is refused for lack of room returns false, and is
 // repeated.
 template <typename Operate>
 void storm(std::uint64_t count, Operate operate) {

@@ -19,7 +19,7 @@ namespace weft::rt {
 namespace detail {
 
 template <typename T>
-struct TaskValue;  // undefined for a type that is no Task
+struct TaskValue;  // undefined for a type that is not a Task
 template <typename T>
 struct TaskValue<Task<T>> {
   using Type = T;
@@ -67,7 +67,7 @@ class TaskCall : public CallState, private Join {
   static std::coroutine_handle<> handle_done(Join& join) noexcept;
   void end() noexcept;
   void reply() noexcept;
-  static void note_replied() noexcept;  // static: the block may be gone
+  static void note_replied() noexcept;  // static: the block may have ended
   void handle_cancel() noexcept;
 
   // --- the caller's core ---
@@ -179,7 +179,7 @@ class [[nodiscard]] CallingTask : private detail::CallState::Caller {
   }
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
-  template <detail::TaskPromise Promise>  // Tasks only: a core that ends does not wait for other coroutines
+  template <detail::TaskPromise Promise>  // tasks only: a core that ends does not wait for other coroutines
   [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) {
     return this->suspend(coroutine);
   }

@@ -68,18 +68,19 @@ class BasicCompletion {
     }
     return System::futex_wait(word_, word | kWaiting, timeout);
   }
-  // After the continuation was stored. False: the result is ready, and the job side does not resume the continuation.
+  // After the continuation was stored. Returns false if the result is ready, and the job side does not resume the
+  // continuation.
   [[nodiscard]] bool try_continue() noexcept {
     // Release hands the continuation over; acquire pairs with complete().
     return (word_.fetch_or(kContinued, std::memory_order_acq_rel) & kReady) == 0;
   }
-  // Takes back a continuation that was accepted. False: the job side resumes it now, or has resumed it.
+  // Takes back a continuation that was accepted. Returns false if the job side resumes it now, or has resumed it.
   [[nodiscard]] bool try_withdraw() noexcept {
     // Relaxed: the caller's next use of the block passes through the word again, and the caller reads the result only
     // after ready().
     return (word_.fetch_and(~kContinued, std::memory_order_relaxed) & kReady) == 0;
   }
-  // Last call. True: the caller frees the block.
+  // Last call. Returns true if the caller frees the block.
   [[nodiscard]] bool leave() noexcept {
     // Acquire pairs with complete(); release: the future side's uses of the block come before the job side frees.
     return ready() || (word_.fetch_or(kLeft, std::memory_order_acq_rel) & kReady) != 0;

@@ -9,8 +9,8 @@
 
 namespace weft::rt {
 
-// DropCount: how many threads destroy dropped jobs of an executor. Its stop() waits for them.
-// Owner: what the executor's threads share; the caller of end() keeps it alive until the call returns.
+// DropCount: the number of threads that destroy dropped jobs of an executor. Its stop() waits for them.
+// Owner: the shared state of the executor's threads; the caller of end() keeps it alive until the call returns.
 // Affinity: any thread.
 // Cost: a read-modify-write each; a system call when a thread waits.
 // Invariants:
@@ -21,8 +21,8 @@ template <typename System>
 class BasicDropCount {
  public:
   void begin() noexcept {
-    // Acquire pairs with the release in none(): when that call came first, what its caller saw happened before this. So
-    // the caller did not see what the thread does next.
+    // Acquire pairs with the release in none(): if that call came first, everything visible to its caller happened
+    // before this. So the thread's next work was invisible to the caller.
     running_.fetch_add(1, std::memory_order_acq_rel);
   }
   void end() noexcept {
@@ -33,7 +33,8 @@ class BasicDropCount {
   // A read-modify-write, so that it comes before a begin(), or sees it.
   [[nodiscard]] bool none() noexcept { return running_.fetch_add(0, std::memory_order_acq_rel) == 0; }
 
-  // Waits until none() or until time_left() says zero; negative: no limit. False: it said so.
+  // Waits until none() or until time_left() returns zero, and returns false in the second case. A negative time is not
+  // a bound.
   template <typename Left>
   [[nodiscard]] bool wait_until_none(Left time_left) noexcept {
     for (;;) {

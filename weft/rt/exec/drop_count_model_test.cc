@@ -35,7 +35,7 @@ struct Queue {
   }
 };
 
-// Another thread finds the queue empty, and says so; the stopper asks that thread alone.
+// Another thread finds the queue empty, and reports it; the stopper asks that thread alone.
 void a_stop_that_finds_none_sees_every_destruction() {
   Queue queue;
   sync::Atomic<bool> drained{false};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Jobs that an executor drops: where their destructors run, and what these may do.
+// Jobs that an executor drops: where their destructors run, and the calls that these may make.
 #include <atomic>
 #include <functional>
 #include <memory>

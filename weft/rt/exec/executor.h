@@ -48,14 +48,14 @@ struct ExecutorCounts {
 extern const CounterTable kExecutorTable;
 
 // Executor: runs jobs. A job is a closure without arguments, or with a std::stop_token: the token given with the job,
-// else the executor's own, which stop(abandon) sets.
+// otherwise the executor's own, which stop(abandon) sets.
 // Owner: its maker. Destruction is stop(abandon) without a deadline: the executor drops jobs that wait, and waits for
 // jobs that run, unless one of its own jobs destroys it, or the destructor of one. In a forked child destruction waits
 // for nothing and destroys no job.
 // Affinity: any thread, jobs included.
-// Cost: execute() with a closure of up to Job::kInlineMax bytes, and submit(), allocate nothing but pooled blocks.
-// Errors, of execute() at once and of submit() in the future: resource_exhausted: the queue is full, or no memory;
-// closed: stop() was called, or the process is a forked child. A job that was refused is destroyed, and does not run.
+// Cost: execute() with a closure of up to Job::kInlineMax bytes, and submit(), allocate only pooled blocks. Errors, of
+// execute() at once and of submit() in the future: resource_exhausted (the queue is full, or no memory); closed (stop()
+// was called, or the process is a forked child). A refused job is destroyed, and does not run.
 // Invariants:
 //   1. A job that was taken runs once, or is dropped: by stop(), by the destructor, or by its token while it waits for
 //      its time. Never both: taken = executed + abandoned + those that still wait. Its closure is destroyed in either
@@ -80,8 +80,8 @@ class Executor {
   Result<void> execute(std::stop_token token, F&& job) {
     return take(Duration::zero(), {}, cancellable(std::move(token), std::forward<F>(job)));
   }
-  // A delay of zero or less: as execute(). A job whose token is set while it waits is dropped at once, in the thread
-  // that sets the token; its place is free then.
+  // A delay of zero or less is the same as execute(). A job whose token is set while it waits is dropped at once, in
+  // the thread that sets the token; its place is free then.
   template <typename F>
   Result<void> execute_after(Duration delay, F&& job) {
     return take(delay, {}, closure(std::forward<F>(job)));
@@ -92,8 +92,8 @@ class Executor {
     return take(delay, std::move(token), std::move(made));
   }
 
-  // Runs the job soon. Returns the Future of what the job returns; of a job that returns a Result<T>, a Future<T>,
-  // which has the Result's error.
+  // Runs the job soon. Returns the Future of the job's result; for a job that returns a Result<T>, a Future<T>, which
+  // has the Result's error.
   template <typename F>
   auto submit(F&& job) {
     return submit_after(Duration::zero(), std::forward<F>(job));
@@ -115,24 +115,24 @@ class Executor {
     return submit_job(delay, token, token, std::forward<F>(job));
   }
 
-  // Refuses new jobs, treats waiting jobs as `mode` says, and waits until no job runs and every job that was dropped,
-  // in whatever thread, is destroyed. Idempotent.
-  // timed_out: jobs still run at the deadline, or the destructors of some. Waiting jobs are dropped then; the caller
-  // may call stop() again to wait.
-  // invalid_state: the caller is a job of this executor, or the destructor of one, and cannot wait for itself. The
-  // stopping has begun all the same. Also: the process is a forked child of the executor's, which has none of its
-  // threads; nothing happens.
+  // Refuses new jobs, treats waiting jobs by `mode`, and waits until no job runs and every dropped job, in whatever
+  // thread, is destroyed. Idempotent.
+  // Errors: timed_out (jobs, or the destructors of some, still run at the deadline). Then stop() drops waiting jobs;
+  // the caller may call stop() again to wait.
+  // Errors: invalid_state (the caller is a job of this executor, or the destructor of one, and cannot wait for itself;
+  // the stop has begun nevertheless); invalid_state, without an effect, in a forked child, which has none of the
+  // executor's threads.
   virtual Result<void> stop(StopMode mode, Instant deadline) = 0;
   [[nodiscard]] virtual ExecutorCounts counts() const noexcept = 0;
-  // The same for a page of metrics. The executor outlives it.
+  // The same for a page of metrics. The executor outlives the source.
   [[nodiscard]] CounterSource counter_source() const;
   [[nodiscard]] std::stop_token stop_token() const noexcept { return stop_source_.get_token(); }
 
  protected:
-  // The job is moved from only when taken.
+  // A refused job stays unchanged.
   virtual Result<void> run_soon(Job& job) = 0;
-  // When the token is set before the job's time, the job is called at once by the thread that sets the token, and
-  // counts as abandoned: such a job checks its token.
+  // If the token is set before the job's time, the thread that sets the token calls the job at once, and counts it as
+  // abandoned: such a job checks its token.
   virtual Result<void> run_after(Duration delay, std::stop_token token, Job& job) = 0;
   static Result<void> delay_on(Executor& other, Duration delay, std::stop_token token, Job& job) {
     return delay > Duration::zero() ? other.run_after(delay, std::move(token), job) : other.run_soon(job);

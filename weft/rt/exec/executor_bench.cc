@@ -214,7 +214,7 @@ bench::Body timed(unsigned workers, int items, Work work) {
   };
 }
 
-// One burst. kUntilDone: the time until the last job has run, else until execute() has returned for the last time.
+// One burst. kUntilDone: the time until the last job has run, otherwise until execute() has returned for the last time.
 template <typename Pool, bool kUntilDone>
 double execute_burst(Pool& pool) {
   std::atomic<int> left{kBurst};
@@ -248,7 +248,7 @@ double submit_burst(Pool& pool) {
 // The time from submit() to the result, one job at a time; the given percentile of the samples.
 template <typename Pool>
 bench::Body latency(double percentile) {
-  const int count = std::max(kBurst / 4, static_cast<int>(2 / (1 - percentile)));  // a tail needs samples behind it
+  const int count = std::max(kBurst / 4, static_cast<int>(2 / (1 - percentile)));  // a tail needs samples after it
   return timed<Pool>(kWorkers, count, [percentile, count](Pool& pool) {
     std::vector<double> samples;
     samples.reserve(static_cast<std::size_t>(count));

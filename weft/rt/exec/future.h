@@ -78,7 +78,7 @@ struct FutureState {
       value.~Value();
     }
   }
-  // Job side, before finish(): keeps what the job returned, which may be a Result, or the error of that Result.
+  // Job side, before finish(): keeps the job's result, which may be a Result, or the error of that Result.
   template <typename Returned>
   void keep(Returned&& returned) {
     if constexpr (!std::same_as<Unwrapped<std::remove_cvref_t<Returned>>, std::remove_cvref_t<Returned>>) {
@@ -137,7 +137,7 @@ struct Submitted final : FutureState<Unwrapped<R>> {
   }
   ~Submitted() {}  // NOLINT(modernize-use-equals-default): run() or drop() destroyed the union's member
 
-  // Null: no memory.
+  // Returns null if there is no memory.
   template <typename G>
   static Submitted* make(Token stop, G&& source) {
     constexpr std::size_t kExtra = alignof(Submitted) > alignof(std::max_align_t) ? alignof(Submitted) : 0;
@@ -226,14 +226,14 @@ class SubmittedHandle {
 template <typename T>
 class FutureAwait;
 
-// Future: the result of a submitted job, once it is ready: the value, or why there is none.
+// Future: the result of a submitted job, when it is ready: the value, or an Error.
 // Owner: a move-only value; dropping it does not affect the job.
 // Affinity: one thread at a time.
 // Cost: no allocation of its own; get() of a ready result is one load.
-// Errors of a result: those of Executor::submit(), as the job was not taken; cancelled: its stop token was set before
-// the job began; terminated: stop() dropped the job before it began. After these three the job did not run at all.
-// job_threw: see exception(). The error of the Result that the job returned: its Future is that of the Result's
-// value. A job that began and sees its token set may return a value or throw.
+// Errors of a result: those of Executor::submit(), if the job was refused; cancelled (its stop token was set before the
+// job began); terminated (stop() dropped the job before it began). After these three the job did not run at all.
+// job_threw (see exception()). The error of the Result that the job returned: its Future is that of the Result's value.
+// A job that began and finds its token set may return a value or throw.
 template <typename T>
 class [[nodiscard]] Future {
   static_assert(!std::is_reference_v<T>, "return a pointer, or std::ref");
@@ -256,30 +256,30 @@ class [[nodiscard]] Future {
   }
   ~Future() { leave(); }
 
-  // Whether get() returns at once. A future that was refused is ready.
+  // Whether get() returns at once. The future of a refused job is ready.
   [[nodiscard]] bool ready() const noexcept { return state_ == nullptr || state_->completion.ready(); }
-  // False: not ready by then. Inside a job, waiting for a job that only this thread can run takes until the deadline.
-  // Does not wait in a forked child of the job's process, where no job runs.
+  // Returns false if the result is not ready by then. Inside a job, waiting for a job that only this thread can run
+  // lasts until the deadline. Does not wait in a forked child of the job's process, where no job runs.
   bool wait_until(Instant deadline) const noexcept;
-  // Moves the value out: a later call returns invalid_state. Passes an exception of the value's move on; the value
-  // counts as taken then. invalid_state, too: in a forked child, which has not the job.
+  // Moves the value out: a later call fails with invalid_state. Rethrows an exception of the value's move; then the
+  // value counts as taken. In a forked child, which does not have the job, it fails with invalid_state, too.
   Result<T> get() { return get_until(kNever); }
-  // timed_out: not ready yet; the caller may call again. A job's own timed_out is given once, then invalid_state: a
-  // caller that retries ends.
+  // Fails with timed_out if the result is not ready; the caller may call again. If the job itself returned timed_out,
+  // the first call returns it and later calls fail with invalid_state, so a caller that retries ends.
   Result<T> get_until(Instant deadline) {
     if (!wait_until(deadline)) {
       return inherited() ? Error(Errc::invalid_state, "a forked child has not the job") : Error(Errc::timed_out);
     }
     return take();
   }
-  // The job's exception, once ready; else null.
+  // Returns the job's exception if the result is ready, otherwise null.
   [[nodiscard]] std::exception_ptr exception() const noexcept {
     return state_ != nullptr && ready() ? state_->exception : nullptr;
   }
 
-  // Calls the continuation once the result is ready, in the thread that ran the job, inside the job's turn. False: the
-  // result is ready already, and there will be no call. Requires that no other continuation is set, and that the future
-  // is not moved until the call.
+  // Calls the continuation when the result is ready, in the thread that ran the job, inside the job's turn. Returns
+  // false if the result is ready already: then it never calls the continuation. Requires that no other continuation is
+  // set, and that the future is not moved until the call.
   [[nodiscard]] bool try_continue(void (*continuation)(void* context) noexcept, void* context) noexcept {
     if (state_ == nullptr) {
       return false;
@@ -289,7 +289,7 @@ class [[nodiscard]] Future {
     state->context = context;
     return state->completion.try_continue();
   }
-  // Takes the continuation back. False: its call runs now, or is over.
+  // Takes the continuation back. Returns false if its call runs at the moment, or is over.
   [[nodiscard]] bool try_withdraw() noexcept { return state_ != nullptr && state_->completion.try_withdraw(); }
 
   // co_await yields the result of get(). A Task (task.h) resumes on its own loop and can be cancelled: kCancelled, and
@@ -361,7 +361,7 @@ class [[nodiscard]] FutureAwait {
       if (await.future_.try_withdraw()) {
         await.withdrawn_ = true;
         self.finish();
-      }  // else the job's thread posts the arrival, which finishes the wait
+      }  // otherwise the job's thread posts the arrival, which finishes the wait
     }
     FutureAwait* await;
   };

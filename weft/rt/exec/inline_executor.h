@@ -11,8 +11,8 @@ class Timekeeper;
 
 // InlineExecutor: an Executor whose jobs run at once, inside execute() and submit(), in the calling thread. A job that
 // executes another runs it inside itself. Delayed jobs run in a thread of the executor, which the first one starts.
-// Only delayed jobs wait, so the executor is never full. For tests, and for programs that want no thread.
-// Owner, affinity, errors: as Executor.
+// Only delayed jobs wait, so the executor is never full. For tests, and for programs without further threads.
+// Owner, affinity, errors: those of Executor.
 // Cost: two read-modify-writes and the call.
 class InlineExecutor final : public Executor {
  public:

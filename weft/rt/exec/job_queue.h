@@ -21,7 +21,7 @@ namespace weft::rt {
 //   1. The turn of position p's cell is p while the cell is free for the push of p. It is p + 1 while the cell holds
 //      that value, and p + capacity once the value was taken.
 //   2. head <= tail <= head + capacity. After close() the tail does not move.
-//   3. A push or pop that is interrupted half way blocks only those behind it in this queue: they return full or empty.
+//   3. A push or pop that is interrupted half way blocks only those after it in this queue: they return full or empty.
 //      The interrupted thread notifies when its own operation is done.
 template <typename T>
 class JobQueue {
@@ -40,7 +40,7 @@ class JobQueue {
 
   static constexpr std::size_t kCapacityMin = 2;  // with one cell, "holds a value" and "free again" would be one count
 
-  // Once, before anything else; `capacity` is rounded up to a power of two. False: no memory.
+  // Once, before anything else; `capacity` is rounded up to a power of two. Returns false if there is no memory.
   [[nodiscard]] bool make(std::size_t capacity) noexcept {
     capacity = std::bit_ceil(capacity < kCapacityMin ? kCapacityMin : capacity);
     if (capacity > SIZE_MAX / 2 / sizeof(Cell)) {
@@ -71,7 +71,7 @@ class JobQueue {
       // Acquire pairs with the release in try_pop(): the value of the lap before was moved out.
       const std::uint64_t turn = cell.turn.load(std::memory_order_acquire);
       if (turn == position) {
-        // Relaxed, as everywhere with head_ and tail_: the cell's turn, not the position, orders the value.
+        // Relaxed, like all accesses to head_ and tail_: the cell's turn, not the position, orders the value.
         if (tail_.compare_exchange_weak(tail, tail + kStep, std::memory_order_relaxed, std::memory_order_relaxed)) {
           __builtin_prefetch(&cells_[(position + kAhead) & mask_], 1);
           cell.value = std::move(value);
@@ -86,7 +86,7 @@ class JobQueue {
     }
   }
 
-  // False: empty, or the next push is not done yet.
+  // Returns false if it is empty, or the next push is not done yet.
   [[nodiscard]] bool try_pop(T& value) noexcept {
     std::uint64_t position = head_.load(std::memory_order_relaxed);
     for (;;) {

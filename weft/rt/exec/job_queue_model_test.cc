@@ -6,7 +6,7 @@
 namespace weft::rt {
 namespace {
 
-// A value whose accesses the model checks for races. 0 is none.
+// A value whose accesses the model checks for races. 0: no value.
 class Value {
  public:
   Value() : Value(0) {}
@@ -124,7 +124,7 @@ void what_is_pushed_before_the_close_is_drained() {
   model::require(line.queue.drained(), "empty and closed, but not drained");
 }
 
-// A sleeper calls ready() after a full fence. It must see a push from before another thread's fence, behind a pop that
+// A sleeper calls ready() after a full fence. It must see a push from before another thread's fence, after a pop that
 // the sleeper may not have seen yet.
 void a_look_behind_fences_sees_what_was_pushed() {
   Line line;

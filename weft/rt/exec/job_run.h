@@ -43,7 +43,7 @@ class RunScope {
   std::shared_ptr<void> kept_;
 };
 
-// Drops: a DropCount that knows which threads it counts.
+// Drops: a DropCount with the list of its threads.
 class Drops {
  public:
   // Scope: a value on the stack, while this thread destroys dropped jobs, from begin() to end() of the count.
@@ -69,7 +69,7 @@ class Drops {
   DropCount count_;
 };
 
-// Instead of the destructor of what an executor shared, in a forked child.
+// Instead of the destructor of an executor's shared state, in a forked child.
 inline void keep_for_ever(std::shared_ptr<void> what) {
   static auto& kept = *new std::vector<std::shared_ptr<void>>;  // a child has one thread
   kept.push_back(std::move(what));
@@ -79,10 +79,10 @@ inline void keep_for_ever(std::shared_ptr<void> what) {
 inline constexpr Error kOwnJob(Errc::invalid_state, "a job cannot wait for the end of itself");
 inline constexpr Error kStillRun(Errc::timed_out, "jobs still run");
 inline constexpr Error kInherited(Errc::invalid_state, "a forked child has none of the threads");
-// Of what takes jobs, in a forked child.
+// Of an executor, in a forked child.
 inline constexpr Error kTakenByNobody(Errc::closed, "a forked child has none of the threads");
 
-// Runs the job and destroys its closure. False: the job threw, and the handler got the exception.
+// Runs the job and destroys its closure. Returns false if the job threw, and the handler got the exception.
 inline bool run_job(Job& job, const ExceptionHandler& handler) noexcept {
   bool ran = true;
   try {

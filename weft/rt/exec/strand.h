@@ -9,15 +9,15 @@
 namespace weft::rt {
 
 // Strand: an Executor whose jobs run one at a time, in the order of their execute(), on the threads of another
-// executor. Each job sees the writes of the one before.
-// Owner, affinity: as Executor; the underlying executor outlives the strand.
-// Errors: as Executor. An idle strand passes a refusal of the underlying executor on. A strand with jobs does not: its
-// grant continues in the present thread.
+// executor. The writes of each job are visible to the next one.
+// Owner, affinity: those of Executor; the underlying executor outlives the strand.
+// Errors: those of Executor. An idle strand returns the refusal of the underlying executor. A strand with jobs does
+// not: its grant continues in the present thread.
 // Cost: a mutex; of a burst only the first job costs an execute() of the underlying executor. After kGrantMax jobs the
 // strand moves to the end of the underlying queue.
 // A delayed job takes a place among those of the underlying executor until its time, and three allocations.
 // Invariants, besides those of Executor:
-//   1. When the underlying executor is stopped and drops the strand's grant, the strand closes and drops its jobs.
+//   1. If the underlying executor is stopped and drops the strand's grant, the strand closes and drops its jobs.
 class Strand final : public Executor {
  public:
   static constexpr std::size_t kGrantMax = 64;

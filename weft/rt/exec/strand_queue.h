@@ -22,7 +22,7 @@ namespace weft::rt {
 // Cost: a lock for each step, and one job of the underlying executor for up to kGrantMax jobs.
 // Invariants:
 //   1. At most one grant runs, and while jobs wait there is one: waiting, running, or asked for.
-//   2. A job that push() took is executed or abandoned, once; `counts` says so before wait_until_quiet() ends.
+//   2. A job that push() took is executed or abandoned, once; `counts` includes it before wait_until_quiet() ends.
 //   3. After abandon() no job begins. After close() push() takes delayed jobs only.
 template <typename System>
 class BasicStrandQueue : public std::enable_shared_from_this<BasicStrandQueue<System>> {
@@ -53,8 +53,8 @@ class BasicStrandQueue : public std::enable_shared_from_this<BasicStrandQueue<Sy
     }
     quiet.wake_with_fence();  // another stop(), which waited for these jobs
   }
-  // Waits until no job waits or runs and `more_waits`, which is called under the mutex, says no; or until time_left()
-  // says zero; negative: no limit. False: it said so.
+  // Waits until no job waits or runs and `more_waits`, which is called under the mutex, returns false; or until
+  // time_left() returns zero, and then returns false. A negative time is not a limit.
   template <typename Left, typename More>
   [[nodiscard]] bool wait_until_quiet(Left time_left, More more_waits) noexcept;
 

@@ -170,7 +170,7 @@ struct Place {
     model::require(strand->wait_until_quiet(for_ever, [] { return false; }), "the wait ended early");
     model::require(strand->drops.count.wait_until_none(for_ever), "the wait ended early");
   }
-  // After the stop: what was taken has ended, and nothing runs any more.
+  // After the stop: the taken jobs have ended, and no job runs any longer.
   void stopped() {
     ledger.runs_now = 1;
     ledger.runs_now = 0;

@@ -185,7 +185,7 @@ void ThreadPool::Shared::execute(Worker& mine, Job& job) noexcept {
   }
 }
 
-// A searcher spins here. True: a queue has a job, or the gate is closed.
+// A searcher spins here. Returns true if a queue has a job, or the gate is closed.
 bool ThreadPool::Shared::spin_for_job() noexcept {
   return sync::spin_until(budget, sync::WaitMode::adaptive, [this] { return any_ready() || gate.closed(); });
 }

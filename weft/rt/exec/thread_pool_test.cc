@@ -50,7 +50,7 @@ TEST(ThreadPool, AFullQueueIsReportedAndTheJobsInItRun) {
   EXPECT_EQ(ran.load(), 4);
 }
 
-// A delay that slept in a worker would delay every job behind it.
+// A delay that slept in a worker would delay every job after it.
 TEST(ThreadPool, PendingDelaysDoNotKeepAnImmediateJobWaiting) {
   auto pool = fixed(2);
   std::vector<Future<int>> delayed;

@@ -304,7 +304,7 @@ void Timekeeper::Core::drop(Entries& entries) noexcept {
   }
 }
 
-// Allocates nothing: there is no caller to return an error to. False: nothing is due.
+// Allocates nothing: there is no caller to return an error to. Returns false if nothing is due.
 bool Timekeeper::Core::offer_one() {
   Entry* entry = nullptr;
   {

@@ -46,9 +46,9 @@ class Timekeeper {
   // Takes no more jobs, and drops those that wait; `drain`: but for those that are due, which the thread still offers,
   // each once. Does not wait. Idempotent.
   void close(StopMode mode);
-  // After close(): whether the thread has ended by then. It ends once it has offered what is due.
+  // After close(): whether the thread has ended by then. It ends after it has offered the due jobs.
   [[nodiscard]] bool wait_until_ended(Instant deadline) noexcept;
-  void join();  // close(abandon) or what close() said before, and the end of the thread
+  void join();  // close(abandon), or the mode of the earlier close(), and the end of the thread
   // After join(): the next due job that the sink had no room for; an empty Job: there is none.
   [[nodiscard]] Job take_due();
 

@@ -20,12 +20,12 @@ struct SystemGate {
   static void futex_wake(std::atomic<std::uint32_t>& word, int count) noexcept { sys::futex_wake(word, count); }
 };
 
-// WorkerGate: how many workers of a pool there are, how many sleep, and whether one searches for work right now.
-// A worker works, searches or sleeps. A notifier wakes a sleeper only when no worker searches, so that a burst costs
-// one wake-up. A searcher that found work and sees more of it passes the wake-up on.
+// WorkerGate: the number of workers of a pool, the number of sleeping ones, and whether one searches for work now. A
+// worker works, searches or sleeps. A notifier wakes a sleeper only when no worker searches, so that a burst costs one
+// wake-up. A searcher that finds further work passes the wake-up on.
 // Owner: the pool.
 // Affinity: any thread.
-// Cost: notify() is a fence and a load while a worker searches, or none sleeps and none may be started; else a
+// Cost: notify() is a fence and a load while a worker searches, or none sleeps and none may be started; otherwise a
 // read-modify-write of one word, and a system call to wake.
 // Invariants:
 //   1. For work published before notify(): a searcher's next check finds it, or notify() woke a sleeper or returned
@@ -38,7 +38,7 @@ class BasicWorkerGate {
   enum class Notified : std::uint8_t {
     nobody,  // a worker searches, or all work and the pool is at its maximum
     woke,
-    start,  // the caller starts a worker, which counts as a searcher already; else the caller calls undo_start()
+    start,  // the caller starts a worker, which counts as a searcher already; otherwise the caller calls undo_start()
   };
   enum class Slept : std::uint8_t {
     woken,  // the worker searches now
@@ -52,7 +52,7 @@ class BasicWorkerGate {
   // Called after work was published.
   Notified notify(unsigned workers_max) noexcept {
     System::full_fence();  // pairs with the fences in announce() and stop_searching()
-    // Relaxed, as everywhere here: the gate orders only by its fences; the queue hands the work over.
+    // Relaxed, like all accesses here: the gate orders only by its fences; the queue hands the work over.
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     for (;;) {
       if (searching(word) > 0) {
@@ -87,13 +87,14 @@ class BasicWorkerGate {
     word_.fetch_sub(kSearching, std::memory_order_relaxed);
     System::full_fence();  // pairs with the fence in notify()
   }
-  // False: another worker searches already.
+  // Returns false if another worker searches already.
   [[nodiscard]] bool start_searching() noexcept {
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     return searching(word) == 0 &&
            word_.compare_exchange_strong(word, word + kSearching, std::memory_order_relaxed, std::memory_order_relaxed);
   }
-  // Called before the last check for work; after it the worker calls sleep() or stay_awake(). False: closed.
+  // Called before the last check for work; after it the worker calls sleep() or stay_awake(). Returns false if it is
+  // closed.
   [[nodiscard]] bool announce(bool was_searching) noexcept {
     const std::uint64_t word = word_.fetch_add(kSleeper - (was_searching ? kSearching : 0), std::memory_order_relaxed);
     System::full_fence();  // pairs with the fence in notify()
@@ -121,13 +122,13 @@ class BasicWorkerGate {
           return Slept::left;
         }
         // The worker belongs to the minimum, or a permit is on its way. If another worker that has just come to sleep
-        // takes that permit, this one sleeps without a limit until the next work. After that its limit begins anew.
+        // takes that permit, this one sleeps without a limit until the next work. After that its limit begins again.
         limit = Duration(-1);
       }
     }
     return Slept::woken;
   }
-  // A worker that is not asleep ends. True: it was the last worker.
+  // A worker that is not asleep ends. Returns true if it was the last worker.
   [[nodiscard]] bool leave(bool was_searching) noexcept {
     // acq_rel pairs with itself and with leave_asleep(): the last worker sees the writes of the others.
     const std::uint64_t word = word_.fetch_sub(kWorker + (was_searching ? kSearching : 0), std::memory_order_acq_rel);
@@ -168,7 +169,7 @@ class BasicWorkerGate {
   }
   [[nodiscard]] bool take_permit() noexcept {
     // A read-modify-write: a load could return a stale 0 again and again, while the futex does not sleep because the
-    // word is not 0 any more.
+    // word is not 0 any longer.
     std::uint32_t permits = permits_.fetch_add(0, std::memory_order_relaxed);
     while (permits > 0) {
       if (permits_.compare_exchange_weak(permits, permits - 1, std::memory_order_relaxed, std::memory_order_relaxed)) {

@@ -13,13 +13,13 @@
 
 namespace weft::rt {
 
-// ActivityName: what a loop's thread can be inside. Affinity: immutable; static storage.
+// ActivityName: the name of a call that a loop's thread can be inside. Affinity: immutable; static storage.
 struct ActivityName {
   std::string_view owner;  // "game::Room"
   std::string_view call;   // "on_frame"
 };
 
-// Activity: what a loop's thread does at this moment, for threads that watch it.
+// Activity: the present work of a loop's thread, for threads that watch it.
 // Owner: the loop and those that watch it. Affinity: the loop's thread writes; any thread reads.
 // Cost: relaxed stores to one line that others write only in arm(): two or three a turn, four a callback that is named;
 // and a load a turn.
@@ -51,9 +51,9 @@ class alignas(64) Activity {
     ~Bell() = default;
   };
   void add_bell(Bell& bell);              // any thread; throws std::bad_alloc
-  void remove_bell(Bell& bell) noexcept;  // any thread: the bell rings no more when it returns
-  // Any thread: the next turn rings all bells, once. A turn that begins at the same moment may not: whoever arms looks
-  // once more before it sleeps for long, when the store has long been seen.
+  void remove_bell(Bell& bell) noexcept;  // any thread: the bell does not ring after the return
+  // Any thread: the next turn rings all bells, once. A turn that begins at the same moment may not: the arming thread
+  // checks once more before a long sleep, when the store is visible.
   void arm() noexcept { armed_.store(true, std::memory_order_relaxed); }
 
   // All relaxed: see the invariant. The watching thread's loads are the partners.
@@ -74,7 +74,7 @@ class alignas(64) Activity {
     return {name_.load(std::memory_order_relaxed), subject_.load(std::memory_order_relaxed)};
   }
 
-  // Any thread. Null: the loop waits, or its turn began after `before`.
+  // Any thread. Returns null if the loop waits, or its turn began after `before`.
   [[nodiscard]] std::optional<Busy> busy_since(Instant before) const noexcept;
   // Counts the turn once, however many threads see it.
   void note_stall(const Busy& busy) noexcept;
@@ -90,12 +90,12 @@ class alignas(64) Activity {
   std::atomic<std::uint64_t> detail_{0};
   std::atomic<bool> armed_{false};
   alignas(64) std::atomic<std::uint64_t> stalls_{0};  // relaxed: a number
-  std::atomic<Instant> stall_noted_{Instant()};       // relaxed: only elects who counts
+  std::atomic<Instant> stall_noted_{Instant()};       // relaxed: only elects the thread that counts
   std::mutex bells_mutex_;
   std::vector<Bell*> bells_;  // guarded by bells_mutex_
 };
 
-// InActivity: names what the thread does until the end of a block. Affinity: the loop's thread.
+// InActivity: names the thread's work until the end of a block. Affinity: the loop's thread.
 class InActivity {
  public:
   InActivity(Activity& activity, const ActivityName& name, std::uint64_t subject) noexcept

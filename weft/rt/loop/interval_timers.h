@@ -20,8 +20,8 @@ namespace weft::rt {
 // Invariants:
 //   1. Timers run in the order in which they are due, and those due at the same instant in the order of arming.
 //   2. One run() calls a timer at most once, however late the timer is. The timer is then due an interval after `now`.
-//   3. A callback may do anything to the timers, its own too, and destroy the IntervalTimers: no other one is called
-//      then. A timer that it adds or re-arms waits for the next run().
+//   3. A callback may change any timer, its own included, and may destroy the IntervalTimers: then no other one is
+//      called. A timer that it adds or re-arms waits for the next run().
 class IntervalTimers {
  public:
   IntervalTimers() = default;
@@ -37,19 +37,19 @@ class IntervalTimers {
 
   [[nodiscard]] int add(Instant now, Duration interval, Callback callback,
                         void* argument);  // the id: 1, 2, 3 ...; 0: no callback
-  // invalid_argument: no such timer.
+  // Fails with invalid_argument if there is no such timer.
   [[nodiscard]] Result<void> cancel(int id) noexcept;
   void clear() noexcept {  // cancels all
     queue_.clear();
     timers_.clear();
   }
-  [[nodiscard]] Result<void> set_interval(Instant now, int id, Duration interval) noexcept;  // and starts it anew
+  [[nodiscard]] Result<void> set_interval(Instant now, int id, Duration interval) noexcept;  // and restarts it
   [[nodiscard]] Result<void> reset(Instant now, int id) noexcept;
 
-  // Zero when one is overdue, nothing when there is none.
+  // Zero if one is overdue, nullopt if there is none.
   [[nodiscard]] std::optional<Duration> until_next(Instant now) const noexcept;
-  // Does nothing when called by a callback. Passes the exception of a callback on: that timer has run, and the next
-  // run() calls the others.
+  // Has no effect if a callback calls it. Rethrows the exception of a callback: that timer has run, and the next run()
+  // calls the others.
   void run(Instant now);
   [[nodiscard]] bool running() const noexcept { return run_ != nullptr; }
 

@@ -18,13 +18,13 @@ namespace weft::rt {
 // Job: a closure to call once, without arguments and result. Move-only.
 // Owner: a value.
 // Affinity: one thread at a time.
-// Cost: 56 bytes. A closure of up to kInlineMax bytes that moves without throwing lies inside: making, moving and
-// calling the Job allocates nothing. A larger closure lies in a mem::Buffer, so that one thread can make it and another
+// Cost: 56 bytes. A closure of up to kInlineMax bytes that moves without throwing is inside the Job: making, moving and
+// calling the Job allocates nothing. A larger closure is in a mem::Buffer, so that one thread can make it and another
 // destroy it without a malloc. A closure that is over-aligned, or larger than Buffer::kPooledMax, is on the heap.
 // Invariants:
 //   1. The closure is destroyed once, whether it was called or not.
 //   2. Moving a Job never throws.
-//   3. A Job whose closure found no memory is empty: the caller checks for that before it hands the Job over.
+//   3. A Job whose closure found no memory is empty: the caller checks for that before it passes the Job on.
 class Job {
  public:
   static constexpr std::size_t kInlineMax = 48;
@@ -140,7 +140,7 @@ class Job {
     }
     kind_ = &kOutside<Closure>;
   }
-  struct Returner {  // releases the buffer when the closure's constructor throws
+  struct Returner {  // releases the buffer if the closure's constructor throws
     mutable mem::Buffer* buffer;
     ~Returner() {
       if (buffer != nullptr) {
@@ -163,8 +163,8 @@ class Job {
 };
 static_assert(sizeof(Job) == 56);
 
-// ExceptionHandler: gets what a job throws, in the thread that ran the job. That of an executor or a runtime must be
-// safe to call from several threads. An exception of the handler itself is dropped.
+// ExceptionHandler: receives the exception of a job, in the thread that ran the job. The handler of an executor or a
+// runtime must be safe to call from several threads. An exception of the handler itself is dropped.
 using ExceptionHandler = std::function<void(std::exception_ptr)>;
 
 namespace detail {

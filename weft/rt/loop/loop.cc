@@ -258,7 +258,7 @@ void Loop::unwatch(WatchId id) noexcept {
   free_slots_.push_back(static_cast<std::uint32_t>(id));
 }
 
-// False: the call threw.
+// Returns false if the call threw.
 template <typename Call>
 bool Loop::guard(Call call) noexcept {
   try {
@@ -317,7 +317,7 @@ bool Loop::ended() noexcept {
   return tasks_.idle();
 }
 
-// Shows the sleep to the other threads, then checks for work once more. False: do not sleep.
+// Shows the sleep to the other threads, then checks for work once more. Returns false if the loop must not sleep.
 bool Loop::announce_sleep(Duration timeout) noexcept {
   const bool nap = timeout >= Duration::zero() && timeout <= kNapMax;
   mail_.announce(nap);

@@ -37,7 +37,7 @@ class Watcher {
 // TurnHook: work of another part that a Loop runs at the end of every turn.
 class TurnHook {
  public:
-  // Does the work that is due. Returns when the hook wants its next turn; kNever: only after an event.
+  // Does the work that is due. Returns the time of the hook's next turn; kNever: only after an event.
   virtual Instant handle_turn(Instant now) = 0;
   // Whether work arrived from other threads since the last turn. The loop calls this while it spins, and once more
   // after it announced a sleep.
@@ -73,27 +73,27 @@ class Loop {
   ~Loop();
   static void operator delete(Loop* loop, std::destroying_delete_t) noexcept;
 
-  // The loop that runs in this thread; null when there is none.
+  // The loop that runs in this thread; null if there is none.
   static Loop* current() noexcept;
 
   // Before start() or run(); called in the loop's thread. Without a handler the loop only counts exceptions.
   void set_exception_handler(ExceptionHandler handler) noexcept { on_exception_ = std::move(handler); }
-  // The hook outlives the loop's thread. resource_exhausted: the system refuses another thread; invalid_state:
-  // start() or run() was called before.
+  // The hook outlives the loop's thread. Errors: resource_exhausted (the system refuses another thread); invalid_state
+  // (start() or run() was called before).
   [[nodiscard]] Result<void> start(TurnHook* hook) noexcept;
   // Instead of start(): runs in the calling thread until stop(). Before a sleep the loop spins for as long as `mode`
-  // permits. While the loop has work, it polls the descriptors once every kPollEvery, not in every turn.
-  // invalid_state: as start(); nothing happens.
+  // permits. While the loop has work, it polls the descriptors once every kPollEvery, not in every turn. Fails with
+  // invalid_state like start(), without an effect.
   Result<void> run(TurnHook* hook, sync::WaitMode mode) noexcept;
   // Any number of threads; idempotent. Waits until the thread that start() made ended, but not in a job of the loop.
   void stop();
   void post(Job job);  // throws std::bad_alloc. A loop that has ended destroys the job here, in the caller's thread
-  // closed: the loop has ended, or the process is a forked child; resource_exhausted. The job is moved from only when
-  // taken.
+  // Errors: closed (the loop has ended, or the process is a forked child); resource_exhausted. A refused job stays
+  // unchanged.
   [[nodiscard]] Result<void> try_post(Job& job) noexcept;
-  // Makes the loop turn soon: at once if it sleeps long, else when its nap of at most kNapMax ends.
+  // Makes the loop turn soon: at once if it sleeps long, otherwise at the end of its nap of at most kNapMax.
   void nudge() noexcept { mail_.nudge(); }
-  void wake() noexcept { poller_->wake(); }  // ends the present sleep, or else the next one
+  void wake() noexcept { poller_->wake(); }  // ends the present sleep, otherwise the next one
   // Ends the present sleep, if any; for work that announce_sleep() checks for.
   void wake_sleeper() noexcept { mail_.wake_sleeper(); }
   [[nodiscard]] bool on_loop_thread() const noexcept {
@@ -105,10 +105,11 @@ class Loop {
 
   [[nodiscard]] std::uint64_t threw() const noexcept { return threw_.value(); }  // calls that ended in an exception
 
-  using WatchId = std::uint64_t;  // 0 is none
-  // invalid_argument: no watcher; invalid_state, also of rewatch(): the loop runs, or has run, in another thread.
+  using WatchId = std::uint64_t;  // 0: no watch
+  // Errors: invalid_argument (no watcher); invalid_state, also of rewatch() (the loop runs, or has run, in another
+  // thread).
   [[nodiscard]] Result<WatchId> watch(int fd, sys::Interest interest, bool edge_triggered, Watcher* watcher);
-  // invalid_argument: no watch has this id, or not any more.
+  // Fails with invalid_argument if no watch has this id, or if that watch has ended.
   [[nodiscard]] Result<void> rewatch(WatchId id, sys::Interest interest, bool edge_triggered);
   void unwatch(WatchId id) noexcept;  // before the descriptor is closed
   [[nodiscard]] TimerWheel& timers() noexcept { return timers_; }
@@ -185,7 +186,7 @@ class Loop {
   std::atomic<Thread> runs_in_{Thread::none};
   sys::Birth birth_;               // of the process that has the thread
   std::atomic<bool> over_{false};  // the thread's last turn is over
-  std::atomic<bool> left_{false};  // the thread of run() touches the loop no more
+  std::atomic<bool> left_{false};  // the thread of run() does not use the loop any longer
   sync::Parker end_;               // woken then
   sys::Thread thread_;
 };

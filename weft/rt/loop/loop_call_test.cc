@@ -46,7 +46,7 @@ class Hook final : public TurnHook {
   std::function<void()> function_;
 };
 
-// A loop whose handler keeps what was thrown.
+// A loop whose handler keeps the exceptions.
 class LoopThrow : public testing::Test {
  protected:
   void start(TurnHook* hook = nullptr) {

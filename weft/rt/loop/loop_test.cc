@@ -187,7 +187,7 @@ TEST_F(LoopTest, SteadyPostingDoesNotKeepTimersFromFiring) {
   EXPECT_TRUE(fired.take());
   stop = true;
   on_loop([] {});
-  on_loop([] {});  // a job that did not see `stop` may have posted another behind the first of these
+  on_loop([] {});  // a job that did not see `stop` may have posted another after the first of these
 }
 
 TEST_F(LoopTest, ACancelledTimerDoesNotFire) {

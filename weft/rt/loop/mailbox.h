@@ -16,20 +16,20 @@ namespace weft::rt {
 // The operations of a mailbox: the system's here, the model checker's in the model test.
 struct SystemMail {
   using Mutex = std::mutex;
-  using Sleep = sys::Poller;  // wake() ends the present sleep, or else the next one
+  using Sleep = sys::Poller;  // wake() ends the present sleep, or otherwise the next one
   static void full_fence() noexcept { sys::full_fence(); }
 };
 
-// Mailbox: what other threads bring to a loop, and how they end its sleep and its life.
+// Mailbox: the jobs that other threads post to a loop, and the calls that end its sleep and its life.
 // Owner: the loop.
 // Affinity: post(), stop(), wake_sleeper() and nudge() any thread; the rest the loop's thread.
 // Cost: post() locks a mutex, a fence, and a system call if the loop sleeps.
 // Use by the loop: open(), work; without work announce(), and if has_work() is false, sleep; end_sleep(). If see_stop()
-// says so: open() once more, later close().
+// returns true: open() once more, later close().
 // Invariants:
 //   1. An item that post() took comes out of open() or close() once. After close() post() takes none.
-//   2. A post(), a stop(), or what came before a wake_sleeper(), is seen by the check after announce(), or ends the
-//      sleep.
+//   2. The check after announce() finds each post(), each stop(), and the work before a wake_sleeper(); otherwise these
+//      end the sleep.
 //   3. An item that was posted before stop() comes out of the first open() after see_stop().
 template <typename T, typename System>
 class BasicMailbox {
@@ -82,7 +82,7 @@ class BasicMailbox {
 
   // --- the loop's thread ---
 
-  // Swaps the items with `into`, which is empty. False: there are none.
+  // Swaps the items with `into`, which is empty. Returns false if there are none.
   bool open(std::vector<T>& into) noexcept {
     if (!has_items_.load(std::memory_order_relaxed)) {
       return false;
@@ -110,7 +110,7 @@ class BasicMailbox {
   }
   // Whether stop() was called.
   [[nodiscard]] bool see_stop() noexcept {
-    // Acquire pairs with the release in stop(): what was posted before is in the mailbox.
+    // Acquire pairs with the release in stop(): earlier posts are in the mailbox.
     saw_stop_ = saw_stop_ || stopping_.load(std::memory_order_acquire);
     return saw_stop_;
   }

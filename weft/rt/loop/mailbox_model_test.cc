@@ -12,7 +12,7 @@ namespace {
 struct ModelMail {
   using Where = model::Where;
   using Mutex = model::Mutex;
-  // As a poller: the sleeper sees what came before the wake() that ended the sleep.
+  // Like a poller: work before the wake() that ended the sleep is visible to the sleeper.
   struct Sleep {
     model::Event event;
     sync::Atomic<int> wakes{0};
@@ -29,7 +29,7 @@ struct ModelMail {
 };
 using Mail = BasicMailbox<int, ModelMail>;
 
-// A loop, and what became of the items.
+// A loop, and the outcome of the items.
 struct Place {
   static constexpr int kItems = 3;
 

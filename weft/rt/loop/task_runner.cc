@@ -62,7 +62,7 @@ void CancelScope::cancel_tree() noexcept {
   }
 }
 
-// The first cancelled await of a run of the coroutine is not deferred: most coroutines end behind it. All awaits of one
+// The first cancelled await of a run of the coroutine is not deferred: most coroutines end after it. All awaits of one
 // run have the same place in the row, those of the tasks that the coroutine starts as well, so that a group of many
 // tasks is not taken for a long row.
 void Wait::defer(CancelScope& scope, std::coroutine_handle<> coroutine) {

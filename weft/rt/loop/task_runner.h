@@ -26,8 +26,8 @@ class TaskRunner;
 // The result of an await whose task was cancelled.
 inline constexpr Error kCancelled(Errc::cancelled, "the task was cancelled");
 
-// CancelIgnored: what an await throws when its task awaited kCancelledAwaitsMax times in a row after it was cancelled,
-// and got kCancelled each time: a loop that does not check what its awaits return. So such a task ends.
+// CancelIgnored: the exception of an await whose task awaited kCancelledAwaitsMax times in a row after it was
+// cancelled, and got kCancelled each time: a loop that does not check the results of its awaits. So such a task ends.
 inline constexpr std::uint32_t kCancelledAwaitsMax = 10'000;
 class CancelIgnored final : public std::exception {
  public:
@@ -50,8 +50,8 @@ class Ready : public ListHook {
   Run run_;
 };
 
-// Limits how many coroutines resume each other on one stack. Without tail calls (GCC without -O2, sanitizers) each of
-// them takes a stack frame.
+// Limits the number of coroutines that resume each other on one stack. Without tail calls (GCC without -O2, sanitizers)
+// each of them takes a stack frame.
 inline constexpr unsigned kTransfersMax = 64;
 // How many calls of resume() are inside each other: tasks that start tasks. Those that come deeper start in the next
 // turn.
@@ -107,7 +107,7 @@ concept TaskPromise = requires(Promise& promise) {
 };
 }  // namespace detail
 
-// Wait: one coroutine that waits for one event. An awaiter has or is a Wait; it lies in the coroutine's frame.
+// Wait: one coroutine that waits for one event. An awaiter has or is a Wait; it is part of the coroutine's frame.
 // Owner: the awaiter.
 // Affinity: the runner's thread.
 // Cost: 56 bytes, no allocation.
@@ -124,12 +124,12 @@ class Wait : public detail::Ready {
 
   explicit Wait(Cancel cancel) noexcept : Ready(run_wait), cancel_(cancel) {}
 
-  // False: the scope is cancelled already, and no wait for the event has begun. The await's result is kCancelled, and
-  // await_suspend() returns deferred(). Throws CancelIgnored.
+  // Returns false if the scope is cancelled already, and no wait for the event has begun. The await's result is
+  // kCancelled, and await_suspend() returns deferred(). Throws CancelIgnored.
   [[nodiscard]] bool begin(CancelScope& scope, std::coroutine_handle<> coroutine);
   // After begin() returned false: whether the runner resumes the coroutine, in its next turn.
   [[nodiscard]] bool deferred() const noexcept { return row_ != 0; }
-  // The same for an event that cannot be given up: the wait begins in a cancelled scope too, which then does not call
+  // The same for an event that cannot be given up: the wait begins in a cancelled scope, too, which then does not call
   // the cancel function.
   void begin_always(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept;
   void finish() noexcept;

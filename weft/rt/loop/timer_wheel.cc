@@ -303,7 +303,7 @@ std::size_t TimerWheel::fire_list(unsigned list, std::size_t limit, const bool& 
   std::size_t fired = 0;
   while (fired < limit && from.front != nullptr) {
     const Block block(*this, from.front, from.back);
-    do {  // a callback may change the list behind the block's back; that is harmless, as the block only prefetches
+    do {  // a callback may change the list without the block; that is harmless, as the block only prefetches
       block.prefetch_after(from.front);
       Timers::Slot* timer = from.front->entry.timer;
       const TimerCallback callback = timer->value()->callback;

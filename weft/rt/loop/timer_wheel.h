@@ -21,14 +21,14 @@ struct TimerCallback {
 
 // TimerId: names one scheduled timer. The id of a timer that fired or was cancelled never names another.
 struct TimerId {
-  std::uint64_t value = 0;  // 0 is no timer
+  std::uint64_t value = 0;  // 0 is not a timer
 
   explicit operator bool() const noexcept { return value != 0; }
   friend bool operator==(TimerId, TimerId) = default;
 };
 
-// TimerWheel: many deadlines, cheaply. The wheel has no clock: advance() brings the time. Deadlines are absolute, so
-// that late calls do not add up.
+// TimerWheel: many deadlines, in constant time each. The wheel has no clock: advance() passes the time. Deadlines are
+// absolute, so that late calls do not add up.
 // Owner: a core.
 // Affinity: one thread.
 // Cost: schedule, cancel and reschedule O(1); advance O(fired + moved). A timer moves down at most 7 levels; empty
@@ -39,7 +39,7 @@ struct TimerId {
 //      the deadline, as far as that call's bounds permit.
 //   2. Each timer fires once: first those that were scheduled for the past, then in the order of ticks. The order
 //      within a tick is not defined.
-//   3. A timer at level L differs from elapsed_ first (from the top) in 8-bit group L. So a slot is never behind
+//   3. A timer at level L differs from elapsed_ first (from the top) in 8-bit group L. So a slot is never before
 //      elapsed_, and lower levels are due before higher ones. Timers of the tick elapsed_ are at level 0; those of
 //      draining_ move there.
 //   4. occupied_ and words_ have a bit for each non-empty list of the wheel and no other.
@@ -56,25 +56,26 @@ class TimerWheel {
   ~TimerWheel() { silence(); }
   [[nodiscard]] Duration tick() const noexcept { return Duration(Duration::rep{1} << tick_bits_); }
 
-  // A timer whose deadline is not after the `now` of the last advance() fires in the next one, also when a callback
-  // schedules it. kNever is allowed. Returns no timer when there are kTimersMax, memory ran out, or there is
-  // no function.
+  // A timer whose deadline is not after the `now` of the last advance() fires in the next one, also if a callback
+  // schedules it. kNever is allowed. Returns no timer if there are kTimersMax, if there is no memory, or if there is no
+  // function.
   [[nodiscard]] TimerId schedule(Instant deadline, TimerCallback callback);
-  bool cancel(TimerId id);  // false: the timer fired, was cancelled or never was
-  // Gives the timer another deadline; it keeps its id. False, and nothing changes: as cancel(), or memory ran out.
+  bool cancel(TimerId id);  // returns false if the timer fired, was cancelled or never existed
+  // Gives the timer another deadline; it keeps its id. Returns false, and changes nothing, like cancel(), or if there
+  // is no memory.
   bool reschedule(TimerId id, Instant deadline);
   [[nodiscard]] std::size_t size() const noexcept { return timers_.size(); }
 
-  // When the owner calls advance() next: never more than a tick after the earliest deadline, perhaps before it. kNever
-  // when there is no timer. O(1): reads at most one block of timers.
+  // The time at which the owner calls advance() next: never more than a tick after the earliest deadline, perhaps
+  // before it. kNever if there is no timer. O(1): reads at most one block of timers.
   [[nodiscard]] Instant next_deadline() const;
 
-  // Fires the timers due at `now`, at most `limit`, and returns how many. Moves at most kMovesPerFire * limit timers
-  // between levels. Timers beyond these bounds stay due, in their order, and next_deadline() is then not after `now`.
-  // An exception of a callback passes through: its timer has fired, and the next call fires the others. Callbacks may
-  // schedule and cancel any timer, and destroy the wheel: no other timer fires then. A timer that they schedule between
-  // the time being processed and `now` fires in this call. A `now` before an earlier one does not turn time back. A
-  // call from inside a callback does nothing.
+  // Fires the timers due at `now`, at most `limit`, and returns their number. Moves at most kMovesPerFire * limit
+  // timers between levels. Timers beyond these bounds stay due, in their order, and next_deadline() is then not after
+  // `now`. An exception of a callback passes through: its timer has fired, and the next call fires the others.
+  // Callbacks may schedule and cancel any timer, and destroy the wheel: no other timer fires then. A timer that they
+  // schedule between the time being processed and `now` fires in this call. A `now` before an earlier one does not turn
+  // time back. A call from inside a callback has no effect.
   std::size_t advance(Instant now, std::size_t limit);
   // No timer fires any more, not even in an advance() that is under way.
   void silence() noexcept {
@@ -139,7 +140,7 @@ class TimerWheel {
       }
     }
     TimerWheel& wheel;
-    bool gone = false;  // the wheel is silent, or gone
+    bool gone = false;  // the wheel was cleared or has ended
   };
 
   static unsigned other_overdue(unsigned list) { return list ^ kOverdue ^ (kOverdue + 1); }
@@ -152,15 +153,16 @@ class TimerWheel {
     return lists_[kOverdue].front != nullptr || lists_[kOverdue + 1].front != nullptr;
   }
   [[nodiscard]] Slot next_slot() const;   // requires words_ != 0
-  bool push(unsigned list, Entry entry);  // false: memory ran out
-  Cell* append_block(unsigned list);      // its first entry; null: memory ran out
+  bool push(unsigned list, Entry entry);  // returns false if there is no memory
+  Cell* append_block(unsigned list);      // its first entry; null if there is no memory
   void remove(Cell* entry);
   void pop_front(unsigned list);
   void pop_back(unsigned list);
   void set_empty(unsigned list);
   void release_block(BlockHead& head);
-  std::size_t fire_list(unsigned list, std::size_t limit, const bool& gone);  // how many
-  bool drain(std::size_t& moves);  // requires draining_; false: not all, because of `moves` or memory
+  std::size_t fire_list(unsigned list, std::size_t limit, const bool& gone);  // returns their number
+  bool drain(
+      std::size_t& moves);  // requires draining_; returns false if entries are left, because of `moves` or memory
 
   Instant origin_;
   unsigned tick_bits_;

@@ -41,7 +41,7 @@ class Weft {
     now_ += TimerWheel::kDefaultTick;
     wheel_.advance(now_, kAll);
   }
-  // Advances as a loop does: a bounded call at a time. False: more timers are due at this tick.
+  // Advances as a loop does: a bounded call at a time. Returns false if more timers are due at this tick.
   void begin_tick() { now_ += TimerWheel::kDefaultTick; }
   static constexpr std::uint64_t kStepMax = 256;
   bool step() {

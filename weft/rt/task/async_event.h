@@ -10,8 +10,8 @@
 namespace weft::rt {
 
 // AsyncEvent: a flag of one loop that coroutines wait for: room in a queue, the end of a drain. `co_await event.wait()`
-// ends at once while the event is set, else when it is set next. All waiters resume in the loop's next turn, in the
-// order of their coming. A waiter then checks again for what it needs, because another may have taken it first.
+// ends at once while the event is set, otherwise when it is set next. All waiters resume in the loop's next turn, in
+// the order of their arrival. A waiter then checks its condition again, because another may have taken it first.
 // Owner: its user; destruction ends every wait with `closed`.
 // Affinity: the loop's thread.
 // Cost: no allocation.
@@ -27,10 +27,10 @@ class AsyncEvent {
     finish_all({});
   }
   void reset() noexcept { set_ = false; }
-  // Resumes the present waiters; the event stays as set as before.
+  // Resumes the present waiters; the event itself stays unchanged.
   void pulse() noexcept { finish_all({}); }
-  // Resumes the waiter that came first, if any. One that is cancelled in the same turn makes no use of the pulse: it
-  // calls pulse_one() for the next.
+  // Resumes the waiter that came first, if any. A waiter that is cancelled in the same turn does not use the pulse: it
+  // calls pulse_one() for the next one.
   void pulse_one() noexcept {
     if (Waiting* const waiting = waiting_.pop_front()) {
       waiting->wait_.finish();
@@ -77,7 +77,7 @@ class AsyncEvent {
     EventWait wait_;
     Result<void> result_;
   };
-  // Result<void>. Errors: closed: the event is gone; kCancelled.
+  // Result<void>. Errors: closed (the event has ended); kCancelled.
   [[nodiscard]] Waiting wait() noexcept { return Waiting(*this); }
 
  private:

@@ -15,8 +15,8 @@ namespace weft::rt {
 // AsyncQueue: a bounded queue of values between coroutines of one loop, first in first out.
 // Owner: its user, who calls close() and waits until every task inside push() or pop() has ended before destruction.
 // Affinity: the loop's thread.
-// Cost: a frame for each push() and pop(). Each value resumes one waiting pop, each room one waiting push. Memory as
-// std::deque.
+// Cost: a frame for each push() and pop(). Each value resumes one waiting pop, each room one waiting push. Memory: that
+// of std::deque.
 // Invariants:
 //   1. A value that push() took is popped once, in the order of taking. A push() that waits for room still has its
 //      value:
@@ -37,7 +37,7 @@ class AsyncQueue {
     filled_.set();
   }
 
-  // would_block: no room; closed. The value is moved from only when taken.
+  // Errors: would_block (no room); closed. A failed call leaves `value` unchanged.
   Result<void> try_push(T&& value) {
     if (closed_) {
       return kClosed;
@@ -59,7 +59,7 @@ class AsyncQueue {
     return value;
   }
 
-  // Waits for room. Errors: closed; kCancelled. The value is lost then.
+  // Waits for room. Errors: closed; kCancelled. An error destroys the value.
   Task<Result<void>> push(T value) {
     for (;;) {
       if (const bool cancelled = co_await is_cancelled(); cancelled) {
@@ -79,7 +79,7 @@ class AsyncQueue {
       }
     }
   }
-  // Waits for a value. Errors: closed, once no value is left; kCancelled: nothing was taken.
+  // Waits for a value. Errors: closed, if no value is left; kCancelled (the call took no value).
   Task<Result<T>> pop() {
     for (;;) {
       if (const bool cancelled = co_await is_cancelled(); cancelled) {

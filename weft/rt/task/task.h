@@ -44,8 +44,8 @@ struct FinalAwaiter {
 };
 
 // NewestFrame: finds coroutines that GCC 12 miscompiles: those with an await in a condition and without any variable.
-// The function that makes such a coroutine and the coroutine itself disagree about the frame: the promise lies behind
-// the place from which coroutine_handle computes the frame. Such a coroutine would not begin, or trap.
+// The function that makes such a coroutine and the coroutine itself disagree about the frame: the promise is after the
+// place from which coroutine_handle computes the frame. Such a coroutine would not begin, or trap.
 // Affinity: a thread's own. Cost: two stores and a comparison for each frame.
 class NewestFrame {
  public:
@@ -81,7 +81,7 @@ class NewestFrame {
 // PromiseBase: the part that the promises of all tasks share.
 class PromiseBase {
  public:
-  // A coroutine's frame lies in the pool of the thread that called it.
+  // A coroutine's frame is in the pool of the thread that called it.
   static void* operator new(std::size_t size) {
     void* const frame = mem::pool_allocate(size);
     if (frame == nullptr) [[unlikely]] {
@@ -176,22 +176,22 @@ class Promise<void> final : public PromiseBase {
 // Owner: a move-only value that owns the frame. A task that is dropped before it was awaited does not run.
 // Affinity: may be made in any thread; then the thread of the loop it is started on (spawn(), TaskScope).
 // Cost: a frame from the thread's pool (mem/pool.h), no malloc in steady state. However many awaits are nested or
-// follow each other, the stack does not grow, also where the compiler makes no tail calls.
-// Errors: co_await returns a T, also a Result, as it is, and rethrows the coroutine's exception. Without memory for a
-// frame, calling the coroutine function throws std::bad_alloc.
+// follow each other, the stack does not grow, also if the compiler makes no tail calls.
+// Errors: co_await returns a T, also a Result, unchanged, and rethrows the coroutine's exception. If there is no memory
+// for a frame, calling the coroutine function throws std::bad_alloc.
 // Cancellation (docs/design/0003): a task is in its awaiter's CancelScope. When that is cancelled, each await of this
 // library inside (sleep, a Future, an event, a socket) ends with kCancelled; so does each later one. The task is never
-// destroyed half-way: it checks its Results and returns. The canceller waits for a task that continues all the same.
-// A task that does not check them does not keep its thread: from the second of such awaits in a row, each one ends in
-// the loop's next turn, and is counted (weft_core_cancels_ignored_total). After kCancelledAwaitsMax in a row the next
-// one throws CancelIgnored, which ends the task.
+// destroyed half-way: it checks its Results and returns. The canceller waits for a task that continues nevertheless. A
+// task that does not check them does not keep its thread: from the second of such awaits in a row, each one ends in the
+// loop's next turn, and is counted (weft_core_cancels_ignored_total). After kCancelledAwaitsMax in a row the next one
+// throws CancelIgnored, which ends the task.
 // Invariants:
 //   1. A coroutine is resumed once for each wait.
 //   2. A frame ends with its Task, after the coroutine ran to its end.
 //
 // GCC 12 miscompiles some coroutines. Write them so:
-// - A lambda that is a coroutine refers to its captures, which end with the lambda, not with the frame. Pass what it
-//   needs as parameters by value: `[](Session* s) -> Task<> {...}(s)`.
+// - A lambda that is a coroutine refers to its captures, which end with the lambda, not with the frame. Pass its data
+//   as parameters by value: `[](Session* s) -> Task<> {...}(s)`.
 // - A parameter by reference must outlive the task, not only the call.
 // - Temporaries of aggregate types with members that need destruction, made inside a co_await expression, may be
 //   destroyed twice: name them first (`const Key key{a, b}; co_await find(key);`), or give the type a constructor.
@@ -212,7 +212,7 @@ class [[nodiscard]] Task {
   using promise_type = detail::Promise<T>;
   using Handle = std::coroutine_handle<promise_type>;
 
-  Task() noexcept = default;  // no coroutine
+  Task() noexcept = default;  // without a coroutine
   explicit Task(Handle coroutine) noexcept : coroutine_(coroutine) {}
   Task(Task&& other) noexcept : coroutine_(std::exchange(other.coroutine_, nullptr)) {}
   Task& operator=(Task&& other) noexcept {
@@ -226,7 +226,7 @@ class [[nodiscard]] Task {
 
   class Awaiter {
    public:
-    explicit Awaiter(Handle coroutine) noexcept : coroutine_(coroutine) {}  // null: await_resume() throws
+    explicit Awaiter(Handle coroutine) noexcept : coroutine_(coroutine) {}  // if null, await_resume() throws
     [[nodiscard]] bool await_ready() const noexcept { return !coroutine_; }
     template <detail::TaskPromise Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
@@ -243,7 +243,7 @@ class [[nodiscard]] Task {
    private:
     Handle coroutine_;
   };
-  // Only in another Task, and once: throws std::logic_error when the task was moved from or has begun.
+  // Only in another Task, and once: throws std::logic_error if the task was moved from or has begun.
   Awaiter operator co_await() && noexcept { return Awaiter(may_begin() ? coroutine_ : Handle()); }
   template <bool kMoved = false>
   Awaiter operator co_await() & noexcept {
@@ -267,7 +267,7 @@ class [[nodiscard]] Task {
 
 // IsCancelled: whether the present task is cancelled: `if (const bool cancelled = co_await is_cancelled(); cancelled)`.
 // Does not wait, but counts as an await of a cancelled task: from the second one in a row the answer comes in the next
-// turn, as Wait says.
+// turn (see Wait).
 class [[nodiscard]] IsCancelled {
  public:
   IsCancelled() noexcept {}  // NOLINT(modernize-use-equals-default): not an aggregate, see above

@@ -31,7 +31,7 @@ Kept<T> take_kept(Task<T>& task) {
   }
 }
 
-// TaskGroup: tasks that run beside each other, and the coroutine that waits for the last of them. Lies in an awaiter.
+// TaskGroup: tasks that run beside each other, and the coroutine that waits for the last of them. Part of an awaiter.
 class TaskGroup {
  public:
   enum class Until : bool { all, first };
@@ -89,9 +89,9 @@ class TaskGroup {
       resume(task.handle());
     }
   }
-  // After every start(). False: all have ended already.
+  // After every start(). Returns false if all have ended already.
   [[nodiscard]] bool wait() noexcept { return --left_ != 0; }
-  // Throws std::logic_error when a task could not begin.
+  // Throws std::logic_error if a task could not begin.
   void close() {
     scope_.close();
     if (refused_) [[unlikely]] {
@@ -269,9 +269,9 @@ class [[nodiscard]] AnyOfVector : public detail::VectorGroup<T> {
 
 // Runs all tasks beside each other. They begin in the order given, each until it first waits; inside many groups and
 // tasks that start each other, in the next turn. Returns their results in
-// the same order: a tuple, or a vector; void is std::monostate. When a task throws, the group cancels the others, waits
+// the same order: a tuple, or a vector; void is std::monostate. If a task throws, the group cancels the others, waits
 // for them and rethrows the first exception. A Result that is an error cancels nothing.
-// Cost: for tasks given one by one, no allocation but their frames.
+// Cost: for tasks given one by one, no allocation except their frames.
 template <typename... Ts>
 AllOf<Ts...> when_all(Task<Ts>... tasks) noexcept {
   return AllOf<Ts...>(detail::TaskGroup::Until::all, std::move(tasks)...);
@@ -283,8 +283,8 @@ AllOfVector<T> when_all(std::vector<Task<T>> tasks) {
 
 // Runs the tasks until one has ended, then cancels the others and waits for them. Returns the first task's result: a
 // variant whose index() names the task, or for a vector a First (invalid_argument: the vector is empty). Rethrows the
-// first task's exception. The results and exceptions of the others are dropped. So a task must not take a value that it
-// may not lose until it was resumed without kCancelled.
+// first task's exception. The results and exceptions of the others are dropped. So a task that must not lose a value
+// takes it only after it was resumed without kCancelled.
 template <typename... Ts>
   requires(sizeof...(Ts) > 0)
 AnyOf<Ts...> when_any(Task<Ts>... tasks) noexcept {

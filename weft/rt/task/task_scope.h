@@ -165,9 +165,9 @@ class SpawnedStart {
 // from any other. The Future gets the result and
 // may be dropped. The token cancels the task. A loop that stops cancels the task and waits until it has ended.
 // Cost: one pooled block besides the frame; from another thread Loop::post().
-// Errors, of the Future: the error of the Result of a Task<Result<X>>, which has a Future<X>; job_threw: the task
-// threw, see exception(); terminated: the loop ended before the task began; resource_exhausted; invalid_argument: the
-// task was moved from, or has begun.
+// Errors of the Future: the error of the Result of a Task<Result<X>>, which has a Future<X>; job_threw (the task threw,
+// see exception()); terminated (the loop ended before the task began); resource_exhausted; invalid_argument (the task
+// was moved from, or has begun).
 template <typename T>
 Future<detail::Unwrapped<T>> spawn(Loop& loop, Task<T> task, std::stop_token token = {}) {
   using Spawned = detail::SpawnedTask<T>;
@@ -203,7 +203,7 @@ Future<detail::Unwrapped<T>> spawn(Loop& loop, Task<T> task, std::stop_token tok
 // Invariants:
 //   1. After cancel() no task begins.
 //   2. Every join() ends when no task is left.
-//   3. An exception ends no other task. The scope keeps the first one.
+//   3. An exception does not end another task. The scope keeps the first one.
 class TaskScope {
  public:
   static constexpr std::size_t kTasksMax = std::size_t{1} << 20;
@@ -214,19 +214,19 @@ class TaskScope {
   TaskScope& operator=(TaskScope&&) = delete;
   ~TaskScope();
 
-  // The task runs until it first waits; inside many tasks that start each other it begins in the next turn.
-  // resource_exhausted: there are `tasks_max`, or no memory; kCancelled: cancel()
-  // was called; invalid_argument: the task was moved from, or has begun. A refused task does not run.
+  // The task runs until it first waits; inside many tasks that start each other it begins in the next turn. Errors:
+  // resource_exhausted (there are `tasks_max`, or no memory); kCancelled (cancel()
+  // was called); invalid_argument (the task was moved from, or has begun). A refused task does not run.
   Result<void> spawn(Task<void> task);
   void cancel() noexcept;
   [[nodiscard]] bool cancelled() const noexcept;
   [[nodiscard]] std::size_t size() const noexcept;
-  // The first exception of a task; else null.
+  // Returns the first exception of a task; null if there is none.
   [[nodiscard]] std::exception_ptr exception() const noexcept;
 
   class Joining;
-  // `co_await scope.join()`: Result<void>, once every task ended. job_threw: a task ended in an exception. A joiner
-  // that is cancelled meanwhile cancels the tasks, waits for them all the same, and gets kCancelled.
+  // `co_await scope.join()`: Result<void>, after the end of every task. Errors: job_threw (a task ended in an
+  // exception); kCancelled: a joiner that is cancelled cancels the tasks, and still waits for them.
   [[nodiscard]] Joining join() noexcept;
 
  private:

@@ -196,7 +196,7 @@ Task<std::string> thrown_by(Await await) {
   co_return "";
 }
 
-// A task that has begun is begun by nobody else, whatever awaits or starts it.
+// A task that has begun never begins again, whatever awaits or starts it.
 TEST(Task, ThatHasBegunIsRefusedByEachThatWouldBeginIt) {
   HandTurned here;
   const auto texts = here.run([](TaskScope* scope) -> Task<std::vector<std::string>> {
@@ -322,7 +322,7 @@ TEST(Task, EachAwaitAfterTheCancellationIsCancelled) {
   EXPECT_EQ(here.runner().tasks(), 0u);
 }
 
-// Loops that do not check what their awaits return. Each notes how often it went round.
+// Loops that do not check the results of their awaits. Each notes how often it went round.
 struct Forgetful {
   AsyncEvent never;
   AsyncQueue<int> empty{1};

@@ -18,7 +18,7 @@ inline constexpr bool kIsResult = false;
 template <typename T>
 inline constexpr bool kIsResult<Result<T>> = true;
 
-// AsResult: a type that can say that an await was cut short: a Result as it is, any other type in a Result.
+// AsResult: a type that can report an interrupted await: a Result as it is, any other type in a Result.
 template <typename T>
 using AsResult = std::conditional_t<kIsResult<T>, T, Result<T>>;
 
@@ -59,7 +59,7 @@ class [[nodiscard]] Sleeping {
 };
 
 // `co_await sleep(10ms)` -> Result<void>. Counts from the beginning of the loop's turn, as exactly as the timer wheel:
-// never too short, up to a tick too long. A negative time never ends. A deadline that is over ends in the next turn.
+// never too short, up to a tick too long. A negative time never ends. A deadline in the past ends in the next turn.
 // Errors: kCancelled; resource_exhausted.
 inline Sleeping sleep(Duration wait) noexcept { return {true, wait, Instant()}; }
 inline Sleeping sleep_until(Instant deadline) noexcept { return {false, Duration(), deadline}; }
@@ -136,9 +136,9 @@ class [[nodiscard]] Timed {
   bool refused_ = false;
 };
 
-// `co_await with_timeout(f(), 1s)`: the result of f(), as a Result. A task that takes longer is cancelled; the await
-// returns timed_out once the task has ended, but the X of a Task<Result<X>> that returned one all the same. A negative
-// time is no limit. The await rethrows the task's exception.
+// `co_await with_timeout(f(), 1s)`: the result of f(), as a Result. A task that takes longer is cancelled. The await
+// then returns timed_out after the end of the task, or the X if a Task<Result<X>> returned one nevertheless. A negative
+// time is not a limit. The await rethrows the task's exception.
 template <typename T>
 Timed<T> with_timeout(Task<T> task, Duration timeout) noexcept {
   return Timed<T>(std::move(task), timeout);

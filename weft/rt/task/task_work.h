@@ -159,7 +159,8 @@ class [[nodiscard]] RunOn {
 // await sets its std::stop_token if it takes one, waits for it, and returns its result.
 // With GCC 12 a function that owns something is awaited in two steps, or the compiler refuses it (closure_await.h):
 // `auto work = run_on(pool, [text] {...}); const auto done = co_await work;`.
-// Errors: resource_exhausted, closed: the executor refused; terminated: the executor dropped the function; kCancelled.
+// Errors: resource_exhausted, closed (the executor refused); terminated (the executor dropped the function);
+// kCancelled.
 // Cost: a closure of 8 bytes through Executor::execute(); no allocation unless the function takes a token.
 template <typename F>
 detail::ClosureAwaiter<RunOn<std::decay_t<F>>, F> run_on(Executor& executor, F&& function) {

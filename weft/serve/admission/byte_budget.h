@@ -34,7 +34,7 @@ class ByteBudget {
     Share& operator=(const Share&) = delete;
     ~Share() { budget_.give_back(granted_); }
 
-    // False, and nothing changes: the bytes would exceed one of the limits.
+    // Returns false, and changes nothing, if the bytes would exceed one of the limits.
     [[nodiscard]] bool take(std::size_t bytes) noexcept {
       if (bytes > granted_ - held_ && !grow(bytes)) [[unlikely]] {
         return false;

@@ -15,7 +15,7 @@ class SessionCount {
  public:
   explicit SessionCount(std::size_t limit) noexcept : limit_(limit) {}
 
-  [[nodiscard]] bool take() noexcept {  // false: the limit is reached
+  [[nodiscard]] bool take() noexcept {  // returns false if the limit is reached
     std::size_t count = count_.load(std::memory_order_relaxed);
     do {
       if (count >= limit_) {

@@ -15,23 +15,23 @@ struct BreakerOptions {
   std::uint32_t window = 64;
   std::uint32_t calls_min = 16;        // with fewer calls in the window the breaker stays closed
   std::uint32_t failure_percent = 50;  // of the window: this share opens the breaker; above 100: never
-  std::uint32_t failures_in_row = 0;   // so many failures in a row open it too; 0: never
+  std::uint32_t failures_in_row = 0;   // this many failures in a row open it, too; 0: never
   Duration open_time = std::chrono::seconds(5);
-  std::uint32_t probes = 1;  // calls at a time while half open; so many successes in a row close it
+  std::uint32_t probes = 1;  // calls at a time while half open; this many successes in a row close it
 };
 
-// CircuitBreaker: decides whether to call a peer that has failed lately. The breaker has no clock: callers pass
+// CircuitBreaker: decides whether to call a peer that has failed recently. The breaker has no clock: callers pass
 // `now`, which must not decrease.
 // Owner: the caller. Affinity: one thread. Cost: no allocation, O(1).
 // States:
-//   - closed: every call is let through. Too many failures open the breaker.
-//   - open: no call is let through, for open_time. Then the breaker is half open.
-//   - half open: `probes` calls at a time are let through. After that many successes the breaker closes and
-//     forgets all outcomes; after one failure it opens again.
+//   - closed: every call passes. Too many failures open the breaker.
+//   - open: no call passes, for open_time. Then the breaker is half open.
+//   - half open: `probes` calls at a time pass. After that many successes the breaker closes and forgets all outcomes;
+//     after one failure it opens again.
 // Invariants:
 //   1. Only calls that began in the present state count: a late outcome neither opens nor closes the breaker.
-//   2. A caller that forgets finish() cannot keep the breaker open: probes without an outcome for
-//      open_time are replaced.
+//   2. A caller that forgets finish() cannot keep the breaker open: the breaker replaces probes without an
+//      outcome after open_time.
 class CircuitBreaker {
  public:
   static constexpr std::uint32_t kWindowMax = 256;
@@ -40,9 +40,9 @@ class CircuitBreaker {
   enum class Outcome : std::uint8_t {
     success,
     failure,
-    nothing,  // the call says nothing about the peer: the caller gave up, or never sent
+    nothing,  // the call shows nothing about the peer: the caller gave up, or never sent
   };
-  struct Ticket {  // names a call that was let through, for finish()
+  struct Ticket {  // names a call that passed, for finish()
     std::uint64_t epoch = 0;
   };
 

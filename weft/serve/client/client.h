@@ -17,7 +17,7 @@
 
 namespace weft::serve {
 
-// Response: the header, and a copy of the body, of the answer to a request. A move-only value.
+// Response: the header of the answer to a request, and a copy of its body. A move-only value.
 template <FrameCodec Codec>
 class Response {
  public:
@@ -33,23 +33,23 @@ class Response {
   OwnedBytes body_;
 };
 
-// Client: requests over a connection to one endpoint, which the client makes, keeps and makes again. The connection
-// is a Session of the core, as a server's are: same reading, writing, batching, bounds and time-outs. The codec that a
-// program does not name numbers its requests, so that no other frame is taken for an answer.
-// Owner: the program. The destructor ends the client at once: requests in flight are answered with `closed`,
-// and on_event and on_push are not called any more. In another thread than the core's, the destructor gives
-// that to the core and does not wait. The runtime must outlive the client.
-// Affinity: its core's thread, where the tasks are awaited too. Any thread may call requests() and connections().
+// Client: requests over a connection to one endpoint. The client makes the connection, keeps it and makes it again. The
+// connection is a Session of the core, like a server's: the same reading, writing, batching, bounds and time-outs. The
+// default codec numbers its requests, so that the client never takes another frame for an answer.
+// Owner: the program. The destructor ends the client at once: requests in flight fail with `closed`, and the client
+// never calls on_event and on_push again. In another thread than the core's, the destructor posts this to the core and
+// does not wait. The runtime must outlive the client.
+// Affinity: its core's thread, which also awaits the tasks. Any thread may call requests() and connections().
 // Cost: an idle client has a session and no buffer. A request costs a coroutine frame from the pool, a copy of its
 // body into the batch, and a copy of the response's body. All requests of a turn are written with one system call.
 // Invariants:
 //   1. Each request gets exactly one answer: the response; the peer's error frame as an Error; timed_out at its
 //      deadline; kCancelled; the reason why the connection ended, whose text names the endpoint; closed. A request is
-//      never sent twice, and never kept for a later connection. The fate() of its error says whether it was sent.
-//   2. A response that comes too late is dropped and counted. It is not taken for the response to another
-//      request, as far as the correlation can distinguish them (correlation.h).
+//      never sent twice, and never kept for a later connection. The fate() of its error is whether it was sent.
+//   2. The client drops and counts a late response. It does not take it for the response to another request, as far as
+//      the correlation can distinguish them (correlation.h).
 //   3. Requests in flight and queued bytes never exceed the options. A request beyond them is refused, and counted.
-//   4. The back-off bounds attempts to connect, however the peer fails.
+//   4. The back-off bounds the attempts to connect, whatever the peer's failure.
 template <FrameCodec Codec = NumberedCodec, typename Correlate = typename DefaultCorrelation<Codec>::Type>
   requires Correlation<Correlate, Codec>
 class Client {
@@ -59,8 +59,8 @@ class Client {
   using Response = serve::Response<Codec>;
   using Push = std::function<void(const Frame&)>;
 
-  // "tcp://host:port", "ipc://path"; on the host's core. The client connects in the background, as long as it
-  // lives. Errors: those of parse_endpoint(); not_supported: inproc; invalid_state: not on that core;
+  // Opens a client of "tcp://host:port" or "ipc://path", on the host's core. The client connects in the background for
+  // its whole life. Errors: those of parse_endpoint(); not_supported (inproc); invalid_state (not on that core);
   // resource_exhausted.
   [[nodiscard]] static Result<std::unique_ptr<Client>> open(std::shared_ptr<ClientHost> host, std::string_view endpoint,
                                                             ClientOptions options = {}, const Codec& codec = Codec()) {
@@ -82,10 +82,11 @@ class Client {
     state.farewell.begin(state.host().core(), std::move(state_));
   }
 
-  // Sends the request and returns the response. The body is read when the task begins. Errors, besides those of
-  // invariant 1: unreachable: there is no connection now, and the text says why; invalid_state: the caller is not
-  // on the client's core; resource_exhausted: in_flight_max, or the write budget is spent; those of the codec: nothing
-  // was sent. Those of an error frame (error_frame.h): of kServiceDomain: the service's code and text; of kFrameDomain.
+  // Sends the request and returns the response. The task reads the body when it begins. Errors, besides those of
+  // invariant 1: unreachable (there is no connection at the moment, and the text has the reason); invalid_state (the
+  // caller is not on the client's core); resource_exhausted (in_flight_max, or the write budget is spent); those of the
+  // codec (nothing was sent). Errors of an error frame (error_frame.h): of kServiceDomain, with the service's code and
+  // text; of kFrameDomain.
   [[nodiscard]] rt::Task<Result<Response>> request(const Header& header, Bytes body, Instant deadline = kNever) {
     return State::request(state_, header, body, deadline, false);
   }
@@ -93,7 +94,7 @@ class Client {
   [[nodiscard]] rt::Task<Result<Response>> request_raw(const Header& header, Bytes body, Instant deadline = kNever) {
     return State::request(state_, header, body, deadline, true);
   }
-  // Sends a frame that has no answer. Errors as request().
+  // Sends a frame that has no answer. Errors: those of request().
   Result<void> send(const Header& header, Bytes body) {
     if (const Error wrong = state_->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
       return wrong.with_fate(Fate::not_sent);
@@ -101,41 +102,43 @@ class Client {
     const auto sent = state_->send(header, body);
     return sent ? sent : sent.error().with_fate(Fate::not_sent);
   }
-  // Sets the function that gets the peer's unasked frames, in the turn in which they are read. The frame is
-  // valid until the function returns. Without a function such frames are counted and dropped. An exception from
-  // it ends the connection. The function must not call on_push(). Where the order alone finds requests, the function
-  // gets frames as long as the connection has sent no request; a connection that got one refuses requests.
+  // Sets the function that gets the frames that the peer sends without a request, in the turn in which they are read.
+  // The frame is valid until the function returns. Without a function such frames are counted and dropped. An exception
+  // from it ends the connection. The function must not call on_push(). If only the order matches responses to requests,
+  // the function gets frames until the connection has sent its first request; a connection that got such a frame
+  // refuses requests.
   void on_push(Push function) { state_->push = std::move(function); }
 
-  // Sets the function that is called when a late response made room for a request, in the turn in which it is read.
-  // The function must not call into the client.
+  // Sets the function that is called after a late response has made room for a request, in the turn in which it is
+  // read. The function must not call into the client.
   void on_room(std::function<void()> function) { state_->on_room(std::move(function)); }
 
-  // Waits until there is a connection. At the deadline the error is that of the last attempt to connect, or of the
-  // last connection's end: connection_failed, name_unresolved, protocol_error (an untrusted certificate) ...;
-  // timed_out: no attempt has ended, or it took connect_timeout. Also closed; kCancelled; invalid_state, as request().
+  // Waits until there is a connection. At the deadline the error is that of the last attempt to connect, or of the last
+  // connection's end: connection_failed, name_unresolved, protocol_error (an untrusted certificate) ...; timed_out if
+  // no attempt has ended, or if it took connect_timeout. Errors: also closed; kCancelled; invalid_state, like
+  // request().
   [[nodiscard]] rt::Task<Result<void>> connected(Instant deadline = kNever) {
     return ClientLink::connected(state_, deadline);
   }
-  // Takes no more requests, waits for the responses, writes the queued bytes, then ends. timed_out: at
+  // Takes no more requests, waits for the responses, writes the queued bytes, then ends. Fails with timed_out if at
   // the deadline the client gave up the rest. Idempotent.
   [[nodiscard]] rt::Task<Result<void>> close(Instant deadline) { return ClientLink::close(state_, deadline); }
   // Ends the client at once, as its destructor does. Idempotent.
   void abort() noexcept { state_->shut_down(); }
-  // Ends this connection; the client connects again after a wait. Requests in flight are answered with `why`.
+  // Ends this connection; the client connects again after a wait. Requests in flight fail with `why`.
   void drop_connection(const Error& why) noexcept { state_->drop_connection(why); }
 
   [[nodiscard]] bool is_connected() const noexcept { return state_->is_connected(); }
   [[nodiscard]] std::size_t in_flight() const noexcept { return state_->in_flight().waiting(); }
-  // True: a request would be sent now, unless the write budget is spent.
+  // Whether a request would be sent at once, unless the write budget is spent.
   [[nodiscard]] bool has_room() noexcept { return state_->has_room(); }
-  [[nodiscard]] std::size_t room() const noexcept { return state_->room(); }  // requests that would be sent now
+  [[nodiscard]] std::size_t room() const noexcept { return state_->room(); }  // requests that would be sent at once
   [[nodiscard]] const RequestCounts& requests() const noexcept { return state_->requests(); }
   [[nodiscard]] const ConnectCounts& connections() const noexcept { return state_->connections(); }
   // Both for a page of metrics, as long as the client exists. Any thread.
   [[nodiscard]] CounterSource counter_source() const { return state_->counter_source(); }
   [[nodiscard]] ClientHost& host() noexcept { return state_->host(); }
-  // ok, or invalid_state: this is not the thread of the client's core. Any thread.
+  // Returns ok, or invalid_state if this is not the thread of the client's core. Any thread.
   [[nodiscard]] Error used_elsewhere() const noexcept { return state_->used_elsewhere(); }
 
  private:
@@ -268,8 +271,8 @@ class Client {
 
     const Codec codec;
     Push push;
-    bool asked = false;  // a request was sent by this connection
-    bool told = false;   // a frame came unasked, and nothing but the order says so
+    bool asked = false;  // this connection has sent a request
+    bool told = false;   // a frame came without a request, and only the order shows it
     Farewell<State> farewell;
   };
 

@@ -21,14 +21,14 @@ namespace weft::serve {
 struct ClientHostOptions {
   std::size_t connections_max = 10'000;
   std::size_t memory_max = std::size_t{1} << 28;  // bytes queued and half received, of all connections
-  LogSink log{};                                  // gets one record of each connection's end; null: no log
-  HandlerExceptionSink on_exception{};            // gets each exception of a function of on_push()
+  LogSink log{};                                  // receives one record at each connection's end; null: no log
+  HandlerExceptionSink on_exception{};            // receives each exception of a function of on_push()
 };
 
 // ClientHost: the shared part of the clients of one core. Their connections are sessions of this shard: they
 // read into one block, share one memory budget and are counted together.
-// Owner: shared_ptrs, held by the program and by each client. Affinity: its core's thread, except counters().
-// Any thread may destroy it once its clients are destroyed.
+// Owner: shared_ptrs, held by the program and by each client. Affinity: its core's thread, except counters(). Any
+// thread may destroy it after its clients are destroyed.
 // Cost: one for each core; 64 KB from the first read on.
 class ClientHost {
  public:

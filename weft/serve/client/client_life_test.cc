@@ -341,7 +341,7 @@ rt::Task<void> destroy_and_listen(std::string endpoint) {
   }
   EXPECT_TRUE(co_await rt::yield());
   EXPECT_TRUE(co_await rt::yield());
-  EXPECT_EQ(events, 1);  // no second event: the objects behind the function may be gone
+  EXPECT_EQ(events, 1);  // no second event: the objects of the function may be gone
 }
 TEST_F(ClientLifeTest, AClientThatWasDestroyedReportsNothingAnyMore) {
   script_.on_frame = echo;

@@ -124,7 +124,7 @@ rt::Task<Attempt> ClientLink::attempt(ClientLink* self) {
   Result<std::unique_ptr<net::Stream>> stream = kNoMemoryToConnect;
   try {
     stream = co_await rt::with_timeout(connect(self), self->options_.connect_timeout);
-  } catch (...) {  // NOLINT(bugprone-empty-catch): the attempt failed for want of memory
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the attempt failed for lack of memory
   }
   const bool cancelled = co_await rt::is_cancelled();
   if (cancelled || self->closing_) {

@@ -129,8 +129,8 @@ extern const CounterTable kClientTable;
 // The error of a request while there is no connection: `unreachable`, not sent, with the reason in its text.
 [[nodiscard]] Error not_connected_for(const Error& trouble) noexcept;
 
-// ClientLink: the part of a client that knows no codec. It dials, owns the session while there is one, dials
-// again, and knows the requests in flight.
+// ClientLink: the part of a client without a codec. It dials, owns the session while there is one, dials again, and
+// holds the requests in flight.
 // Owner: the client, and its coroutines, which may outlive it. Affinity: its core.
 // Invariants:
 //   1. There is at most one session at a time, and run() waits for its end: a session never outlives the link.
@@ -151,7 +151,7 @@ class ClientLink {
   void drop_connection(const Error& why) noexcept;  // ends the connection, and connects again
 
   [[nodiscard]] bool is_connected() const noexcept { return session_ != nullptr && session_->is_open(); }
-  // Drops a connection whose whole window is requests that were given up: its peer answers no more.
+  // Drops a connection whose whole window is requests that were given up: its peer does not answer any longer.
   [[nodiscard]] bool has_room() noexcept;
   [[nodiscard]] std::size_t room() const noexcept { return is_connected() && !closing_ ? in_flight_.room() : 0; }
   void on_room(std::function<void()> function) { on_room_ = std::move(function); }
@@ -176,7 +176,7 @@ class ClientLink {
   void note_heard() noexcept { heard_ = true; }
 
   // --- from requests ---
-  // The session to send by. An error, which is counted: no session, or the window is full.
+  // Returns the session to send by. Fails, and counts the failure, without a session, or if the window is full.
   [[nodiscard]] Result<Session*> sender() noexcept;
   [[nodiscard]] Result<Session*> requester() noexcept;
   void count_refused() noexcept { counts_->requests.refused.add(); }
@@ -223,12 +223,12 @@ class ClientLink {
   std::function<void()> on_room_;
   Error why_;            // why the last session ended
   Error trouble_;        // why there is no connection; ok: there is one, or the first attempt has not ended
-  Error not_connected_;  // what requests get meanwhile; ok: none was refused yet
+  Error not_connected_;  // the error of requests in the meantime; ok: none was refused yet
   rt::TimerId owed_timer_;
   bool heard_ = false;
   bool closing_ = false;
   bool ended_ = false;      // run() has ended
-  bool silent_ = false;     // shut_down() was called: the objects behind on_event may be gone
+  bool silent_ = false;     // shut_down() was called: the objects of on_event may be gone
   rt::AsyncEvent changed_;  // pulsed when connected, ended, or the last waiting request was answered
   rt::TaskScope scope_;     // run()
 };

@@ -33,7 +33,7 @@ struct PoolOptions {
   Duration probe_every = std::chrono::seconds(10);   // of a healthy connection
   Duration probe_timeout = std::chrono::seconds(2);  // for one probe's answer
   std::optional<BreakerOptions> breaker{};           // for the pool's endpoint, over all its connections
-  Judge judge = outcome_of;                          // which errors are failures for the breaker
+  Judge judge = outcome_of;                          // the errors that are failures for the breaker
 };
 
 // clang-format off
@@ -66,12 +66,12 @@ inline constexpr CounterTable kClientPoolTable = {
 
 // ClientPool: a fixed number of connections of one core to one endpoint. A request goes over the healthy connection
 // with the fewest requests in flight; equal connections take turns. Cores share nothing: each has its own pool.
-// Owner: the program; the destructor ends the pool's clients, as theirs does. Affinity: as Client. Cost: a
-// request compares all connections.
-// Health: without a probe function, a connection is healthy while it is connected. With one, the connection is
-// healthy while its probes succeed. The pool probes each new connection before its first request, then every
-// probe_every. The probe sends a request over the client that it gets, and judges the answer. A connection
-// whose probe fails, or has no answer within probe_timeout, is dropped and made again.
+// Owner: the program; the destructor ends the pool's clients, like their own. Affinity: that of Client. Cost: a request
+// compares all connections.
+// Health: without a probe function, a connection is healthy while it is connected. With one, the connection is healthy
+// while its probes succeed. The pool probes each new connection before its first request, then every probe_every. The
+// probe sends a request over its client, and judges the answer. If a probe fails, or has no answer within
+// probe_timeout, the pool drops the connection and makes it again.
 // Invariants:
 //   1. There are never more connections than `connections`.
 //   2. A waiting request is resumed when a connection has room, when its deadline passes, or when the pool is
@@ -85,7 +85,7 @@ class ClientPool {
   using Response = typename Client::Response;
   using Probe = std::function<rt::Task<Result<void>>(Client& client)>;
 
-  // Errors: as Client::open(); invalid_argument: no connections.
+  // Errors: those of Client::open(); invalid_argument (no connections).
   [[nodiscard]] static Result<std::unique_ptr<ClientPool>> open(std::shared_ptr<ClientHost> host,
                                                                 std::string_view endpoint, PoolOptions options = {},
                                                                 Probe probe = {}, const Codec& codec = Codec()) {
@@ -106,19 +106,19 @@ class ClientPool {
     state.farewell.begin(state.host->core(), std::move(state_));
   }
 
-  // As Client::request(), over a healthy connection; waits while none has room. `body` must live until the task
-  // has ended. Further errors: resource_exhausted: waiting_max; unreachable: the breaker is open. A request that waited
-  // until its deadline while no connection was healthy gets `unreachable` with the reason in its text: that of the last
-  // attempt to connect, of the last connection's end, or of the last probe.
+  // Client::request() over a healthy connection; waits while none has room. `body` must live until the task has ended.
+  // Further errors: resource_exhausted (waiting_max); unreachable (the breaker is open). A request that waited until
+  // its deadline while no connection was healthy fails with `unreachable`, and the text has the reason: that of the
+  // last attempt to connect, of the last connection's end, or of the last probe.
   [[nodiscard]] rt::Task<Result<Response>> request(const Header& header, Bytes body, Instant deadline = kNever) {
     return begin(State::request(state_, header, body, deadline, false));
   }
-  // As Client::request_raw(). The breaker takes an error frame for a success then.
+  // Client::request_raw() over a healthy connection. The breaker takes an error frame for a success.
   [[nodiscard]] rt::Task<Result<Response>> request_raw(const Header& header, Bytes body, Instant deadline = kNever) {
     return begin(State::request(state_, header, body, deadline, true));
   }
 
-  // Takes no more requests, answers waiting ones with `closed`, closes each client. Errors of Client::close().
+  // Takes no more requests, fails waiting ones with `closed`, and closes each client. Errors: those of Client::close().
   [[nodiscard]] rt::Task<Result<void>> close(Instant deadline) { return State::close(state_, deadline); }
 
   [[nodiscard]] std::size_t size() const noexcept { return state_->members.size(); }
@@ -145,14 +145,14 @@ class ClientPool {
     };
   }
   [[nodiscard]] Client& client(std::size_t index) noexcept { return *state_->members[index]->client; }
-  // Null: the pool has no breaker.
+  // Null if the pool has no breaker.
   [[nodiscard]] CircuitBreaker* breaker() noexcept { return state_->breaker ? &*state_->breaker : nullptr; }
 
  private:
   struct Member {
     std::unique_ptr<Client> client;
     bool probed = false;                // there is a probe function
-    std::uint64_t well_connection = 0;  // the number of the connection that its last probe found healthy
+    std::uint64_t well_connection = 0;  // the number of the connection that the last successful probe used
     rt::AsyncEvent changed;             // the client connected or lost its connection
 
     [[nodiscard]] std::uint64_t connection() const noexcept { return client->connections().connected.value(); }
@@ -219,7 +219,7 @@ class ClientPool {
 
     // --- requests to connections ---
 
-    // Null: no healthy connection has room.
+    // Returns null if no healthy connection has room.
     [[nodiscard]] Client* pick() noexcept {
       Client* best = nullptr;
       const std::size_t first = next++;
@@ -232,7 +232,7 @@ class ClientPool {
       }
       return best;
     }
-    // Requests that the connections would take now.
+    // The number of requests that the connections would take now.
     [[nodiscard]] std::size_t room() const noexcept {
       std::size_t room = 0;
       for (const auto& member : members) {
@@ -261,7 +261,7 @@ class ClientPool {
       *woken = !caller.hooked();
       co_return come;
     }
-    // Whether the request may take a place: a newcomer leaves the places to requests that were woken for them.
+    // Whether the request may take a place: a new request leaves the places to requests that were woken for them.
     [[nodiscard]] bool has_turn(bool came_before) const noexcept { return came_before || woken == 0 || woken < room(); }
     static rt::Task<Result<Response>> request(std::shared_ptr<State> self, Header header, Bytes body, Instant deadline,
                                               bool raw) {
@@ -297,7 +297,7 @@ class ClientPool {
         }
       }
     }
-    // Why a request waited until its deadline.
+    // The reason why a request waited until its deadline.
     [[nodiscard]] Error why_waited() const noexcept {
       const bool any = std::any_of(members.begin(), members.end(), [](const auto& member) { return member->well(); });
       if (any) {
@@ -334,7 +334,7 @@ class ClientPool {
           (void)co_await rt::yield();
           continue;  // the connection ended by itself
         }
-        // A probe that found the window full says nothing, as long as requests are answered.
+        // A probe that found the window full shows nothing, as long as requests are answered.
         const bool busy = !answer && answer.error() == Errc::resource_exhausted &&
                           answered != member->client->requests().answered.value();
         if (answer || busy) {
@@ -398,7 +398,7 @@ class ClientPool {
     std::size_t next = 0;
     std::size_t woken = 0;  // requests that were woken and have not resumed yet
     bool closed = false;
-    Error trouble;        // why a connection was lost or not made, last
+    Error trouble;        // the last reason why a connection was lost or not made
     rt::TaskScope scope;  // watch()
     Farewell<State> farewell;
   };

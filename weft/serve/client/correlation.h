@@ -10,8 +10,7 @@
 
 namespace weft::serve {
 
-// Correlation: a policy of a Client. It knows where in a frame's header the key or number is. All functions are
-// static:
+// Correlation: a policy of a Client. It locates the key or number in a frame's header. All functions are static:
 //   Matching kMatching
 //   bool is_response(header)       false: the peer sent the frame unasked, and the client's on_push() gets it
 //   key(header)                    for in_order_of_key: the key of a request, and of its response
@@ -24,7 +23,7 @@ concept Correlation = FrameCodec<Codec> && requires(typename Codec::Header& head
 };
 
 // The peer answers in the order of the requests. Codecs without a header allow no other policy. A frame that comes
-// while no request waits answers none: it shows that the order cannot be trusted, and ends the connection.
+// while no request waits answers none: it proves that the order is broken, and ends the connection.
 struct InOrder {
   static constexpr Matching kMatching = Matching::in_order;
   template <typename Header>
@@ -33,9 +32,9 @@ struct InOrder {
   }
 };
 
-// The response has the id of its request. Services that answer with `frame.header` and the dispatcher's error
-// frames keep to that. So ids with slow handlers do not delay other ids. A heartbeat is no response, nor is a frame
-// with kFlagPush. A peer that pushes frames without that flag must give them ids that no request has.
+// The response has the id of its request. Services that answer with `frame.header` and the dispatcher's error frames
+// comply. So ids with slow handlers do not delay other ids. A heartbeat is not a response, and neither is a frame with
+// kFlagPush. A peer that pushes frames without that flag must give them ids that no request has.
 struct SameId {
   static constexpr Matching kMatching = Matching::in_order_of_key;
   static bool is_response(const FrameHeader& header) noexcept {
@@ -44,9 +43,9 @@ struct SameId {
   static std::uint32_t key(const FrameHeader& header) noexcept { return header.id; }
 };
 
-// The policy of a Client that names none: the codec's `Correlation` if it has one; ids for the 12-byte header;
-// otherwise the order. The 12-byte header has no number for requests: its reserved bytes must be 0, and its id
-// names the kind of message. NumberedCodec has one.
+// The default policy of a Client: the codec's `Correlation` if it has one; ids for the 12-byte header; otherwise the
+// order. The 12-byte header has no number for requests: its reserved bytes must be 0, and its id names the kind of
+// message. NumberedCodec has one.
 template <typename Codec>
 struct DefaultCorrelation {
   using Type = InOrder;

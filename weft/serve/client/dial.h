@@ -19,8 +19,8 @@ namespace weft::serve {
 [[nodiscard]] rt::Task<Result<std::unique_ptr<net::Stream>>> dial(rt::Loop& loop, net::Endpoint endpoint,
                                                                   sys::SocketOptions options,
                                                                   net::Resolver* resolver = nullptr);
-// Runs the handshake of a stream that has one, from TlsClient::wrap(), until it is over and all of it is written.
-// Bound it with with_timeout(). Errors: why the stream failed; connection_closed: the peer closed; kCancelled.
+// Runs the handshake of a stream that has one, from TlsClient::wrap(), until it is over and all of it is written. Bound
+// it with with_timeout(). Errors: the failure of the stream; connection_closed (the peer closed); kCancelled.
 [[nodiscard]] rt::Task<Result<std::unique_ptr<net::Stream>>> shake_hands(rt::Loop& loop,
                                                                          std::unique_ptr<net::Stream> stream);
 

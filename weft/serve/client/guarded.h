@@ -13,9 +13,9 @@
 
 namespace weft::serve {
 
-// Classifies the error of a request. A failure: the peer does not answer, or not in its protocol, or with an error
-// frame by which its service refused or threw. Other errors concern the caller: cancelled, closed, its own bounds, a
-// message that the peer does not know or understand.
+// Classifies the error of a request. A failure: the peer does not answer, or breaks its protocol, or answers with an
+// error frame because its service refused or threw. Other errors concern the caller: cancelled, closed, its own bounds,
+// a message that the peer does not support or parse.
 [[nodiscard]] constexpr CircuitBreaker::Outcome outcome_of(const Error& error) noexcept {
   if (error == Errc::ok) {
     return CircuitBreaker::Outcome::success;
@@ -35,7 +35,7 @@ namespace weft::serve {
   return failure ? CircuitBreaker::Outcome::failure : CircuitBreaker::Outcome::nothing;
 }
 
-// Such a function of the program's: one whose services refuse in the ordinary course calls that a success.
+// A function of the program with this task: if services refuse in the ordinary course, it calls that a success.
 using Judge = CircuitBreaker::Outcome (*)(const Error& error);
 
 inline constexpr Error kBreakerOpen = Error(Errc::unreachable, "the circuit breaker is open").with_fate(Fate::not_sent);
@@ -80,10 +80,9 @@ class GuardedCall {
 
 }  // namespace detail
 
-// Awaits the task if the breaker lets it through. Otherwise the task does not run, and the result is
-// kBreakerOpen. Reports the task's result to the breaker, as `judge` says. `breaker` and `refused`, which counts
-// tasks that did not run, must outlive the coroutine. A caller that judges answers itself calls try_begin() and
-// finish().
+// Awaits the task if the breaker lets it pass. Otherwise the task does not run, and the result is kBreakerOpen. `judge`
+// classifies the task's result for the breaker. `breaker` and `refused`, which counts tasks that did not run, must
+// outlive the coroutine. A caller that judges answers itself calls try_begin() and finish().
 template <typename T>
 [[nodiscard]] rt::Task<Result<T>> guarded(CircuitBreaker* breaker, rt::Task<Result<T>> task,
                                           sync::Counter* refused = nullptr, Judge judge = outcome_of) {

@@ -234,7 +234,7 @@ void InFlight::free_place(std::uint32_t slot) noexcept {
   Place& place = places_[slot];
   place.used = false;
   ++place.generation;
-  if (place.generation << slot_bits_ == 0) {  // number 0 marks frames that are no response
+  if (place.generation << slot_bits_ == 0) {  // number 0 marks frames that are not responses
     ++place.generation;
   }
   push(free_, slot);

@@ -23,7 +23,7 @@ namespace weft::serve {
   ROW(sent, counter, "requests_sent_total", "", "", "requests",                                                   \
       "Requests that were sent.", "serve/client/client_link.h")                                                   \
   ROW(refused, counter, "requests_refused_total", "", "", "requests",                                             \
-      "Requests that were not sent, for want of a connection or of room.", "serve/client/client_link.h")          \
+      "Requests that were not sent, for lack of a connection or of room.", "serve/client/client_link.h")          \
   ROW(answered, counter, "requests_ended_total", "outcome", "answered", "requests",                               \
       "Requests that were sent and ended: the response came.", "serve/client/in_flight.cc")                       \
   ROW(timed_out, counter, "requests_ended_total", "outcome", "timed out", "requests",                             \
@@ -40,7 +40,7 @@ namespace weft::serve {
   ROW(pushes, counter, "pushes_total", "", "", "frames",                                                          \
       "Frames that answer no request.", "serve/client/client_link.h")                                             \
   ROW(pushes_dropped, counter, "pushes_dropped_total", "", "", "frames",                                          \
-      "Frames that answer no request, and were dropped for want of a function of on_push().",                     \
+      "Frames that answer no request, and were dropped for lack of a function of on_push().",                     \
       "serve/client/client_link.h")
 // clang-format on
 
@@ -64,8 +64,8 @@ class InFlight {
  public:
   static constexpr std::uint32_t kMax = std::uint32_t{1} << 20;
 
-  // Waiter: a coroutine and its request. add() it, send the request, and co_await it at once, in the same turn.
-  // After the await, result() says how the request ended. Owner: the coroutine's frame.
+  // Waiter: a coroutine and its request. add() it, send the request, and co_await it at once, in the same turn. After
+  // the await, result() has the outcome of the request. Owner: the coroutine's frame.
   class Waiter : private rt::Wait {
    public:
     explicit Waiter(Instant deadline) noexcept : Wait(give_up), deadline_(deadline) {}
@@ -79,8 +79,8 @@ class InFlight {
     }
     void await_resume() const noexcept {}
 
-    // Copies the body and resumes the coroutine in the next turn. Any other end leaves an error whose fate says that
-    // the request was sent and its outcome is unknown.
+    // Copies the body and resumes the coroutine in the next turn. Any other end leaves an error with the fate
+    // outcome_unknown: the request was sent.
     void answer(Bytes body) noexcept;
     [[nodiscard]] const Result<void>& result() const noexcept { return result_; }
     [[nodiscard]] OwnedBytes& body() noexcept { return body_; }

@@ -51,7 +51,7 @@ class InFlightTest : public testing::Test {
     time_.start(wait_for(in_flight_.get(), key, deadline, &time_, outcomes_.back().get()));
     return *outcomes_.back();
   }
-  // Delivers a response. True: a waiter got it.
+  // Delivers a response. Returns true if a waiter got it.
   bool answer(std::uint32_t key, std::string_view body) {
     const auto match = in_flight_->match(key);
     if (match.waiter != nullptr) {

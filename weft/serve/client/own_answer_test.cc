@@ -114,7 +114,7 @@ TEST_F(OwnAnswer, WhatAPeerSendsUnaskedIsNoAnswerThoughItHasTheIdOfTheRequest) {
                                  [](Session& session) { (void)session.send({1, 0}, as_bytes("welcome")); }}),
       2));
 }
-// A service that answers frame 1 when the test says so, and all others at once.
+// A service that answers frame 1 at the test's command, and all others at once.
 class LaterAnswer : public OwnAnswer {
  protected:
   template <typename Codec>
@@ -204,7 +204,7 @@ TEST_F(OwnAnswer, AFrameThatIsMarkedAsAPushIsNoAnswerThoughItHasTheIdOfTheReques
   run(ask_between_pushes<test::HeaderClient>(listen(), 1));
 }
 
-// Where only the order finds the request, a frame that nobody asked for would shift all answers after it.
+// Where only the order finds the request, a frame without a request would shift all answers after it.
 rt::Task<void> ask_the_talkative(std::string endpoint) {
   const auto client = open_client<serve::Client<Lines>>(endpoint);
   rt::AsyncEvent came;

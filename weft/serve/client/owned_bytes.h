@@ -24,7 +24,7 @@ class OwnedBytes {
   }
   ~OwnedBytes() { mem::pool_deallocate(data_); }
 
-  // False, and nothing changes: no memory.
+  // Returns false, and changes nothing, if there is no memory.
   [[nodiscard]] bool assign(Bytes bytes) noexcept {
     OwnedBytes fresh;
     if (!bytes.empty()) {

@@ -10,7 +10,7 @@ namespace weft::serve {
 // Attempt: the outcome of one connection, or of the attempt to make it.
 enum class Attempt : bool {
   failed,  // no connection was made, or it ended before the peer sent anything
-  proved,  // the peer sent something: the next wait is the first one again
+  proved,  // the peer sent a byte: the next wait is the first one again
 };
 
 // Runs attempt() until its task is cancelled or wanted() returns false. The wait between two attempts grows while they

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Attempts in a time of the test's own. All fail at once but those that `proved` says.
+// Attempts in a time of the test's own. All fail at once except those in `proved`.
 struct Attempts {
   rt::test::HandTurned* time;
   std::size_t proved_every = 0;
@@ -76,7 +76,7 @@ TEST_F(ReconnectTest, AConnectionThatProvedItselfMakesTheNextWaitShort) {
   const auto waits = attempts.waits();
   ASSERT_GE(waits.size(), 8u);
   for (std::size_t i = 3; i < waits.size(); i += 4) {
-    EXPECT_LE(waits[i], 100ms + 2 * time_.wheel().tick());  // behind the fourth, the eighth ...
+    EXPECT_LE(waits[i], 100ms + 2 * time_.wheel().tick());  // after the fourth, the eighth ...
     EXPECT_GE(waits[i - 1], 200ms);
   }
 }

@@ -17,7 +17,7 @@
 namespace weft::serve {
 
 // RetryBudget: bounds the retries of a program to a share of its requests, so that retries cannot multiply the load of
-// a peer that fails. It holds at most `retries_max` retries. Each first attempt adds `percent` hundredths of a retry.
+// a failing peer. It holds at most `retries_max` retries. Each first attempt adds `percent` hundredths of a retry.
 // Owner: the program; one for each peer. Affinity: one thread.
 class RetryBudget {
  public:
@@ -25,7 +25,7 @@ class RetryBudget {
       : percent_(percent), max_(retries_max * std::uint64_t{100}), left_(max_) {}
 
   void note_request() noexcept { left_ = std::min(max_, left_ + percent_); }
-  [[nodiscard]] bool try_take() noexcept {  // false: no retry now
+  [[nodiscard]] bool try_take() noexcept {  // false: do not retry now
     const bool some = left_ >= 100;
     left_ -= some ? 100 : 0;
     return some;
@@ -39,19 +39,19 @@ class RetryBudget {
 
 struct RetryPolicy {
   std::uint32_t attempts = 3;  // with the first one
-  // Twice is as good as once, or the peer recognises a request that comes again: then a request whose outcome is
-  // unknown is sent again, too.
+  // Set it if a repeated request does no harm, or if the peer recognises it: then retrying() also repeats a request
+  // whose outcome is unknown.
   bool repeatable = false;
   Duration wait_first = std::chrono::milliseconds(50);  // the first wait is 0.5 to 1 times this, ...
   Duration wait_max = std::chrono::seconds(2);          // ... the next ones double up to this
   Instant deadline = kNever;                            // no attempt begins after it; each attempt has its own deadline
-  RetryBudget* budget = nullptr;                        // must outlive the coroutine; null: no bound but `attempts`
-  // Whether the peer's answer invites another attempt: "busy", for example. Null: an answer ends the attempts.
+  RetryBudget* budget = nullptr;                        // must outlive the coroutine; null: no bound except `attempts`
+  // Whether the peer's answer permits another attempt: "busy", for example. Null: an answer ends the attempts.
   bool (*retry_answer)(const Error& error) = nullptr;
 };
 
-// Whether the request that ended with the error may be sent again. Not where the caller gave up or made a mistake,
-// which a second attempt would repeat.
+// Whether the request that ended with the error may be sent again: not if the caller gave up or made a mistake, which a
+// second attempt would repeat.
 [[nodiscard]] constexpr bool may_retry(const Error& error, const RetryPolicy& policy) noexcept {
   switch (error.code()) {
     case Errc::ok:
@@ -78,7 +78,7 @@ namespace detail {
 template <typename Outcome, typename Make>
 rt::Task<Outcome> retry(RetryPolicy policy, Make make) {
   net::Backoff backoff(policy.wait_first / 2, policy.wait_max, net::Backoff::seed_for(&policy));
-  bool in_doubt = false;  // an earlier attempt may have been carried out
+  bool in_doubt = false;  // the peer may have executed an earlier attempt
   if (policy.budget != nullptr) {
     policy.budget->note_request();
   }
@@ -109,9 +109,9 @@ rt::Task<Outcome> retry(RetryPolicy policy, Make make) {
 }  // namespace detail
 
 // Awaits make(), which sends a request, and again after a wait, as long as the policy allows it: `co_await
-// retrying(policy, ask)` with `auto ask = [&] { return client->request(header, body, sys::now() + 1s); };`. Behind a
-// breaker make() returns guarded(&breaker, ...). Returns the first success, or the error of the last attempt. Its
-// fate() is `outcome_unknown` also where an earlier attempt's was and the last was not sent.
+// retrying(policy, ask)` with `auto ask = [&] { return client->request(header, body, sys::now() + 1s); };`. With a
+// breaker, make() returns guarded(&breaker, ...). Returns the first success, or the error of the last attempt. Its
+// fate() is `outcome_unknown` also if an earlier attempt had this fate and the last one was not sent.
 // `make` is a variable that outlives the coroutine, or a closure of references and plain values, which is copied.
 template <typename Make>
   requires std::is_invocable_v<Make&>

@@ -22,7 +22,7 @@ namespace weft::serve {
 template <typename T>
 class Message {
  public:
-  // Requires that `root` lies in `bytes`.
+  // Requires that `root` is inside `bytes`.
   Message(OwnedBytes bytes, const T& root) noexcept : bytes_(std::move(bytes)), root_(&root) {}
   const T& operator*() const noexcept { return *root_; }
   const T* operator->() const noexcept { return root_; }
@@ -32,10 +32,10 @@ class Message {
   const T* root_;
 };
 
-// `co_await call<Reply>(client, id, std::move(request), ReplyIdentifier(), deadline)`: sends the request under
-// that id over a Client or ClientPool of NumberedCodec or HeaderCodec. Returns the response if it is a Reply with that
-// file identifier, within the limits. Errors: those of request(), with those of error frames; protocol_error: the
-// response is no Reply; invalid_argument: the identifier does not have 4 characters.
+// `co_await call<Reply>(client, id, std::move(request), ReplyIdentifier(), deadline)`: sends the request under that id
+// over a Client or ClientPool of NumberedCodec or HeaderCodec. Returns the response if it is a Reply with that file
+// identifier, within the limits. Errors: those of request(), with those of error frames; protocol_error (the response
+// is not a Reply); invalid_argument (the identifier does not have 4 characters).
 template <typename Reply, typename Asker>
 [[nodiscard]] rt::Task<Result<Message<Reply>>> call(Asker* asker, std::uint32_t id, flatbuffers::DetachedBuffer request,
                                                     std::string_view file_identifier, Instant deadline = kNever,

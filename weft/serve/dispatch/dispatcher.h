@@ -26,23 +26,23 @@ namespace weft::serve {
 // clang-format off
 #define WEFT_DISPATCH_COUNTERS(ROW)                                                                               \
   ROW(handled, counter, "frames_total", "outcome", "handled", "frames",                                           \
-      "Frames by what became of them: a handler took it.", "serve/dispatch/dispatcher.h")                         \
+      "Frames by their outcome: a handler took it.", "serve/dispatch/dispatcher.h")                               \
   ROW(unknown, counter, "frames_total", "outcome", "unknown", "frames",                                           \
-      "Frames by what became of them: no handler has its id.", "serve/dispatch/dispatcher.h")                     \
+      "Frames by their outcome: no handler has its id.", "serve/dispatch/dispatcher.h")                           \
   ROW(invalid, counter, "frames_total", "outcome", "invalid", "frames",                                           \
-      "Frames by what became of them: its body was no message of the handler's type.",                            \
+      "Frames by their outcome: its body was not a message of the handler's type.",                               \
       "serve/dispatch/dispatcher.h")                                                                              \
   ROW(refused, counter, "frames_total", "outcome", "refused", "frames",                                           \
-      "Frames by what became of them: the handler returned an error.", "serve/dispatch/dispatcher.h")             \
+      "Frames by their outcome: the handler returned an error.", "serve/dispatch/dispatcher.h")                   \
   ROW(failed, counter, "frames_total", "outcome", "failed", "frames",                                             \
-      "Frames by what became of them: an exception came out of the handler.", "serve/dispatch/dispatcher.h")      \
+      "Frames by their outcome: an exception came out of the handler.", "serve/dispatch/dispatcher.h")            \
   ROW(errors, counter, "frames_total", "outcome", "error", "frames",                                              \
-      "Frames by what became of them: it was itself an error frame.", "serve/dispatch/dispatcher.h")              \
+      "Frames by their outcome: it was itself an error frame.", "serve/dispatch/dispatcher.h")                    \
   ROW(cancelled, counter, "frames_total", "outcome", "cancelled", "frames",                                       \
-      "Frames by what became of them: the session was closed before its coroutine had ended.",                    \
+      "Frames by their outcome: the session was closed before its coroutine had ended.",                          \
       "serve/dispatch/dispatcher.h")                                                                              \
   ROW(heartbeats, counter, "frames_total", "outcome", "heartbeat", "frames",                                      \
-      "Frames by what became of them: a heartbeat without a handler.", "serve/dispatch/dispatcher.h")
+      "Frames by their outcome: a heartbeat without a handler.", "serve/dispatch/dispatcher.h")
 // clang-format on
 
 // DispatchCounts: the outcomes of frames. The dispatcher's thread counts, any thread reads. When the handler of a frame
@@ -68,8 +68,8 @@ concept FrameCaller = requires(C& caller, const FrameHeader& header, Bytes body)
 // Cost: a look-up (id_table.h), an indirect call, a counter. Only adding handlers allocates.
 // Invariants:
 //   1. An id keeps its first handler for ever: a second one is refused.
-//   2. Whatever a handler throws or returns, dispatch() returns, and the peer gets an error frame, see
-//      error_frame.h. A session logs what a handler throws, and gives it to ServerOptions::on_exception.
+//   2. If a handler throws or returns an error, dispatch() returns, and the peer gets an error frame, see
+//      error_frame.h. A session logs the exception of a handler, and passes it to ServerOptions::on_exception.
 //   3. Error frames are never answered and reach only the handler for errors, so that two ends cannot exchange
 //      error frames for ever.
 //
@@ -91,7 +91,7 @@ class Dispatcher {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  // invalid_state: the id has a handler; resource_exhausted: IdTable::kSizeMax ids have handlers.
+  // Errors: invalid_state (the id has a handler); resource_exhausted (IdTable::kSizeMax ids have handlers).
   template <typename Handler>
   Result<void> on(std::uint32_t id, Handler handler) {
     return table_.add(id, keep(std::move(handler)));
@@ -103,13 +103,13 @@ class Dispatcher {
                   "weft: the method cannot be called with (Caller&, const HeaderCodec::Frame&); the frame is const");
     return on(id, [&service, method](Caller& caller, const Frame& frame) { return (service.*method)(caller, frame); });
   }
-  // Handles ids without a handler of their own. invalid_state: there is such a handler already.
+  // Handles ids without a handler of their own. Fails with invalid_state if there is such a handler already.
   template <typename Handler>
   Result<void> on_unknown(Handler handler) {
     return set(unknown_, std::move(handler));
   }
-  // Handles error frames of any id. Errors and exceptions of the handler are counted, not answered.
-  // invalid_state: as above.
+  // Handles error frames of any id. The dispatcher counts errors and exceptions of the handler, and does not answer
+  // them. Fails with invalid_state if there is such a handler already.
   template <typename Handler>
   Result<void> on_error(Handler handler) {
     return set(error_, std::move(handler));
@@ -129,7 +129,7 @@ class Dispatcher {
   [[nodiscard]] bool handles(std::uint32_t id) const noexcept { return table_.find(id) != nullptr; }
   [[nodiscard]] std::size_t size() const noexcept { return table_.size(); }
   [[nodiscard]] const DispatchCounts& counts() const noexcept { return counts_; }
-  // The same for a page of metrics. The dispatcher outlives it.
+  // The same for a page of metrics. The dispatcher outlives the source.
   [[nodiscard]] CounterSource counter_source() const {
     return [this](std::string_view name, CounterReadings& into) {
       into.push_back({&kDispatchTable, {{"dispatcher", std::string(name)}}, sync::read_counters(counts_)});

@@ -25,7 +25,7 @@ class IdTable {
 
   IdTable() { open_.resize(room_of(kSmallest)); }
 
-  // invalid_state: the id has a value; resource_exhausted: the table holds kSizeMax values.
+  // Errors: invalid_state (the id has a value); resource_exhausted (the table holds kSizeMax values).
   Result<void> add(std::uint32_t id, const T& value) {
     if (find(id) != nullptr) {
       return Error(Errc::invalid_state, "this id has a handler already");
@@ -67,7 +67,7 @@ class IdTable {
   };
   static constexpr std::size_t kSmallest = 8;
 
-  // Runs do not wrap: behind the last place is room for all values, and a free entry after that.
+  // Runs do not wrap: after the last place is room for all values, and a free entry after that.
   [[nodiscard]] static std::size_t room_of(std::size_t places) noexcept { return places + places / 2 + 1; }
   [[nodiscard]] std::size_t places() const noexcept { return std::size_t{1} << (64 - shift_); }
   [[nodiscard]] std::size_t home(std::uint32_t id) const noexcept {

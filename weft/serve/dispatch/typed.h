@@ -30,8 +30,8 @@ struct TypedLimits {
 
 namespace detail {
 
-// A body at an address that suits every scalar in it: in place, or in a copy of its own. Behind a header of 12
-// bytes a body may lie 4 bytes beyond a multiple of 8.
+// A body at an address that is aligned for every scalar in it: in place, or in a copy of its own. After a header of 12
+// bytes a body may be 4 bytes beyond a multiple of 8.
 class AlignedBody {
  public:
   static constexpr std::size_t kAlignment = 8;
@@ -46,7 +46,7 @@ class AlignedBody {
     }
   }
 
-  [[nodiscard]] Bytes bytes() const noexcept { return bytes_; }  // empty: no memory
+  [[nodiscard]] Bytes bytes() const noexcept { return bytes_; }  // empty if there is no memory
 
  private:
   struct Free {
@@ -57,7 +57,7 @@ class AlignedBody {
   std::unique_ptr<void, Free> copy_;
 };
 
-// Null: the body is not a T.
+// Returns null if the body is not a T.
 template <typename T>
 const T* verified(Bytes body, const FileIdentifier& identifier, const TypedLimits& limits) noexcept {
   flatbuffers::Verifier verifier(body.data(), body.size(), limits.depth_max, limits.tables_max);
@@ -76,7 +76,7 @@ struct TaskValueOr<Outcome> {
   using Type = typename HandlerTask<Outcome>::Value;
 };
 
-// A typed handler may take the header too.
+// A typed handler may take the header, too.
 template <typename T, typename Caller, typename Handler>
 decltype(auto) call_typed(Handler& handler, Caller& caller, const T& message, const FrameHeader& header) {
   if constexpr (std::is_invocable_v<Handler&, Caller&, const T&, const FrameHeader&>) {
@@ -101,7 +101,7 @@ struct TypedHandler {
     if (frame.body.size() < kSmallest) {
       return kNotTheMessage;
     }
-    // The body of a coroutine is a copy already, and aligned.
+    // The body of a coroutine is already a copy, and aligned.
     const AlignedBody body(frame.body);
     if (body.bytes().empty()) {
       return Error(Errc::resource_exhausted, "no memory for an aligned copy of the body");
@@ -133,10 +133,9 @@ struct TypedHandler {
 // code, for example) and within the limits. A body that fails is answered with invalid_body and reaches no
 // handler. The message lives as long as the call. For a coroutine the body is copied first, and the message
 // lives until the coroutine has ended.
-// Errors: invalid_argument: the identifier does not have 4 characters; and those of Dispatcher::on().
-// Cost: the verification, and a copy in pooled memory of a body that does not lie at a multiple of 8 bytes.
-// FlatBuffers does not verify one thing: a hostile peer may have put the elements of a vector of 8-byte structs
-// at a multiple of 4.
+// Errors: invalid_argument (the identifier does not have 4 characters); those of Dispatcher::on().
+// Cost: the verification, and a copy in pooled memory of a body whose address is not a multiple of 8 bytes. FlatBuffers
+// does not verify one thing: a hostile peer may have put the elements of a vector of 8-byte structs at a multiple of 4.
 template <typename T, typename Caller, typename Handler>
 Result<void> route(Dispatcher<Caller>& dispatcher, std::uint32_t id, std::string_view file_identifier, Handler handler,
                    const TypedLimits& limits = {}) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The published FlatBuffers_Build makes a builder for each message. FlatBuffers_Read fetches a pointer,
-// verifies nothing and reads no byte. HeapAlloc_* copy into new memory, one without the header, the other where
-// a view would do. Weft's rows do what a server does: a builder that is kept, a frame in pooled memory, a view.
-// The honest twins read every byte, and FlatBuffers_Read is then a verified message from a body at any address.
+// The published FlatBuffers_Build makes a builder for each message. FlatBuffers_Read fetches a pointer, verifies
+// nothing and reads no byte. HeapAlloc_* copy into new memory, one without the header, the other where a view would do.
+// Weft's rows do a server's work: a builder that is kept, a frame in pooled memory, a view. The honest twins read every
+// byte, and FlatBuffers_Read is then a verified message from a body at any address.
 #include "weft/serve/dispatch/typed.h"
 
 #ifdef WEFT_HAVE_SCHEMAS
@@ -88,7 +88,7 @@ bench::Body copy_into_new_memory(std::size_t size, std::size_t header, bool read
   };
 }
 
-// A message at a multiple of 8, or 4 bytes beyond one, as behind a header.
+// A message at a multiple of 8, or 4 bytes beyond one, as after a header.
 struct Message {
   explicit Message(std::size_t size, std::size_t offset) {
     const std::vector<std::uint8_t> payload(size, 7);

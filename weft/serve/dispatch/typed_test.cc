@@ -81,8 +81,8 @@ TEST(Typed, EveryTruncationAndNoiseIsAnsweredWithAnErrorFrame) {
   EXPECT_EQ(echoes.caller.sent.size(), bad + 1);
 }
 
-// Behind a header of 12 bytes the first body of an aligned block lies 4 beyond a multiple of 8; in a stream a
-// body lies anywhere. The undefined-behaviour sanitizer finds unaligned reads.
+// After a header of 12 bytes the first body of an aligned block lies 4 beyond a multiple of 8; in a stream a body lies
+// anywhere. The undefined-behaviour sanitizer finds unaligned reads.
 TEST(Typed, ScalarsAreReadAtAlignedAddressesWhereverTheBodyLies) {
   flatbuffers::FlatBufferBuilder builder;
   const schema::Point point(-1.5, 77);

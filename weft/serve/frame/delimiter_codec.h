@@ -14,8 +14,8 @@ namespace weft::serve {
 
 // DelimiterCodec: bodies that end with a delimiter of a few bytes, '\n' by default, which is not part of the
 // body. A FrameCodec.
-// Cost: every byte is searched once however the input is cut, except the beginning of a delimiter at its end.
-// message_too_large: there is no delimiter within the bound.
+// Cost: every byte is searched once however the input is cut, except the beginning of a delimiter at its end. Fails
+// with message_too_large if the first bytes within the bound have no delimiter.
 class DelimiterCodec {
  public:
   using Header = NoHeader;
@@ -26,7 +26,7 @@ class DelimiterCodec {
   // Lines that end with '\n'. A '\r' before the '\n' is part of the body.
   constexpr DelimiterCodec() noexcept = default;
   explicit constexpr DelimiterCodec(std::size_t body_max) noexcept : body_max_(std::min(body_max, kBodyMax)) {}
-  // invalid_argument: the delimiter is empty or longer than kDelimiterMax.
+  // Fails with invalid_argument if the delimiter is empty or longer than kDelimiterMax.
   [[nodiscard]] static Result<DelimiterCodec> make(Bytes delimiter, std::size_t body_max = kBodyMax) noexcept {
     if (delimiter.empty() || delimiter.size() > kDelimiterMax) {
       return Error(Errc::invalid_argument, "a delimiter has 1 to 8 bytes");
@@ -38,7 +38,8 @@ class DelimiterCodec {
   }
 
   [[nodiscard]] Decoded<Frame> decode(Bytes input) noexcept {
-    const Bytes window = input.first(std::min(input.size(), body_max_ + size_));  // a delimiter behind it is too late
+    // a delimiter after these bytes is too late
+    const Bytes window = input.first(std::min(input.size(), body_max_ + size_));
     const std::size_t body_size = find(window, std::min(searched_, window.size()));
     if (body_size != kNone) {
       searched_ = 0;
@@ -84,8 +85,8 @@ class DelimiterCodec {
     }
     return kNone;
   }
-  // True: the first delimiter in body + delimiter is the one at the end. No delimiter lies in the body, and
-  // none begins in the body and ends behind it.
+  // Whether the first delimiter in body + delimiter is the one at the end: the body contains no delimiter, and none
+  // begins in the body and ends after it.
   [[nodiscard]] bool can_frame(Bytes body) const noexcept {
     if (find(body, 0) != kNone) {
       return false;

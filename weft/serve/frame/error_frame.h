@@ -40,26 +40,28 @@ inline constexpr ErrorDomain kFrameDomain("weft.frame");
   return {kFrameDomain, static_cast<std::uint16_t>(code), text};
 }
 
-// The domain of the errors of `call`: the value is the service's code, that of the Error which the handler returned.
+// The domain of the errors of `call`. The value is the service's code: that of the Error that the handler returned.
 inline constexpr ErrorDomain kServiceDomain("weft.service");
 
-// The answer to an Error that a handler returned.
+// Returns the answer to an Error that a handler returned.
 [[nodiscard]] ErrorResponse response_of(const Error& error) noexcept;
-// The Error that such an answer is at its receiver: of kServiceDomain if the service gave a code, else of kFrameDomain.
-// The text is the peer's (sync/kept_text.h), cut at 159 bytes, without control characters; from kKeptTexts different
-// texts on a text of this library. protocol_error: the code is unknown.
+// Returns the Error that such an answer is at its receiver: of kServiceDomain if the service gave a code, otherwise of
+// kFrameDomain. The text is the peer's (sync/kept_text.h), cut at 159 bytes, without control characters; after
+// kKeptTexts different texts it is one of this library. Fails with protocol_error if the code is unknown.
 [[nodiscard]] Error error_of(const ErrorResponse& response) noexcept;
 
-// error_of() for the body of an error frame, with Fate::answered. protocol_error: the body is no ErrorResponse.
+// error_of() for the body of an error frame, with Fate::answered. Fails with protocol_error if the body is not an
+// ErrorResponse.
 [[nodiscard]] Error error_of_frame(Bytes body) noexcept;
 
 inline constexpr std::size_t kErrorTextMax = 219;
 inline constexpr std::size_t kErrorBodyMax = 36 + kErrorTextMax + 1;
 
-// A longer text is cut. Cost: no allocation.
+// Cuts a longer text. Cost: no allocation.
 [[nodiscard]] Bytes write_error_body(const ErrorResponse& response,
                                      std::span<std::uint8_t, kErrorBodyMax> out) noexcept;
-// Accepts any layout of the table that FlatBuffers allows. protocol_error: the body is no ErrorResponse.
+// Accepts any layout of the table that FlatBuffers allows. Fails with protocol_error if the body is not an
+// ErrorResponse.
 [[nodiscard]] Result<ErrorResponse> parse_error_body(Bytes body) noexcept;
 
 }  // namespace weft::serve

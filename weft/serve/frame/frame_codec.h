@@ -40,9 +40,9 @@ struct [[nodiscard]] Decoded {
 // Then the work for one frame is linear in its size, and the result is the same however the bytes were cut. A
 // frame whose body exceeds the codec's bound is refused as soon as its size is known. After a first error
 // nothing more is decoded.
-// encode_header(header, body, out): writes the bytes before the body and returns their number.
-// message_too_large: the body exceeds the bound; invalid_argument: the body cannot be framed.
-// trailer(): the bytes behind the body.
+// encode_header(header, body, out): writes the bytes before the body and returns their number. Errors:
+// message_too_large (the body exceeds the bound); invalid_argument (the body cannot be framed).
+// trailer(): the bytes after the body.
 template <typename C>
 concept FrameCodec =
     std::copyable<C> && requires(C codec, const C constant, const typename C::Header& header, typename C::Frame frame,
@@ -55,26 +55,26 @@ concept FrameCodec =
       { frame.header } -> std::convertible_to<typename C::Header>;
     };
 
-// Why this end ends a connection whose peer may still read.
+// The reason why this end ends a connection whose peer may still read.
 enum class EndCause : std::uint8_t {
   closed,   // the service closes it, or the peer has ended
   refused,  // decode() returned an error
-  late,     // a frame that began was not whole in time
-  quiet,    // nothing came for too long
+  late,     // a frame that began was not complete in time
+  quiet,    // no byte came for too long
   stopped,  // the server stops
 };
 inline constexpr std::size_t kFarewellMax = 160;  // bytes
 
-// A codec may have a farewell: farewell(why, out) writes the bytes that follow all that was sent, and returns their
-// number; 0: there is none. Such a connection is closed, and not cut, when its time has passed. At most one call of a
-// connection returns bytes.
+// A codec may have a farewell: farewell(why, out) writes the bytes that follow the last sent frame, and returns their
+// number; 0: no farewell. The session closes such a connection at the end of its time, and does not cut it. At most one
+// call of a connection returns bytes.
 template <typename C>
 concept HasFarewell = requires(C codec, EndCause why, std::span<std::uint8_t, kFarewellMax> out) {
   { codec.farewell(why, out) } -> std::same_as<std::size_t>;
 };
 
-// A codec may tell the head of a frame from its body. Then a session has a limit of time for each. in_body(): the frame
-// that decode() wished more of has its head.
+// A codec may separate the head of a frame from its body. Then a session has a time limit for each. in_body(): whether
+// the frame whose next bytes decode() needs has its head.
 template <typename C>
 concept TellsParts = requires(const C codec) {
   { codec.in_body() } -> std::same_as<bool>;
@@ -105,8 +105,8 @@ DecodeResult decode_all(C& codec, Bytes input, OnFrame&& on_frame) {
   }
 }
 
-// Encodes a whole frame in one piece, for a caller without a better place for its parts. buffer_too_small, and
-// the errors of encode_header().
+// Encodes a whole frame in one piece, for a caller without a better place for its parts. Errors: buffer_too_small;
+// those of encode_header().
 template <FrameCodec C>
 [[nodiscard]] Result<std::size_t> encode_frame(const C& codec, const typename C::Header& header, Bytes body,
                                                MutableBytes out) {

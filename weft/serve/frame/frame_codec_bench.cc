@@ -195,7 +195,7 @@ std::vector<std::vector<std::uint8_t>> make_bodies(std::size_t mean) {
   return bodies;
 }
 
-// A session's batch: frames behind one another in a block, which starts again when it is full.
+// A session's batch: frames one after another in a block, which starts again when it is full.
 template <typename Codec>
 bench::Body encode_batches(std::size_t mean) {
   return [mean](benchmark::State& state) {

@@ -5,10 +5,10 @@
 
 namespace weft::serve {
 
-// FrameKind: whether a newer frame makes a queued one worthless, for peers that do not read (SlowConsumer).
+// FrameKind: whether a newer frame replaces a queued one, for peers that do not read (SlowConsumer).
 enum class FrameKind : std::uint8_t {
-  event,  // the peer needs each of them
-  state,  // the peer needs the newest one only
+  event,  // the peer needs every one
+  state,  // the peer needs only the newest one
 };
 
 }  // namespace weft::serve

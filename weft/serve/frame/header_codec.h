@@ -12,26 +12,26 @@
 
 namespace weft::serve {
 
-// Flags of a frame. The codec passes all eight bits on unchanged; both ends agree on their meaning.
-inline constexpr std::uint8_t kFlagCompressed = 0x01;  // the body is compressed, with a method that both ends know
+// Flags of a frame. The codec passes all eight bits unchanged; both ends agree on their meaning.
+inline constexpr std::uint8_t kFlagCompressed = 0x01;  // the body is compressed, with a method that both ends agreed on
 inline constexpr std::uint8_t kFlagHeartbeat = 0x02;   // a sign of life, which the receiver does not answer
 inline constexpr std::uint8_t kFlagError = 0x04;       // an error response, see error_frame.h
-inline constexpr std::uint8_t kFlagAuthCheck = 0x08;   // the sender asks that its authorisation be checked
+inline constexpr std::uint8_t kFlagAuthCheck = 0x08;   // the receiver shall check the sender's authorisation
 inline constexpr std::uint8_t kFlagPush = 0x10;        // the frame answers no request
 
 struct FrameHeader {
   std::uint32_t id = 0;  // names the kind of message
   std::uint8_t flags = 0;
-  std::uint32_t number = 0;  // of the request (numbered_codec.h); 0: the frame is no request and answers none
+  std::uint32_t number = 0;  // of the request (numbered_codec.h); 0: the frame is neither a request nor an answer
 
   friend constexpr bool operator==(const FrameHeader&, const FrameHeader&) noexcept = default;
 };
 
-// HeaderCodec: messages with an id behind a header of 12 bytes, big endian:
+// HeaderCodec: messages with an id after a header of 12 bytes, big endian:
 //   0 version u8 = 2 | 1 flags u8 | 2 id u32 | 6 body size u32 | 10 reserved u16 = 0
-// A FrameCodec. Cost: two loads of eight bytes a frame. A wrong version is refused at its first byte.
-// protocol_error: wrong version, or reserved bytes that are not 0; message_too_large. invalid_argument: a header with a
-// request number, which this format has no place for.
+// A FrameCodec. Cost: two loads of eight bytes a frame. A wrong version is refused at its first byte. Errors:
+// protocol_error (wrong version, or reserved bytes that are not 0); message_too_large; invalid_argument (a header with
+// a request number, for which this format has no place).
 class HeaderCodec {
  public:
   using Header = FrameHeader;

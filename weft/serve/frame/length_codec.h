@@ -20,8 +20,8 @@ struct BodyFrame {
   Bytes body;
 };
 
-// LengthCodec: bodies behind their size, a big-endian u16 or u32 that does not count itself. A FrameCodec.
-// message_too_large: the size exceeds the bound.
+// LengthCodec: bodies after their size, a big-endian u16 or u32 that does not count itself. A FrameCodec. Fails with
+// message_too_large if the size exceeds the bound.
 template <typename Size>
   requires std::same_as<Size, std::uint16_t> || std::same_as<Size, std::uint32_t>
 class LengthCodec {

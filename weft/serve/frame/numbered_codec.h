@@ -13,13 +13,14 @@
 
 namespace weft::serve {
 
-// NumberedCodec: messages with an id and a request number behind a header of 16 bytes, big endian:
+// NumberedCodec: messages with an id and a request number after a header of 16 bytes, big endian:
 //   0 version u8 = 3 | 1 flags u8 | 2 reserved u16 = 0 | 4 id u32 | 8 number u32 | 12 body size u32
 // A client numbers its requests, and the answer has the number of its request. So answers may leave in any order, and
-// no frame without a number is taken for one. A service answers with `frame.header`; what it sends unasked has number
+// the client never takes a frame without a number for an answer. A service answers with `frame.header`; a frame without
+// a request has number
 // 0. The frames are those of HeaderCodec, with the number, so that a Dispatcher serves both.
-// A FrameCodec. Cost: two loads of eight bytes a frame. A wrong version is refused at its first byte.
-// protocol_error: wrong version, or reserved bytes that are not 0; message_too_large.
+// A FrameCodec. Cost: two loads of eight bytes a frame. A wrong version is refused at its first byte. Errors:
+// protocol_error (wrong version, or reserved bytes that are not 0); message_too_large.
 class NumberedCodec {
  public:
   using Header = FrameHeader;

@@ -31,8 +31,8 @@ template <FrameCodec Codec>
 // Cost: one copy of the body in encode(); a copy of the value is one atomic addition.
 class SharedFrame {
  public:
-  // The errors of encode_header(); resource_exhausted: no memory; invalid_argument: the header has the number of a
-  // request, whose answer other sessions would take for their own.
+  // Errors: those of encode_header(); resource_exhausted (no memory); invalid_argument (the header has the number of a
+  // request: the other sessions would take the frame for their own answer).
   template <FrameCodec Codec>
   [[nodiscard]] static Result<SharedFrame> encode(const Codec& codec, const typename Codec::Header& header, Bytes body,
                                                   FrameKind kind = FrameKind::event) {

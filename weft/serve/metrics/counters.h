@@ -15,25 +15,25 @@
 namespace weft::serve {
 
 // clang-format off
-// Why a session ended: ROW(enumerator, name, meaning).
+// The reasons why sessions end: ROW(enumerator, name, meaning).
 #define WEFT_CLOSE_REASONS(ROW)                                                                                      \
   ROW(peer_closed, "peer closed", "the peer ended the stream, between two frames")                                   \
   ROW(peer_failed, "peer failed", "the stream was reset, or ended inside a frame")                                   \
   ROW(refused_frame, "refused frame", "the codec refuses the peer's bytes, for their version, size or syntax")       \
-  ROW(refused_tls, "refused tls", "the peer's TLS is no good, or the peer refused the server's")                     \
+  ROW(refused_tls, "refused tls", "the peer's TLS failed, or the peer refused the server's")                         \
   ROW(handshake_timeout, "handshake timeout", "no whole frame came in time after the connection was accepted")       \
   ROW(frame_timeout, "frame timeout", "a frame that began was not whole in time")                                    \
   ROW(reply_timeout, "reply timeout", "a reply was owed for too long, and nothing came or could be sent")            \
   ROW(idle_timeout, "idle timeout", "nothing came, and the peer acknowledged nothing")                               \
   ROW(silence_timeout, "silence timeout", "no byte came from the peer, whatever it acknowledged")                    \
-  ROW(slow_consumer, "slow consumer", "the peer does not read what is sent to it, and the policy is to disconnect")  \
-  ROW(close_timeout, "close timeout", "what was queued at close() could not be delivered in time")                   \
+  ROW(slow_consumer, "slow consumer", "the peer does not read its frames, and the policy is to disconnect")          \
+  ROW(close_timeout, "close timeout", "the frames queued at close() could not be delivered in time")                 \
   ROW(out_of_memory, "out of memory", "the byte budget or the memory is spent")                                      \
   ROW(service, "service", "the service closed or aborted the session")                                               \
   ROW(service_failed, "service failed", "the service threw")                                                         \
   ROW(server_stopped, "server stopped", "the server drained, or aborted the session at the deadline of stop()")
 
-// The ends of connections that never were sessions: ROW(enumerator, name, meaning).
+// The ends of connections that never became sessions: ROW(enumerator, name, meaning).
 #define WEFT_REJECTIONS(ROW)                                                                     \
   ROW(full, "full", "there were as many sessions as there may be")                               \
   ROW(admission, "admission", "the listener's Admission refused, which counts the reason")       \
@@ -46,7 +46,7 @@ namespace weft::serve {
   ROW(opened, counter, "sessions_opened_total", "", "", "sessions",                                                  \
       "Sessions that began.", "serve/session/session.cc")                                                            \
   ROW(accept_pauses, counter, "accept_pauses_total", "", "", "pauses",                                               \
-      "How often accepting paused for want of descriptors or memory.", "serve/server/server_run.cc")                 \
+      "How often accepting paused for lack of descriptors or memory.", "serve/server/server_run.cc")                 \
   ROW(rate_pauses, counter, "rate_pauses_total", "", "", "pauses",                                                   \
       "How often a session was not read for a while because it sent too many frames.", "serve/session/session.cc")   \
   ROW(handler_pauses, counter, "handler_pauses_total", "", "", "pauses",                                             \
@@ -92,7 +92,7 @@ namespace weft::serve {
 #define WEFT_ENUMERATOR(enumerator, ...) enumerator,
 #define WEFT_NAME(enumerator, name, meaning) name,
 
-// CloseReason: why a session ended. Each reason has its own count.
+// CloseReason: the reason why a session ended. Each reason has its own count.
 enum class CloseReason : std::uint8_t { WEFT_CLOSE_REASONS(WEFT_ENUMERATOR) };
 inline constexpr std::string_view kCloseReasonNames[] = {WEFT_CLOSE_REASONS(WEFT_NAME)};
 inline constexpr std::size_t kCloseReasons = std::size(kCloseReasonNames);

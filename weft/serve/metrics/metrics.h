@@ -14,7 +14,7 @@
 namespace weft::serve {
 
 // PerCore: one T for each core, on cache lines of its own, so that counting on one core does not slow another.
-// Owner: its user. Affinity: as T's; the array itself does not change.
+// Owner: its user. Affinity: that of T; the array itself does not change.
 template <typename T>
 class PerCore {
  public:
@@ -48,8 +48,8 @@ using LatencyHistogram = Histogram<5>;  // 3 % wide
 // Affinity: add(): the owner; read_into(): any thread.
 // Cost: 9 KB; adding is three plain loads and stores.
 // Invariants:
-//   1. A reader beside the owner sees each duration wholly in the counts, or not yet.
-//   2. The sum may be one duration ahead of the counts, or behind.
+//   1. A reader beside the owner finds each duration wholly in the counts, or not yet.
+//   2. The sum may be one duration more than the counts, or less.
 class LatencyRecorder {
  public:
   void add(Duration duration) noexcept {

@@ -14,19 +14,20 @@
 
 namespace weft::serve {
 
-// Countable: a thing with counters for a page: a socket, a client, a pool or host of clients, a server, a runtime, an
+// Countable: an object with counters for a page: a socket, a client, a pool or host of clients, a server, a runtime, an
 // executor, a dispatcher, an event bus.
 template <typename T>
 concept Countable = requires(T& thing) {
   { thing.counter_source() } -> std::convertible_to<CounterSource>;
 };
 
-// MetricSources: the things whose counters a page of metrics shows, by name.
-// Owner: the thing that serves the page, see admin.h. Affinity: any thread.
-// Cost: a page locks a mutex and reads each thing once: a socket under its send lock, every other thing without a lock.
+// MetricSources: the objects whose counters a page of metrics shows, by name.
+// Owner: the server of the page, see admin.h. Affinity: any thread.
+// Cost: a page locks a mutex and reads each object once: a socket under its send lock, every other object without a
+// lock.
 // Invariants:
-//   1. A metric stands on the page once, with a sample for each thing. Samples with the same labels become their sum.
-//   2. After remove() has returned, no page reads a thing of that name.
+//   1. A metric is on the page once, with a sample for each object. Samples with the same labels become their sum.
+//   2. After remove() has returned, no page reads an object of that name.
 class MetricSources {
  public:
   MetricSources() = default;
@@ -34,14 +35,14 @@ class MetricSources {
   MetricSources& operator=(const MetricSources&) = delete;
 
   // `name` becomes a label: sources.add("orders", socket) shows weft_socket_peers{socket="orders",type="DEALER"}.
-  // Things of one kind and name are summed. A socket, a client, a pool or host of clients, or an event bus leaves the
-  // page when it ends. A server, a runtime, an executor or a dispatcher outlives this, or is removed first.
+  // Objects of one kind and name are summed. A socket, a client, a pool or host of clients, or an event bus leaves the
+  // page when it ends. A server, a runtime, an executor or a dispatcher outlives this object, or is removed first.
   template <Countable Thing>
   void add(std::string name, Thing& thing) {
     add(std::move(name), CounterSource(thing.counter_source()));
   }
   void add(std::string name, CounterSource source);  // an empty source adds nothing
-  std::size_t remove(std::string_view name);         // returns how many it removed; waits for a page in progress
+  std::size_t remove(std::string_view name);  // returns the number of removed objects; waits for a page in progress
 
   void write(PrometheusWriter& writer) const;
 

@@ -59,7 +59,8 @@ class ScrapeReader {
     rest.remove_prefix(there ? expected.size() : 0);
     return there;
   }
-  // Undoes the escapes up to `end`; up to the end of the text if `end` is 0. Nothing: an escape that the format lacks.
+  // Undoes the escapes up to `end`; up to the end of the text if `end` is 0. Returns nullopt for an escape that the
+  // format lacks.
   static std::optional<std::string> take_escaped(std::string_view& rest, char end) {
     std::string out;
     while (!rest.empty() && (end == '\0' || rest[0] != end)) {

@@ -19,7 +19,7 @@ namespace weft::serve {
 
 namespace {
 
-// True: only this machine can reach the endpoint.
+// Returns true if only this machine can reach the endpoint.
 bool is_local(const net::Endpoint& endpoint) {
   if (endpoint.transport != net::Transport::tcp) {
     return true;
@@ -66,7 +66,8 @@ class AdminService {
   void on_frame(HttpSession& session, const web::HttpFrame& frame) {
     const web::HttpRequest& request = frame.header;
     web::Answer answer = web::Answer::to(request);
-    answer.keep_alive = answer.keep_alive && request.part == web::Part::whole;  // nobody takes a body that is asked for
+    // no handler takes a body that was requested
+    answer.keep_alive = answer.keep_alive && request.part == web::Part::whole;
     note_active(session, false);
     if (request.head.path == "/healthz" && refusal_of(request) == 0) {
       note_active(session, true);
@@ -245,7 +246,7 @@ Result<std::unique_ptr<Admin>> Admin::make(rt::Runtime& runtime, AdminOptions op
   listener.spare_descriptors = options.spare_descriptors;
   listener.limits.handshake_timeout = options.request_timeout;
   listener.limits.idle_timeout = options.idle_timeout;
-  listener.limits.peer_left = PeerLeft::answer;  // a scraper may end its stream behind its request
+  listener.limits.peer_left = PeerLeft::answer;  // a scraper may end its stream after its request
   listener.limits.message_rate = {100, 32};      // pipelined requests do not occupy a core
   web::HttpLimits limits;
   limits.head_max = options.head_max;

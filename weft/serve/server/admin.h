@@ -27,46 +27,47 @@ struct NamedServer {
 
 struct AdminOptions {
   std::string endpoint = "tcp://127.0.0.1:0";
-  bool remote = false;  // true: the endpoint may be one that other machines reach. Admin does not authenticate
+  bool remote = false;  // true permits an endpoint that other machines reach. Admin does not authenticate
   // The servers whose metrics and readiness Admin reports. They must outlive it.
   std::vector<NamedServer> servers{};
   std::function<void(PrometheusWriter&)> metrics{};  // adds further metrics; called on the thread of Admin
-  // A further condition of /readyz; its error is the reason. Called as `metrics`.
+  // A further condition of /readyz; its error is the reason. Called like `metrics`.
   std::function<Result<void>()> ready{};
-  std::size_t connections_max = 16;   // a further one closes the one that was idle for the longest time
+  std::size_t connections_max = 16;   // a further one closes the one that has been idle for the longest time
   std::uint32_t head_max = 8 * 1024;  // bytes of a request
   Duration request_timeout = std::chrono::seconds(5);        // until the first request
   Duration idle_timeout = std::chrono::minutes(2);           // between requests
   net::RateLimit scrapes{10, 10};                            // answers of /metrics; beyond, 429
-  Duration health_timeout = std::chrono::milliseconds(500);  // /healthz waits so long for the answer of each core
-  std::size_t spare_descriptors = 4;                         // kept for its connections when the process has no other
+  Duration health_timeout = std::chrono::milliseconds(500);  // for the answer of each core to /healthz
+  std::size_t spare_descriptors = 4;  // kept for its connections, for a process without any other descriptor
 };
 
 // Admin: metrics and health of a server over HTTP/1.1, on a thread of its own.
 //   GET /metrics   the counters, for Prometheus: those of servers, cores and added things (docs/metrics.md)
 //   GET /healthz   200: every core has answered within health_timeout; 503 with a line for each that has not
 //   GET /readyz    200, or 503 with a line for each reason: a server is starting, full, draining or stopped
-// HEAD as GET. Otherwise 404, 405, or the refusals of HTTP (net/http/refusal.h).
+// HEAD works like GET. Other requests get 404, 405, or the refusals of HTTP (net/http/refusal.h).
 // Owner: the program, on a foreign thread; the runtime and the servers must outlive it. The destructor closes
 // its port.
-// Affinity: as Server.
+// Affinity: that of Server.
 // Cost: a thread, and a service on a Server of its own, which answers while the other servers drain and while cores do
 // not turn. A scrape takes some tens of microseconds of that thread, and the time of options.metrics. Scrapes per
 // second, connections, bytes and times are bounded.
 class Admin {
  public:
-  // /healthz asks the cores of this runtime and those of the servers. invalid_argument: an endpoint that other machines
-  // reach, or a null server; otherwise as Server::listen(), and resource_exhausted: no thread.
+  // /healthz checks the cores of this runtime and those of the servers. Errors: invalid_argument (an endpoint that
+  // other machines reach, or a null server); those of Server::listen(); resource_exhausted (no thread).
   [[nodiscard]] static Result<std::unique_ptr<Admin>> make(rt::Runtime& runtime, AdminOptions options = {});
 
-  // Shows the counters of a thing on /metrics: admin->add("orders", socket). As MetricSources. Any thread.
+  // Shows the counters of an object on /metrics: admin->add("orders", socket). The same as MetricSources::add(). Any
+  // thread.
   template <Countable Thing>
   void add(std::string name, Thing& thing) {
     sources_->add(std::move(name), thing);
   }
   std::size_t remove(std::string_view name) { return sources_->remove(name); }
 
-  [[nodiscard]] const std::string& endpoint() const noexcept { return endpoint_; }  // as bound
+  [[nodiscard]] const std::string& endpoint() const noexcept { return endpoint_; }  // the bound endpoint
   [[nodiscard]] CounterValues counters() const noexcept { return server_->counters(); }
   Result<void> stop(Instant deadline) { return server_->stop(deadline); }
 
@@ -78,7 +79,7 @@ class Admin {
         server_(std::move(server)),
         endpoint_(std::move(endpoint)) {}
 
-  std::shared_ptr<MetricSources> sources_;  // its services' too
+  std::shared_ptr<MetricSources> sources_;  // shared with its services
   std::unique_ptr<rt::Runtime> runtime_;    // one core, for this port alone
   std::unique_ptr<Server> server_;
   std::string endpoint_;

@@ -12,7 +12,7 @@
 
 namespace weft::serve {
 
-// CoreHealth: asks each core of a runtime for an answer, and says which of them owe one.
+// CoreHealth: requests an answer from each core of a runtime, and returns the cores that owe one.
 // Owner: shared with the cores that owe an answer. The runtime outlives the calls.
 // Affinity: one thread; the answers come from the cores.
 // Cost: a question is a job for each core that owes none; no allocation.
@@ -24,7 +24,7 @@ class CoreHealth : public std::enable_shared_from_this<CoreHealth> {
   CoreHealth& operator=(const CoreHealth&) = delete;
 
   void ask(Instant now);
-  // Whether an answer is due that was asked for less than `timeout` ago: nobody waits again for a core that is late.
+  // Whether an answer is due that was requested less than `timeout` ago: no request waits again for a late core.
   [[nodiscard]] bool waits(Instant now, Duration timeout) const noexcept;
   // A line for each core that has not answered, or has ended.
   [[nodiscard]] std::string complaints(Instant now) const;

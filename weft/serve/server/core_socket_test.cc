@@ -35,7 +35,7 @@ struct Router {
       if (!parts) {
         break;
       }
-      if ((*parts)[1].text() == "hello") {  // from now on the router knows the worker
+      if ((*parts)[1].text() == "hello") {  // from now on the router has the worker
         ready->give();
         continue;
       }

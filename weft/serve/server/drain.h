@@ -11,13 +11,13 @@
 
 namespace weft::serve {
 
-// Drain: finds the moment of a stop at which every core has handled what had come to it, and no message is under way
-// that one of them led to. Then a session can close without missing a frame of another one.
+// Drain: finds the moment of a stop at which every core has handled its messages, and no message that they caused is
+// under way. Then a session can close without missing a frame of another one.
 // Owner: a ServerRun. Affinity: each call its core's thread, or any thread when that has ended.
 // Cost: a round is two jobs for each core. A drain of a quiet runtime takes one round.
 // Invariants:
-//   1. `over` is called once at most, when every core was drained behind all messages posted before, and none was
-//      posted meanwhile; or after kRoundsMax rounds, where others never cease to post.
+//   1. `over` is called once at most, when every core was drained after all messages posted before, and none was posted
+//      meanwhile; or after kRoundsMax rounds, where others never cease to post.
 //   2. Nothing waits, nothing is allocated.
 class Drain {
  public:
@@ -29,13 +29,13 @@ class Drain {
   Drain& operator=(const Drain&) = delete;
   ~Drain() = default;
 
-  // The core has handled what had come, or takes no part any more. `keep` outlives the jobs, and owns this.
+  // The core has handled its messages, or takes no part any longer. `keep` outlives the jobs, and owns this.
   void note_drained(unsigned core, const std::shared_ptr<void>& keep) noexcept;
 
  private:
   enum class Stage : std::uint8_t {
     waiting,  // for a core that is not drained
-    showing,  // each core shows the others what it has posted
+    showing,  // each core shows its posts to the others
     passing,  // each core runs all messages that were posted to it before
     over,
   };

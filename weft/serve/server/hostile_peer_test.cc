@@ -44,7 +44,7 @@ class HostilePeers : public test::ServerTest {
   bool any_closed() { return server_->counters().closed_total() != 0; }
 };
 
-// A layer that gives one byte in each read and says that more is there; or nothing, again and again.
+// A layer that gives one byte in each read and reports more bytes; or nothing, again and again.
 class CutStream final : public net::Stream {
  public:
   CutStream(std::unique_ptr<net::Stream> inner, std::atomic<bool>& endless) noexcept
@@ -165,7 +165,7 @@ TEST_F(HostilePeers, AFrameHasItsTimeAnewAfterAPauseOfTheService) {
   pass(milliseconds(100));
   EXPECT_FALSE(any_closed());
   client.write(second.substr(500) + frame_of(3, "never whole").substr(0, 15));
-  pass(milliseconds(1));  // the core has heard of these bytes, and reads them when the service does
+  pass(milliseconds(1));  // the core has these bytes, and reads them when the service does
   ASSERT_TRUE(server_->post_to(id, [&](Session& session) {
     resumed = runtime_->core(0).loop().now();
     session.resume_reading();
@@ -286,7 +286,7 @@ TEST_F(HostilePeers, PeersThatReadNothingDoNotKeepOthersFromTheirAnswers) {
   std::uint64_t asked = 0;
   for (int i = 0; i < 12; ++i) {
     silent.emplace_back(endpoint);
-    for (const char* const text : {"much", "more"}) {  // the second when the kernel has taken what it takes
+    for (const char* const text : {"much", "more"}) {  // the second one after the kernel has become full
       silent.back().send(1, text);
       ++asked;
       until([asked](const CounterValues& counters) { return counters.frames_in == asked; });

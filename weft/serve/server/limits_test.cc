@@ -64,7 +64,7 @@ TEST_F(LimitsTest, AFrameThatIsOnlyAnnouncedTakesNoMemory) {
   const std::string endpoint = listen();
   const std::string beginning = frame_of(1, std::string(1000, 'x')).substr(0, 6) + std::string("\1\0\0\0\0\0some", 10);
   std::vector<std::unique_ptr<Client>> many;
-  for (int i = 0; i < 12; ++i) {  // 16 MiB each, if the server allocated what frames announce
+  for (int i = 0; i < 12; ++i) {  // 16 MiB each, if the server allocated the announced sizes
     many.push_back(std::make_unique<Client>(endpoint));
     many.back()->write(beginning);
   }
@@ -206,7 +206,7 @@ class SlowConsumersOfState : public LimitsTest {
   static constexpr std::uint32_t kState = 1;
   static constexpr std::uint32_t kEvent = 2;
 
-  // Lets the session send by `send`, and gives what the client got: the ids of the frames, in order.
+  // Lets the session send by `send`, and returns the output at the client: the ids of the frames, in order.
   std::string run(const std::function<void(HeaderSession&)>& send) {
     ListenerOptions options;
     options.limits.slow_consumer = SlowConsumer::conflate_state;

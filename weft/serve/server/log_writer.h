@@ -19,8 +19,8 @@ namespace weft::serve {
 
 struct LogWriterOptions {
   net::RateLimit lines{100, 200};        // beyond this rate, lines are suppressed and counted
-  std::size_t pending_max = 256 * 1024;  // bytes that wait for a slow output; beyond, likewise
-  // Gets whole lines, on the writer's thread; empty: standard error.
+  std::size_t pending_max = 256 * 1024;  // bytes that wait for a slow output; beyond, lines are suppressed, too
+  // Receives whole lines, on the writer's thread; empty: standard error.
   std::function<void(std::string_view lines)> output{};
 };
 
@@ -35,7 +35,7 @@ struct LogWriterOptions {
 //   2. A line `event=suppressed lines=…` reports suppressed lines, before the next line and at the end.
 class LogWriter {
  public:
-  // resource_exhausted: no thread.
+  // Fails with resource_exhausted if there is no thread.
   [[nodiscard]] static Result<std::shared_ptr<LogWriter>> make(LogWriterOptions options = {});
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
@@ -52,15 +52,15 @@ class LogWriter {
   const LogWriterOptions options_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::string pending_;  // guarded by mutex_, as the next four
+  std::string pending_;  // guarded by mutex_, like the next four
   net::TokenBucket bucket_;
   std::uint64_t suppressed_ = 0;
-  std::uint64_t reported_ = 0;  // the part of suppressed_ that a line has reported
+  std::uint64_t reported_ = 0;  // the part of suppressed_ that earlier lines reported
   bool ending_ = false;
   sys::Thread thread_;
 };
 
-// A sink for ServerOptions::log that writes lines of logfmt to standard error. Errors: as make().
+// Returns a sink for ServerOptions::log that writes lines of logfmt to standard error. Errors: those of make().
 [[nodiscard]] Result<LogSink> log_to_stderr(LogWriterOptions options = {});
 
 }  // namespace weft::serve

@@ -63,7 +63,7 @@ TEST_F(PeerLeftTest, APeerThatAsksAndLeavesTakesItsHandlerAndItsSessionAlong) {
   });
   Client client(*endpoint);
   client.send(1, "asks");
-  client.send(1, "asks again");  // waits behind the handler
+  client.send(1, "asks again");  // waits after the handler
   ASSERT_TRUE(begun_.take());
   client.close();
   ASSERT_TRUE(ended_.take());
@@ -90,7 +90,7 @@ TEST_F(PeerLeftTest, AServiceHearsOfTheEndAtOnceThoughAHandlerRuns) {
   ASSERT_TRUE(ended_.take());
 }
 
-// The session owes its reply until the test says so.
+// The session owes its reply until the test ends it.
 TEST_F(PeerLeftTest, AListenerMayLetHandlersAnswerAPeerThatHasEndedItsStream) {
   ListenerOptions options;
   options.limits.peer_left = PeerLeft::answer;
@@ -219,7 +219,7 @@ TEST_F(SilenceTest, APeerThatOnlyListensIsNotIdleWhileItsSystemAcknowledges) {
   EXPECT_TRUE(wrote);
 }
 
-// Its window closes soon, and the system of the server takes what is written for much longer.
+// Its window closes soon, and the system of the server takes written bytes for much longer.
 TEST_F(SilenceTest, APeerThatAcknowledgesNothingIsIdleWhateverIsWritten) {
   options_.limits.idle_timeout = milliseconds(50);
   options_.socket.send_buffer = 4 * 1024 * 1024;

@@ -30,12 +30,13 @@ class ServerRun;
 class Shard;
 class StallWatch;
 
-// Server: listeners, and the sessions that came through them, on the cores of a runtime.
-// Owner: the program. The destructor is stop() with a deadline in the past, and then waits for handlers and coroutines
-// that have not ended, because they may refer to what the program destroys next. A core that ends, ends its sessions. A
-// runtime is destroyed after its server. Once it is gone all the same, stop() ends at once, and the calls that need it
-// return `closed`, with a text that says so; a call that runs while it is destroyed is not safe.
-// Affinity: make(), listen() and restart(): one foreign thread at a time. The others: any thread, callbacks too.
+// Server: listeners and their sessions, on the cores of a runtime.
+// Owner: the program. The destructor is stop() with a deadline in the past. It then waits for handlers and coroutines
+// that have not ended, because they may refer to objects that the program destroys next. A core that ends, ends its
+// sessions. Destroy the runtime after its server. If the runtime is destroyed first, stop() ends at once, and the calls
+// that need the runtime fail with `closed` and a text with this reason; a call that runs during its destruction is not
+// safe.
+// Affinity: make(), listen() and restart(): one foreign thread at a time. The others: any thread, callbacks included.
 // Cost: an accepted connection stays on one core, which reads it, handles its frames and writes. A message
 // to a session costs one post to its core. A message to a group costs one post to each core with members, whatever
 // their number. Neither locks, nor counts references.
@@ -53,18 +54,18 @@ class Server {
   ~Server();
 
   // Accepts connections from now on. Returns the bound endpoint ("tcp://127.0.0.1:4711" for "…:0"). Calls
-  // a copy of `make_service` on each core, without arguments or with the rt::Core&; it returns that core's service
-  // (see service.h). Errors: those of net::Listener::open; closed: stopped, or stopping; invalid_state: called by a
-  // core; system: `make_service` threw; invalid_argument: limits.handlers_max above 1 for a codec without request
-  // numbers (request_number.h), whose clients could not tell whose answer is whose.
+  // a copy of `make_service` on each core, without arguments or with the rt::Core&; it returns that core's service (see
+  // service.h). Errors: those of net::Listener::open; closed (stopped, or stopping); invalid_state (called by a core);
+  // system (`make_service` threw); invalid_argument (limits.handlers_max is above 1 for a codec without request
+  // numbers, request_number.h, whose clients could not match answers to requests).
   template <FrameCodec Codec, typename MakeService>
   Result<std::string> listen(std::string_view endpoint, const ListenerOptions& options, MakeService make_service,
                              const Codec& codec = Codec()) {
     return listen_with(endpoint, options, ServiceKind::of<Codec>(std::move(make_service), codec));
   }
 
-  // Runs function(Session&) on the session's core if the session is still there. If not, the miss is counted.
-  // resource_exhausted: the lane to that core is full; unreachable: an id of another start; closed.
+  // Runs function(Session&) on the session's core if the session still exists. Otherwise the server counts a miss.
+  // Errors: resource_exhausted (the lane to that core is full); unreachable (an id of another start); closed.
   template <typename Function>
     requires std::invocable<Function&, Session&>
   Result<void> post_to(SessionId id, Function&& function);
@@ -72,37 +73,40 @@ class Server {
   template <FrameCodec Codec, typename Function>
     requires std::invocable<Function&, SessionOf<Codec>&>
   Result<void> post_to(SessionId id, Function&& function);
-  // Sends the frame to one session. Errors as post_to(), and those of Session::send_shared() when the
-  // session is on this core.
+  // Sends the frame to one session. Errors: those of post_to(), and those of Session::send_shared() if the session is
+  // on this core.
   Result<void> send_to(SessionId id, const SharedFrame& frame);
-  // Sends the frame to every member of the group, on all cores: to each session whose join() happened before. A join
-  // that was only posted may come too late. resource_exhausted: a lane was full, so some cores did not get it.
+  // Sends the frame to every member of the group, on all cores: to each session whose join() happened before. The frame
+  // may miss a session whose join() was only posted. Errors: resource_exhausted (a lane was full, so some cores did not
+  // get the frame).
   Result<void> publish(GroupId group, const SharedFrame& frame);
   // Sends the frame to every session of the frame's codec.
   Result<void> broadcast(const SharedFrame& frame);
 
-  // Closes the listeners. Each session answers the frames that it received. When all have, and no message between cores
-  // is under way, or after settle_timeout, each delivers its queue and closes.
-  // Sessions that are left at the deadline are aborted. Waits for the end of all, at most until 0.1 s after it.
-  // timed_out: sessions were aborted; or a handler or coroutine has not ended, and the text names its core. Then the
-  // server is not stopped: ready() is `terminated`, and another stop() waits for the rest.
-  // On a core stop() does not wait: as begin_stop(). Of several stops the earliest deadline counts for the sessions.
+  // Closes the listeners. Each session answers the frames that it received. When all have done so and no message
+  // between cores is under way, or after settle_timeout, each session delivers its queue and closes.
+  // At the deadline the server aborts the remaining sessions. The call waits for the end of all sessions, at most until
+  // 0.1 s after the deadline. Errors: timed_out (sessions were aborted; or a handler or coroutine has not ended, and
+  // the text names its core). In the second case the server is not stopped: ready() is `terminated`, and another stop()
+  // waits for the rest.
+  // On a core, stop() does not wait, like begin_stop(). Of several stops, the earliest deadline holds for the sessions.
   Result<void> stop(Instant deadline);
   void begin_stop(Instant deadline);
   // After stop(): opens the same listeners at the same endpoints, with new services and ids of a new epoch.
-  // Errors of listen(); not_supported: a listener had adopted its descriptor. After an error the server is stopped.
+  // Errors: those of listen(); not_supported (a listener had adopted its descriptor). After an error the server is
+  // stopped.
   Result<void> restart();
 
-  // Whether the server takes connections. invalid_state: there is no listener yet; terminated: the server
-  // drains; closed: it is stopped; resource_exhausted: it has sessions_max sessions, or a listener pauses for want of
-  // descriptors or memory. Any thread.
+  // Whether the server takes connections. Errors: invalid_state (the server has no listener yet); terminated (it
+  // drains); closed (it is stopped); resource_exhausted (it has sessions_max sessions, or a listener pauses because
+  // descriptors or memory ran out). Any thread.
   [[nodiscard]] Result<void> ready() const noexcept;
   [[nodiscard]] CounterValues counters() const noexcept;               // of all cores, since make()
   [[nodiscard]] CounterValues counters(unsigned core) const noexcept;  // of one core
   [[nodiscard]] std::size_t sessions() const noexcept;
-  // Both for a page of metrics. The server outlives it.
+  // Both are for a page of metrics. The server outlives the source.
   [[nodiscard]] CounterSource counter_source() const;
-  [[nodiscard]] std::uint16_t epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }  // 0: stopped
+  [[nodiscard]] std::uint16_t epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }  // 0 if stopped
   [[nodiscard]] rt::Runtime& runtime() const noexcept { return runtime_; }
 
  private:
@@ -116,7 +120,7 @@ class Server {
   Result<std::string> listen_with(std::string_view endpoint, const ListenerOptions& options, ServiceKind kind);
   void start();
   [[nodiscard]] std::shared_ptr<ServerRun> run() const noexcept;
-  // On the session's core; null, and counted: the session has ended.
+  // On the session's core. Returns null, and counts a miss, if the session has ended.
   [[nodiscard]] static Session* find(SessionId id) noexcept;
   [[nodiscard]] static Session* find(SessionId id, const void* codec_tag) noexcept;
   // Runs function(Shard&) on that core.
@@ -130,10 +134,10 @@ class Server {
   const unsigned cores_;
   const std::shared_ptr<const std::atomic<bool>> runtime_gone_;
   ServerOptions options_;
-  std::shared_ptr<CoreCounters[]> counters_;  // also of each run, which may outlive the server
-  std::shared_ptr<GroupPresence> presence_;   // the same
+  std::shared_ptr<CoreCounters[]> counters_;  // each run, which may outlive the server, shares them
+  std::shared_ptr<GroupPresence> presence_;   // likewise
   std::vector<Spec> specs_;
-  std::atomic<std::uint16_t> epoch_{0};  // of run_. Relaxed: messages find their shard by it, or none
+  std::atomic<std::uint16_t> epoch_{0};  // of run_. Relaxed: a message finds its shard by it, or none
   mutable std::mutex mutex_;
   std::shared_ptr<ServerRun> run_;  // guarded by mutex_
   std::unique_ptr<StallWatch> stall_watch_;

@@ -28,23 +28,24 @@ enum class AcceptMode : std::uint8_t {
 struct ListenerOptions {
   SessionLimits limits;
   AcceptMode accept = AcceptMode::automatic;
-  // Other listeners of this user may have the same tcp port, also in other processes: the kernel spreads the
-  // connections over all of them. They share it, too. Without it a port that has a listener is address_in_use.
+  // Other listeners of this user, also in other processes, may have the same tcp port: the kernel spreads the
+  // connections over all of them. All of them set this flag. Without it, listening on a port that has a listener fails
+  // with address_in_use.
   bool share_port = false;
-  // Descriptors that each core of the listener holds back and gives up, one for each connection, when the process has
-  // no other: for a port that must answer then. Until the core has them again it tries every 10 ms.
+  // Spare descriptors of each core of the listener, for a port that must answer although the process has no other
+  // descriptor. The core gives up one for each such connection. Then it tries every 10 ms to get it back.
   std::size_t spare_descriptors = 0;
   sys::SocketOptions socket = default_socket();
   net::AcceptFilter filter{};
-  // Puts a layer between a session and its socket: makes a stream from the accepted one. Called on the session's
-  // core; an error or an exception refuses the connection. When a read() of such a stream returns fewer bytes than
-  // it had room for, no more bytes are there now. The stream reports other changes in its state(). TLS is above it.
+  // Puts a layer between a session and its socket: makes a stream from the accepted one. Called on the session's core;
+  // an error or an exception refuses the connection. If a read() of such a stream returns fewer bytes than it had room
+  // for, the stream has no more bytes at that moment. The stream reports other changes in its state(). TLS is above it.
   std::function<Result<std::unique_ptr<net::Stream>>(std::unique_ptr<net::Stream>)> wrap{};
-  // Connections use TLS 1.3, and their sessions begin after the handshake. Several listeners may share one
-  // TlsServer; reload() changes the certificate while they run. Null: no TLS.
+  // Connections use TLS 1.3, and their sessions begin after the handshake. Several listeners may share one TlsServer;
+  // reload() changes the certificate of running listeners. Null: without TLS.
   std::shared_ptr<net::TlsServer> tls{};
-  // Decides from which addresses connections are taken, and how many. Several listeners may share one.
-  // Null: all connections.
+  // Decides which addresses may connect, and how many connections each may have. Several listeners may share one. Null:
+  // all connections.
   std::shared_ptr<net::Admission> admission{};
 
   static sys::SocketOptions default_socket() {
@@ -58,15 +59,16 @@ struct ServerOptions {
   std::size_t sessions_max = 100'000;                  // on all cores; more connections are closed at once, and counted
   std::size_t memory_max = std::size_t{1} << 30;       // bytes queued and half received, of all sessions
   std::size_t core_memory_max = std::size_t{1} << 29;  // the same, of the sessions of one core
-  // Of a stop: for so long, and at most half of the time to its deadline, sessions stay open to get the frames to which
-  // running handlers of other sessions still lead. A negative duration: no such bound.
+  // The time in which a stop keeps sessions open for the frames that running handlers of other sessions still send to
+  // them; at most half of the time to the deadline. Negative: without this bound.
   Duration settle_timeout = std::chrono::seconds(5);
-  // A turn of a core that lasts so long is logged and counted, with the service and the handler that has not returned.
-  // Zero or negative: nobody looks.
+  // A turn of a core that lasts this long is logged and counted, with the service and the handler that has not
+  // returned. Zero or negative: no check.
   Duration stall_after = std::chrono::milliseconds(500);
-  // Gets one record of each connection's end, see log.h and log_writer.h. Empty: no log.
+  // Receives one record at each connection's end, see log.h and log_writer.h. Empty: no log.
   LogSink log{};
-  // Gets each exception of a service (on_open ... on_close), of its coroutines, and of the handlers of a Dispatcher.
+  // Receives each exception of a service (on_open ... on_close), of its coroutines, and of the handlers of a
+  // Dispatcher.
   HandlerExceptionSink on_exception{};
 };
 

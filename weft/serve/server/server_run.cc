@@ -22,7 +22,7 @@ constexpr Error kNoMemoryForConnection(Errc::resource_exhausted, "no memory for 
 // WhyNot: the first exception of a program's function that makes a service. Affinity: any thread.
 class WhyNot {
  public:
-  // False: the function threw.
+  // Returns false if the function threw.
   template <typename Function>
   bool keep_what(const Function& function) {
     try {
@@ -101,7 +101,7 @@ void ServerRun::call(unsigned core) {
   runtime_.core(core).give(part.attend);
 }
 
-// Does on the core what start() and begin_stop() want of it. A core that ended before the run started has nothing.
+// Does the core's part of start() and begin_stop(). A core that ended before the run started has nothing.
 void ServerRun::attend(unsigned core) noexcept {
   Part& part = *parts_[core];
   std::shared_ptr<ServerRun> self;
@@ -215,7 +215,7 @@ Result<ServerRun::Listeners> ServerRun::open_listeners(const net::Endpoint& endp
   return listeners;
 }
 
-// False: the server stops.
+// Returns false if the server stops.
 bool ServerRun::add_port(unsigned core, const std::shared_ptr<const ListenerOptions>& options,
                          const ServiceKind& kind) {
   if (parts_[core]->stopping) {

@@ -50,7 +50,7 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   // begin_stop(), and waits for the end until kStopGrace after the deadline, but not on a core.
   Result<void> stop(Instant deadline);
   [[nodiscard]] bool down() noexcept;           // nothing is left
-  [[nodiscard]] bool accepts() const noexcept;  // false: for want of descriptors or memory, just now
+  [[nodiscard]] bool accepts() const noexcept;  // false: for lack of descriptors or memory, just now
 
   [[nodiscard]] Phase phase() noexcept;
   [[nodiscard]] std::uint16_t epoch() const noexcept { return epoch_; }
@@ -106,7 +106,7 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   using Listeners = std::vector<std::unique_ptr<net::Listener>>;  // by core; null: none on that core
 
   Result<Listeners> open_listeners(const net::Endpoint& endpoint, const ListenerOptions& options, std::string& bound);
-  // Runs the function on each core, and waits for all. False: one returned false or threw. Not on a core.
+  // Runs the function on each core, and waits for all. Returns false if one returned false or threw. Not on a core.
   bool on_each_core(const std::function<bool(unsigned core)>& function);
   bool add_port(unsigned core, const std::shared_ptr<const ListenerOptions>& options, const ServiceKind& kind);
   [[nodiscard]] Result<void> set_stand_in(std::size_t port, std::unique_ptr<net::Listener> listener);

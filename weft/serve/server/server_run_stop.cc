@@ -25,8 +25,8 @@ void ServerRun::begin_stop(Instant deadline) {
   }
 }
 
-// A stop has phases. The core accepts no more. Its sessions handle what has come; see Shard::drain(). When those of all
-// cores have, or at `settled_by`, they close. At the deadline they end.
+// A stop has phases. The core accepts no more. Its sessions handle their received frames; see Shard::drain(). When
+// those of all cores have, or at `settled_by`, they close. At the deadline they end.
 void ServerRun::stop_by(unsigned core, Instant deadline) noexcept {
   Part& part = *parts_[core];
   rt::Core& here = runtime_.core(core);
@@ -138,8 +138,8 @@ Result<void> ServerRun::stop(Instant deadline) {
   return aborted_ ? Error(Errc::timed_out, "sessions were left at the deadline") : Result<void>();
 }
 
-// Waits until every part is down, at most until kStopGrace after the deadline: until then the cores end what the
-// deadline finds. False: a part is left.
+// Waits until every part is down, at most until kStopGrace after the deadline: until then the cores end the sessions
+// that are left at the deadline. Returns false if a part is left.
 bool ServerRun::wait_down(Instant deadline) {
   const Instant until = deadline_after(std::max(deadline, sys::now()), kStopGrace);
   std::unique_lock lock(mutex_);

@@ -15,14 +15,14 @@
 
 namespace weft::serve {
 
-// StallWatch: a thread that looks at what the cores do, and logs each turn that lasts for too long: which core, service
-// and callback, which session. It looks twice in that time.
+// StallWatch: a thread that checks the work of the cores, and logs each turn that lasts too long: core, service,
+// callback and session. It checks twice in that time.
 // Owner: a Server. Affinity: one thread. It may outlive the runtime.
 // Cost: a thread that wakes twice in `after` while the cores have turns; for each core a load, and a lock in one turn
 // between two looks. The thread sleeps without a limit when no core had a turn for `after`; the next turn wakes it.
 class StallWatch final : private rt::Activity::Bell {
  public:
-  // resource_exhausted: no thread.
+  // Fails with resource_exhausted if there is no thread.
   [[nodiscard]] static Result<std::unique_ptr<StallWatch>> make(rt::Runtime& runtime, Duration after, LogSink log);
   StallWatch(const StallWatch&) = delete;
   StallWatch& operator=(const StallWatch&) = delete;

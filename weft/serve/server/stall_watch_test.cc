@@ -28,7 +28,7 @@ class StallWatchTest : public ServerTest {
   void SetUp() override {
     start_runtime(1);
     ServerOptions options;
-    options.stall_after = milliseconds(200);  // a turn that another program holds up is told of first
+    options.stall_after = milliseconds(200);  // a turn that another program delays is reported first
     options.log = [this](const LogRecord& record) {
       if (record.event == LogEvent::core_stalled) {
         const std::lock_guard lock(mutex_);
@@ -62,8 +62,8 @@ class StallWatchTest : public ServerTest {
     }
     (void)session.send({1, 0}, as_bytes("done"));
   }
-  // Sends a frame that blocks the core until leave(), and waits until the watch has told of it. The watch tells once of
-  // a turn: when another program held up the turn before the handler began, another turn is needed.
+  // Sends a frame that blocks the core until leave(), and waits until the watch has reported it. The watch reports a
+  // turn once: when another program held up the turn before the handler began, another turn is needed.
   void enter(Client& client, std::uint32_t id) {
     for (bool named = false; !named;) {
       client.send(id, "");
@@ -85,7 +85,7 @@ class StallWatchTest : public ServerTest {
     const std::lock_guard lock(mutex_);
     return lines_.find(text) != std::string::npos;
   }
-  // What /metrics shows of the turn of core 0, once that is no more 0.
+  // The value in /metrics of the turn of core 0, after it is above 0.
   CounterReading long_turn() {
     const CounterSource source = runtime_->counter_source();
     for (const Instant limit = sys::now() + kLong; sys::now() < limit; std::this_thread::yield()) {
@@ -105,8 +105,8 @@ class StallWatchTest : public ServerTest {
   Signal told_;
   std::mutex mutex_;
   SessionId blocked_;   // guarded by mutex_, as all that follow: the session whose function blocks
-  bool named_ = false;  // the watch told of it
-  bool early_ = false;  // the watch told of a turn while no function blocked
+  bool named_ = false;  // the watch reported it
+  bool early_ = false;  // the watch reported a turn while no function blocked
   std::string lines_;
 };
 

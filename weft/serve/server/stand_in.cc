@@ -49,7 +49,7 @@ void StandIn::look_later() {
   }
 }
 
-// A core that is in no turn has taken what came. Of one in a turn that began a moment ago it is not known.
+// A core outside of a turn has taken its connections. A core in a turn that began a moment ago may not have.
 void StandIn::look() {
   const Instant now = loop_.now();
   if (!acceptor_->busy_since(now)) {

@@ -113,7 +113,7 @@ TEST_F(StopTest, TheDestructorOverrulesAStopThatHasBegun) {
   EXPECT_TRUE(closed_.take());
 }
 
-// --- what a stop leaves behind ---
+// --- the state after a stop ---
 
 TEST_F(StopTest, AStopDoesNotWaitForAHandlerThatDoesNotReturnAndNamesItsCore) {
   Signal entered;

@@ -37,7 +37,7 @@ inline constexpr Duration kLong = std::chrono::seconds(30);  // never passes unl
   return frame;
 }
 
-// Client: the other end of a connection. It knows no protocol, and its calls block.
+// Client: the other end of a connection. It has no protocol, and its calls block.
 class Client {
  public:
   explicit Client(const std::string& endpoint, const sys::SocketOptions& options = {}) {
@@ -51,7 +51,8 @@ class Client {
     stream_ = dialer.take_stream();
   }
 
-  // Speaks TLS from now on. False: the handshake failed; failure() returns the reason, unless the peer just closed.
+  // Speaks TLS from now on. Returns false if the handshake failed; failure() returns the reason, unless the peer just
+  // closed.
   bool start_tls(const net::TlsClient& tls, const std::string& name = "localhost") {
     stream_ = *tls.wrap(std::move(stream_), name);
     while (!stream_->state().established) {
@@ -204,12 +205,12 @@ class ServerTest : public testing::Test {
     EXPECT_TRUE(bound) << bound.error().message();
     return bound ? *bound : "";
   }
-  // A stop that aborts what it finds, and waits for all, however busy the machine is.
+  // A stop that aborts all sessions, and waits for all, however busy the machine is.
   Result<void> stop_now() {
     server_->begin_stop(sys::now());
     return server_->stop(sys::now() + kLong);
   }
-  // Waits until the server's counters fulfil the condition: a core counts after its peers saw what it did.
+  // Waits until the server's counters fulfil the condition: a core counts after its peers have received the result.
   template <typename Condition>
   void until(Condition condition) {
     const Instant limit = sys::now() + kLong;

@@ -43,7 +43,7 @@ TEST_F(TlsMemory, HandshakesThatDoNotEndTakeMemoryOfTheServerAndGiveItBack) {
   until([this](const CounterValues&) { return server_->sessions() == 0; });
   const auto connector = *net::TlsClient::make({.ca_file = authority.file()});
   std::deque<Client> good;
-  for (std::size_t i = 0; i < 2 * kFit; ++i) {  // each gives back what its handshake took
+  for (std::size_t i = 0; i < 2 * kFit; ++i) {  // each returns the memory of its handshake
     good.emplace_back(endpoint);
     ASSERT_TRUE(good.back().start_tls(*connector)) << good.back().failure();
     good.back().send(1, "in");

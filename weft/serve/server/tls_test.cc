@@ -53,7 +53,7 @@ class TlsServerTest : public test::ServerTest {
     until([&](const CounterValues& counters) { return counters.closed_for(reason) == count; });
   }
 
-  // The service heard of `count` ends, and of no more until the server stopped.
+  // The service got `count` ends, and no more until the server stopped.
   void expect_heard(int count) {
     EXPECT_TRUE(server_->stop(sys::now() + kLong));
     EXPECT_EQ(heard_, count);
@@ -85,7 +85,7 @@ TEST_P(TlsEverywhere, PipelinedFramesComeBackInOrder) {
   for (std::uint32_t i = 0; i < 2000; ++i) {
     burst += frame_of(i, std::string(i % 300, 'p'));
   }
-  client->write(burst);  // 300 KB fit into what both kernels and the session take
+  client->write(burst);  // 300 KB fit into both kernels and the session
   EXPECT_TRUE(client->read(burst.size()) == burst);
 }
 
@@ -121,7 +121,7 @@ TEST_F(TlsServerTest, SessionsBeginBehindTheHandshakeAndKnowTheirPeer) {
   expect_heard(1);
 }
 
-// A session in its handshake owes nothing, and the service never hears of it.
+// A session in its handshake owes nothing, and the service never gets it.
 TEST_F(TlsServerTest, AStopEndsTheHandshakesUnderWay) {
   const std::string endpoint = listen(options_);
   std::uint64_t opened = 0;

@@ -15,8 +15,8 @@ namespace weft::serve {
 // Wrap: makes a stream from a stream: a program's layer between a session and its socket.
 using Wrap = std::function<Result<std::unique_ptr<net::Stream>>(std::unique_ptr<net::Stream>)>;
 
-// Calls the program's function. Errors: the function's own; resource_exhausted, system: the function threw;
-// invalid_argument: it made no stream.
+// Calls the program's function. Errors: the function's own; resource_exhausted, system (the function threw);
+// invalid_argument (it made no stream).
 [[nodiscard]] inline Result<std::unique_ptr<net::Stream>> wrap_stream(const Wrap& wrap,
                                                                       std::unique_ptr<net::Stream> stream) noexcept {
   try {

@@ -31,8 +31,8 @@ struct GroupMembership {
   std::uint32_t member;  // index of this session among the group's members
 };
 
-// GroupHash: the hash of a group's number under a random key. Programs make groups of what peers name, and a peer that
-// knew the hash could choose numbers of one bucket.
+// GroupHash: the hash of a group's number under a random key. Programs make groups of names from peers, and a peer with
+// the hash's key could choose numbers of one bucket.
 class GroupHash {
  public:
   GroupHash();
@@ -58,7 +58,7 @@ class GroupPresence {
     constexpr unsigned kShift = 54;  // leaves ten bits
     return (static_cast<std::uint64_t>(id) * 0x9e3779b97f4a7c15u) >> kShift;
   }
-  // Relaxed: a bit tells of nothing else; whoever knows of a join sees its bit by coherence.
+  // Relaxed: no other data depends on a bit; a thread that found a join finds its bit by coherence.
   void set(std::size_t bucket, unsigned core) noexcept {
     word_of(bucket, core).fetch_or(bit_of(core), std::memory_order_relaxed);
   }
@@ -92,12 +92,12 @@ class GroupPresence {
 // no memory.
 class GroupTable {
  public:
-  // The table tells `presence` of its groups. Before the first join.
+  // The table reports its groups to `presence`. Before the first join.
   void announce_to(GroupPresence& presence, unsigned core) noexcept {
     presence_ = &presence;
     core_ = core;
   }
-  // False: no memory. Idempotent.
+  // Returns false if there is no memory. Idempotent.
   [[nodiscard]] bool join(Session& session, GroupId id);
   void leave(Session& session, GroupId id) noexcept;
   void leave_all(Session& session) noexcept;

@@ -27,7 +27,7 @@ class HeldFrames {
   HeldFrames& operator=(const HeldFrames&) = delete;
   ~HeldFrames() = default;  // requires that nothing is held
 
-  // One more queue holds the buffer. Null: no memory, or the budget is spent.
+  // One more queue holds the buffer. Returns null if there is no memory, or the budget is spent.
   [[nodiscard]] Held* hold(mem::Buffer* buffer) noexcept;
   static void release(Held* held) noexcept {
     if (--held->holders == 0) {

@@ -44,7 +44,7 @@ class IgnoredEnd : public test::ServerTest {
   Dispatcher<HeaderSession> dispatcher_;
 };
 
-// Never ends by itself: it does not look at what sleep() returns.
+// Never ends by itself: it does not check the result of sleep().
 rt::Task<> ignore_the_end(Shared& shared, HeaderSession& session) {
   ++shared.running;
   shared.begun.give();

@@ -43,7 +43,7 @@ class InputMemory {
   ~InputMemory() = default;
 
   // Takes bytes for a block of the holder. While they are not there, evicts another holder: the one with the largest
-  // block, and of equals the one that got no bytes for the longest time. False: no other block is as large.
+  // block, and of equals the one that got no bytes for the longest time. Returns false if no other block is as large.
   [[nodiscard]] bool take(std::size_t bytes, const InputHolder& holder) noexcept;
   void give_back(std::size_t bytes) noexcept;
   // The holder has a block of that size; has none any more; got bytes.

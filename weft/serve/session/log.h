@@ -42,13 +42,13 @@ struct LogRecord {
   LogEvent event = LogEvent::session_closed;
   unsigned core = 0;
   SessionId session{};        // for all but connection_rejected, if it is about a session
-  std::string_view peer{};    // its address, or the name that a unix peer gives itself: any bytes
+  std::string_view peer{};    // its address, or the name that a unix peer chose: any bytes
   std::string_view reason{};  // describe() of the CloseReason or Rejection that counts it
   Error error{};              // the cause, if there is one
   Duration age{};             // time since accept
   SessionCounts counts{};
   std::uint64_t undelivered = 0;  // frames that were queued and not written
-  std::string_view what{};        // for handler_threw: what() of the exception; for core_stalled: what runs
+  std::string_view what{};  // for handler_threw: the text of the exception; for core_stalled: the running activity
 };
 
 // HandlerException: an exception of a service, or of a handler of a dispatcher. Valid during the call of its function.
@@ -68,14 +68,14 @@ using LogSink = std::function<void(const LogRecord&)>;
 
 [[nodiscard]] LogLevel level_of(CloseReason reason) noexcept;
 
-// Appends the record as one line of logfmt: `time=… level=warning event=session_closed core=0 session=0x…
-// peer=… …`. A value that is not a plain word is quoted, with the escapes of JSON. Characters other than
-// printable ASCII are escaped, bytes that are no UTF-8 become U+FFFD, and a value longer than kLogTextMax bytes
-// is cut. So no peer can forge a line or send a terminal a command.
+// Appends the record as one line of logfmt: `time=… level=warning event=session_closed core=0 session=0x… peer=… …`. A
+// value that is not a plain word is quoted, with the escapes of JSON. Characters other than printable ASCII are
+// escaped, bytes that are not UTF-8 become U+FFFD, and a value longer than kLogTextMax bytes is cut. So no peer can
+// forge a line or send a terminal a command.
 inline constexpr std::size_t kLogTextMax = 256;
 void append_line(const LogRecord& record, std::string& out);
 // `… level=warning event=suppressed lines=3`
 void append_suppressed_line(std::chrono::system_clock::time_point time, std::uint64_t lines, std::string& out);
-void append_log_value(std::string_view value, std::string& out);  // one value, as in a line
+void append_log_value(std::string_view value, std::string& out);  // one value, like in a line
 
 }  // namespace weft::serve

@@ -13,7 +13,7 @@ namespace weft::serve {
 // PartialInput: the bytes of a connection that were received and not decoded. They are less than a frame, or they came
 // while reading was paused.
 // Owner: a session. Affinity: one core.
-// Cost: one pooled block while it holds bytes, otherwise none. Bytes move only when the block is too short behind them.
+// Cost: one pooled block while it holds bytes, otherwise none. Bytes move only when the block is too short after them.
 // Invariants:
 //   (1) The block is taken from the core's InputMemory until drop(). Another holder may evict the owner, which then
 //       calls drop().
@@ -38,8 +38,8 @@ class PartialInput : private InputHolder {
   [[nodiscard]] std::size_t needed() const noexcept { return needed_; }
   void set_needed(std::size_t bytes) noexcept { needed_ = bytes; }
 
-  // Makes room for `more` bytes behind the bytes here, and for needed() bytes within the bound of (2). False: no
-  // memory, or none that others may lose; nothing changed.
+  // Makes room for `more` bytes after the bytes here, and for needed() bytes within the bound of (2). Returns false if
+  // there is no memory, or none that others may lose; nothing changed.
   [[nodiscard]] bool make_room(std::size_t more, InputMemory& memory) noexcept;
   // Where to read the missing ones of needed() bytes, at most `max` of them. Empty: none are missing, or empty().
   [[nodiscard]] MutableBytes missing(std::size_t max) noexcept {
@@ -48,16 +48,16 @@ class PartialInput : private InputHolder {
     }
     return {block_->data() + end_, std::min({needed_ - size(), block_->capacity() - end_, max})};
   }
-  // Adds bytes that were read to where missing() said.
+  // Adds bytes that were read to the place of missing().
   void extend(std::size_t bytes, InputMemory& memory) noexcept {
     if (bytes != 0) {
       end_ += bytes;
       memory.renew(*this, block_->capacity());
     }
   }
-  // Copies bytes behind those here. False: as make_room().
+  // Copies bytes after those here. Returns false like make_room().
   [[nodiscard]] bool append(Bytes bytes, InputMemory& memory) noexcept;
-  // Removes decoded bytes from the front; the caller drops what is empty.
+  // Removes decoded bytes from the front; the caller drops an empty object.
   void consume(std::size_t bytes) noexcept { begin_ += bytes; }
   void drop(InputMemory& memory) noexcept;  // all bytes and the block
 

@@ -11,8 +11,8 @@ namespace weft::serve {
 // Owner: a session, which keeps the limit. Affinity: one core. Cost: as net::TokenBucket; a timer for each pause.
 class RatePause {
  public:
-  // Takes the token of the next frame. True: the bucket has none, and `resume` runs when it has. False, without a
-  // token taken: a pause has begun already, or no memory for a timer.
+  // Takes the token of the next frame. Returns true if the bucket has none, and `resume` runs when it has. Returns
+  // false, and takes no token, if a pause has begun already, or if there is no memory for a timer.
   [[nodiscard]] bool begins(const net::RateLimit& limit, rt::TimerWheel& timers, Instant now,
                             rt::TimerCallback resume) {
     if (timer_ || tokens_.try_take(limit, now)) {

@@ -20,15 +20,16 @@ struct SessionOps {
   Session* (*make)(void* place, Shard& shard, const ServiceSlot& slot);
   void (*destroy)(Session& session) noexcept;
   void (*opened)(Session& session);
-  DecodeResult (*frames)(Session& session, Bytes input);  // decodes until the session wants no more frames
-  void (*ended)(Session& session);                        // null: the service has no on_end()
+  DecodeResult (*frames)(Session& session, Bytes input);  // decodes until the session takes no more frames
+  void (*ended)(Session& session);                        // null if the service has no on_end()
   void (*closed)(Session& session, const Error& why);
   const rt::ActivityName* coroutine;   // the name of the service's coroutines
   bool numbers_requests;               // of the codec, see request_number.h
-  void (*draining)(Session& session);  // null: the service has no on_drain(session)
-  void (*stopping)(void* service);     // null: the service has no on_drain()
-  std::size_t (*farewell)(Session& session, EndCause why, std::span<std::uint8_t, kFarewellMax> out);  // null: none
-  bool (*in_body)(const Session& session);  // null: the codec does not tell the parts of a frame apart
+  void (*draining)(Session& session);  // null if the service has no on_drain(session)
+  void (*stopping)(void* service);     // null if the service has no on_drain()
+  // null if the codec has no farewell
+  std::size_t (*farewell)(Session& session, EndCause why, std::span<std::uint8_t, kFarewellMax> out);
+  bool (*in_body)(const Session& session);  // null if the codec does not separate a frame's head and body
 };
 
 // ServiceSlot: a listener on one core: its functions and their data.
@@ -46,8 +47,8 @@ inline constexpr std::size_t kSessionSize = 544;  // bytes; bound of a session w
 template <FrameCodec Codec>
 class SessionOf final : public Session {
  public:
-  // closed: the session is not open; resource_exhausted: the policy refuses the frame, or the memory budget is
-  // spent; also the errors of the codec's encode_header(). After an error nothing was queued.
+  // Errors: closed (the session is not open); resource_exhausted (the policy refuses the frame, or the memory budget is
+  // spent); those of the codec's encode_header(). After an error nothing was queued.
   Result<void> send(const typename Codec::Header& header, Bytes body) {
     const Bytes back = codec_.trailer();
     std::uint8_t* const place = place_for(Codec::kHeaderMax + body.size() + back.size());
@@ -87,23 +88,23 @@ class SessionOf final : public Session {
   Codec codec_;
 };
 
-// The session with its send(); null: its codec is another one.
+// Returns the session with its send(); null if its codec is another one.
 template <FrameCodec Codec>
 [[nodiscard]] SessionOf<Codec>* session_of(Session& session) noexcept {
   return session.codec_tag() == codec_tag<Codec>() ? static_cast<SessionOf<Codec>*>(&session) : nullptr;
 }
 
-// A service is a type with any of these functions. A function that it lacks does nothing:
+// A service is a type with any of these functions. The session skips a missing function:
 //   void on_open(SessionOf<Codec>&)                         before the first frame; with TLS after the handshake
 //   void on_frame(SessionOf<Codec>&, const Codec::Frame&)   the frame is valid until on_frame() returns
 //   rt::Task<> on_frame(SessionOf<Codec>&, const Codec::Frame&)   instead a coroutine (session.h): the frame is a copy
 //                                                           that lives until the coroutine has ended
 //   void on_end(SessionOf<Codec>&)                          the peer has ended its stream. Without on_end() the session
 //                                                           is closed then; with it the service closes the session
-//   void on_close(SessionOf<Codec>&, const Error& why)      the last call; session.reason() says the counter
+//   void on_close(SessionOf<Codec>&, const Error& why)      the last call; session.reason() is the counter
 //   void on_drain()                                         stop() was called; once on each core
 //   void on_drain(SessionOf<Codec>&)                        then, for each session, before it handles its last frames:
-//                                                           a word of farewell, an end of what waits for long
+//                                                           for a farewell, or to end long waits
 // A service has one object for each core. All its calls run in that core's thread, one at a time. An exception
 // from it ends the session. A function that has one of these names and cannot be called does not compile.
 template <typename Codec, typename Service>

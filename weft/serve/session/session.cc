@@ -159,7 +159,7 @@ void Session::handle_leaving() noexcept {
   }
 }
 
-// False: the session stays open.
+// Returns false if the session stays open.
 bool Session::settle_open() noexcept {
   if (writing_.end == WriteEnd::due && all_written()) {
     finish_writing();
@@ -223,7 +223,7 @@ void Session::close_for(CloseReason reason, Error why) noexcept {
   list();
 }
 
-// Queues the codec's farewell. False: it has none, or there is no memory for it.
+// Queues the codec's farewell. Returns false if it has none, or there is no memory for it.
 bool Session::say_farewell(CloseReason reason) noexcept {
   if (slot_.ops->farewell == nullptr || !clock_.begun() || queue_limits_.take == 0) {
     return false;

@@ -44,13 +44,13 @@ struct ServiceSlot;
 // send().
 // Owner: its core's shard. A reference is valid inside the service's callbacks and between them, until
 // on_close() returns. A caller that needs the session later keeps its id.
-// Affinity: its core's thread. The calls that return a Result return invalid_state in any other thread: post_to() of
-// the server brings a function here. Every call is allowed in every callback. No call runs a callback; the session
+// Affinity: its core's thread. The calls that return a Result return invalid_state in any other thread; post_to() of
+// the server runs a function in this one. Every call is allowed in every callback. No call runs a callback; the session
 // runs callbacks later in the turn.
 // Cost: at most 4 KB of memory while nothing is queued or half received. Frames are decoded where they were
 // read. All frames sent during a read event, or during a turn, are written with one system call.
 // Invariants:
-//   (1) Frames that send() took leave whole and in that order, unless the session ends by anything but
+//   (1) Frames that send() took leave whole and in that order, unless the session ends by another call than
 //       close().
 //   (2) on_close() is called once for each on_open(), as the last call.
 //   (3) A read event does bounded work: one read of at most 2 * kReadMax bytes. The rest waits until the
@@ -59,17 +59,16 @@ struct ServiceSlot;
 //       frame for each running handler; not more. Each half-received frame has a deadline.
 //   (5) The coroutines of a session end before the session. Until then its id and its place stay taken;
 //       on_close() comes after them.
-//   (6) With TLS the service hears of a session when the handshake is over. The service never hears of a
-//       handshake that failed.
+//   (6) With TLS the service gets a session after the handshake. A failed handshake causes no call of the
+//       service.
 //
-// Coroutines. A handler of frames may be a coroutine (service.h, dispatcher.h). With handlers_max = 1, the
-// default, the handlers of a session do not interleave: the session decodes the next frame after the last
-// handler has ended, so that replies leave in the order of the requests. With a larger handlers_max, that
-// many handlers run at a time, and each answers when it is ready. The peer then matches replies to requests
-// by their contents.
-// While handlers_max handlers run, the session does not read (counted, handler_pauses), which slows the peer
-// down. The frames that handlers keep count as memory of the server. A running handler counts as a reply that
-// is owed, see begin_reply(). spawn() adds coroutines that accompany the session and owe no reply.
+// Coroutines. A handler of frames may be a coroutine (service.h, dispatcher.h). With handlers_max = 1, the default, the
+// handlers of a session do not interleave: the session decodes the next frame after the last handler has ended, so that
+// replies leave in the order of the requests. With a larger handlers_max, that many handlers run at a time, and each
+// answers as soon as it is ready. The peer then matches replies to requests by their contents.
+// While handlers_max handlers run, the session does not read (counted, handler_pauses), which slows the peer down. The
+// frames that handlers keep count as memory of the server. A running handler counts as an owed reply, see
+// begin_reply(). spawn() adds coroutines that accompany the session and owe no reply.
 // When the session is closed, for any reason, it cancels its coroutines: their awaits end with `cancelled`,
 // is_open() is false and send() returns `closed`. The session waits for coroutines that continue
 // nevertheless.
@@ -77,8 +76,8 @@ class Session : private rt::Watcher, private rt::TurnJob {
  public:
   static constexpr std::size_t kReadMax = 64 * 1024;         // bytes for each read event
   static constexpr std::size_t kDiscardMax = 1024 * 1024;    // bytes that the session discards after close()
-  static constexpr std::size_t kThroughMin = 16 * 1024;      // a body of this size is written uncopied
-  static constexpr std::size_t kHandshakeBytes = 48 * 1024;  // what a handshake of TLS takes, counted as memory
+  static constexpr std::size_t kThroughMin = 16 * 1024;      // a body of this size is written without a copy
+  static constexpr std::size_t kHandshakeBytes = 48 * 1024;  // memory that a handshake of TLS counts
 
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -93,69 +92,68 @@ class Session : private rt::Watcher, private rt::TurnJob {
   }  // up to the last read and write
   [[nodiscard]] Shard& shard() const noexcept { return shard_; }
   [[nodiscard]] const void* codec_tag() const noexcept;
-  // The reason that the end will be counted under; it is final in on_close().
+  // The reason that will count the end; it is final in on_close().
   [[nodiscard]] CloseReason reason() const noexcept { return record_.reason; }
   [[nodiscard]] const ServiceSlot& slot() const noexcept { return slot_; }
-  // Bytes have come that are not decoded: of a half-received frame, or behind the frame of a handler that runs.
+  // Whether received bytes wait to be decoded: of a half-received frame, or after the frame of a running handler.
   [[nodiscard]] bool has_input() const noexcept { return !input_.empty(); }
-  // A pointer of the service's choice. The service frees its target in on_close().
+  // A pointer for the service. The service frees its target in on_close().
   void set_context(void* context) noexcept { context_ = context; }
   [[nodiscard]] void* context() const noexcept { return context_; }
 
-  // Queues bytes that already are encoded frames, as one unit: dropped whole or not at all. closed: the
-  // session is not open; resource_exhausted: the policy refuses the frame, or the memory budget is spent.
+  // Queues bytes that already are encoded frames, as one unit: dropped whole or not at all. Errors: closed (the session
+  // is not open); resource_exhausted (the policy refuses the frame, or the memory budget is spent).
   Result<void> send_bytes(Bytes bytes) { return send_parts({bytes, Bytes(), Bytes()}); }
-  // Queues a frame that was encoded once for many sessions. invalid_argument: another codec encoded it.
+  // Queues a frame that was encoded once for many sessions. Fails with invalid_argument if another codec encoded it.
   Result<void> send_shared(const SharedFrame& frame);
 
-  // Writes all that is queued, ends the stream, waits up to 1 s for the peer's end, then ends the session;
-  // all that within close_timeout. Frames that arrive meanwhile are discarded. Idempotent.
+  // Writes all queued bytes, ends the stream, waits up to 1 s for the peer's end, then ends the session; all that
+  // within close_timeout. The session discards frames that arrive in this time. Idempotent.
   void close() noexcept {
     close_for(CloseReason::service, Error(Errc::closed, "this end closed the connection: close() was called"));
   }
-  // Ends the session at the end of this turn. Queued frames are lost, and counted. Idempotent.
+  // Ends the session at the end of this turn. The session drops queued frames and counts them. Idempotent.
   void abort() noexcept {
     end(CloseReason::service, Error(Errc::closed, "this end aborted the connection: abort() was called"));
   }
   void abort(CloseReason reason, Error why) noexcept { end(reason, why); }
   void close(CloseReason reason, Error why) noexcept { close_for(reason, why); }
-  // Ends the stream to the peer behind all that is queued. The session still reads the peer's frames. send()
-  // returns closed.
+  // Ends the stream to the peer after all queued bytes. The session still reads the peer's frames. send() fails with
+  // `closed`.
   void end_writing() noexcept;
 
-  // Gives the connection to another codec and its service. When all that is queued is written, at a turn's end, this
-  // session ends with on_close(ok), and a session of `next` begins with on_open(). That one has the id, the place and
-  // the counts of this one, and gets the bytes behind the last frame that was handled. Until then this session handles
-  // no frame, and send() returns `closed`. `next` outlives the sessions. closed; invalid_state: coroutines of this
-  // session run, a reply is owed, or it was called before.
+  // Passes the connection to another codec and its service. At the end of the turn in which all queued bytes are
+  // written, this session ends with on_close(ok), and a session of `next` begins with on_open(). The new session has
+  // the id, the place and the counts of this one, and gets the bytes after the last handled frame. Until then this
+  // session handles no frame, and send() fails with `closed`. `next` outlives the sessions. Errors: closed;
+  // invalid_state (coroutines of this session run, a reply is owed, or the function was called before).
   Result<void> switch_to(const ServiceSlot& next);
 
-  // While paused, the session reads no byte and handles no frame, which slows the peer down. Each pause needs
-  // one resume; the session reads again after the last one.
+  // A paused session reads no byte and handles no frame, which slows the peer down. Each pause needs one resume; the
+  // session reads again after the last one.
   void pause_reading() noexcept { ++pauses_; }
   void resume_reading() noexcept;
-  // Announces a reply that comes later. When the server drains, the session closes only when no reply is owed. With a
-  // codec without request numbers the session handles no further frame until then, see ReplyOrder. Each begin has one
-  // end.
+  // Announces a later reply. When the server drains, the session closes only if it owes no reply. With a codec without
+  // request numbers the session handles no further frame until then, see ReplyOrder. Each begin has one end.
   void begin_reply() noexcept;
   void end_reply() noexcept;
 
-  // Runs the coroutine until it first waits; from then on the session owns it. The coroutine may refer to the
-  // session and its service. An exception from it ends the session. closed: the session is not open;
-  // resource_exhausted: tasks_max run (counted, tasks_refused), or no memory; invalid_argument: the task was
-  // moved from. A refused coroutine does not run.
+  // Runs the coroutine until it first waits; from then on the session owns it. The coroutine may refer to the session
+  // and its service. An exception from it ends the session. Errors: closed (the session is not open);
+  // resource_exhausted (tasks_max run, counted by tasks_refused, or no memory); invalid_argument (the task was moved
+  // from). A refused coroutine does not run.
   Result<void> spawn(rt::Task<void> task);
-  // For dispatchers: starts the coroutine that handles a frame, see start_with_frame(). closed;
-  // resource_exhausted: handlers_max handlers run (counted, tasks_refused), or the memory budget is spent.
+  // For dispatchers: starts the coroutine that handles a frame, see start_with_frame(). Errors: closed;
+  // resource_exhausted (handlers_max handlers run, counted by tasks_refused, or the memory budget is spent).
   Result<void> start_handler(SessionTask::Ptr task);
   [[nodiscard]] bool has_tasks() const noexcept;
-  // For dispatchers: logs the exception of a handler, and gives it to on_exception (ServerOptions).
+  // For dispatchers: logs the exception of a handler, and passes it to on_exception (ServerOptions).
   void note_exception(const std::exception_ptr& thrown) const noexcept;
   // For dispatchers: the id of the frame that is handled from now on, see StallWatch.
   void note_handler(std::uint32_t id) noexcept { activity().set_detail(id); }
 
-  // resource_exhausted: the session is in groups_max groups, or no memory; closed. Idempotent. A session that
-  // ends leaves every group.
+  // Joins the group. Idempotent. A session that ends leaves every group. Errors: resource_exhausted (the session is in
+  // groups_max groups, or no memory); closed.
   Result<void> join(GroupId group);
   void leave(GroupId group) noexcept;
 
@@ -166,7 +164,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   virtual ~Session() = default;  // requires clean_up()
 
   [[nodiscard]] Result<void> send_parts(const Parts& parts, FrameKind kind = FrameKind::event);
-  // Where to write a frame of up to `size` bytes, for SessionOf::send(). Null: the caller must use
+  // Returns the place for a frame of up to `size` bytes, for SessionOf::send(). Returns null if the caller must use
   // send_parts().
   [[nodiscard]] std::uint8_t* place_for(std::size_t size) noexcept {
     const bool fits = is_here() && writes_.size() < queue_limits_.take && size < kThroughMin;
@@ -194,11 +192,11 @@ class Session : private rt::Watcher, private rt::TurnJob {
 
   // Bounds of queued().
   struct QueueLimits {
-    std::size_t take;  // frames are taken while fewer bytes are queued; 0: not open
-    std::size_t read;  // frames are read while fewer bytes are queued
+    std::size_t take;  // send() takes frames while fewer bytes are queued; 0 if not open
+    std::size_t read;  // the session reads frames while fewer bytes are queued
   };
   [[nodiscard]] static QueueLimits queue_limits(const SessionLimits& limits) noexcept;
-  // Frames that are not yet added to the counters.
+  // Frames that the counters do not yet include.
   struct FrameCounts {
     std::uint32_t in = 0;
     std::uint32_t out = 0;
@@ -207,9 +205,9 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // --- from the shard ---
   [[nodiscard]] Result<void> start(std::unique_ptr<net::Stream> stream, SessionId id, net::Admission::Lease lease);
   void handle_turn() noexcept;  // the work put off until the end of the turn; may destroy the session
-  void drain() noexcept;        // reads once more, and is drained when no reply is owed
-  void drain_again() noexcept;  // if a drained session owes a reply all the same
-  // Whether the session was closed and has written all: it waits for the peer's end, or for its coroutines.
+  void drain() noexcept;        // reads once more; the session is drained when it owes no reply
+  void drain_again() noexcept;  // for a drained session that owes a reply nevertheless
+  // Whether the session was closed and has written all bytes: it waits for the peer's end, or for its coroutines.
   [[nodiscard]] bool delivered_all() const noexcept {
     return state_ == State::ended || (state_ == State::closing && all_written());
   }
@@ -266,7 +264,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   void resume_throttled() noexcept;
   [[nodiscard]] Error refuse_closed() noexcept;
   [[nodiscard]] Error refuse_for_memory() noexcept;
-  void drop_queue() noexcept;  // what an ended session did not write, counted
+  void drop_queue() noexcept;  // drops and counts the frames that an ended session did not write
   [[nodiscard]] bool all_written() const noexcept { return writes_.empty() && !writing_.unsent; }
 
   // --- coroutines (session_spawn.cc) ---
@@ -305,7 +303,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   FrameCounts uncounted_;
   State state_ = State::open;
   bool rated_;                // message_rate limits the session
-  bool holds_drain_ = false;  // the shard waits for what the session owes
+  bool holds_drain_ = false;  // the shard waits for the replies that the session owes
   WriteState writing_;
 
   // Members that every event touches.

@@ -27,11 +27,11 @@ class SessionClock {
   void note_heard(Instant now) noexcept { last_active_ = last_heard_ = now; }  // bytes were read
   void note_active(Instant now) noexcept { last_active_ = now; }               // a reply ended
   void note_unread(Instant now) noexcept { last_heard_ = now; }  // the session does not read, so it cannot hear
-  // Bytes were written. They count as a sign of life once note_acknowledged() says so.
+  // Bytes were written. They count as a sign of life after note_acknowledged().
   void note_written(Instant now) noexcept { last_written_ = now; }
   void note_acknowledged() noexcept { last_active_ = std::max(last_active_, last_written_); }
   [[nodiscard]] bool wrote_since_active() const noexcept { return last_written_ > last_active_; }
-  // The deadline of what is under way: of a half-received frame, and from close() on of the close. kNever: of nothing.
+  // The deadline of the present work: of a half-received frame, and from close() on of the close. kNever: no work.
   void finish_by(Instant deadline) noexcept { deadline_ = deadline; }
   [[nodiscard]] Instant deadline() const noexcept { return deadline_; }
   [[nodiscard]] Instant accepted() const noexcept { return accepted_; }
@@ -42,7 +42,7 @@ class SessionClock {
   [[nodiscard]] std::optional<CloseCause> passed(const SessionLimits& limits, SessionState state, bool owes_reply,
                                                  Instant now) const noexcept;
 
-  // Makes the timer fire at `due` or before. False: no memory.
+  // Makes the timer fire at `due` or before. Returns false if there is no memory.
   [[nodiscard]] bool arm(rt::TimerWheel& timers, Instant due, rt::TimerCallback callback) noexcept;
   void note_fired() noexcept { timer_ = {}; }
   void cancel(rt::TimerWheel& timers) noexcept { (void)timers.cancel(timer_); }

@@ -9,8 +9,8 @@
 
 namespace weft::serve {
 
-// SessionId: names one session for ever: a number to keep, log and send around. A value; 0 names none. Its bits
-// say where the session is, so that no table shared by all cores is needed to find it:
+// SessionId: names one session for ever: a number to keep, log and send to others. A value; 0 names no session. Its
+// bits locate the session, so no table is shared by all cores:
 //   epoch 16 | core 8 | generation 20 | slot 20
 // The epoch changes with each start of a server, in this process and in the next one (see next_epoch()). A slot
 // is used once for each generation.
@@ -38,9 +38,9 @@ struct SessionId {
   friend constexpr bool operator==(SessionId, SessionId) = default;
 };
 
-// The epoch of a server that starts now. No two starts in this process get the same epoch (of 65536 in a row).
-// The epoch counts quarters of a second of the wall clock, so that a process that takes over from another one
-// issues no id of that process again: no id less than four and a half hours old, and of older ids one in 65536.
+// Returns the epoch of a server that starts now. Of 65536 starts in a row in this process, no two get the same epoch.
+// The epoch counts quarters of a second of the wall clock, so a process that takes over from another one issues no id
+// of that process again: no id less than four and a half hours old, and of older ids one in 65536.
 [[nodiscard]] std::uint16_t next_epoch() noexcept;
 
 }  // namespace weft::serve

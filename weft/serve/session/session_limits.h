@@ -16,22 +16,22 @@ enum class SlowConsumer : std::uint8_t {
   drop_newest,  // send() refuses the frame: resource_exhausted
   drop_oldest,  // the session drops its oldest frames to make room
   conflate,     // the session drops every queued frame and keeps the newest one
-  // The session drops the queued frames that were sent as state (frame_kind.h). If the queue is full of others all the
-  // same, a frame of state is refused, and any other one ends the session: no event is lost unnoticed.
+  // The session drops the queued frames that were sent as state (frame_kind.h). If the queue is full of others
+  // nevertheless, a frame of state is refused, and any other one ends the session: no event is lost unnoticed.
   conflate_state,
 };
 
 // PeerLeft: the fate of handlers that run when their peer ends its stream. An end does not say whether the peer still
 // reads: close() and shutdown(SHUT_WR) look the same.
 enum class PeerLeft : std::uint8_t {
-  cancel,  // they are cancelled, and the session ends; it drops the frames behind theirs
+  cancel,  // they are cancelled, and the session ends; it drops the frames after theirs
   answer,  // they answer first: for peers that end their stream and read on
 };
 
 // ReplyOrder: whether a session handles frames while a reply is owed to an earlier one (begin_reply()).
 enum class ReplyOrder : std::uint8_t {
   of_frames,  // not with a codec without request numbers: its peers take the next reply for that of the oldest request
-  any,        // the session does: for frames that are no requests, and replies that say what they answer
+  any,        // the session does: for frames that are not requests, and replies that name their request
 };
 
 // Bounds of a session. A negative duration: none.
@@ -42,8 +42,8 @@ struct SessionLimits {
   Duration handshake_timeout = std::chrono::seconds(10);
   // From a frame's first byte to its last. The time in which the session does not read does not count.
   Duration frame_timeout = std::chrono::minutes(1);
-  // From a frame's head to its last byte, for a codec that tells the parts of a frame apart (HTTP): then frame_timeout
-  // is that of the head, and handshake_timeout ends with the first head. Negative: they are those of whole frames.
+  // From a frame's head to its last byte, for a codec that separates the parts of a frame (HTTP): then frame_timeout is
+  // that of the head, and handshake_timeout ends with the first head. Negative: they are those of whole frames.
   Duration body_timeout{-1};
   std::size_t input_max = std::size_t{64} << 20;  // bytes of a half-received frame, if the codec allows more
   // Without a byte that the peer sent, or whose receipt its system acknowledged, and no reply owed.

@@ -48,8 +48,7 @@ void Session::note_peer_end(bool failed) noexcept {
   record_.why = why;
 }
 
-// One read. The rest of a half-received frame is read behind its beginning; the bytes after it are decoded in
-// place.
+// One read. The rest of a half-received frame is read after its beginning; the bytes after it are decoded in place.
 void Session::read_some() {
   if (reading_.in_handshake && shard_.defers_handshake()) [[unlikely]] {
     reading_.resume_due = true;
@@ -95,8 +94,8 @@ void Session::read_some() {
   }
 }
 
-// Takes over the stream's state after a read: the handshake may be over, or the stream may hold bytes for the
-// peer, which the flush behind every read writes. False: the service ended the session.
+// Takes over the stream's state after a read: the handshake may be over, or the stream may hold bytes for the peer,
+// which the flush after every read writes. Returns false if the service ended the session.
 bool Session::read_stream_state() noexcept {
   const net::StreamState now = stream_->state();
   if (now.ended) {
@@ -197,8 +196,8 @@ void Session::decode(Bytes fresh) {
   }
 }
 
-// Decodes the kept bytes, with as many bytes of `fresh` as the frame needs. True: nothing is kept any more,
-// and `fresh` holds the rest. False: the session can decode nothing more now.
+// Decodes the kept bytes, with as many bytes of `fresh` as the frame needs. Returns true if nothing is kept any more,
+// and `fresh` holds the rest. Returns false if the session can decode nothing more now.
 bool Session::decode_kept(Bytes& fresh) {
   while (!input_.empty()) {
     const std::size_t have = input_.size();
@@ -234,7 +233,7 @@ bool Session::decode_kept(Bytes& fresh) {
   return true;
 }
 
-// False: the session is no longer open.
+// Returns false if the session is no longer open.
 bool Session::decode_frames(Bytes input, DecodeResult& result) {
   try {
     result = slot_.ops->frames(*this, input);
@@ -251,7 +250,7 @@ bool Session::decode_frames(Bytes input, DecodeResult& result) {
   return is_open();
 }
 
-// Keeps received bytes until the session decodes them. False: no memory, and the session has ended.
+// Keeps received bytes until the session decodes them. Returns false if there is no memory, and the session has ended.
 bool Session::keep(Bytes bytes) {
   if (!input_.append(bytes, shard_.input_memory())) {
     end(CloseReason::out_of_memory, kNoMemoryForBytes);

@@ -18,11 +18,11 @@ namespace weft::serve {
 
 struct ServiceSlot;
 
-// SessionRecord: all that remains to be told of a session when it has ended: to on_close(), the counters and the log.
+// SessionRecord: the facts of an ended session for on_close(), the counters and the log.
 // Owner: a session. Affinity: one core.
 struct SessionRecord {
   SessionCounts counts;
-  std::unique_ptr<const std::string> peer;  // null: no log wants it. A closed socket no longer has the address
+  std::unique_ptr<const std::string> peer;  // null: no log needs it. A closed socket no longer has the address
   Error why;
   const ServiceSlot* successor = nullptr;  // null: none; otherwise its session follows on the stream, see switch_to()
   std::uint32_t undelivered = 0;           // frames that were queued and not written
@@ -34,14 +34,14 @@ struct SessionRecord {
   }
 };
 
-// SessionRest: what a session leaves to the next one of its connection, see Session::switch_to().
+// SessionRest: the data that a session leaves to the next one of its connection, see Session::switch_to().
 struct SessionRest {
   std::unique_ptr<net::Stream> stream;
   SessionId id;
   net::Admission::Lease lease;
   SessionRecord record;
   Instant accepted{};
-  std::vector<std::uint8_t> unread;  // bytes behind the last frame
+  std::vector<std::uint8_t> unread;  // bytes after the last frame
   bool whole = true;                 // false: there was no memory for them
 };
 

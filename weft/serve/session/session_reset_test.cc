@@ -129,7 +129,7 @@ TEST_F(SessionReset, EndsASessionWhosePeerHadEndedItsStreamBefore) {
   expect_reset();
 }
 
-// The peer's end alone is no failure: replies can be read.
+// The peer's end alone is not a failure: replies can be read.
 TEST_F(SessionReset, AnEndOfThePeersStreamDoesNotEndASessionWhoseHandlerMayAnswer) {
   handle_by_coroutine();
   ListenerOptions options;

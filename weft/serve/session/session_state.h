@@ -11,8 +11,8 @@ namespace weft::serve {
 // The life of a session. A session only moves down this list, and may skip states.
 enum class SessionState : std::uint8_t {
   open,      // the session takes frames from its peer and from send()
-  draining,  // as open, until the session owes no reply to what had come. From drain()
-  drained,   // the session handles no more frames, takes those of send(), and closes when the shard says so
+  draining,  // as open, until the session owes no reply to the received frames. From drain()
+  drained,   // the session handles no more frames, takes those of send(), and closes at the shard's call
   closing,   // the session writes all that is queued, and discards all that arrives. From close()
   ended,     // the shard calls on_close() at the end of the turn, or after the last coroutine. From end()
 };
@@ -21,7 +21,7 @@ enum class SessionState : std::uint8_t {
 enum class PeerEnd : std::uint8_t {
   none,
   announced,  // an event reported the end: the next reads will return it
-  broken,     // the connection failed: the session ends when it has read what came before, or when it does not read
+  broken,     // the connection failed: the session ends when it has read the earlier bytes, or when it does not read
   read,       // a read returned it, or the session discards no more bytes
   handled,    // the service handled the frames before the end
 };
@@ -33,7 +33,7 @@ enum class WriteEnd : std::uint8_t {
   done,  // the stream was shut down for writing
 };
 
-// How the reading of a session stands. The session reads while it is open, nothing pauses it, and its queue is short.
+// The state of a session's reading. The session reads while it is open, nothing pauses it, and its queue is short.
 struct ReadState {
   std::uint32_t discarded = 0;  // bytes that came after close()
   PeerEnd peer_end = PeerEnd::none;
@@ -42,7 +42,7 @@ struct ReadState {
   bool resume_due = false;      // reading continues at the end of the turn
   bool in_body = false;         // the half-received frame has its head, and the time of its body runs
   bool in_handshake = false;    // the stream is not established; Session::kHandshakeBytes are charged
-  bool left = false;            // the service was told of the end while it owed replies: no more frames
+  bool left = false;            // the service got the end while it owed replies: no more frames
   bool handlers_pause = false;  // reading is paused because handlers_max handlers run
   bool reply_pause = false;     // reading is paused because a reply is owed that no later one may overtake
 
@@ -53,7 +53,7 @@ struct ReadState {
   }
 };
 
-// How the writing of a session stands.
+// The state of a session's writing.
 struct WriteState {
   bool flush_due = false;  // the read event at hand, or the end of the turn, will flush
   WriteEnd end = WriteEnd::none;
@@ -63,7 +63,7 @@ struct WriteState {
   std::uint32_t acknowledged = 0;  // bytes that the peer's system had acknowledged when a timer asked; the low bits
 };
 
-// The reason for which a session ends: the one that it is counted under, and the error that on_close() gets.
+// The reason for which a session ends: the one that counts it, and the error that on_close() gets.
 struct CloseCause {
   CloseReason reason = CloseReason::service;
   Error why;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A connection that goes on with another codec: one session leaves what it has to the next.
+// A connection that continues with another codec: one session leaves its state to the next.
 #include <new>
 #include <utility>
 
@@ -23,7 +23,7 @@ Result<void> Session::switch_to(const ServiceSlot& next) {
     return Error(Errc::invalid_state, "a session switches once, without coroutines and replies that are owed");
   }
   record_.successor = &next;
-  ++pauses_;  // for good: the next session reads what comes
+  ++pauses_;  // for good: the next session reads the next bytes
   queue_limits_.take = 0;
   list();
   return {};

@@ -75,8 +75,8 @@ class SessionTask : private rt::detail::Join, private rt::detail::Ready {
 };
 
 // A Task<void> or a Task<Result<void>>, with a `Kept` that lives until the frame has ended. Then calls
-// kept.handle_end(Error outcome, bool cancelled) once. `outcome` is what the task returned, or kTaskThrew.
-// `cancelled` says whether the session was closed before the task ended.
+// kept.handle_end(Error outcome, bool cancelled) once. `outcome` is the task's result, or kTaskThrew. `cancelled`:
+// whether the session was closed before the task ended.
 template <typename T, typename Kept>
 class SessionTaskOf final : public SessionTask {
   static_assert(std::is_void_v<T> || std::is_same_v<T, Result<void>>,
@@ -88,13 +88,13 @@ class SessionTaskOf final : public SessionTask {
   };
   using ThisPtr = std::unique_ptr<SessionTaskOf, FreeThis>;
 
-  // Allocates the block with `room` bytes behind it. Null: no memory.
+  // Allocates the block with `room` bytes after it. Returns null if there is no memory.
   static ThisPtr make(Kept kept, std::size_t room = 0) noexcept {
     void* const block = mem::pool_allocate(size() + room);
     return ThisPtr(block == nullptr ? nullptr : ::new (block) SessionTaskOf(std::move(kept), room));
   }
   [[nodiscard]] Kept& kept() noexcept { return kept_; }
-  // The bytes behind the block, aligned for any type.
+  // The bytes after the block, aligned for any type.
   [[nodiscard]] std::uint8_t* room() noexcept { return reinterpret_cast<std::uint8_t*>(this) + size(); }
   // Requires a task that was not moved from.
   static Ptr with_task(ThisPtr block, rt::Task<T> task) noexcept {

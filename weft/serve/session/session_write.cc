@@ -109,8 +109,7 @@ Result<void> Session::make_room(std::size_t size, FrameKind kind) {
   return {};
 }
 
-// Writes a large frame from where it lies, behind the queued bytes. Copies the part that the kernel does not
-// take.
+// Writes a large frame from where it lies, after the queued bytes. Copies the part that the kernel does not take.
 Result<void> Session::write_through(const Parts& parts, std::size_t size, FrameKind kind) {
   while (!writes_.empty() && !writing_.blocked && is_open()) {
     Bytes queue[WriteQueue::kGatherMax];
@@ -180,7 +179,7 @@ void Session::watch_writable(bool on) noexcept {
   writing_.watches_writable = on;
 }
 
-// Accounts for a write of `asked` bytes. When the kernel took fewer, waits for a writable event. False: the
+// Accounts for a write of `asked` bytes. When the kernel took fewer, waits for a writable event. Returns false if the
 // connection failed.
 bool Session::note_written(const sys::IoResult& result, std::size_t asked) noexcept {
   switch (result.status) {
@@ -207,7 +206,7 @@ bool Session::gather_and_write() noexcept {
   return write_out({from, writes_.gather(from)});
 }
 
-// False: the connection failed.
+// Returns false if the connection failed.
 bool Session::write_out(std::span<const Bytes> from) noexcept {
   std::size_t asked = 0;
   for (const Bytes part : from) {

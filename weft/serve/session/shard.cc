@@ -7,7 +7,7 @@
 namespace weft::serve {
 
 namespace {
-// Calls use(what()).
+// Calls use() with the exception's text.
 template <typename Use>
 void with_what(const std::exception_ptr& thrown, const Use& use) {
   try {
@@ -64,7 +64,7 @@ void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, n
   Result<void> started = Error(Errc::resource_exhausted, "no memory for a session");
   try {
     started = block.session->start(std::move(stream), SessionId::make(core_.index(), *place, epoch_), std::move(lease));
-  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): `started` says so
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): `started` has it
   }
   if (!started) {  // counted before its peer sees the end
     const std::string* const peer = block.session->record_.peer.get();
@@ -91,7 +91,7 @@ std::string Shard::peer_of(const net::Stream& stream) const noexcept {
   }
 }
 
-// Null: no log wants it, or no memory.
+// Returns null if no log needs it, or if there is no memory.
 std::unique_ptr<const std::string> Shard::peer_to_log(const net::Stream& stream) const noexcept {
   return log_ ? std::unique_ptr<const std::string>(new (std::nothrow) std::string(peer_of(stream))) : nullptr;
 }
@@ -128,7 +128,7 @@ void Shard::replace(Session& session) noexcept {
   try {
     ops.closed(session, Error());
   } catch (...) {
-    note_exception(session, std::current_exception());  // the connection goes on all the same
+    note_exception(session, std::current_exception());  // the connection goes on nevertheless
   }
   const bool held = std::exchange(session.holds_drain_, false);
   SessionRest rest = session.give_up();

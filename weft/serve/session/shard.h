@@ -50,7 +50,8 @@ class Shard : public rt::CoreResident {
   Shard& operator=(const Shard&) = delete;
   ~Shard();
 
-  // The shard of that start of a server on the calling core; null: the server has no listener there yet, or no more.
+  // The shard of that start of a server on the calling core; null if the server has no listener there yet, or has none
+  // any longer.
   [[nodiscard]] static Shard* here(std::uint16_t epoch) noexcept {
     const List<rt::CoreResident>& residents = rt::Core::current()->residents();
     rt::CoreResident* resident = residents.first();
@@ -75,16 +76,16 @@ class Shard : public rt::CoreResident {
   [[nodiscard]] InputMemory& input_memory() noexcept { return input_memory_; }
   [[nodiscard]] HeldFrames& held_frames() noexcept { return held_frames_; }
   [[nodiscard]] GroupTable& groups() noexcept { return groups_; }
-  [[nodiscard]] MutableBytes scratch() noexcept;  // empty: no memory
+  [[nodiscard]] MutableBytes scratch() noexcept;  // empty if there is no memory
   [[nodiscard]] bool defers_handshake() noexcept { return handshakes_.defers(core_.loop().now()); }
 
   // Makes a session of a connection, or rejects the connection: counted, and closed.
   void open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, net::Admission::Lease lease = {});
   // Counts and logs a connection that becomes no session; `peer` comes from peer_of().
   void reject(Rejection why, std::string_view peer, const Error& error = {}) noexcept;
-  // The address of the stream's other end if a log wants it; otherwise, and without memory, empty.
+  // The address of the stream's other end if a log needs it; otherwise, and without memory, empty.
   [[nodiscard]] std::string peer_of(const net::Stream& stream) const noexcept;
-  [[nodiscard]] Session* find(SessionId id) noexcept;            // null: it ended, or belongs to another core or server
+  [[nodiscard]] Session* find(SessionId id) noexcept;  // null if it ended, or belongs to another core or server
   [[nodiscard]] Session* find_or_count(SessionId id) noexcept {  // counts an id that finds none
     Session* const session = find(id);
     if (session == nullptr) {
@@ -106,10 +107,10 @@ class Shard : public rt::CoreResident {
   // Logs an exception of a service that no session led to, and gives it to on_exception.
   void note_exception(const std::exception_ptr& thrown) const noexcept { tell_exception({}, {}, thrown); }
 
-  // A drain has two phases. drain(): every session handles what has come, sends what it owes, and then takes frames to
-  // send, so that no frame of another session or core is lost. Calls `when_drained` each time that all have done so,
-  // perhaps during this call. close_drained(): each session that has done so closes, and the others when they have.
-  // Calls `when_empty` once when no session is left, perhaps during this call.
+  // A drain has two phases. drain(): every session handles its received frames, sends the replies that it owes, and
+  // then takes frames to send, so that no frame of another session or core is lost. Calls `when_drained` each time that
+  // all have done so, perhaps during this call. close_drained(): each session that has done so closes, and the others
+  // when they have. Calls `when_empty` once when no session is left, perhaps during this call.
   void drain(std::function<void()> when_drained);
   // Whether no drained session owes a reply again. If one does, `when_drained` is called once more.
   [[nodiscard]] bool still_drained();

@@ -14,7 +14,7 @@ namespace weft::serve::test {
 
 using LogLine = std::map<std::string, std::u16string>;
 
-// Null: the line is not well formed. `line` comes without its end.
+// Returns null if the line is not well formed. `line` comes without its end.
 inline std::optional<LogLine> read_log_line(std::string_view line) {
   LogLine fields;
   const auto take = [&line](char c) {

@@ -15,8 +15,8 @@ namespace weft::serve {
 
 // WriteQueue: the frames of a connection that the kernel has not taken yet, in the order in which they leave.
 // Owner: a session. Affinity: one core.
-// Cost: a frame is copied once, behind others in a pooled block of 4 to 64 KB, or referred to. Nothing is
-// allocated while the block has room. An empty queue has no block.
+// Cost: a frame is copied once, after others in a pooled block of 4 to 64 KB, or referred to. Nothing is allocated
+// while the block has room. An empty queue has no block.
 // Invariants:
 //   (1) The queue holds whole frames, or the rest of one frame that was begun. Nothing is dropped from the
 //       middle of a frame.
@@ -38,14 +38,15 @@ class WriteQueue {
   [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }  // bytes
 
-  // Where the caller may write a frame of up to `size` bytes in the last block. Null: no room, see reserve().
+  // Where the caller may write a frame of up to `size` bytes in the last block. Returns null if there is no room, see
+  // reserve().
   [[nodiscard]] std::uint8_t* room(std::size_t size) noexcept {
     return tail_ != nullptr && tail_->limit >= tail_->end + size + sizeof(std::uint32_t) ? tail_->bytes + tail_->end
                                                                                          : nullptr;
   }
-  // As room(), in a new block. Null: no memory, or the budget is spent.
+  // As room(), in a new block. Returns null if there is no memory, or the budget is spent.
   [[nodiscard]] std::uint8_t* reserve(std::size_t size, ByteBudget::Share& budget) noexcept;
-  // Appends the frame that the caller wrote where room() or reserve() said.
+  // Appends the frame that the caller wrote at the place of room() or reserve().
   void commit(std::size_t size) noexcept {
     Segment& segment = *tail_;
     segment.end += static_cast<std::uint32_t>(size);
@@ -54,10 +55,10 @@ class WriteQueue {
     segment.ends[-static_cast<std::ptrdiff_t>(segment.frames)] = segment.end;
     size_ += size;
   }
-  // Appends a frame whose first `skip` bytes were written already. A `skip` above 0 requires an empty queue.
-  // False: as reserve().
+  // Appends a frame whose first `skip` bytes were written already. A `skip` above 0 requires an empty queue. Returns
+  // false like reserve().
   [[nodiscard]] bool append_rest(std::span<const Bytes> parts, std::size_t skip, ByteBudget::Share& budget) noexcept;
-  // Appends a frame inside `buffer`, which `frames` holds until the frame has left. False: as reserve().
+  // Appends a frame inside `buffer`, which `frames` holds until the frame has left. Returns false like reserve().
   [[nodiscard]] bool append_shared(HeldFrames& frames, mem::Buffer* buffer, Bytes frame,
                                    ByteBudget::Share& budget) noexcept;
 
@@ -93,7 +94,7 @@ class WriteQueue {
   // Describes one block, in front of its bytes, or bytes of another buffer, in a block of its own.
   struct Segment {
     Segment* next;
-    HeldFrames::Held* shared;  // holds the bytes; null: they lie behind this segment
+    HeldFrames::Held* shared;  // holds the bytes; null: they lie after this segment
     std::uint8_t* bytes;
     // The end of each frame, from the back of the block downward, and kState; null for a shared segment.
     std::uint32_t* ends;
@@ -125,7 +126,7 @@ class WriteQueue {
   static void release(Segment* segment, ByteBudget::Share& budget) noexcept;
   void pop(ByteBudget::Share& budget) noexcept;
   [[nodiscard]] static std::size_t states_of(const Segment& segment) noexcept;  // that have not left in whole
-  // Drops frames of one segment. True: the segment is empty now.
+  // Drops frames of one segment. Returns true if the segment is empty now.
   static bool drop_from(Segment& segment, std::size_t wanted, Dropped& dropped) noexcept;
   static bool drop_state_from(Segment& segment, Dropped& dropped) noexcept;
   // Calls drop(segment) for each, until it has dropped `wanted` bytes or `states` frames of state, and removes those

@@ -26,11 +26,11 @@ struct Answer {
 };
 
 // Sends the response, without a body where none may stand, and closes the session if it ends with this answer. Errors
-// of send(): then nothing was sent. invalid_argument and message_too_large leave the session as it was, so that another
+// of send(): then nothing was sent. invalid_argument and message_too_large leave the session unchanged, so that another
 // response can be sent; any other error closes it.
 Result<void> send_response(HttpSession& session, const Answer& answer, const Response& response, std::string_view date);
 
-// "404 Not Found\n": a response that says its status.
+// "404 Not Found\n": a response with its status as text.
 [[nodiscard]] Response status_response(unsigned status);
 
 // The status for the error of a handler: 400 invalid_argument, 403 not_permitted, 404 not_found, 409 conflict, 503

@@ -20,8 +20,8 @@ class Fields {
  public:
   static constexpr std::size_t kBytesMax = 3072;  // of all lines
 
-  // invalid_argument: no name, or no value, of a field; or the server writes it. message_too_large: kBytesMax. Then
-  // nothing has changed.
+  // Errors: invalid_argument (not a name or a value of a field, or the server writes the field); message_too_large
+  // (kBytesMax). After an error nothing has changed.
   Result<void> add(std::string_view name, std::string_view value);
   // The same instead of all fields of that name.
   Result<void> set(std::string_view name, std::string_view value);

@@ -9,7 +9,7 @@
 
 namespace weft::serve::web {
 
-// "%41" to "A". A '%' without two hexadecimal digits stays as it is.
+// "%41" to "A". A '%' without two hexadecimal digits stays unchanged.
 [[nodiscard]] std::string percent_decode(std::string_view text);
 // The same of application/x-www-form-urlencoded, where a '+' is a space.
 [[nodiscard]] std::string form_decode(std::string_view text);
@@ -20,8 +20,8 @@ struct FormPair {
   std::string_view value;
 };
 
-// Calls visit(const FormPair&) for each pair of "a=1&b=2", until it returns true: then returns true. A part without '='
-// is a name without a value; empty parts are skipped.
+// Calls visit(const FormPair&) for each pair of "a=1&b=2", until visit returns true; then returns true. A part without
+// '=' is a name without a value; empty parts are skipped.
 template <typename Visit>
 bool any_pair(std::string_view text, Visit&& visit) {
   while (!text.empty()) {

@@ -179,7 +179,7 @@ Result<std::size_t> HttpCodec::encode_header(const ResponseHead& header, Bytes b
     text << "Upgrade: websocket\r\nConnection: Upgrade\r\n";
   }
   if (header.status == 204) {
-    // Nothing says that a body ends where none can begin.
+    // The end of a body does not follow from the place where none can begin.
   } else if (header.content_length != ResponseHead::kOfBody) {
     text << "Content-Length: " << header.content_length << "\r\n";
   } else if (!bodiless) {

@@ -20,28 +20,28 @@ struct HttpLimits : net::http::HeadLimits, net::http::BodyLimits {
   std::uint32_t requests_max = 10'000;  // of one connection; the answer to the last one closes it
 };
 
-// The head of an answer, besides what the codec writes itself.
+// The head of an answer, besides the fields that the codec writes itself.
 struct ResponseHead {
   static constexpr std::size_t kOfBody = ~std::size_t{0};
 
   std::uint16_t status = 200;
-  bool keep_alive = true;                // false sends "Connection: close"; the service then closes
-  bool http_1_0 = false;                 // the peer learns that the connection stays only if it is told
-  bool upgrade = false;                  // the peer learns that the path is a WebSocket's
+  bool keep_alive = true;  // false sends "Connection: close"; the service then closes
+  bool http_1_0 = false;   // the peer keeps the connection only if the answer has "Connection: keep-alive"
+  bool upgrade = false;    // the answer has the fields that offer a WebSocket on this path
   std::size_t content_length = kOfBody;  // HEAD: the size of the body that is not sent
-  std::string_view date{};               // see DateClock; empty: none is sent
+  std::string_view date{};               // see DateClock; empty: no field Date
   const Fields* fields = nullptr;
 };
 
-// The part of a request that a frame is.
+// The part of a request that a frame has.
 enum class Part : std::uint8_t {
   whole,  // head and body
   head,   // a head with "Expect: 100-continue": the peer waits for 100 before it sends the body
   body,   // that body: `head` is empty
 };
 
-// The head of a request; views into the input. A request that this codec refuses is a frame too, so that a service
-// can answer it: it is the last frame of its connection.
+// The head of a request; views into the input. A request that this codec refuses is a frame, too, so that a service can
+// answer it: it is the last frame of its connection.
 struct HttpRequest {
   net::http::RequestHead head;
   std::string_view text;         // the bytes of the head
@@ -49,7 +49,7 @@ struct HttpRequest {
   net::http::Refusal refusal = net::http::Refusal::none;
   Part part = Part::whole;
   bool chunked = false;     // the frame's body is chunks: copy_chunks()
-  bool keep_alive = false;  // the connection stays open behind the answer
+  bool keep_alive = false;  // the connection stays open after the answer
   bool followed = false;    // more bytes had come; this depends on the cuts
 
   // The default answer to the request.
@@ -64,7 +64,7 @@ struct HttpRequest {
 
 struct HttpFrame {
   HttpRequest header;
-  Bytes body;  // as it came: with the framing of chunks
+  Bytes body;  // as received: with the framing of chunks
 };
 
 // HttpCodec: requests of HTTP/1.0 and 1.1 in, answers out (RFC 9112). A FrameCodec. A frame is a whole request, with a
@@ -73,8 +73,8 @@ struct HttpFrame {
 // the codec's farewell.
 // Cost: the scanner reads every byte of a head once, however the input is cut; a whole head is parsed once, and once
 // more if its body comes later.
-// Errors of decode: protocol_error behind a refusal, or behind the last of requests_max. Errors of encode_header:
-// invalid_argument: a status that is none; message_too_large.
+// Errors of decode: protocol_error after a refusal, or after the last of requests_max. Errors of encode_header:
+// invalid_argument (not a status); message_too_large.
 class HttpCodec {
  public:
   using Header = ResponseHead;

@@ -7,7 +7,7 @@
 #include "weft/serve/web/test_http.h"
 
 // The first bytes choose the bounds and the cuts; the rest is the peer's stream. Checks besides the sanitizers and
-// feed_http(): the outcome is the same whole and in pieces, bounds are kept, nothing comes behind a refusal.
+// feed_http(): the outcome is the same whole and in pieces, bounds are kept, nothing comes after a refusal.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weft::serve::web;
   if (size < 4) {

@@ -20,7 +20,7 @@ namespace weft::serve::web {
 
 inline constexpr std::size_t kParamsMax = 8;  // "{name}"s of one route
 
-// The parts of a path that the "{name}"s of its route stand for.
+// A part of a path that matches a "{name}" of its route.
 struct PathParams {
   struct Param {
     std::string_view name;
@@ -30,21 +30,22 @@ struct PathParams {
   std::size_t count = 0;
 };
 
-// Request: what a handler gets: views into the bytes of the request.
+// Request: the argument of a handler: views into the bytes of the request.
 // Owner: the server. It lives until the handler returns; if that is a coroutine, until the coroutine has ended.
-// Affinity: the session's core. Cost: a look-up is linear, and decodes when it finds; nothing is decoded before.
+// Affinity: the session's core. Cost: a look-up is linear. It decodes the value that it finds; nothing is decoded
+// before.
 class Request {
  public:
   Request(const net::http::RequestHead& head, Bytes body, const PathParams& params, Session* session) noexcept
       : head_(head), body_(body), params_(params), session_(session) {}
 
   [[nodiscard]] std::string_view method() const noexcept { return head_.method; }
-  [[nodiscard]] std::string_view target() const noexcept { return head_.target; }  // as the peer sent it
+  [[nodiscard]] std::string_view target() const noexcept { return head_.target; }  // unchanged from the peer
   [[nodiscard]] std::string_view path() const noexcept { return head_.path; }      // percent-encoded
   [[nodiscard]] std::string_view host() const noexcept { return head_.host; }      // of the target, or the field Host
   [[nodiscard]] bool is_http_1_0() const noexcept { return head_.minor == 0; }
 
-  // The value of the first field of that name, which is compared without case; empty if there is none.
+  // Returns the value of the first field of that name, which is compared without case; empty if there is none.
   [[nodiscard]] std::string_view operator[](std::string_view name) const noexcept { return find(name).value_or(""); }
   [[nodiscard]] std::optional<std::string_view> find(std::string_view name) const noexcept {
     return net::http::find_field(head_.fields, name);
@@ -52,8 +53,8 @@ class Request {
   // The fields as lines with CRLF, for net::http::any_field().
   [[nodiscard]] std::string_view fields() const noexcept { return head_.fields; }
 
-  // The segment that the "{name}" of the route stands for, percent-decoded. It may have any byte but 0, '/' too.
-  // Empty: there is no such name.
+  // Returns the segment that matches the "{name}" of the route, percent-decoded. It may have any byte except 0, '/'
+  // included. Empty if there is no such name.
   [[nodiscard]] std::string param(std::string_view name) const {
     for (std::size_t i = 0; i < params_.count; ++i) {
       if (params_.params[i].name == name) {
@@ -62,10 +63,11 @@ class Request {
     }
     return {};
   }
-  // The first value of that name in the query, decoded as a form's; none: it has no such name.
+  // Returns the first value of that name in the query, decoded like a form's; nullopt if the query does not have the
+  // name.
   [[nodiscard]] std::optional<std::string> query(std::string_view name) const { return find_pair(head_.query, name); }
   [[nodiscard]] std::string_view query() const noexcept { return head_.query; }  // encoded
-  // The same of the body of a form: application/x-www-form-urlencoded. None: the body has another type.
+  // The same of the body of a form: application/x-www-form-urlencoded. Returns nullopt if the body has another type.
   [[nodiscard]] std::optional<std::string> form(std::string_view name) const {
     const std::string_view type = (*this)["Content-Type"];
     const std::string_view essence = net::http::without_spaces_around(type.substr(0, type.find(';')));

@@ -32,8 +32,8 @@ class Response {
     status_ = status;
   }
 
-  // Sets a field instead of those of that name. A name or value that is none of a field, or more bytes than
-  // Fields::kBytesMax, are remembered: the peer gets 500 instead, and error() says why.
+  // Sets a field instead of those of that name. If the name or value is not valid for a field, or the fields exceed
+  // Fields::kBytesMax, the response remembers it: the peer gets 500 instead, and error() has the reason.
   Response& set(std::string_view name, std::string_view value) { return note(fields_.set(name, value)); }
   // Adds a field, such as a further Set-Cookie.
   Response& add(std::string_view name, std::string_view value) { return note(fields_.add(name, value)); }
@@ -41,7 +41,7 @@ class Response {
     status_ = status;
     return *this;
   }
-  // The connection ends behind this answer.
+  // The connection ends after this answer.
   Response& close() noexcept {
     closes_ = true;
     return *this;
@@ -52,7 +52,7 @@ class Response {
   [[nodiscard]] const std::string& body() const noexcept { return body_; }
   [[nodiscard]] const Fields& fields() const noexcept { return fields_; }
   [[nodiscard]] bool closes() const noexcept { return closes_; }
-  // The first mistake; ok: there is none.
+  // The first mistake; ok if there is none.
   [[nodiscard]] Error error() const noexcept {
     return status_ < 200 || status_ > 599 ? Error(Errc::invalid_argument, "a status is from 200 to 599") : error_;
   }

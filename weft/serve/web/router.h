@@ -21,7 +21,7 @@
 
 namespace weft::serve::web {
 
-// The methods that routes have. HEAD is answered by the route of GET.
+// The methods that routes have. The route of GET answers HEAD.
 enum class Method : std::uint8_t { get, post, put, patch, del, options };
 inline constexpr std::size_t kMethods = 6;
 
@@ -34,8 +34,8 @@ struct Handler {
 
 // Router: methods and paths to handlers.
 //   router.get("/users/{id}", [](const web::Request& request) { return web::Response(request.param("id")); });
-// A pattern is a path of segments; "{name}" is any segment that is not empty. A literal segment goes before a "{name}".
-// A handler can be called with (const Request&), or with nothing, and returns what makes a Response (a Response, a
+// A pattern is a path of segments; "{name}" is any segment that is not empty. A literal segment matches before a
+// "{name}". A handler takes (const Request&) or no arguments. It returns a Response, a value that converts to one (a
 // string), a Result<Response>, or a Task of one of these. A coroutine's captures live as long as the router.
 // Owner: the program, then a Site. Affinity: one thread fills it; then any thread uses it. The cores of a server call
 // its handlers at the same time: handlers guard the data that they share.
@@ -44,7 +44,8 @@ class Router {
  public:
   static constexpr std::size_t kSegmentsMax = 32;
 
-  // Errors: invalid_argument: no pattern, or kParamsMax or kSegmentsMax is exceeded; conflict: there is such a route.
+  // Errors: invalid_argument (not a pattern, or kParamsMax or kSegmentsMax is exceeded); conflict (there is such a
+  // route).
   template <typename Function>
   Result<void> get(std::string_view pattern, Function handler) {
     return route(Method::get, pattern, std::move(handler));
@@ -89,7 +90,7 @@ class Router {
   // The way of a request.
   struct Match {
     const Handler* handler = nullptr;  // null: `status` is the answer
-    unsigned status = 404;             // 404 no such path; 405 not with this method; 501 no method that we know
+    unsigned status = 404;             // 404 no such path; 405 not with this method; 501 unknown method
     std::uint8_t methods = 0;          // that the path has, as bits by Method
     PathParams params{};               // views into the path and into this router
   };

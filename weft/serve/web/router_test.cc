@@ -13,7 +13,7 @@ class WebRouter : public testing::Test {
   void add(Method method, const std::string& pattern) {
     EXPECT_TRUE(router_.route(method, pattern, [pattern] { return pattern; })) << pattern;
   }
-  // The pattern that takes the path, and what its names stand for; or a status.
+  // The pattern that takes the path, and the values of its names; or a status.
   std::string find(std::string_view method, std::string_view path) {
     const Router::Match match = router_.find(method, path);
     if (match.handler == nullptr) {

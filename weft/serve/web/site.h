@@ -47,7 +47,7 @@ class Site {
 };
 
 // The bounds of time for a session that speaks HTTP: 30 s from accept to the first head, 30 s for a head from its first
-// byte to its last, 30 s for a body behind its head, 60 s without a request, 5 min for a handler.
+// byte to its last, 30 s for a body after its head, 60 s without a request, 5 min for a handler.
 [[nodiscard]] inline SessionLimits session_limits() {
   SessionLimits limits;
   limits.handshake_timeout = std::chrono::seconds(30);

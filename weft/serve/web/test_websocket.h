@@ -50,7 +50,7 @@ struct SeenFrame {
 struct SeenFrames {
   std::vector<SeenFrame> frames;
   Error error;
-  std::uint16_t status = 0;  // that the peer is told behind a refusal
+  std::uint16_t status = 0;  // in the answer to the peer after a refusal
   std::size_t taken = 0;     // bytes that had come when the refusal showed; of the whole stream without one
 
   friend bool operator==(const SeenFrames&, const SeenFrames&) = default;

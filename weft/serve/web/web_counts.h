@@ -91,10 +91,10 @@ namespace weft::serve::web {
       "Requests whose handler failed: the connection ended before its coroutine.",                                    \
       "serve/web/web_service.cc")                                                                                     \
   ROW(continues, counter, "continues_total", "", "", "requests",                                                      \
-      "Requests that were told to send their body: 100 Continue.",                                                    \
+      "Requests whose body was awaited by 100 Continue.",                                                             \
       "serve/web/web_service.cc")                                                                                     \
   ROW(worn, counter, "connections_worn_total", "", "", "connections",                                                 \
-      "Connections that ended behind the last of `requests_max`.",                                                    \
+      "Connections that ended after the last of `requests_max`.",                                                     \
       "serve/web/web_service.cc")                                                                                     \
   ROW(websockets_opened, counter, "websockets_opened_total", "", "", "connections",                                   \
       "Connections that became a WebSocket.",                                                                         \

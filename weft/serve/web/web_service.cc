@@ -93,12 +93,12 @@ void WebService::on_close(HttpSession& session, const Error& why) {
   }
 }
 
-// A peer that waits before it sends a body hears whether there is a handler for it at all.
+// A peer that waits before it sends a body gets an answer if there is no handler for it.
 void WebService::take_head(HttpSession& session, const HttpRequest& request) {
   Incoming incoming{request.head, request.text, {}, 0, false, Answer::to(request)};
   const Router::Match match = site_->router().find(request.head.method, request.head.path);
   if (match.handler == nullptr) {
-    incoming.answer.keep_alive = false;  // the body may come all the same
+    incoming.answer.keep_alive = false;  // the body may come nevertheless
     return answer_unrouted(session, incoming, match);
   }
   if (!session.shard().budget().take(request.text.size())) {
@@ -160,7 +160,7 @@ void WebService::serve(HttpSession& session, const Incoming& incoming) {
   finish(session, incoming.answer, outcome);
 }
 
-// A request that lives as long as its coroutine: the head and the body are copied behind it.
+// A request that lives as long as its coroutine: the head and the body are copied after it.
 struct WebService::Kept {
   WebService* service;
   HttpSession* session;

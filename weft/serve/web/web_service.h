@@ -45,7 +45,7 @@ class SiteState {
 //   (1) Answers leave in the order of the requests: while a coroutine runs, its session decodes no further request.
 //   (2) Whatever a handler does, its request gets one answer, or its connection ends. Each failure is counted.
 //   (3) A head that waits for its body counts as memory of the server.
-//   (4) While the server drains, the answer to the last request that has come says that the connection ends.
+//   (4) While the server drains, the answer to the last received request announces the end of the connection.
 class WebService {
  public:
   WebService(std::shared_ptr<SiteState> site, rt::Core& core);

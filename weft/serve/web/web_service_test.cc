@@ -72,7 +72,7 @@ class WebServiceTest : public serve::test::ServerTest {
     EXPECT_TRUE(bound) << bound.error().message();
     return *bound;
   }
-  // Waits until the site's counters fulfil the condition: a core counts after its peers saw what it did.
+  // Waits until the site's counters fulfil the condition: a core counts after its peers have received the result.
   template <typename Condition>
   void until_counted(Condition condition) {
     for (const Instant limit = sys::now() + kLong; !condition(site_->counts()) && sys::now() < limit;) {
@@ -301,7 +301,7 @@ TEST_F(WebServiceTest, APeerThatExpects100ContinueIsToldBeforeItSendsTheBody) {
   client.write("POST /none" + more);
   const Reply reply = read_reply(client);
   EXPECT_EQ(reply.status, 404);
-  EXPECT_NE(reply.head.find("Connection: close\r\n"), std::string::npos);  // the body may come all the same
+  EXPECT_NE(reply.head.find("Connection: close\r\n"), std::string::npos);  // the body may come nevertheless
   client.write("abc");
   EXPECT_EQ(client.read_to_end(), "");
   Client leaver(endpoint);

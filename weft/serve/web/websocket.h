@@ -22,7 +22,7 @@ namespace weft::serve::web {
 // of every session. A frame for many: SharedFrame::encode(web::WebSocketCodec(), web::Opcode::text, bytes).
 using WebSocketSession = SessionOf<WebSocketCodec>;
 
-// A message of a client: views that live until the handler returns; if that is a coroutine, until it has ended.
+// A message of a client: views that live until the handler returns; if the handler is a coroutine, until it has ended.
 struct Message {
   Opcode kind = Opcode::binary;  // text or binary. A text is UTF-8
   Bytes body;
@@ -34,27 +34,27 @@ struct Message {
 [[nodiscard]] inline SessionLimits websocket_limits() {
   SessionLimits limits;
   limits.handshake_timeout = Duration(-1);  // the request was the handshake
-  limits.reply_order = ReplyOrder::any;     // messages are no requests
+  limits.reply_order = ReplyOrder::any;     // messages are not requests
   return limits;
 }
 
 struct WebSocketOptions {
-  // The sub-protocols of the route. The first of the client's that is one of them is taken; if there is none, the
-  // connection has none, and a browser that asked for one ends it.
+  // The sub-protocols of the route. The connection gets the first of the client's that the route has; if there is none,
+  // it has none, and a browser that requires one ends the connection.
   std::vector<std::string> protocols{};
-  // The values of the field Origin that are taken, such as "https://example.com"; without case. Empty: any, and none.
-  // Browsers let every page connect to every server, with the cookies of its site.
+  // The values of the field Origin that the route accepts, such as "https://example.com"; without case. Empty: any
+  // value, and a missing field. Browsers let every page connect to every server, with the cookies of its site.
   std::vector<std::string> origins{};
-  // Called with each request before the upgrade. A response refuses it. Empty: none is refused.
+  // Called with each request before the upgrade. A response refuses it. Empty: every request passes.
   std::function<std::optional<Response>(const Request&)> refuse{};
-  // A ping so often, by a coroutine of each session: for connections that are quiet for longer than `idle_timeout`, or
-  // than a proxy between allows. Zero or negative: none.
+  // The interval of pings, sent by a coroutine of each session: for connections that are quiet for longer than
+  // `idle_timeout`, or than a proxy between allows. Zero or negative: none.
   Duration ping_every{-1};
   WebSocketLimits limits{};
   SessionLimits session = websocket_limits();
 };
 
-// Closes the connection with that status, behind all that was sent. Statuses for programs are 4000 to 4999. An invalid
+// Closes the connection with that status, after all queued bytes. Statuses for programs are 4000 to 4999. An invalid
 // status is sent as 1011. Session::close() has the status 1000, a stop of the server 1001. send() takes no close frame.
 inline void close(WebSocketSession& session, std::uint16_t status, std::string_view reason = {}) {
   if (!net::ws::is_close_status(status)) {

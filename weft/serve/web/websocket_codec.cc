@@ -48,7 +48,7 @@ StaticText WebSocketCodec::check(const ws::Header& header) noexcept {
   return header.body_size > message_max_ - message_size_ ? kTooLarge : StaticText();
 }
 
-// Scans the bytes of a text's frame that have come since the last call. False: they are not UTF-8.
+// Scans the bytes of a text's frame that have come since the last call. Returns false if they are not UTF-8.
 bool WebSocketCodec::scan(Bytes body, const ws::Header& header) noexcept {
   std::uint8_t clear[512];
   while (scanned_ < body.size()) {

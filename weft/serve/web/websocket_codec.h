@@ -36,19 +36,19 @@ struct WebSocketHead {
 
 struct WebSocketFrame {
   WebSocketHead header;
-  Bytes body;  // as it came: masked
+  Bytes body;  // as received: masked
 };
 
 // WebSocketCodec: the server's end of RFC 6455. A FrameCodec: a frame in is a fragment or a control frame of the
 // client, a frame out is a whole message or a control frame. WebSocketService makes messages of fragments.
 // Cost: a text is scanned once, however it is cut; nothing else is touched.
 // Invariants:
-//   (1) The fragments of a message follow each other, are at most message_max bytes, and those of a text are UTF-8.
-//   (2) A fault of a text is reported by the byte that shows it, before its frame is whole.
+//   (1) The fragments of a message follow each other, are at most message_max bytes, and those of a text are UTF-8. (2)
+//   decode() reports a fault of a text at its byte, before the frame is complete.
 //   (3) Each end that this end makes has a close frame, once.
-// Errors of decode: protocol_error; message_too_large. Errors of encode_header: invalid_argument: a fragment, a text or
+// Errors of decode: protocol_error; message_too_large. Errors of encode_header: invalid_argument (a fragment, a text or
 // a reason that is not UTF-8, a control frame of more than 125 bytes, a close frame that is not of web::close(), a
-// status that may not be sent; message_too_large.
+// status that may not be sent); message_too_large.
 class WebSocketCodec {
  public:
   using Header = Opcode;
@@ -72,14 +72,14 @@ class WebSocketCodec {
     close_status_ = status;
     close_chosen_ = true;
   }
-  // True: a close frame is sent instead of the farewell's, and encode_header() takes it.
+  // Whether a close frame is sent instead of the farewell's, and encode_header() takes it.
   void set_close_sent(bool sent) noexcept { close_sent_ = sent; }
-  // The status of the peer's close frame; 0: it has sent none, or one without a status.
+  // The status of the peer's close frame; 0 if it has sent none, or one without a status.
   [[nodiscard]] std::uint16_t peer_status() const noexcept { return peer_status_; }
-  // For a refusal of decode(): the status that the peer is told.
+  // For a refusal of decode(): the status for the peer.
   [[nodiscard]] CloseStatus refusal() const noexcept { return refusal_; }
 
-  // The sub-protocol of the connection; empty: none. The text lives as long as the site.
+  // The sub-protocol of the connection; empty if there is none. The text lives as long as the site.
   [[nodiscard]] std::string_view protocol() const noexcept { return protocol_; }
   void set_protocol(std::string_view protocol) noexcept { protocol_ = protocol; }
 

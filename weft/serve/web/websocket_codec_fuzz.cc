@@ -8,7 +8,7 @@
 
 // The first bytes choose the bound and the cuts; the rest is the peer's stream. Checks besides the sanitizers and
 // feed_websocket(): the outcome is the same whole and in pieces, fragments follow each other and keep the bound, texts
-// are UTF-8, nothing comes behind a close frame, and what the codec sends to end is a close frame that it would take.
+// are UTF-8, nothing comes after a close frame, and the codec's own end is a close frame that it would take.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weft::serve::web;
   if (size < 3) {

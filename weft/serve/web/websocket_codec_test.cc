@@ -38,7 +38,7 @@ SeenFrames feed(const std::string& stream, const WebSocketCodec& codec = {}) {
   return whole;
 }
 
-// The status that the peer is told; 0: the stream is taken.
+// The status for the peer; 0: the stream is taken.
 std::uint16_t refusal_of(const std::string& stream, const WebSocketCodec& codec = {}) {
   const SeenFrames seen = feed(stream, codec);
   EXPECT_EQ(seen.error == Errc::ok, seen.status == 0);

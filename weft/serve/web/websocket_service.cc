@@ -103,7 +103,7 @@ std::optional<WebSocketBase::Content> WebSocketBase::take(WebSocketSession& sess
                : Content{head.kind, fragments_[session.id().value].body, std::nullopt};
 }
 
-// Adds a fragment to its message. False: the session ends.
+// Adds a fragment to its message. Returns false if the session ends.
 bool WebSocketBase::join(WebSocketSession& session, const WebSocketFrame& frame) {
   const auto [at, first] = fragments_.try_emplace(session.id().value, Fragments{this, &session});
   Fragments& message = at->second;
@@ -122,7 +122,7 @@ bool WebSocketBase::join(WebSocketSession& session, const WebSocketFrame& frame)
   return true;
 }
 
-// Starts the time of a message. False: no memory for a timer.
+// Starts the time of a message. Returns false if there is no memory for a timer.
 bool WebSocketBase::begin(Fragments& message) noexcept {
   rt::Loop& loop = site_.core.loop();
   const Instant due = deadline_after(loop.now(), message_timeout_);

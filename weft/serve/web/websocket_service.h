@@ -35,7 +35,7 @@ struct WebSocketSite {
 // fragments of messages, the requests of connections that begin.
 // Owner: a WebService. Affinity: its core.
 // Cost: a message in one frame is copied once, which takes off its mask; one in fragments twice.
-// Invariants: (1) What waits here for a session counts as memory of the server, and ends with the session.
+// Invariants: (1) Data that waits here for a session counts as memory of the server, and ends with the session.
 class WebSocketBase {
  public:
   WebSocketBase(const WebSocketBase&) = delete;
@@ -47,7 +47,7 @@ class WebSocketBase {
     slot_.layered = layered;  // the same for all sessions of a listener
     return slot_;
   }
-  // The connection will begin here: keeps the head of its request. False: the memory of the server is spent.
+  // The connection will begin here: keeps the head of its request. Returns false if the memory of the server is spent.
   [[nodiscard]] bool expect(Session& session, std::string_view head, std::string_view protocol);
   void forget(Session& session) noexcept;
   virtual void drain() = 0;  // stop() was called
@@ -67,12 +67,12 @@ class WebSocketBase {
   void set_service(void* service) noexcept { slot_.service = service; }
   // Calls the function with the request of a session that begins.
   void open(WebSocketSession& session, const std::function<void(const Request&)>& opened);
-  // Takes a frame. The content of a message that is whole now is valid until release().
+  // Takes a frame. The content of a message that becomes complete is valid until release().
   [[nodiscard]] std::optional<Content> take(WebSocketSession& session, const WebSocketFrame& frame);
   void release(Session& session) noexcept;
   [[nodiscard]] Bytes clear(const Content& content);  // until the next call
   void end(const WebSocketSession& session) noexcept;
-  // Closes with 1011, behind all that was sent.
+  // Closes with 1011, after all queued bytes.
   static void fail(WebSocketSession& session, const Error& why) noexcept;
   static void fail_after_throw(WebSocketSession& session) noexcept;  // inside a catch block
 

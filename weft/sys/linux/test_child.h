@@ -35,7 +35,7 @@ inline void let_other_threads_sleep() {
 }
 #endif
 
-// Runs the function in a forked child. False: it returned false, or the child crashed or hung for 20 s.
+// Runs the function in a forked child. Returns false if it returned false, or the child crashed or hung for 20 s.
 template <typename Function>
 bool holds_in_a_child(const Function& function) {
 #if defined(__SANITIZE_ADDRESS__)

@@ -12,7 +12,7 @@ namespace weft::sys::test {
 
 inline constexpr int kUringCalls[] = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register};
 
-// From now on system call `number` fails with `error` in the calling thread. False: the system accepts no
+// From now on system call `number` fails with `error` in the calling thread. Returns false if the system accepts no
 // filter.
 inline bool refuse_call(int number, int error) noexcept {
   sock_filter filter[] = {

@@ -18,8 +18,8 @@
 namespace weft::sys {
 namespace {
 
-// The kernel finishes completions in enter() only, for the one thread that uses the ring. A flag says when
-// some are due.
+// The kernel finishes completions in enter() only, for the one thread that uses the ring. A flag is set while some are
+// due.
 constexpr unsigned kSetup = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | IORING_SETUP_R_DISABLED |
                             IORING_SETUP_SUBMIT_ALL | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_SINGLE_ISSUER |
                             IORING_SETUP_DEFER_TASKRUN;

@@ -59,7 +59,7 @@ class Uring {
 
   [[nodiscard]] Result<void> enable() noexcept;
 
-  // An entry to fill, all zero. Null: no room before the next enter().
+  // An entry to fill, all zero. Returns null if there is no room before the next enter().
   [[nodiscard]] io_uring_sqe* next() noexcept;
   // Whether there is nothing to submit, and the kernel has nothing to finish in an enter().
   [[nodiscard]] bool quiet() const noexcept {

@@ -205,7 +205,7 @@ Result<void> UringPoller::arm_due() noexcept {
   return {};
 }
 
-// False: a signal ended the wait.
+// Returns false if a signal ended the wait.
 Result<bool> UringPoller::enter(Duration timeout) noexcept {
   const bool wait = timeout != Duration::zero() && ring_.front() == nullptr;
   if (!wait && ring_.quiet()) {
@@ -237,7 +237,7 @@ void UringPoller::start_again() noexcept {
   waker_armed_ = false;
 }
 
-// Translates one completion. False: no event for the caller.
+// Translates one completion. Returns false if it is not an event for the caller.
 bool UringPoller::take_one(const io_uring_cqe& completion, PollEvent& out) noexcept {
   const auto fd = static_cast<int>(static_cast<std::uint32_t>(completion.user_data));
   const auto generation = static_cast<std::uint32_t>(completion.user_data >> 32);
@@ -260,8 +260,8 @@ bool UringPoller::take_one(const io_uring_cqe& completion, PollEvent& out) noexc
       bits &= ~static_cast<std::uint32_t>(POLLPRI);
     }
     if (!watch->edge) {
-      // The kernel reports POLLRDHUP unasked, again and again. Such a watch becomes edge-triggered until
-      // something wanted happens.
+      // The kernel reports POLLRDHUP without a request, again and again. Such a watch becomes edge-triggered until a
+      // requested event happens.
       watch->quiet = bits == 0;
       if (watch->armed && bits != 0) {
         (void)cancel(completion.user_data);  // a failure is harmless, as in start_again()

@@ -13,13 +13,13 @@ namespace weft::topic {
 #define WEFT_HUB_COUNTERS(ROW)                                                                                         \
   ROW(ops, counter, "ops_total", "", "", "ops", "Ops that members sent.", "topic/hub/session.cc")                      \
   ROW(malformed, counter, "malformed_total", "", "", "messages",                                                       \
-      "Messages that were no op, and were dropped.", "topic/hub/session.cc")                                           \
+      "Messages that were not ops, and were dropped.", "topic/hub/session.cc")                                         \
   ROW(appended, counter, "messages_total", "outcome", "appended", "messages",                                          \
-      "Messages by what became of them: durable.", "store/store.cc")                                                   \
+      "Messages by their outcome: durable.", "store/store.cc")                                                         \
   ROW(duplicates, counter, "messages_total", "outcome", "duplicate", "messages",                                       \
-      "Messages by what became of them: their id was known.", "store/store.cc")                                        \
+      "Messages by their outcome: their id was known.", "store/store.cc")                                              \
   ROW(refused, counter, "messages_total", "outcome", "refused", "messages",                                            \
-      "Messages by what became of them: refused, or their commit failed.", "store/store.cc")                           \
+      "Messages by their outcome: refused, or their commit failed.", "store/store.cc")                                 \
   ROW(delivered, counter, "deliveries_total", "", "", "messages",                                                      \
       "Messages that were sent to consumers and readers.", "topic/hub/deliver.cc")                                     \
   ROW(dead_letters, counter, "dead_letters_total", "outcome", "kept", "messages",                                      \
@@ -34,7 +34,7 @@ namespace weft::topic {
   ROW(told, counter, "stored_published_total", "outcome", "published", "messages",                                     \
       "Stored messages, for volatile subscribers too: published.", "topic/hub/deliver.cc")                             \
   ROW(untold, counter, "stored_published_total", "outcome", "dropped", "messages",                                     \
-      "Stored messages, for volatile subscribers too: not published, the handle that hosts was behind or closed.",     \
+      "Stored messages, for volatile subscribers too: not published, the handle that hosts was late or closed.",       \
       "topic/hub/deliver.cc")                                                                                          \
   ROW(turns, counter, "commits_total", "", "", "commits", "Commits that wrote something.", "topic/hub/deliver.cc")     \
   ROW(clients, gauge, "connections", "", "", "connections",                                                            \

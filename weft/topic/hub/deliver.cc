@@ -43,7 +43,7 @@ std::size_t run_of(std::span<const PendingAnswer> answers) noexcept {
 
 store::Store::Committed HubSession::commit(const store::Now& now) {
   store::Store::Committed committed;
-  // After a failure the store tries again later, unless somebody waits for an answer.
+  // After a failure the store tries again later, unless a member waits for an answer.
   if (store_->has_work(now) && (!answers_.empty() || now.steady >= retry_at_)) {
     committed = store_->commit(now);
     tell_stored();
@@ -211,7 +211,7 @@ bool HubSession::deliver(const store::Now& now) {
   bool any = true;
   while (any) {
     any = false;
-    // Begins behind the client that was served last, so that the bound of a turn starves nobody.
+    // Begins after the client that was served last, so that the bound of a turn starves no client.
     std::vector<std::string> order;
     for (auto at = clients_.upper_bound(last_served_); at != clients_.end(); ++at) {
       order.push_back(at->first);
@@ -386,7 +386,7 @@ Instant HubSession::next_deadline(const store::Now& now) const {
     next = std::min(next, std::max(retry_at_, now.steady));
   }
   if (const WallTime age = store_->next_age(); age != WallTime::max()) {
-    // A nanosecond behind it, because a message goes when it is older than its age.
+    // A nanosecond after it, because a message goes when it is older than its age.
     const Instant due = deadline_after(now.steady, std::max(age - now.wall, Duration::zero()) + Duration(1));
     next = std::min(next, std::max(due, retry_at_));
   }

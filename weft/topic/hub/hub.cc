@@ -21,7 +21,7 @@ namespace {
 
 constexpr Duration kLinger = std::chrono::milliseconds(200);  // for the answers of the last turn
 constexpr int kHighWaterMark = 8192;                          // ops of a connection on their way
-constexpr Duration kLargeOpsEnd = std::chrono::seconds(1);    // behind the last large op: then many may wait again
+constexpr Duration kLargeOpsEnd = std::chrono::seconds(1);    // after the last large op: then many may wait again
 
 // The time of day that goes on evenly while the hub lives: a jump of the system's clock reaches nothing.
 class HubClock {
@@ -39,7 +39,7 @@ struct Hub::Impl {
   Impl(sys::Fd file, Socket router, sys::EventFd event) noexcept
       : lock(std::move(file)), socket(std::move(router)), stop_event(std::move(event)) {}
 
-  sys::Fd lock;        // of the directory; closed last: until then nobody else hosts
+  sys::Fd lock;        // of the directory; closed last: until then no other process hosts
   sys::Fd store_lock;  // beside the file: it holds when the directory was removed, or is another one
   HubOptions options;
   std::shared_ptr<HubCounters> counters = std::make_shared<HubCounters>();
@@ -50,7 +50,7 @@ struct Hub::Impl {
   std::atomic<bool> stopping{false};
   std::mutex mutex;
   std::condition_variable changed;
-  bool open = false;  // mutex, as the next one
+  bool open = false;  // mutex, like the next one
   Error ended;
   bool few_ops = false;  // may wait, because some are large
   Instant large_until{};
@@ -177,7 +177,7 @@ HubSession::Sent Hub::Impl::send(const std::string& client, Message& message) {
   return sent ? HubSession::Sent::yes : HubSession::Sent::gone;
 }
 
-// A socket bounds what waits by its number. Small ops need many for their rate, and large ones would fill the memory.
+// A socket bounds the number of waiting ops. Small ops need many for their rate, and large ones would fill the memory.
 void Hub::Impl::bound_ops(std::size_t size, const store::Now& now) {
   const bool large = size >= HubOptions::kLargeOp;
   if (large) {
@@ -195,7 +195,7 @@ void Hub::Impl::bound_ops(std::size_t size, const store::Now& now) {
   bounded_clients = clients;
 }
 
-// One message of a member: its routing id, and the op. False: none waits.
+// One message of a member: its routing id, and the op. Returns false if none waits.
 bool Hub::Impl::take_op(const store::Now& now) {
   auto id = socket.try_recv();
   if (!id) {

@@ -18,51 +18,54 @@
 namespace weft::topic {
 
 struct HubOptions {
-  std::string directory;              // LocalDirectory::path(): of this user alone; holds hub.lock and hub.sock
+  std::string directory;              // LocalDirectory::path(), of this user only; holds hub.lock and hub.sock
   std::string store{};                // the path of the file; empty: only streams that survive nothing
   std::string vfs{};                  // SQLite's file layer; empty: the system's
   std::uint64_t store_bytes_max = 0;  // of the file; 0: as much as the disk holds
-  // Of the file STORE.reserve, whose room lets consumers acknowledge on a full disk.
+  // Bytes of the file STORE.reserve, whose room lets consumers acknowledge on a full disk.
   std::uint64_t store_reserve_bytes = std::uint64_t{8} << 20U;
-  bool store_in_memory = false;  // of the machine: no stream survives power. The hub finds tmpfs itself
-  std::size_t clients_max = 256;                          // connections
-  Duration quiet = std::chrono::seconds(1);               // LeaseTable's
-  Duration turn_time_max = std::chrono::milliseconds(1);  // for which a turn takes ops before it commits
+  bool store_in_memory = false;              // of the machine: no stream survives power. The hub finds tmpfs itself
+  std::size_t clients_max = 256;             // connections
+  Duration quiet = std::chrono::seconds(1);  // the time of LeaseTable's quiet
+  Duration turn_time_max = std::chrono::milliseconds(1);  // time for which a turn takes ops before it commits
   std::size_t turn_ops_max = 2000;
-  // Ops of a connection that wait while some are large, from kLargeOp bytes on; about 1 MiB each at most.
+  // Waiting ops of a connection while some are large (from kLargeOp bytes on); about 1 MiB each at most.
   static constexpr int kLargeOpsWaitingMax = 128;
   static constexpr std::size_t kLargeOp = 16 * 1024;
-  // Called on the hub's thread with what a commit stored, dead letters too, in the order of each stream; erasures are
-  // left out. It does not wait. Returns how many it took; the others are counted as untold.
+  // Called on the hub's thread with the messages of a commit, dead letters included, in the order of each stream,
+  // without erasures. It does not wait. Returns the number of messages that it took; the hub counts the others as
+  // untold.
   std::function<std::size_t(std::vector<store::ReadMessage>&& messages)> on_stored{};
 };
 
 // Hub: the server of a local fleet's kept topics and leases. One process of the fleet hosts it: the one that has the
 // lock of the directory. The kernel drops the lock when that process dies, and the next one hosts. A second lock stands
-// beside the file of the store: no other hub opens the file, whatever became of the directory.
+// beside the file of the store: no other hub opens the file, even if the directory was removed.
 // Owner: the process that hosts; destruction stops. Affinity: any thread; its own thread does the work.
 // Cost: one thread, one socket, the file of the store. Idle: it wakes for deadlines only.
 // Bounds: clients_max connections; 1,024 channels each; 4,096 messages or 8 MiB that a connection does not take (then
-// its channels stop, and answers are dropped and counted); 64 MiB delivered since the last op of a member (then its
-// channels stop); the store's and the leases' own.
+// its channels stop, and the hub drops and counts answers); 64 MiB delivered since the last op of a member (then its
+// channels stop); the bounds of the store and of the leases.
 class Hub {
  public:
-  // would_block: another process hosts. conflict: a hub of another directory has the store open. invalid_state: the
-  // directory is not this user's alone. Errors of the store's open, of Socket::bind, resource_exhausted.
+  // Opens the store and begins to host. Errors: would_block (another process hosts); conflict (a hub of another
+  // directory has the store open); invalid_state (the directory does not belong to this user only); those of the
+  // store's open and of Socket::bind; resource_exhausted.
   [[nodiscard]] static Result<std::unique_ptr<Hub>> host(Context& context, const HubOptions& options);
-  // The same without waiting for the disk: the hub's thread opens the store. Errors of the store's open and of the bind
-  // are those of wait_open() and ended().
+  // The same without waiting for the disk: the hub's thread opens the store. wait_open() and ended() return the errors
+  // of the store's open and of the bind.
   [[nodiscard]] static Result<std::unique_ptr<Hub>> begin(Context& context, const HubOptions& options);
   [[nodiscard]] Result<void> wait_open();
   ~Hub();
   Hub(const Hub&) = delete;
   Hub& operator=(const Hub&) = delete;
 
-  // Where the hub of a directory listens, hosted or not.
+  // The endpoint of the hub of a directory, hosted or not.
   [[nodiscard]] static std::string endpoint(const std::string& directory);
 
   void stop() noexcept;  // waits until the store is open and the last turn is committed; then another process can host
-  // Why the hub ended by itself: the store did not open, the disk failed, or memory ran out. Then the lock is free too.
+  // The reason why the hub ended by itself: the store did not open, the disk failed, or memory ran out. Then the lock
+  // is free, too.
   [[nodiscard]] Error ended() const noexcept;
   [[nodiscard]] const HubCounters& counters() const noexcept;
   [[nodiscard]] CounterSource counter_source() const;

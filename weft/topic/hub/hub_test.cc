@@ -262,7 +262,7 @@ TEST_F(HubTest, OnlyOneProcessHostsAndTheNextOneFindsEverything) {
   ASSERT_NE(next, nullptr) << error_.message();
   OwnedOp again;
   const Instant end = sys::now() + TestMember::kPatience;
-  do {  // what the first hub's connection took while it ended is lost: the same message again
+  do {  // a message that the first hub's connection took while it ended is lost: the same message again
     again = m.request(TestMember::append_op("s", "a", "kept", "id"), 200ms);
   } while (again.op.error() == Errc::timed_out && sys::now() < end);
   EXPECT_TRUE(again.op.has(OpFlags::duplicate));
@@ -305,7 +305,7 @@ TEST_F(HubTest, BytesThatAreNoOpAreDroppedAndCountedAndUnknownKindsAreAnswered) 
   unknown[1] = 200;
   unknown[7] = 42;
   ASSERT_TRUE(raw->send(Bytes(unknown)));
-  // The member is not known yet, and an answer to nobody is none: a good op follows.
+  // The member has not registered yet, so the hub cannot answer: a good op follows.
   Op probe = op_of(OpKind::probe);
   std::vector<std::uint8_t> good(encoded_size(probe));
   encode_op(probe, good);
@@ -323,7 +323,7 @@ TEST_F(HubTest, BytesThatAreNoOpAreDroppedAndCountedAndUnknownKindsAreAnswered) 
   EXPECT_EQ(hub_->counters().malformed.load(), 2U);
 }
 
-// A member that sends any op with any fields, and knows the names of everything. The others' messages are untouched.
+// A member that sends any op with any fields, and has all names. The others' messages are untouched.
 TEST_F(HubTest, AMemberThatLiesAboutEverythingHarmsNoOther) {
   TestMember honest = member();
   ASSERT_EQ(honest.declare("mine", process_log()), Errc::ok);
@@ -360,7 +360,7 @@ TEST_F(HubTest, AMemberThatLiesAboutEverythingHarmsNoOther) {
     Op op = op_of(kKinds[pick(std::size(kKinds))], names[pick(std::size(names))], names[pick(std::size(names))],
                   bodies[pick(std::size(bodies))]);
     if (op.name == "mine" && (op.kind == OpKind::append || op.kind == OpKind::consume || op.kind == OpKind::ack)) {
-      op.name = "theirs";  // what any member may do with the stream of another one
+      op.name = "theirs";  // ops that any member may send about another one's stream
     }
     op.id = static_cast<std::uint32_t>(1 + pick(40));
     op.number = numbers[pick(std::size(numbers))];

@@ -43,7 +43,7 @@ Result<std::uint64_t> LeaseTable::take(std::string_view name, std::string_view h
   if (leases_.size() >= kLeasesMax) {
     return Error(Errc::resource_exhausted, "a hub has 65,536 leases");
   }
-  // A lease that was lost while the hub was away keeps its epoch: nobody else had it in between.
+  // A lease that was lost while the hub was away keeps its epoch: no other handle had it in between.
   const bool again = epoch != 0 && now < quiet_ && epoch < next_epoch_;
   const std::uint64_t given = again ? epoch : next_epoch_++;
   at = leases_.emplace(std::string(name), Lease{std::string(holder), given, kNever, std::string(data)}).first;

@@ -17,7 +17,7 @@
 
 namespace weft::topic {
 
-// Lease: a name that one member holds: a node that is present, or a topic that has an owner.
+// Lease: a name that one member holds: the name of a present node, or a topic with an owner.
 struct Lease {
   std::string holder;       // the member's routing id
   std::uint64_t epoch = 0;  // larger than that of every holder before
@@ -29,7 +29,7 @@ struct Lease {
 // Owner: the hub. Affinity: one thread. Cost: a map entry; O(log n) a call.
 // Invariants:
 // 1. At most kLeasesMax leases, and kDataMax bytes of data each.
-// 2. A name has one holder. Epochs of one name only grow, also over a change of the hub: they begin at
+// 2. A name has one holder. Epochs of one name only grow, also across a change of the hub: they begin at
 //    Store::incarnation().
 class LeaseTable {
  public:
@@ -37,24 +37,25 @@ class LeaseTable {
   static constexpr std::size_t kNameMax = 255;
   static constexpr std::size_t kDataMax = 4096;
 
-  // `epoch`: the first one to give. Until `quiet` only members that held a lease before may have it again: they lost
-  // their hub, and are about to come.
+  // `epoch`: the first one to give. Until `quiet`, only the former holder of a lease may take it: it lost its hub, and
+  // is about to return.
   LeaseTable(std::uint64_t epoch, Instant quiet) noexcept : next_epoch_(epoch), quiet_(quiet) {}
 
-  // Called with each name whose lease came, changed or went.
+  // Called with each name whose lease was taken, changed or ended.
   void set_observer(std::function<void(const std::string& name)> observer) { observer_ = std::move(observer); }
 
-  // Takes a name (epoch 0), or renews the lease of that epoch. Returns the epoch. conflict: another member holds it;
-  // would_block: ask again once the time of quiet is over; invalid_argument, message_too_large, resource_exhausted.
+  // Takes a name (epoch 0), or renews the lease of that epoch. Returns the epoch. Errors: conflict (another member
+  // holds it); would_block (try again after the time of quiet); invalid_argument; message_too_large;
+  // resource_exhausted.
   Result<std::uint64_t> take(std::string_view name, std::string_view holder, std::uint64_t epoch, Duration time,
                              std::string_view data, Instant now);
-  bool release(std::string_view name, std::string_view holder);  // false: the member does not hold it
-  void drop_holder(std::string_view holder);                     // its connection is gone: leases without a time go
+  bool release(std::string_view name, std::string_view holder);  // returns false if the member does not hold it
+  void drop_holder(std::string_view holder);                     // its connection ended: leases without a time end
   void expire(Instant now);
   [[nodiscard]] Instant next_expiry() const noexcept { return by_time_.empty() ? kNever : by_time_.begin()->first; }
 
   [[nodiscard]] const Lease* find(std::string_view name) const;
-  // Names behind `after` that begin with `prefix`, in byte order.
+  // Names after `after` that begin with `prefix`, in byte order.
   [[nodiscard]] std::optional<std::string> next_name(std::string_view prefix, std::string_view after, bool first) const;
   [[nodiscard]] std::size_t size() const noexcept { return leases_.size(); }
 

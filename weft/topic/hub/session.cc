@@ -380,7 +380,7 @@ void HubSession::read(const std::string& client, const Op& op, std::uint64_t nex
   if (next == 0 && stream->settings().keep != Keep::work && begin_scan(client, op, *stream, *settings)) {
     return;
   }
-  // A sequence of another life of the stream says nothing: all that this one has is new to the reader.
+  // A sequence of another life of the stream has no meaning: all that this one has is new to the reader.
   const bool strange = !is_of(op, *stream) && settings->from.kind == From::Kind::sequence;
   const From from = strange ? From::first() : next != 0 ? From::sequence(next) : settings->from;
   auto reader = stream->open_reader(settings->filter, from);
@@ -432,7 +432,7 @@ std::uint64_t HubSession::begin_or_give_back(const std::string& client, const Op
   auto& channels = clients_[client].channels;
   const auto at = channels.find(op.id);
   if (at == channels.end() || at->second.holder == store::kNoHolder || at->second.consumer != op.key) {
-    return 0;  // what it had went back when the channel ended
+    return 0;  // its messages returned when the channel ended
   }
   const store::Holder holder = at->second.holder;
   const auto settle_one = [&](std::uint64_t sequence) -> std::uint64_t {

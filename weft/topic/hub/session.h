@@ -23,28 +23,28 @@ namespace weft::topic {
 
 inline constexpr Error kNoStream(Errc::not_found, "no such stream");
 
-// Channel: deliveries of one kind to one member, as far as its credit goes.
+// Channel: deliveries of one kind to one member, within its credit.
 struct Channel {
   enum class Kind : std::uint8_t { consumer, reader, leases };
   static constexpr std::uint64_t kCreditMax = 1U << 20U;
 
   Kind kind = Kind::reader;
   std::uint64_t credit = 0;
-  std::string stream{};         // its name: the stream may be gone
-  std::uint32_t stream_id = 0;  // another stream of that name is not the channel's
+  std::string stream{};         // its name: the stream may have been removed
+  std::uint32_t stream_id = 0;  // a later stream of that name is not the channel's
   bool in_memory = false;       // likewise
   std::string consumer{};       // likewise
-  // Of a consumer's member.
+  // Of a member of a consumer:
   store::Holder holder = store::kNoHolder;  // kNoHolder: its deliveries begin when they are sent
   std::uint64_t served = 0;                 // when it got its last message, in deliveries
-  std::size_t group = 0;                    // of groups_, in the turn
-  std::size_t queued_before = 0;            // messages in its queue when they were counted last
-  Instant moved{};                          // when that number changed last
-  std::optional<Instant> recalled{};        // when it was asked to give some back; none: it has answered
+  std::size_t group = 0;                    // its place in groups_, in the turn
+  std::size_t queued_before = 0;            // messages in its queue at the last count
+  Instant moved{};                          // the time of the last change of that number
+  std::optional<Instant> recalled{};        // the time of the request to give some back; empty: it has answered
   store::Reader reader{};                   // of a reader
-  std::uint64_t caught_up = 0;              // of a reader: below this sequence everything was there when it was opened
+  std::uint64_t caught_up = 0;              // of a reader: messages below this sequence were stored when it was opened
   bool told_caught_up = false;
-  // Of leases: those of the first list that were told, and those that changed since.
+  // Of leases: the sent part of the first list, and the changes since.
   std::string prefix{};
   std::string after{};
   bool listed_one = false;
@@ -57,17 +57,17 @@ struct Client {
   static constexpr std::size_t kChannelsMax = 1024;
   static constexpr std::size_t kQueueMessagesMax = 4096;
   static constexpr std::size_t kQueueBytesMax = 8 * 1024 * 1024;
-  // Delivered since the last op of the member. Then its channels stop: a member that receives nothing would fill the
-  // memory of both ends with messages that it has credit for.
+  // Bytes delivered since the last op of the member. Beyond a bound its channels stop: otherwise a member that receives
+  // nothing would fill the memory of both ends with messages for which it has credit.
   static constexpr std::size_t kUnheardBytesMax = 64 * 1024 * 1024;
 
   std::map<std::uint32_t, Channel> channels;
-  std::deque<Message> queue;  // ops that the socket did not take
+  std::deque<Message> queue;  // ops for which the socket had no room
   std::size_t queue_bytes = 0;
   std::size_t unheard_bytes = 0;
 };
 
-// An answer that waits for the commit of its turn, or has its result already.
+// An answer that waits for the commit of its turn, or already has its result.
 struct PendingAnswer {
   std::string client;
   std::uint32_t id = 0;
@@ -85,11 +85,11 @@ struct PendingAnswer {
   bool in_run = false;  // OpFlags::run: one answer for those whose ids and numbers follow each other
 };
 
-// HubSession: what the hub knows and does, without the socket and without a clock.
+// HubSession: the state and the operations of the hub, without the socket and without a clock.
 // Owner: the hub. Affinity: the hub's thread.
 class HubSession {
  public:
-  // Sends one op to a client; false: the client takes no more now. `gone`: it never will.
+  // Sends one op to a client. Returns false if the client has no room at the moment. `gone`: it never will.
   enum class Sent : std::uint8_t { yes, full, gone };
   using Send = std::function<Sent(const std::string& client, Message& message)>;
 
@@ -98,9 +98,9 @@ class HubSession {
 
   void handle(const std::string& client, Bytes op, const store::Now& now);
   void drop_client(const std::string& client, const store::Now& now);
-  // The turn has brought as much as its memory allows.
+  // Whether the turn has taken as much as its memory allows.
   [[nodiscard]] bool turn_full() const noexcept { return turn_bytes_ >= kTurnBytesMax; }
-  // Commits what the turn brought, answers it, and delivers. True: there is more to deliver at once.
+  // Commits the ops of the turn, answers them, and delivers. Returns true if there is more to deliver at once.
   bool finish_turn(const store::Now& now);
   [[nodiscard]] bool failed() const noexcept { return store_->failed(); }
   static constexpr std::size_t kTurnBytesMax = 8 * 1024 * 1024;
@@ -110,7 +110,7 @@ class HubSession {
   static constexpr std::size_t kScansMax = 4;       // such reads a turn; the next turn goes on
   static constexpr std::size_t kSlowOpsMax = 1024;  // that take more than one turn
 
-  // When finish_turn() has work although no op comes.
+  // The time at which finish_turn() has work without an op.
   [[nodiscard]] Instant next_deadline(const store::Now& now) const;
 
  private:
@@ -122,13 +122,13 @@ class HubSession {
   void append(const std::string& client, const Op& op, const store::Now& now);
   void get(const std::string& client, const Op& op);
   void list(const std::string& client, const Op& op);
-  // `next`: where to begin, when it was scanned for; 0: as the settings say.
+  // `next`: the begin of the channel, if a scan found it; 0: the settings decide.
   void consume(const std::string& client, const Op& op, std::uint64_t next = 0);
   void read(const std::string& client, const Op& op, std::uint64_t next = 0);
   void credit(const std::string& client, const Op& op);
   void end(const std::string& client, const Op& op, const store::Now& now);
   void settle(const std::string& client, const Op& op, const store::Now& now);
-  // How many messages the op names that the member's queue has.
+  // The number of messages in the op that the member's queue has.
   [[nodiscard]] std::uint64_t begin_or_give_back(const std::string& client, const Op& op, store::Consumer& consumer,
                                                  const store::Now& now);
   void lease(const std::string& client, const Op& op, const store::Now& now);
@@ -136,7 +136,7 @@ class HubSession {
   void leases(const std::string& client, const Op& op);
 
   PendingAnswer& answer(const std::string& client, const Op& op, const Error& error = {});
-  [[nodiscard]] store::Stream* stream_of(const Channel& channel) const noexcept;  // null: it is gone
+  [[nodiscard]] store::Stream* stream_of(const Channel& channel) const noexcept;  // null if it was removed
   [[nodiscard]] Result<Channel*> open_channel(const std::string& client, const Op& op);
   [[nodiscard]] store::Store::Committed commit(const store::Now& now);
   void tell_stored();
@@ -144,10 +144,11 @@ class HubSession {
   void send_answer(const PendingAnswer& pending, std::size_t appends);
   void send(const std::string& client, const Op& op);
   [[nodiscard]] bool flush(const std::string& name, Client& client);
-  [[nodiscard]] bool deliver(const store::Now& now);  // true: the bound of the turn ended it
-  // Each delivers one op at most; false: the channel has nothing at the moment, or ended.
+  [[nodiscard]] bool deliver(const store::Now& now);  // returns true if the bound of the turn ended it
+  // Each delivers at most one op, and returns false if the channel has nothing at the moment, or ended.
   [[nodiscard]] bool deliver_one(const std::string& name, std::uint32_t id, Channel& channel, const store::Now& now);
-  [[nodiscard]] bool deliver_consumer(Channel& channel, const store::Now& now);  // to the member that has least
+  // to the member with the fewest messages
+  [[nodiscard]] bool deliver_consumer(Channel& channel, const store::Now& now);
   [[nodiscard]] bool deliver_reader(const std::string& name, std::uint32_t id, Channel& channel);
   [[nodiscard]] bool deliver_lease(const std::string& name, std::uint32_t id, Channel& channel);
   // Members of one consumer, in share.cc.
@@ -155,15 +156,15 @@ class HubSession {
     const std::string* client;
     std::uint32_t id;
     Channel* channel;
-    bool takes;  // deliveries: its connection does
+    bool takes;  // its connection takes deliveries
   };
   struct Group {
     store::Consumer* consumer = nullptr;
     std::vector<Member> members{};
   };
   void gather_groups();
-  [[nodiscard]] Member* next_member(Group& group);  // null: none takes a message
-  void recall(const store::Now& now);  // for members that have nothing, from those whose queue stands still
+  [[nodiscard]] Member* next_member(Group& group);  // null if no member takes a message
+  void recall(const store::Now& now);  // for members without messages, from those whose queue does not move
   void recall(Group& group, const store::Now& now);
   void give_back_queue(const Channel& channel, const store::Now& now);
   bool queue_delivery(const std::string& name, const Op& op);
@@ -171,7 +172,7 @@ class HubSession {
                                   std::uint32_t before);
   void end_channel(const std::string& name, std::uint32_t id, const Error& error, std::uint64_t number);
   [[nodiscard]] std::string describe(const store::Stream& stream) const;
-  [[nodiscard]] StreamSettings kept_settings(const store::Stream& stream) const;  // what the stream got
+  [[nodiscard]] StreamSettings kept_settings(const store::Stream& stream) const;  // the settings that the stream got
   // Whether the op names no life of a stream, or this one.
   [[nodiscard]] bool is_of(const Op& op, const store::Stream& stream) const;
   // The number of the stream's life as text, if the `second` of the op has another one.
@@ -184,9 +185,10 @@ class HubSession {
   LeaseTable leases_;
   std::map<std::string, Client, std::less<>> clients_;
   std::vector<PendingAnswer> answers_;
-  std::size_t turn_bytes_ = 0;                              // of ops and of answers
-  Instant retry_at_{};                                      // after a commit that failed
-  std::map<std::string, std::uint64_t, std::less<>> told_;  // on_stored: of each stream, the first sequence to tell
+  std::size_t turn_bytes_ = 0;  // of ops and of answers
+  Instant retry_at_{};          // time of the next try after a failed commit
+  // for on_stored: of each stream, the first unpublished sequence
+  std::map<std::string, std::uint64_t, std::less<>> told_;
   // Deliveries wait for the commit of their tries.
   struct Outgoing {
     std::string client;
@@ -194,28 +196,28 @@ class HubSession {
   };
   std::vector<Outgoing> outgoing_;
   std::size_t outgoing_bytes_ = 0;
-  std::string last_served_;  // the client whose turn was last, for fairness
+  std::string last_served_;  // the client of the last turn, for fairness
   std::vector<Group> groups_;
   store::Holder last_holder_ = store::kNoHolder;
   std::uint64_t deliveries_ = 0;  // to consumers
   Instant recall_at_ = kNever;
-  std::size_t scans_ = 0;                        // of the turn, that found nothing before kScanMax
-  bool scans_on_ = false;                        // a channel has not come to the end of its stream
-  [[nodiscard]] bool scanned_enough() noexcept;  // and then the next turn goes on
+  std::size_t scans_ = 0;                        // scans of the turn that found nothing before kScanMax
+  bool scans_on_ = false;                        // a channel has not reached the end of its stream
+  [[nodiscard]] bool scanned_enough() noexcept;  // then the next turn continues
 
-  // Ops that take more than one turn, in slow.cc: a part of the first one each turn.
+  // Ops that take more than one turn, in slow.cc: each turn does a part of the first one.
   struct SlowOp {
     std::string client;
-    std::vector<std::uint8_t> bytes;  // of `consume` or `read`, which waits for its scan
-    PendingAnswer answer;             // of `purge`, which waits for the rows to go
+    std::vector<std::uint8_t> bytes;  // of a `consume` or `read` that waits for its scan
+    PendingAnswer answer;             // of a `purge` that waits for the deletion of rows
     std::string stream;
     std::uint32_t stream_id = 0;
     bool in_memory = false;
     store::Stream::LastScan scan{};
   };
   [[nodiscard]] bool begin_scan(const std::string& client, const Op& op, const store::Stream& stream,
-                                const ConsumerSettings& settings);            // false: it needs none
-  [[nodiscard]] store::Stream* stream_of(const SlowOp& slow) const noexcept;  // null: it is gone
+                                const ConsumerSettings& settings);            // returns false if it needs none
+  [[nodiscard]] store::Stream* stream_of(const SlowOp& slow) const noexcept;  // null if it was removed
   [[nodiscard]] bool may_go_on(const SlowOp& slow) const noexcept;
   [[nodiscard]] bool slow_ops_may_go_on() const noexcept;
   void go_on_with_slow_ops();

@@ -23,7 +23,7 @@ void HubSession::purge(const std::string& client, const Op& op, const store::Now
   PendingAnswer& reply = answer(client, op, done.error());
   reply.number = stream->first();
   reply.second = stream->next();
-  if (done && stream->has_purged_rows() && slow_.size() < kSlowOpsMax) {  // else the room comes behind the answer
+  if (done && stream->has_purged_rows() && slow_.size() < kSlowOpsMax) {  // else the room comes after the answer
     SlowOp slow;
     slow.client = client;
     slow.answer = std::move(reply);

@@ -71,7 +71,7 @@ TEST_F(HubTest, AMemberThatBeginsWithTheNewestOfAFilterIsAnsweredBehindTheSearch
   const std::uint32_t probing = m.send(probe);
   std::map<std::uint32_t, std::vector<Errc>> answers;
   std::map<std::uint32_t, std::vector<std::uint64_t>> delivered;
-  // The answer to the probe is behind the one to the end of a channel.
+  // The answer to the probe is after the one to the end of a channel.
   while (!answers.contains(probing) || !delivered.contains(reading) || !delivered.contains(consuming)) {
     const OwnedOp op = m.next();
     ASSERT_NE(op.op.error(), Errc::timed_out);
@@ -174,12 +174,12 @@ TEST_F(HubTest, LargeOpsThatTheHubHasNotTakenAreBounded) {
   ASSERT_TRUE(flood.recv());
   const std::string body(1'000'000, 'x');
   ASSERT_EQ(m.request(TestMember::append_op("s", "a", body)).op.error(), Errc::ok);
-  // Itself a large one: else the hub may take many again, if it comes a second behind the one before.
+  // Itself a large one: else the hub may take many again, if it comes a second after the one before.
   (void)m.send(TestMember::append_op("s", "a", "stop" + std::string(HubOptions::kLargeOp, 'x')));
   stored.get_future().wait();
   const Op op = TestMember::append_op("s", "a", body);
   int sent = 0;
-  constexpr int kMost = HubOptions::kLargeOpsWaitingMax + 64;  // with what the kernel and the sender hold
+  constexpr int kMost = HubOptions::kLargeOpsWaitingMax + 64;  // including those in the kernel and in the sender
   for (; sent < kMost; ++sent) {
     if (!send(op)) {
       break;

@@ -26,8 +26,8 @@ namespace weft::topic {
   return number;
 }
 
-// News: wakes what waits for a change: threads of a blocking handle, or coroutines of the loop of an asynchronous one.
-// Affinity: tell() under the lock of the HubLink; coroutines only where the handle is the loop's.
+// News: wakes the waiters for a change: threads of a blocking handle, or coroutines of the loop of an asynchronous one.
+// Affinity: tell() under the lock of the HubLink; coroutines only if the handle belongs to the loop.
 struct News {
   std::condition_variable threads;
   rt::AsyncEvent tasks;
@@ -40,19 +40,19 @@ struct News {
   }
 };
 
-// How a request is treated when its answer does not come.
+// The treatment of a request whose answer does not arrive.
 enum class OnLoss : std::uint8_t {
-  resend,          // the hub carries it out again without harm; at its deadline the outcome is timed_out
-  resend_same_id,  // an append: the hub knows its id; at its deadline the outcome is unknown
-  resend_change,   // the hub carries it out again without harm; at its deadline the outcome is unknown
-  give_up,         // with its connection: the outcome is unknown
+  resend,          // a repetition is harmless; at its deadline the outcome is timed_out
+  resend_same_id,  // an append: the hub has its id; at its deadline the outcome is unknown
+  resend_change,   // a repetition is harmless; at its deadline the outcome is unknown
+  give_up,         // it ends with its connection: the outcome is unknown
 };
 
-// SeenInstance: the life of a stream whose sequences the program read last through one object.
-// Owner: its references: the stream as a handle knows it, its calls and channels. Affinity: any thread.
+// SeenInstance: the life of the stream of the sequences that the program last read through one object.
+// Owner: its references: a handle's object of the stream, its calls and channels. Affinity: any thread.
 class SeenInstance : public sync::AtomicCounted<SeenInstance> {
  public:
-  // Relaxed, with no partner: a sequence that the program gives to another thread brings the number along.
+  // Relaxed, with no partner: a sequence that the program passes to another thread carries the number along.
   void set(std::uint64_t instance) noexcept {
     if (instance != 0) {
       instance_.store(instance, std::memory_order_relaxed);
@@ -71,13 +71,13 @@ class Call : public ListHook, public sync::AtomicCounted<Call> {
  public:
   std::uint32_t id = 0;
   OnLoss on_loss = OnLoss::resend;
-  bool is_append = false;  // counts against the bound of what is in flight
+  bool is_append = false;  // counts against the bound of appends in flight
   bool sent = false;       // at least once
   bool resent = false;
   Instant deadline = kNever;
   Message request;
-  std::uint64_t instance = 0;         // that the request bears
-  IntrusivePtr<SeenInstance> seen{};  // is told the answer's instance when the program gets the answer; null: nobody is
+  std::uint64_t instance = 0;         // the instance in the request
+  IntrusivePtr<SeenInstance> seen{};  // gets the answer's instance when the program gets the answer; may be null
   News changed;
 
   bool done = false;

@@ -93,7 +93,7 @@ void KeptChannel::handle_open(const Op& answer) noexcept {
   const std::uint64_t now = number_of(answer.message_id);
   const bool other = instance != 0 && now != instance;
   if (other) {
-    next = 0;  // what the queue has was of the other life
+    next = 0;  // the queue's messages were of the other life
     begins.clear();
     acks.clear();
   }

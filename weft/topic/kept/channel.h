@@ -41,13 +41,14 @@ class InstanceText {
 
 // KeptChannel: deliveries of the hub to one consumer or reader of this handle.
 // Owner: its references: the link's table, the consumer or reader, and its deliveries. Affinity: guarded by the link's
-// lock, except what is const.
+// lock, except const members.
 // Invariants:
 //   1. The hub may send at most `credit` more deliveries; one beyond is dropped and counted.
-//   2. queue.size() + credit <= window. With more than bytes_max in the queue no credit is given.
-//   3. A reader's sequences grow. After a change of the hub it begins behind the last one that came.
-//   4. A consumer's queue lives as long as its connection: the hub gives what no program has seen to any member. A
-//      delivery begins when a program gets the message, and with tries_max the hub has counted it before that.
+//   2. queue.size() + credit <= window. With more than bytes_max in the queue the channel gives no credit.
+//   3. A reader's sequences grow. After a change of the hub it begins after the last one that came.
+//   4. A consumer's queue lives as long as its connection: the hub gives messages that no program has received to any
+//      member. A delivery begins when a program gets the message, and with tries_max the hub has counted it before
+//      that.
 class KeptChannel : public sync::AtomicCounted<KeptChannel> {
  public:
   enum class State : std::uint8_t { opening, open, ended };
@@ -63,12 +64,12 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
         bytes_max(bytes),
         redeclares(changes) {}
 
-  const std::string stream;    // as the hub knows it
+  const std::string stream;    // in the hub's form
   const std::string consumer;  // empty: a reader
   const ConsumerSettings settings;
   const std::uint32_t window;
   const std::size_t bytes_max;
-  const bool redeclares;  // when it is opened first
+  const bool redeclares;  // for the first open
   [[nodiscard]] bool reads() const noexcept { return consumer.empty(); }
   [[nodiscard]] bool counted() const noexcept { return !reads() && settings.tries_max != 0; }
 
@@ -77,48 +78,49 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
   Error end;
   std::deque<KeptMessage> queue;
   std::size_t queue_bytes = 0;
-  std::size_t size_hint = 4096;  // bytes of the largest delivery lately: how much a credit may cost
+  std::size_t size_hint = 4096;  // bytes of the largest recent delivery: the possible cost of a credit
   std::uint32_t credit = 0;
   bool opened = false;                // at least once
-  Instant open_until = kNever;        // until it is opened
-  std::uint64_t instance = 0;         // of the stream, as its hub said; 0: not known
-  IntrusivePtr<SeenInstance> seen{};  // is told the instance of each message that the program gets; null: nobody is
-  std::uint64_t next = 0;             // reader: what to begin with after a change of the hub; 0: not known
-  bool closing = false;  // the member went; what is on its way goes back, until the hub has ended the channel
+  Instant open_until = kNever;        // the deadline of the open
+  std::uint64_t instance = 0;         // of the stream, from its hub; 0: unknown
+  IntrusivePtr<SeenInstance> seen{};  // gets the instance of each message that the program gets; may be null
+  std::uint64_t next = 0;             // reader: the sequence to begin with after a change of the hub; 0: unknown
+  bool closing = false;  // the member closed; messages on their way return, until the hub has ended the channel
   bool caught_up = false;
   std::size_t stored = 0;             // messages in the queue that came before `caught_up`
-  std::vector<std::uint64_t> begins;  // deliveries that began, to be sent
-  std::vector<std::uint64_t> acks;    // to be sent; as the begins of messages of `instance`
-  bool settled_posted = false;        // both of them
+  std::vector<std::uint64_t> begins;  // begun deliveries whose op is to be sent
+  std::vector<std::uint64_t> acks;    // to be sent; like the begins, of messages of `instance`
+  bool settled_posted = false;        // both were posted
   // The first message of the queue of a consumer with tries_max.
   struct Head {
     bool asked = false;    // `begin` was sent
     bool counted = false;  // the hub has counted the delivery
-    Instant at{};          // when it was sent
+    Instant at{};          // the time of that
   };
   Head head;
   News changed;
 
   [[nodiscard]] bool live() const noexcept { return caught_up && stored == 0; }
-  // How many more deliveries the hub may send now. It is at least half of the window, or 0.
+  // The number of deliveries that the hub may still send. It is at least half of the window, or 0.
   [[nodiscard]] std::uint32_t credit_due() const noexcept;
-  // False: unasked, out of order, or a double; it is not queued.
+  // Returns false if it is unasked, out of order, or a double; it is not queued.
   [[nodiscard]] bool take(KeptMessage&& message);
   void drop_queue() noexcept {
     queue.clear();
     queue_bytes = stored = 0;
     head = {};
   }
-  // Takes the last message of the queue out, unless the hub was told that it begins. None: there is no other one.
+  // Takes the last message of the queue out, unless the hub has its begin. Returns nullopt if there is no other one.
   [[nodiscard]] std::optional<std::uint64_t> take_last() noexcept;
-  [[nodiscard]] Result<KeptMessage> pop();  // would_block; the end's error
-  // The op that opens the channel: anew, or where the hub before left it. The texts keep what the op refers to.
+  [[nodiscard]] Result<KeptMessage> pop();  // fails with would_block, or with the error of the channel's end
+  // The op that opens the channel: from its beginning, or at the position of the former hub. The texts hold the strings
+  // that the op refers to.
   struct OpenTexts {
     std::string settings;
     std::string instance;
   };
   [[nodiscard]] Op open_op(OpenTexts& texts);
-  // The hub has opened the channel, on this life of the stream.
+  // Called when the hub has opened the channel, on this life of the stream.
   void handle_open(const Op& answer) noexcept;
 };
 

@@ -15,9 +15,9 @@ namespace weft::topic {
 
 class HubLink;
 
-// ChannelEnd: what consumers and readers, blocking or of coroutines, share: the program's end of a channel.
+// ChannelEnd: the common part of consumers and readers, blocking or of coroutines: the program's end of a channel.
 // Owner: a move-only value; destruction closes. It may outlive the handle. Affinity: the handle's.
-// One that was moved from is `closed`.
+// Every call on a moved-from object fails with `closed`.
 class ChannelEnd {
  public:
   ChannelEnd(std::shared_ptr<HubLink> link, IntrusivePtr<KeptChannel> channel) noexcept
@@ -28,7 +28,7 @@ class ChannelEnd {
   void close() noexcept;  // idempotent
 
  protected:
-  // A call that waits keeps these alive: another thread may destroy this end meanwhile.
+  // A waiting call keeps these alive: another thread may destroy this end meanwhile.
   struct Held {
     std::shared_ptr<HubLink> link;
     IntrusivePtr<KeptChannel> channel;

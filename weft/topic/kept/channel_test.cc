@@ -297,7 +297,7 @@ TEST_F(ChannelTest, AnAcknowledgementHoldsAfterItsConsumerWasClosed) {
   }
   held[0].ack();
   ASSERT_TRUE(held[1].ack_confirmed());
-  fill(stream, 2, 3);  // answered behind the acknowledgements of the loop
+  fill(stream, 2, 3);  // answered after the acknowledgements of the loop
   while (hub.waiting("s", "c") != 0) {
     fill(stream, 3, 4);
   }
@@ -324,10 +324,10 @@ TEST_F(ChannelTest, AcknowledgementsOutliveAChangeOfTheHub) {
   fill(stream, 0, 1);
   Delivery delivery = *consumer.next_until(soon());
   hub.reset();
-  delivery.ack();  // nobody hears it
+  delivery.ack();  // it goes to no hub
   hub.emplace(context_, endpoint_, store_);
   fill(stream, 1, 2);
-  // The new hub delivers again what it thinks is open; then it gets the acknowledgement.
+  // The new hub delivers the open messages again; then it gets the acknowledgement.
   for (bool done = false; !done;) {
     Delivery next = *consumer.next_until(soon());
     done = next.text() == "1";

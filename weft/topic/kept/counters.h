@@ -29,7 +29,7 @@ namespace weft {
   ROW(delivered, counter, "messages_delivered_total", "", "", "messages",                                              \
       "Messages that consumers and readers took.", "topic/kept/hub_link_channels.cc")                                  \
   ROW(dropped_doubles, counter, "deliveries_dropped_total", "reason", "double", "deliveries",                          \
-      "Deliveries of the hub that were dropped: of what waits in the queue, or came before.",                          \
+      "Deliveries of the hub that were dropped: of a message that waits in the queue, or came before.",                \
       "topic/kept/hub_link_channels.cc")                                                                               \
   ROW(dropped_unasked, counter, "deliveries_dropped_total", "reason", "unasked", "deliveries",                         \
       "Deliveries of the hub that were dropped: beyond the credit, or for no channel.",                                \

@@ -64,7 +64,7 @@ Result<IntrusivePtr<Call>> DeliveryBase::confirm() noexcept {
                           OnLoss::resend_change, sys::now() + kAnswerWait);
 }
 
-// The answer tells how many messages waited for the acknowledgement.
+// The answer has the number of messages that waited for the acknowledgement.
 Result<void> DeliveryBase::confirmed(const Call& call, const Result<void>& result) noexcept {
   if (!result || call.answer.number != 0) {
     return result;

@@ -14,8 +14,8 @@ namespace weft::topic {
 
 class HubLink;
 
-// DeliveryBase: what Delivery and AsyncDelivery share. After the first of ack(), retry() and reject() the others do
-// nothing. None of them waits; one that the hub does not get, because it ends, is as if it had not been called.
+// DeliveryBase: the common part of Delivery and AsyncDelivery. After the first of ack(), retry() and reject() the
+// others have no effect. None of them waits. A call that the hub never receives, because it ends, has no effect.
 class DeliveryBase : public KeptMessage {
  public:
   DeliveryBase(std::shared_ptr<HubLink> link, IntrusivePtr<KeptChannel> channel, KeptMessage message) noexcept;
@@ -23,14 +23,15 @@ class DeliveryBase : public KeptMessage {
   DeliveryBase& operator=(DeliveryBase&&) noexcept = default;
 
   void ack() noexcept;
-  // Deliver it again, to any member: after the time, or after the consumer's retry_waits.
+  // Tells the hub to deliver it again, to any member: after the given time, or after the consumer's retry_waits.
   void retry(Duration after) noexcept;
   void retry() noexcept;
-  void working() noexcept;                     // ack_wait begins anew
-  void reject(std::string_view why) noexcept;  // never deliver it again
+  void working() noexcept;                     // restarts ack_wait
+  void reject(std::string_view why) noexcept;  // the hub never delivers it again
 
  protected:
-  [[nodiscard]] Result<IntrusivePtr<Call>> confirm() noexcept;  // invalid_state: after ack(), retry(), reject()
+  // fails with invalid_state after ack(), retry() or reject()
+  [[nodiscard]] Result<IntrusivePtr<Call>> confirm() noexcept;
   [[nodiscard]] static Result<void> confirmed(const Call& call, const Result<void>& result) noexcept;
   [[nodiscard]] const std::shared_ptr<HubLink>& link() const noexcept { return link_; }
 
@@ -38,7 +39,7 @@ class DeliveryBase : public KeptMessage {
   void send(OpKind kind, std::uint64_t second, std::string_view text) noexcept;
 
   std::shared_ptr<HubLink> link_;
-  IntrusivePtr<KeptChannel> channel_;  // null: it was settled
+  IntrusivePtr<KeptChannel> channel_;  // null if settled
 };
 
 }  // namespace weft::topic

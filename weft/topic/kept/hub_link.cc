@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// HubLink: requests, deadlines, and what the hub says.
+// HubLink: requests, deadlines, and the ops of the hub.
 #include "weft/topic/kept/hub_link.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ StaticText text_of(Errc errc) noexcept {
 
 }  // namespace
 
-// Would_block would be no end: whoever waits would wait for ever.
+// Would_block would not be an end: a waiting caller would wait for ever.
 Error HubLink::error_of(const Op& op) noexcept {
   const Errc errc = op.error();
   if (errc == Errc::would_block) {
@@ -83,8 +83,7 @@ void HubLink::close() noexcept {
   hosted_ = {};
 }
 
-// The hub ends with this handle, so it first handles what the handle sent: the last acknowledgements. It answers a
-// probe behind them.
+// The hub ends with this handle, so it first handles the handle's last acknowledgements. It answers a probe after them.
 void HubLink::wait_for_hub() noexcept {
   constexpr Duration kLongest = std::chrono::seconds(1);
   loop_.unwatch(std::exchange(connection_.watch, 0));
@@ -221,7 +220,7 @@ bool HubLink::send_op(const Op& op) noexcept {
   return message && send(*message);
 }
 
-// False: the connection is about to end; what it did not take leaves again over the next one.
+// Returns false if the connection is about to end; the ops that it did not take leave again over the next one.
 bool HubLink::send(const Message& message) noexcept {
   unsaid_bytes_ = 0;
   return static_cast<bool>(connection_.socket.try_send(message.share()));
@@ -280,7 +279,7 @@ void HubLink::flush_sent() noexcept {
   }
 }
 
-// --- what the hub says ---
+// --- ops of the hub ---
 
 void HubLink::handle_op(Message&& message) {
   const auto op = parse_op(message.bytes());

@@ -32,33 +32,33 @@ namespace weft::topic {
 // Hosting: a hub of this process. It lives as long as `hub`.
 struct Hosting {
   std::shared_ptr<void> hub{};
-  std::function<Error()> ended{};  // why the hub ended by itself; ok: it opens its store, or serves
+  std::function<Error()> ended{};  // the reason if the hub ended by itself; ok: it opens its store, or serves
   CounterSource counters{};        // of the hub
 };
 
 // LinkSettings: the handle's part of a HubLink.
 struct LinkSettings {
-  std::string endpoint;  // where the hub of the fleet listens: ipc://…/hub.sock
-  std::string id;        // of the handle's life: the front of the ids of its messages
+  std::string endpoint;  // of the fleet's hub: ipc://…/hub.sock
+  std::string id;        // of the handle's life: the prefix of its message ids
   Names names{};
   std::function<Result<Socket>()> make_socket{};  // a DEALER
-  // Tries to make this process the hub, without waiting for the disk. would_block: another process is it. Empty: this
-  // handle never hosts. `store`: the file of the hub before it, which told it; empty: the handle's own.
+  // Tries to make this process the hub, without waiting for the disk. Fails with would_block if another process is it.
+  // Empty: this handle never hosts. `store`: the file of the former hub, from that hub; empty: the handle's own.
   std::function<Result<Hosting>(const std::string& store)> host{};
   bool async = false;  // the callers are coroutines of the loop
 };
 
 // HubLink: a handle's way to the hub of its fleet: requests with answers, and channels with deliveries.
-// Owner: the handle and what it made, by shared_ptr. Affinity: any thread; async: the loop's. Connecting, receiving,
+// Owner: the handle and its objects, by shared_ptr. Affinity: any thread; async: the loop's. Connecting, receiving,
 // deadlines and hosting are work of the handle's loop.
-// Cost: a request is a lock, an encoded op and a send. No thread of its own; no wake-up while it waits for nothing.
+// Cost: a request is a lock, an encoded op and a send. It has no thread of its own, and no wake-up while no call waits.
 // Invariants:
 //   1. Each call ends: with its answer, at its deadline, or when the link closes.
-//   2. Ops leave in the order of start(). After a change of the hub, first the channels are opened again, then calls
-//      without an answer leave again in that order, then new ones. So a publisher's order stays.
+//   2. Ops leave in the order of start(). After a change of the hub, the channels are opened first; then the unanswered
+//      calls leave again in that order, then the new ones. So the order of a publisher stays.
 //   3. At most kInFlightMax appends, and kInFlightBytesMax bytes of them, or one, wait for answers; at most kCallsMax
 //      other calls; at most kChannelsMax channels.
-//   4. Every connection has a socket of its own: what was queued for a hub that ended reaches no other one.
+//   4. Every connection has a socket of its own: ops that were queued for an ended hub reach no other one.
 class HubLink final : public std::enable_shared_from_this<HubLink> {
  public:
   static constexpr std::size_t kInFlightMax = 4096;
@@ -66,7 +66,8 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   static constexpr std::size_t kCallsMax = 4096;
   static constexpr std::size_t kChannelsMax = 4096;
   static constexpr unsigned kReceiveMost = 256;  // ops a turn
-  // Of deliveries, then the link says a word, because the hub stops the channels of a member that is silent for 64 MiB.
+  // Bytes of deliveries after which the link sends an op, because the hub stops the channels of a member that is silent
+  // for 64 MiB.
   static constexpr std::size_t kUnsaidBytesMax = std::size_t{16} << 20;
 
   HubLink(rt::Loop& loop, LinkSettings settings);
@@ -79,16 +80,16 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   [[nodiscard]] const Names& names() const noexcept { return settings_.names; }
   [[nodiscard]] bool async() const noexcept { return settings_.async; }
   [[nodiscard]] KeptStatistics statistics() const;
-  void read_counters(std::string_view name, CounterReadings& into) const;  // and those of the hub of this process
-  [[nodiscard]] std::string next_message_id();                             // no other message of any handle has it
+  void read_counters(std::string_view name, CounterReadings& into) const;  // also those of the hub of this process
+  [[nodiscard]] std::string next_message_id();                             // unique among the messages of all handles
 
   // --- requests ---
-  // Encodes `op`, whose id does not matter. message_too_large; invalid_argument; resource_exhausted.
+  // Encodes `op`; its id is ignored. Errors: message_too_large; invalid_argument; resource_exhausted.
   [[nodiscard]] static Result<IntrusivePtr<Call>> prepare(const Op& op, OnLoss on_loss, Instant deadline);
-  // With the lock held. Sends a prepared call, once. would_block: no place; place() tells. closed; timed_out;
-  // resource_exhausted.
+  // With the lock held. Sends a prepared call, once. Errors: would_block (no place; place() announces one); closed;
+  // timed_out; resource_exhausted.
   [[nodiscard]] Result<void> start(const IntrusivePtr<Call>& call);
-  // With the lock held. would_block: not done; call.changed tells.
+  // With the lock held. Fails with would_block until it is done; call.changed announces it.
   [[nodiscard]] static Result<void> outcome(const Call& call) noexcept {
     return !call.done ? Result<void>(Errc::would_block) : call.error == Error() ? Result<void>() : call.error;
   }
@@ -99,30 +100,32 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   void stop_declaring(const std::string& stream) noexcept;
 
   // --- channels ---
-  [[nodiscard]] Result<void> open(KeptChannel& channel);  // closed; resource_exhausted
-  void end(KeptChannel& channel) noexcept;                // its consumer or reader went
-  // The count of a delivery of a consumer with tries_max, before its message is given.
+  [[nodiscard]] Result<void> open(KeptChannel& channel);  // errors: closed; resource_exhausted
+  void end(KeptChannel& channel) noexcept;                // its consumer or reader ended
+  // The count of a delivery of a consumer with tries_max, before the program gets its message.
   enum class Count : std::uint8_t {
-    answered,  // the hub has made it: it holds when the program ends at once, and the hub with it
+    answered,  // the hub has counted it: the count stays if the program and the hub end at this moment
     sent,
   };
-  // With the lock held. would_block; the channel's end.
+  // With the lock held. Fails with would_block, or with the error of the channel's end.
   [[nodiscard]] Result<KeptMessage> try_next(KeptChannel& channel, Count count = Count::answered);
   [[nodiscard]] Result<KeptMessage> take_begun(KeptChannel& channel);  // the same; only one whose `begin` was sent
-  void give_back_begun(KeptChannel& channel) noexcept;                 // the same; nobody waits for it any more
-  [[nodiscard]] Result<std::optional<KeptMessage>> try_next_stored(KeptChannel& channel);  // the same; none: it is live
-  [[nodiscard]] static Result<void> opened(const KeptChannel& channel) noexcept {          // the same
+  void give_back_begun(KeptChannel& channel) noexcept;                 // the same; no caller waits for it any longer
+  // the same; nullopt: the reader is live
+  [[nodiscard]] Result<std::optional<KeptMessage>> try_next_stored(KeptChannel& channel);
+  [[nodiscard]] static Result<void> opened(const KeptChannel& channel) noexcept {  // the same
     return channel.opened                               ? Result<void>()
            : channel.state == KeptChannel::State::ended ? Result<void>(channel.end)
                                                         : Result<void>(Errc::would_block);
   }
   void acknowledge(KeptChannel& channel, std::uint64_t instance, std::uint64_t sequence) noexcept;
-  // The same of other outcomes: `op`, which has no answer unless it fails. Dropped when there is no connection: what it
-  // speaks of ended with it.
+  // The same of other outcomes: `op`, which has no answer unless it fails. Dropped without a connection: the delivery
+  // that it is about ended with the connection.
   void settle(KeptChannel& channel, const Op& op) noexcept;
 
   // --- waiting ---
-  // Calls `attempt` under the lock, at once and after all news, until it returns anything but would_block. timed_out.
+  // Calls `attempt` under the lock, at once and after all news, until it returns a result other than would_block. Fails
+  // with timed_out.
   template <typename Attempt>
   [[nodiscard]] auto wait(News& news, Instant deadline, Attempt attempt) -> decltype(attempt()) {
     std::unique_lock lock(mutex_);
@@ -146,7 +149,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
     return wait(call->changed, kNever, [&] { return outcome(*call); });
   }
   [[nodiscard]] static rt::Task<Result<void>> run_task(std::shared_ptr<HubLink> link, IntrusivePtr<Call> call);
-  // wait() for coroutines. `kept` keeps alive what `attempt` and `news` refer to.
+  // wait() for coroutines. `kept` keeps the objects that `attempt` and `news` refer to.
   template <typename T, typename Attempt, typename Kept>
   [[nodiscard]] static rt::Task<Result<T>> wait_task(std::shared_ptr<HubLink> link, News* news, Attempt attempt,
                                                      Kept kept) {
@@ -167,7 +170,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   }
   void lock() noexcept { mutex_.lock(); }
   void unlock() noexcept { mutex_.unlock(); }
-  void flush() noexcept {  // what was sent, before a wait
+  void flush() noexcept {  // sent messages, before a wait
     const std::lock_guard lock(mutex_);
     flush_sent();
   }
@@ -200,16 +203,16 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   void handle_run(const Op& op);
   void handle_channel(KeptChannel& channel, Message&& message, const Op& op);
   void end_channel(KeptChannel& channel, const Error& error) noexcept;
-  [[nodiscard]] bool head_counted(KeptChannel& channel) noexcept;  // false: the answer is under way
+  [[nodiscard]] bool head_counted(KeptChannel& channel) noexcept;  // returns false while the answer is under way
   void handle_begun(KeptChannel& channel, const Op& op) noexcept;
   void handle_recall(KeptChannel& channel, std::uint64_t count) noexcept;
   void begin(KeptChannel& channel, std::uint64_t sequence) noexcept;
   void post_settled(KeptChannel& channel);
-  void send_settled(KeptChannel& channel, std::uint32_t id) noexcept;  // begins, then acknowledgements
+  void send_settled(KeptChannel& channel, std::uint32_t id) noexcept;  // first begins, then acknowledgements
   void send_sequences(KeptChannel& channel, OpKind kind, std::uint32_t id,
                       std::vector<std::uint64_t>& sequences) noexcept;
   void give_credit(KeptChannel& channel) noexcept;
-  bool send_op(const Op& op) noexcept;  // false: there is no connection, or no memory
+  bool send_op(const Op& op) noexcept;  // returns false without a connection or without memory
   [[nodiscard]] static Result<Message> encoded(const Op& op) noexcept;
 
   // hub_link_connection.cc, on the loop
@@ -224,12 +227,12 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   void try_to_host();
   [[nodiscard]] Result<void> resend();
   void handle_input();
-  unsigned receive();  // how many ops
+  unsigned receive();  // returns the number of ops
   void arm_timer();
   void handle_deadlines();
   static void timer_fired(void* self);
   static void retry_fired(void* self);
-  [[nodiscard]] bool wanted() const noexcept;  // a connection; lock
+  [[nodiscard]] bool wanted() const noexcept;  // whether it needs a connection; lock
 
   rt::Loop& loop_;
   const LinkSettings settings_;
@@ -246,13 +249,13 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   std::size_t in_flight_bytes_ = 0;
   std::uint32_t last_id_ = 0;
   std::uint64_t messages_ = 0;
-  std::size_t unsaid_bytes_ = 0;  // of deliveries since the last op
+  std::size_t unsaid_bytes_ = 0;  // bytes of deliveries since the last op
   std::unordered_map<std::uint32_t, IntrusivePtr<KeptChannel>> channels_;
   std::unordered_map<std::string, Message> declared_;
   News place_;
   KeptStatistics counts_;
-  CounterSource hub_counters_;  // of the hub that this process hosted last
-  std::string fleet_store_;     // the file of the hub, as it told
+  CounterSource hub_counters_;  // of the last hub that this process hosted
+  std::string fleet_store_;     // the file of the hub, from the hub
 
   // the loop's
   std::uint64_t connections_ = 0;
@@ -260,7 +263,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   rt::TimerId timer_;
   rt::TimerId retry_;
   Hosting hosted_;
-  bool hosted_served_ = false;  // there was a connection since this process began to host
+  bool hosted_served_ = false;  // a connection succeeded since this process began to host
 };
 
 }  // namespace weft::topic

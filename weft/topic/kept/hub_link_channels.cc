@@ -51,7 +51,7 @@ void HubLink::end(KeptChannel& channel) noexcept {
       channels_.emplace(channel.id, held);
       channel.closing = true;
     } catch (const std::bad_alloc&) {
-      return;  // what is on its way is delivered again after ack_wait
+      return;  // messages on their way are delivered again after ack_wait
     }
   }
 }
@@ -89,7 +89,7 @@ Result<KeptMessage> HubLink::try_next(KeptChannel& channel, Count count) {
 bool HubLink::head_counted(KeptChannel& channel) noexcept {
   KeptChannel::Head& head = channel.head;
   const Instant now = sys::now();
-  // Nobody took it for long: another member may have it, which the hub knows.
+  // The program left it for long: another member may have it, and the hub decides.
   if (head.counted && now > deadline_after(head.at, channel.settings.ack_wait / 2)) {
     head = {};
   }
@@ -103,7 +103,7 @@ bool HubLink::head_counted(KeptChannel& channel) noexcept {
                 .message_id = instance};
     head.asked = send_op(op);
     head.at = now;
-    return !head.asked;  // no memory: it is told later
+    return !head.asked;  // no memory: it is sent later
   }
   return head.counted;
 }
@@ -154,7 +154,7 @@ void HubLink::begin(KeptChannel& channel, std::uint64_t sequence) noexcept {
     channel.begins.push_back(sequence);
     post_settled(channel);
   } catch (const std::bad_alloc&) {
-    send_settled(channel, channel.id);  // an acknowledgement says it too
+    send_settled(channel, channel.id);  // an acknowledgement includes it
   }
 }
 
@@ -168,13 +168,13 @@ void HubLink::acknowledge(KeptChannel& channel, std::uint64_t instance, std::uin
     return;
   }
   if (!channel.begins.empty() && channel.begins.back() == sequence) {
-    channel.begins.pop_back();  // an acknowledgement says it too
+    channel.begins.pop_back();  // an acknowledgement includes it
   }
   try {
     channel.acks.push_back(sequence);
     post_settled(channel);
   } catch (const std::bad_alloc&) {
-    send_settled(channel, channel.id);  // the hub delivers again what was not acknowledged
+    send_settled(channel, channel.id);  // the hub delivers unacknowledged messages again
   }
 }
 
@@ -202,7 +202,7 @@ void HubLink::post_settled(KeptChannel& channel) {
   }
 }
 
-// `id`: what the answer to an acknowledgement that fails bears.
+// `id`: the id in the answer to a failed acknowledgement.
 void HubLink::send_settled(KeptChannel& channel, std::uint32_t id) noexcept {
   if (state_ == Link::up) {
     send_sequences(channel, OpKind::begin, channel.id, channel.begins);
@@ -231,7 +231,7 @@ void HubLink::send_sequences(KeptChannel& channel, OpKind kind, std::uint32_t id
   }
 }
 
-// --- what the hub says of a channel ---
+// --- ops of the hub about a channel ---
 
 void HubLink::handle_channel(KeptChannel& channel, Message&& message, const Op& op) {
   if (channel.closing) {

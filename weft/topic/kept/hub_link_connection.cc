@@ -146,7 +146,7 @@ void HubLink::disconnected(std::uint64_t number, const Error& reason) {
   }
   if (was_up) {
     for (unsigned i = 0; receive() == kReceiveMost && i < kDrainMost / kReceiveMost; ++i) {
-    }  // what came before the end
+    }  // messages before the end
   }
   drop_connection();
   {
@@ -189,7 +189,7 @@ void HubLink::disconnected(std::uint64_t number, const Error& reason) {
 void HubLink::try_to_host() {
   Result<void> hosting(Errc::would_block);
   if (hosted_.hub != nullptr && hosted_.ended() != Errc::ok) {
-    // A hub that served and lost its disk is made anew. One that never opened its store tells why.
+    // A hub that served and lost its disk is made again. One that never opened its store reports the reason.
     hosting = hosted_served_ ? hosting : Result<void>(hosted_.ended());
     hosted_ = {};
   }

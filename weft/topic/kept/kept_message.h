@@ -17,12 +17,13 @@
 
 namespace weft {
 
-// KeptMessage: a message of a stream, as it was stored.
-// Owner: a move-only value. Affinity: one thread at a time. Cost: the bytes as they came, not copied.
+// KeptMessage: a stored message of a stream.
+// Owner: a move-only value. Affinity: one thread at a time. Cost: the received bytes, without a copy.
 class KeptMessage {
  public:
   KeptMessage() noexcept = default;
-  // For what receives ops: a delivery, or the answer to `get`. protocol_error: it is none.
+  // For code that receives ops: makes the message of a delivery, or of the answer to `get`. Fails with protocol_error
+  // if the op is another one.
   [[nodiscard]] static Result<KeptMessage> of(Message&& op, const topic::Names& names, std::uint64_t instance = 0);
 
   [[nodiscard]] std::string_view topic() const noexcept {
@@ -30,17 +31,18 @@ class KeptMessage {
   }
   [[nodiscard]] Bytes body() const noexcept { return bytes_.bytes().subspan(body_at_ <= bytes_.size() ? body_at_ : 0); }
   [[nodiscard]] std::string_view text() const noexcept { return as_text(body()); }
-  // The value of the first header of that name; empty: none.
+  // Returns the value of the first header of that name; empty if there is none.
   [[nodiscard]] std::string_view header(std::string_view name) const noexcept { return find_header(headers(), name); }
   [[nodiscard]] std::string_view headers() const noexcept { return text(body_at_ - headers_size_, headers_size_); }
   [[nodiscard]] std::string_view id() const noexcept { return text(topic_at_ + topic_size_, id_size_); }
   [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_; }  // in its stream, from 1
-  [[nodiscard]] WallTime time() const noexcept { return time_; }               // when it was stored
-  [[nodiscard]] bool erased() const noexcept { return erased_; }               // the topic has no value any more
-  // How often it was delivered before, to any member of the consumer.
+  [[nodiscard]] WallTime time() const noexcept { return time_; }               // the time of its storage
+  [[nodiscard]] bool erased() const noexcept { return erased_; }               // the topic has no value any longer
+  // The number of earlier deliveries, to any member of the consumer.
   [[nodiscard]] std::uint32_t tries() const noexcept { return tries_; }
 
-  // The life of the stream that counts sequence(): one that is removed and made anew has another. 0: not known.
+  // The life of the stream that counts sequence(). A stream that is removed and made again has another life. 0:
+  // unknown.
   [[nodiscard]] std::uint64_t stream_instance() const noexcept { return instance_; }
   [[nodiscard]] std::string_view wire_topic() const noexcept { return text(topic_at_, topic_size_); }
   // The message's share of a queue's bound, in bytes.
@@ -63,7 +65,7 @@ class KeptMessage {
   std::uint8_t id_size_ = 0;
   bool erased_ = false;
   bool named_ = false;
-  std::string name_;  // named_: the topic as the program writes it
+  std::string name_;  // named_: the topic in the program's form
 };
 
 }  // namespace weft

@@ -35,9 +35,9 @@ class KeyValueEntry {
   [[nodiscard]] Bytes value() const noexcept { return message_.body(); }
   [[nodiscard]] std::string_view text() const noexcept { return message_.text(); }
   [[nodiscard]] std::uint64_t revision() const noexcept { return message_.sequence(); }
-  // The life of the bucket that counts revision(): one that is removed and made anew has another one. 0: not known.
+  // The life of the bucket that counts revision(). A bucket that is removed and made again has another one. 0: unknown.
   [[nodiscard]] std::uint64_t instance() const noexcept { return message_.stream_instance(); }
-  [[nodiscard]] WallTime time() const noexcept { return message_.time(); }  // when it was stored
+  [[nodiscard]] WallTime time() const noexcept { return message_.time(); }  // the time of its storage
   [[nodiscard]] bool erased() const noexcept { return message_.erased(); }
 
  private:
@@ -55,7 +55,7 @@ struct KeyChange {
   bool erase = false;
 };
 
-// KeyValueCore: a bucket as one handle knows it. The stream is "kv.NAME", its topics are "kv.NAME.KEY".
+// KeyValueCore: one handle's object of a bucket. The stream is "kv.NAME", its topics are "kv.NAME.KEY".
 // Affinity: any thread; immutable.
 class KeyValueCore {
  public:
@@ -71,8 +71,9 @@ class KeyValueCore {
   [[nodiscard]] Result<IntrusivePtr<Call>> change(std::string_view key, Bytes value, const KeyChange& change) const;
   [[nodiscard]] Result<IntrusivePtr<Call>> value(std::string_view key) const;
   [[nodiscard]] Result<KeyValueEntry> entry(KeptMessage&& message) const;
-  [[nodiscard]] Result<KeyValueEntry> entry(Call& call) const;  // not_found: it is an erasure
-  // Takes a page of keys out of the answer to `list`; the topic to ask behind, or none when it was the last.
+  [[nodiscard]] Result<KeyValueEntry> entry(Call& call) const;  // fails with not_found for an erasure
+  // Takes a page of keys from the answer to `list`. Returns the topic after which to continue, or nullopt after the
+  // last page.
   [[nodiscard]] Result<std::optional<std::string>> add_keys(const Call& call, const Filter& filter,
                                                             std::vector<std::string>& keys) const;
   [[nodiscard]] Result<IntrusivePtr<KeptChannel>> watch(std::string_view filter, bool all) const;
@@ -86,7 +87,7 @@ class KeyValueCore {
   std::shared_ptr<StreamCore> stream_;
 };
 
-// A key as tokens of a topic, and back: every byte but letters, digits, '-', '_', '/' and '.' is written =XX.
+// A key as tokens of a topic, and back: every byte except letters, digits, '-', '_', '/' and '.' is written =XX.
 [[nodiscard]] std::string escape_key(std::string_view key);
 [[nodiscard]] std::string unescape_key(std::string_view text);
 

@@ -38,7 +38,7 @@ Result<void> check_queue(std::uint32_t messages, std::size_t bytes) {
 
 Result<std::shared_ptr<StreamCore>> StreamCore::make(std::shared_ptr<HubLink> link, const StreamOptions& options) {
   return msg::or_no_memory([&]() -> Result<std::shared_ptr<StreamCore>> {
-    // Every member by its place, so that a new option is no setting that is forgotten here.
+    // Every member by its place, so that a new option is not a setting that is forgotten here.
     const auto& [name, topics, keep, survives, age_max, bytes_max, when_full, same_id_window, redeclare] = options;
     const Names& names = link->names();
     std::string wire = WEFT_TRY(names.encode(name));
@@ -324,7 +324,7 @@ Result<StreamCore::Turn> StreamCore::take_turn(const std::string& topic) {
     auto found = strict_.find(topic);
     if (found == strict_.end()) {
       if (strict_.size() >= kStrictTopicsMax) {
-        // Of a topic that nobody publishes to at the moment the hub knows the last sequence.
+        // The hub has the last sequence of a topic without a publisher.
         const auto idle =
             std::find_if(strict_.begin(), strict_.end(), [](const auto& each) { return !each.second.busy; });
         if (idle != strict_.end()) {

@@ -20,14 +20,15 @@
 
 namespace weft::topic {
 
-// StreamCore: a stream as one handle knows it: the requests of Stream and AsyncStream, encoded.
-// Owner: what the program holds of the stream. Affinity: any thread.
-// Invariant: a request with a sequence of the program bears the life of the stream that the program read last.
+// StreamCore: one handle's object of a stream: the requests of Stream and AsyncStream, encoded.
+// Owner: the program's objects of the stream. Affinity: any thread.
+// Invariant: a request with a sequence of the program has the life of the stream that the program last read.
 class StreamCore {
  public:
   static constexpr std::size_t kStrictTopicsMax = 65'536;
 
-  // `names`: how the program writes topics. invalid_argument; not_supported: the engine cannot keep the promise.
+  // `names`: the program's form of topics. Errors: invalid_argument; not_supported (the engine cannot keep the
+  // promise).
   [[nodiscard]] static Result<std::shared_ptr<StreamCore>> make(std::shared_ptr<HubLink> link,
                                                                 const StreamOptions& options);
   StreamCore(std::shared_ptr<HubLink> link, std::string wire, StreamSettings settings)
@@ -42,7 +43,8 @@ class StreamCore {
   [[nodiscard]] Instant answer_by(Instant deadline) const noexcept;  // of an append
 
   [[nodiscard]] Result<IntrusivePtr<Call>> declare(bool redeclare) const;
-  [[nodiscard]] Result<void> declared(const Call& call);  // the answer to declare() came. resource_exhausted
+  [[nodiscard]] Result<void> declared(
+      const Call& call);  // takes the answer to declare(); fails with resource_exhausted
   [[nodiscard]] Survives survives() const noexcept { return survives_.load(std::memory_order_relaxed); }
 
   struct Flags {
@@ -59,8 +61,8 @@ class StreamCore {
   [[nodiscard]] Result<IntrusivePtr<Call>> info() const { return info_of(wire_); }
   [[nodiscard]] static Result<IntrusivePtr<Call>> info_of(std::string_view wire);
   [[nodiscard]] static Result<IntrusivePtr<Call>> names(std::string_view behind);  // of streams, a page
-  // Takes the names that begin with `prefix` out of the answer to names(); the name to ask behind, or none when it was
-  // the last page. resource_exhausted: kStreamsMax; protocol_error.
+  // Takes the names that begin with `prefix` from the answer to names(). Returns the name after which to continue, or
+  // nullopt after the last page. Errors: resource_exhausted (kStreamsMax); protocol_error.
   [[nodiscard]] static Result<std::optional<std::string>> add_names(const Call& call, std::string_view prefix,
                                                                     std::vector<std::string>& names);
   static constexpr std::size_t kStreamsMax = 65'536;  // of one list
@@ -69,12 +71,12 @@ class StreamCore {
   [[nodiscard]] Result<IntrusivePtr<Call>> remove() const;
   [[nodiscard]] Result<IntrusivePtr<Call>> remove_consumer(std::string_view consumer) const;
 
-  // Answers of append and get, as the program gets them: from now on its sequences are of their instance.
+  // Answers of append and get, in the program's form: from then on its sequences are of their instance.
   [[nodiscard]] static Published published(const Call& call) noexcept;
   [[nodiscard]] static Result<KeptMessage> message(Call& call, const Names& names);
   [[nodiscard]] Result<StreamInfo> read_info(const Call& call) const;  // of info()
   [[nodiscard]] static Result<StreamInfo> read_info(const Call& call, std::string_view wire);
-  // Answers of `remove` that was sent twice.
+  // For answers to a `remove` that was sent twice.
   [[nodiscard]] static Result<void> removed(const Call& call, const Result<void>& result) noexcept;
 
   [[nodiscard]] Result<IntrusivePtr<KeptChannel>> consumer(std::string_view name, const ConsumerOptions& options) const;
@@ -83,11 +85,12 @@ class StreamCore {
                                                               std::size_t bytes) const;
 
   // --- Order::strict, with the link's lock held: one message of a topic at a time ---
-  // would_block: another one is under way; strict_news() tells. resource_exhausted: 65,536 topics.
+  // Errors: would_block (another one is under way; strict_news() announces its end); resource_exhausted (65,536
+  // topics).
   struct Turn {
     std::uint64_t last = 0;
     std::uint64_t instance = 0;  // that counts `last`
-    bool known = false;          // both hold
+    bool known = false;          // both are valid
   };
   [[nodiscard]] Result<Turn> take_turn(const std::string& topic);
   void end_turn(const std::string& topic, const Turn& next) noexcept;
@@ -99,21 +102,21 @@ class StreamCore {
     bool busy = false;
   };
   [[nodiscard]] Result<IntrusivePtr<KeptChannel>> open(KeptChannel* channel) const;
-  // Of a prepared call whose answer tells another instance than the request has.
+  // Of a prepared call whose answer has another instance than the request.
   [[nodiscard]] Result<IntrusivePtr<Call>> seeing(Result<IntrusivePtr<Call>> call,
                                                   std::uint64_t instance) const noexcept;
 
   const std::shared_ptr<HubLink> link_;
   const std::string wire_;  // the stream's name
   StreamSettings settings_;
-  std::atomic<Survives> survives_{settings_.survives};  // as the hub told; with no partner: it orders nothing
+  std::atomic<Survives> survives_{settings_.survives};  // from the hub; with no partner: it orders nothing
   const IntrusivePtr<SeenInstance> seen_ = make_intrusive<SeenInstance>();
   bool kept_declared_ = false;
   std::map<std::string, Strict, std::less<>> strict_;  // the link's lock
   News strict_news_;
 };
 
-// How long a request that has no deadline of its own waits for its answer.
+// The time for which a request without a deadline of its own waits for its answer.
 inline constexpr Duration kAnswerWait = std::chrono::seconds(30);
 
 }  // namespace weft::topic

@@ -49,14 +49,14 @@ struct FakeStore {
 // Faults are set before it starts, or between ops by `on_op`.
 class FakeHub {
  public:
-  // Called with each op, before it is carried out. False: the op is lost.
+  // Called with each op, before it is carried out. If it returns false, the op is lost.
   using OnOp = std::function<bool(FakeHub&, const Op&)>;
 
   FakeHub(Context& context, const std::string& endpoint, FakeStore& store, OnOp on_op = {})
       : store_(store), on_op_(std::move(on_op)) {
     socket_ = *context.socket(SocketType::router);
     EXPECT_TRUE(socket_.set(option::linger, Duration(0)));
-    EXPECT_TRUE(socket_.set(option::send_high_water_mark, 0));  // a router drops what a member beyond its mark misses
+    EXPECT_TRUE(socket_.set(option::send_high_water_mark, 0));  // a router drops messages to a member beyond its mark
     EXPECT_TRUE(socket_.set(option::receive_timeout, Duration(20ms)));
     EXPECT_TRUE(socket_.bind(endpoint));
     thread_ = std::thread([this] { run(); });
@@ -320,7 +320,7 @@ class FakeHub {
       if (!made && !(at->second == settings)) {
         return answer(op, Errc::conflict);
       }
-      // A member that came again after its hub: what it had not acknowledged is delivered again.
+      // A member that came again after its hub: its unacknowledged messages are delivered again.
       for (const auto& [sequence, tries] : stream.waiting[channel.consumer]) {
         again_.insert({member_, op.id, sequence});
       }

@@ -39,7 +39,7 @@ namespace weft {
   ROW(queued, gauge, "pairs_queued", "", "", "pairs",                                                                  \
       "Pairs in the queues of subscriptions.", "topic/node/subscription_core.cc")                                      \
   ROW(dropped_full, counter, "messages_dropped_total", "reason", "full", "messages",                                   \
-      "Messages that a peer misses: what waits for that peer is at its bound.", "msg/pattern/distributor.cc")          \
+      "Messages that a peer misses: the queue for that peer is at its bound.", "msg/pattern/distributor.cc")           \
   ROW(dropped_lost, counter, "messages_dropped_total", "reason", "lost", "messages",                                   \
       "Messages that a peer misses: the connection ended before they were handed over, or taken.",                     \
       "msg/connection/send_turn.cc")                                                                                   \
@@ -54,7 +54,7 @@ namespace weft {
   ROW(control_malformed, counter, "control_malformed_total", "", "", "messages",                                       \
       "Messages of peers to the handle itself that do not parse.", "topic/node/roster.cc")                             \
   ROW(control_refused, counter, "control_refused_total", "", "", "messages",                                           \
-      "What peers told the handle itself, and its bounds do not take.", "topic/node/roster.cc")                        \
+      "Messages of peers to the handle itself that exceed its bounds.", "topic/node/roster.cc")                        \
   ROW(control_lost, counter, "control_dropped_total", "reason", "no memory", "messages",                               \
       "Messages between handles that were lost: this one had no memory to handle them, again and again.",              \
       "topic/node/mend.cc")                                                                                            \

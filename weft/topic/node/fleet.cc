@@ -65,7 +65,7 @@ Result<void> ProcessFleets::join(Node& node, const msg::ContextCore* context, co
   const std::lock_guard lock(mutex_);
   std::vector<Node*>& nodes = nodes_[{context, fleet}];
   nodes.push_back(&node);
-  // Both have the connection before one of them says a word: else its roster, which tells of another way to it, would
+  // Both have the connection before one of them sends a word. Otherwise its roster, which has another way to it, would
   // make the other one take that way, too.
   const std::span<Node* const> others(nodes.data(), nodes.size() - 1);
   for (Node* const other : others) {

@@ -34,20 +34,20 @@ struct Fleet {
 
   [[nodiscard]] std::string_view scheme() const noexcept { return tls ? "tls+tcp://" : "tcp://"; }  // of kind tcp
 
-  // not_supported: nats:// and tls://; invalid_argument.
+  // Errors: not_supported (nats:// and tls://); invalid_argument.
   [[nodiscard]] static Result<Fleet> parse(std::string_view text);
 };
 
-// ProcessFleets: the handles of this process that meet over inproc: those of one Context and one fleet.
+// ProcessFleets: the handles of this process that connect over inproc: those of one Context and one fleet.
 // Owner: the process. Affinity: any thread. Lock order: before every lock of a node.
 class ProcessFleets {
  public:
   static ProcessFleets& instance();
 
-  // Connects the node with every other one of the key, both ways.
-  // After an error, or a throw of std::bad_alloc, the node leaves.
+  // Connects the node with every other one of the key, in both directions.
+  // After an error, or an exception std::bad_alloc, the node leaves.
   [[nodiscard]] Result<void> join(Node& node, const msg::ContextCore* context, const std::string& fleet);
-  // Connects the node with each other one that has joined. The errors of Node::link_inproc().
+  // Connects the node with each other one that has joined. Errors: those of Node::link_inproc().
   [[nodiscard]] Result<void> meet_all(Node& node);
   void leave(Node& node, const msg::ContextCore* context, const std::string& fleet) noexcept;
 
@@ -61,17 +61,17 @@ class ProcessFleets {
 // Affinity: any thread, any process; the file system orders it.
 class LocalDirectory {
  public:
-  // Makes the directories, all of mode 0700. invalid_state: another user's, or one that others may enter;
-  // invalid_argument: the path is too long for a socket; errors of the system.
+  // Makes the directories, all of mode 0700. Errors: invalid_state (another user's, or one that others may enter);
+  // invalid_argument (the path is too long for a socket); errors of the system.
   [[nodiscard]] static Result<LocalDirectory> open(const std::string& runtime_directory, const std::string& fleet);
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::string endpoint(std::uint64_t instance) const;  // "ipc://..."
-  // The instances that listen. Removes the files of those that ended without doing so.
+  // The instances with a listener. Removes the files of handles that ended without removing them.
   [[nodiscard]] Result<std::vector<std::uint64_t>> listening() const;
-  // The instance of an endpoint in this directory; 0: it is none.
+  // The instance of an endpoint in this directory; 0 if it is not there.
   [[nodiscard]] std::uint64_t instance_at(std::string_view endpoint) const noexcept;
-  // Whether a handle listens there. If not, its file is removed.
+  // Whether a handle listens there. If not, removes its file.
   [[nodiscard]] bool is_listening(std::uint64_t instance) const;
 
  private:

@@ -143,7 +143,7 @@ void Interest::find(std::string_view topic, MatchMemo& memo) {
     }
   });
   memo.topic = topic;
-  // Relaxed: the lock orders it behind every change that the walk saw.
+  // Relaxed: the lock orders it after every change that the walk saw.
   memo.generation = generation_.load(std::memory_order_relaxed);
 }
 

@@ -18,44 +18,44 @@
 
 namespace weft::topic {
 
-// Match: a subscription that wants a topic, and why.
+// Match: a subscription to a topic, and its filter.
 struct Match {
   IntrusivePtr<SubscriptionCore> subscription;
   IntrusivePtr<const OwnFilter> filter;
 };
 
-// MatchMemo: what a topic matched last. Owner: a publisher, or the pump. Affinity: its owner's.
+// MatchMemo: the last matches of a topic. Owner: a publisher, or the pump. Affinity: its owner's.
 struct MatchMemo {
   std::uint64_t generation = 0;  // 0: none
   std::string topic;
   std::vector<Match> matches;
 };
 
-// Topics of the handles' own, before the instance of a handle.
+// The handles' own topics, before the instance of a handle.
 inline constexpr std::string_view kInboxes = "_INBOX.";
 inline constexpr std::string_view kRequests = "_REQ.";
 
-// Interest: which subscriptions of one handle want which topics.
+// Interest: the subscriptions of one handle, by topic.
 // Owner: the node. Affinity: any thread.
-// Cost: a memo that still holds costs one load and one comparison. Else a lock, a hash probe for the exact filters, a
-// walk through the topic for the prefixes, and FilterIndex' cost for tokens and globs: globs of the same literal head
-// are tried one by one. add() and remove() take O(text), and a step for each subscription that has the same filter.
+// Cost: a valid memo costs one load and one comparison. Otherwise a lock, a hash probe for the exact filters, a walk
+// through the topic for the prefixes, and FilterIndex' cost for tokens and globs: globs of the same literal head are
+// tried one by one. add() and remove() take O(text), and a step for each subscription that has the same filter.
 // Invariants:
 //   1. A subscription is in a match once, however many of its filters match.
-//   2. Each change makes a new generation, after the change: a memo of that generation has seen it.
+//   2. Each change makes a new generation, after the change: a memo of that generation includes it.
 class Interest {
  public:
-  // A handle's filters, over all subscriptions: no more than a peer takes over one connection.
+  // A handle's filters, over all subscriptions: at most as many as a peer takes over one connection.
   static constexpr std::size_t kFiltersMax = 262'144;
 
-  // True: the subscription has the filter newly. resource_exhausted: kFiltersMax, or no memory.
+  // Returns true if the filter is new to the subscription. Errors: resource_exhausted (kFiltersMax, or no memory).
   Result<bool> add(SubscriptionCore& subscription, IntrusivePtr<const OwnFilter> filter);
-  // False: the subscription does not have it.
+  // Returns false if the subscription does not have it.
   bool remove(SubscriptionCore& subscription, const Filter& filter) noexcept;
-  // Takes the subscription out, and returns the filters that it had.
+  // Removes the subscription, and returns its filters.
   std::map<Filter, IntrusivePtr<const OwnFilter>> remove_all(SubscriptionCore& subscription) noexcept;
 
-  // Fills the memo, unless it holds for this topic. Throws std::bad_alloc.
+  // Fills the memo, unless it is valid for this topic. Throws std::bad_alloc.
   void match(std::string_view topic, MatchMemo& memo) {
     if (memo.generation != generation_.load(std::memory_order_acquire) || memo.topic != topic) [[unlikely]] {
       find(topic, memo);
@@ -67,8 +67,8 @@ class Interest {
       find(topic, memo);
     }
   }
-  [[nodiscard]] std::uint64_t count(std::string_view topic);  // the subscriptions that want it
-  [[nodiscard]] std::uint64_t patterns() noexcept;            // filters that are not exact
+  [[nodiscard]] std::uint64_t count(std::string_view topic);  // the number of subscriptions to it
+  [[nodiscard]] std::uint64_t patterns() noexcept;            // the number of filters that are not exact
 
  private:
   struct Entry {

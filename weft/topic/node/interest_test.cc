@@ -71,7 +71,7 @@ TEST(Interest, AgreesWithATestOfEachFilter) {
   EXPECT_EQ(interest.count("a"), 0u);
 }
 
-// A glob that takes more steps than its share in the index is decided all the same.
+// A glob that takes more steps than its share in the index is decided nevertheless.
 TEST(Interest, AGlobOfManyStepsMatchesNothingElse) {
   Interest interest;
   const auto subscription = make_subscription();

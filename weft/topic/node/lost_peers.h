@@ -8,8 +8,8 @@
 
 namespace weft::topic {
 
-// LostPeers: the handles whose connection ended, until one stands again: the last kMax of them. It allocates nothing,
-// because a loss is noted also when memory runs out.
+// LostPeers: the handles whose connection ended, until a new one exists: the last kMax of them. It allocates nothing,
+// because it notes a loss also when memory runs out.
 // Owner: a Node. Affinity: under its mesh lock. Cost: each call reads 2 KiB.
 class LostPeers {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Node: what failed without memory, and nobody heard of, is made up for: a connection whose end or beginning was not
-// noted, a handle of this process that was not met, a scout that did not start, what peers were not told. Peers that
-// missed words because they did not read are told again by themselves, and seldom.
+// Node: repairs the steps that failed without memory and without a report: a connection whose end or beginning was not
+// noted, a handle of this process that was not met, a scout that did not start, words that peers did not get. Peers
+// that missed words because they did not read get them again by another rule, and seldom.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -12,7 +12,7 @@
 
 namespace weft::topic {
 
-// Any thread, with any lock but the mesh lock. It allocates nothing.
+// Any thread, with any lock except the mesh lock. It allocates nothing.
 void Node::mend_soon() noexcept {
   if (mend_event_ && !mends_.exchange(true)) {
     mend_event_->signal();
@@ -107,7 +107,7 @@ Result<void> Node::mend_now() {
   return {};
 }
 
-// Any thread, with any lock but the mesh lock. It allocates nothing.
+// Any thread, with any lock except the mesh lock. It allocates nothing.
 void Node::retell_soon() noexcept {
   if (mend_event_ && !retells_.exchange(true)) {
     mend_event_->signal();
@@ -163,7 +163,7 @@ Result<void> Node::retell_now() {
   return {};
 }
 
-// An event of a connection was lost: which connections stand, the socket tells.
+// An event of a connection was lost: the socket returns its present connections.
 Result<void> Node::compare_links() {
   if (!links_unsure_.exchange(false)) {
     return {};
@@ -192,7 +192,7 @@ Result<void> Node::compare_links() {
   return {};
 }
 
-// A message of a peer, and what is behind it, waits for memory: it may be the only one that the peer says.
+// A message of a peer, and the messages after it, wait for memory: the peer may never repeat it.
 void Node::hold(Message&& message) noexcept {
   held_ = std::move(message);
   held_tries_ = 0;

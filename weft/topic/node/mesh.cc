@@ -112,7 +112,7 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
   mesh_changed();
 }
 
-// A fleet that is full of peers that were only heard of, and do not answer, has room for one that comes.
+// A fleet that is full of peers that only rosters name, and that do not answer, has room for one that connects.
 std::string Node::yielding_link() const {
   const auto found = std::find_if(links_.begin(), links_.end(), [](const auto& each) {
     return !each.second.given && !each.second.up && each.second.failed;
@@ -304,7 +304,7 @@ void Node::part(std::uint64_t instance, const std::string& inproc_endpoint) noex
     const std::lock_guard lock(mesh_mutex_);
     lost_.note(instance);
     if (gone_.size() >= kGoneMax) {
-      gone_.clear();  // those that left long ago are heard of no more
+      gone_.clear();  // peers that left long ago are in no roster any longer
     }
     gone_.insert(instance);
     return {};
@@ -332,7 +332,7 @@ Result<void> Node::remove_peer(std::string_view endpoint) {
     {
       const std::lock_guard lock(mesh_mutex_);
       const auto found = links_.find(text);
-      // One that only said where it listens is not listed. A peer that was removed may say so at once.
+      // One that only sent its endpoint is not listed. A removed peer may send it at once.
       if (found == links_.end() || !std::exchange(found->second.given, false)) {
         return Error(Errc::no_such_endpoint, "no peer is listed at this endpoint");
       }
@@ -367,7 +367,7 @@ Result<void> Node::wait_mesh_for(Instant deadline, const std::function<bool()>& 
   return {};
 }
 
-// A peer that was only heard of and cannot be reached again and again has left without a word.
+// A peer that only rosters name and that repeatedly cannot be reached has left without a word.
 bool Node::settled(std::uint64_t ask) const {
   return std::all_of(links_.begin(), links_.end(), [&](const auto& each) {
     const Link& link = each.second;

@@ -52,7 +52,7 @@ void MessageQueue::drop_oldest() noexcept {
   missed_front_ += oldest.missed_ + 1;
 }
 
-// By the policy of a full queue. False: the message that comes was lost, and counted.
+// By the policy of a full queue. Returns false if the message that comes was lost, and counted.
 bool MessageQueue::make_room(std::size_t footprint) noexcept {
   if (ended_) {
     lose(lost_.ended);

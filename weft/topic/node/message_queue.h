@@ -27,8 +27,8 @@ struct Lost {
 
 // MessageQueue: the messages that wait for one subscription, with its policy.
 // Owner: a subscription. Affinity: one thread at a time.
-// Cost: a move of about 220 bytes to push and to pop; memory grows by doubling, and goes when a large queue is empty.
-// newest_per_topic also costs a hash probe and a string a topic.
+// Cost: a move of about 220 bytes to push and to pop; memory grows by doubling, and is freed when a large queue becomes
+// empty. newest_per_topic also costs a hash probe and a string a topic.
 // Invariants:
 //   1. pushed = popped + size() + lost().sum().
 //   2. size() <= messages_max. Bytes exceed bytes_max by one message at most.
@@ -38,10 +38,10 @@ class MessageQueue {
   MessageQueue(Full policy, std::size_t messages_max, std::size_t bytes_max) noexcept
       : policy_(policy), messages_max_(messages_max == 0 ? 1 : messages_max), bytes_max_(bytes_max) {}
 
-  // False: the message was lost, and counted.
+  // Returns false if the message was lost, and counted.
   bool push(TopicMessage&& message) noexcept;
-  // The same for a message of that footprint that fill(TopicMessage&) makes in its place, which saves two moves. False
-  // from it: no memory, and the place is empty. Not with newest_per_topic.
+  // The same for a message of that footprint that fill(TopicMessage&) makes in its place, which saves two moves. If it
+  // returns false, there is no memory, and the place is empty. Not with newest_per_topic.
   template <typename Fill>
   bool push(std::size_t footprint, Fill fill) noexcept;
   // The result of receive(TopicMessage&&) with the oldest message. Requires size() != 0.
@@ -55,7 +55,7 @@ class MessageQueue {
   [[nodiscard]] std::uint64_t pushed() const noexcept { return pushed_; }
   [[nodiscard]] std::uint64_t popped() const noexcept { return popped_; }
   [[nodiscard]] const Lost& lost() const noexcept { return lost_; }
-  [[nodiscard]] bool ended() const noexcept { return ended_; }  // Full::end: the queue was full once
+  [[nodiscard]] bool ended() const noexcept { return ended_; }  // Full::end: the queue has been full once
   [[nodiscard]] std::uint64_t missed_at_end() const noexcept { return missed_front_ + missed_back_; }
 
  private:
@@ -75,7 +75,7 @@ class MessageQueue {
   }
   [[nodiscard]] TopicMessage& at(std::uint64_t number) noexcept { return ring_[number & (capacity_ - 1)]; }
   bool replace(TopicMessage& message) noexcept;
-  // The oldest message goes, and is still in its place.
+  // Drops the oldest message, which is still in its place.
   void leave(const TopicMessage& oldest) noexcept {
     bytes_ -= oldest.footprint();
     if (policy_ == Full::newest_per_topic) [[unlikely]] {
@@ -96,7 +96,7 @@ class MessageQueue {
     ++missed_back_;
   }
 
-  static constexpr std::size_t kCapacityKept = 1024;  // an empty queue gives back more than this
+  static constexpr std::size_t kCapacityKept = 1024;  // an empty queue frees memory beyond this capacity
 
   const Full policy_;
   const std::size_t messages_max_;
@@ -110,7 +110,7 @@ class MessageQueue {
   std::uint64_t popped_ = 0;
   Lost lost_;
   std::uint64_t missed_front_ = 0;  // lost before the oldest message
-  std::uint64_t missed_back_ = 0;   // lost behind the newest message
+  std::uint64_t missed_back_ = 0;   // lost after the newest message
   bool ended_ = false;
   std::unordered_map<std::string, std::uint64_t> newest_;  // newest_per_topic: topic to number
 };

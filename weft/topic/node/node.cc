@@ -23,7 +23,7 @@ std::uint64_t fresh_instance() {
   return instance;
 }
 
-// A key that has no effect would be a secret kept from nobody.
+// A key without an effect would protect nothing.
 Result<void> check_security(const TopicsOptions& options, const Fleet& fleet) {
   const FleetSecurity& keys = options.security;
   if (fleet.tls) {
@@ -146,7 +146,7 @@ Result<void> Node::make_sockets(Context& context) {
       WEFT_TRY(set_common(*socket));
     }
   }
-  WEFT_TRY(in_.set(option::linger, 0s));  // what handles tell each other is of no use when one has gone
+  WEFT_TRY(in_.set(option::linger, 0s));  // the messages between handles are useless after one has gone
   // Control messages of before a connection stood would overtake the subscriptions, which go out when it stands.
   WEFT_TRY(in_.set(option::immediate, true));
   if (fleet_.kind == Fleet::Kind::tcp) {
@@ -195,8 +195,8 @@ Result<void> Node::begin_fleet() {
   return {};
 }
 
-// The handle listens before it reads the directory: of two handles that come at once, one at least sees the other, and
-// that one's roster tells the other.
+// The handle listens before it reads the directory: of two handles that come at once, at least one finds the other, and
+// its roster shows it to the other.
 Result<void> Node::begin_local() {
   const LocalDirectory& directory =
       directory_.emplace(WEFT_TRY(LocalDirectory::open(options_.runtime_directory, fleet_.name)));

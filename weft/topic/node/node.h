@@ -42,35 +42,35 @@ namespace weft::topic {
 class HubLink;
 class Node;
 
-// The property by which a handle of a fleet with CURVE keys shows that it has the fleet's secret.
+// The property by which a handle of a fleet with CURVE keys proves that it has the fleet's secret.
 inline constexpr std::string_view kProof = "X-Weft-Fleet";
 
-// PublisherCore: one topic of a handle, encoded once. Guarded by the node's publish lock, except what is const.
+// PublisherCore: one topic of a handle, encoded once. Guarded by the node's publish lock, except const members.
 struct PublisherCore : sync::AtomicCounted<PublisherCore> {
   std::string wire;     // const
-  Message name;         // const: as the program reads it
+  Message name;         // const: in the program's form
   bool inside = false;  // const: never leaves the process
   MatchMemo memo;
 };
 
-// Node: what a Topics or AsyncTopics handle is inside: an XPUB that the fleet connects to, an XSUB that connects to the
+// Node: the inside of a Topics or AsyncTopics handle: an XPUB that the fleet connects to, an XSUB that connects to the
 // fleet, and the index of the handle's own subscriptions.
-// Owner: the handle and everything that it made, by shared_ptr. Affinity: any thread; of AsyncTopics: the loop's.
-// The reader of the XSUB is a thread that waits in next(), the leader; one at a time. While there is none, it is the
-// node's loop. So no thread stands between a waiting subscriber and the network, and subscriptions
-// whose threads are busy get their policy all the same.
+// Owner: the handle and all its objects, by shared_ptr. Affinity: any thread; of AsyncTopics: the loop's. The reader of
+// the XSUB is a thread that waits in next(), the leader; one at a time. Without a leader the node's loop reads. So no
+// thread stands between a waiting subscriber and the network, and subscriptions
+// whose threads are busy get their policy nevertheless.
 // Cost: publishing is a lock, a memo and a queue for each own subscription, and one send if there are peers.
 // Locks, in order: link, pump, publish, interest, subscription. The mesh lock is never held while another is taken, or
 // a socket is called.
 // Invariants:
-//   1. The messages of one publisher arrive in order, at each subscription.
-//   2. A message enters a subscription once, whatever the filters, and over whatever connection it came.
+//   1. Each subscription gets the messages of one publisher in order.
+//   2. A message enters a subscription once, through any number of filters and connections.
 //   3. An idle node makes no wake-ups, unless it has a presence.
 class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJob {
  public:
   // `loop` is null for a handle of any thread: the node then runs a loop of its own.
-  // invalid_argument: an option; not_supported: an engine that this build does not have; resource_exhausted: 64 handles
-  // of a local fleet, descriptors, memory; the errors of Socket::bind.
+  // Errors: invalid_argument (an option); not_supported (an engine that this build does not have); resource_exhausted
+  // (64 handles of a local fleet, descriptors, memory); those of Socket::bind.
   [[nodiscard]] static Result<std::shared_ptr<Node>> open(Context& context, const TopicsOptions& options,
                                                           rt::Loop* loop);
   Node(const Node&) = delete;
@@ -90,11 +90,11 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void count_not_forwarded() noexcept { ++counters_.not_forwarded; }
 
   // --- kept topics ---
-  // The way to the fleet's hub; `make` makes it at the first use. closed; the errors of
-  // `make`, which is then tried anew.
+  // The link to the fleet's hub. The first call makes it by `make`. Errors: closed; those of
+  // `make`. A later call then tries it again.
   [[nodiscard]] Result<std::shared_ptr<HubLink>> hub_link(
       const std::function<Result<std::shared_ptr<HubLink>>(Node&)>& make);
-  [[nodiscard]] std::shared_ptr<HubLink> used_hub_link() noexcept {  // null: not used yet
+  [[nodiscard]] std::shared_ptr<HubLink> used_hub_link() noexcept {  // null if not used yet
     const std::lock_guard lock(hub_link_mutex_);
     return hub_link_;
   }
@@ -103,15 +103,15 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
 
   // --- publishing (publish.cc) ---
   [[nodiscard]] Result<IntrusivePtr<PublisherCore>> make_publisher(std::string_view name);
-  // A topic as the wire has it: a reply's.
+  // A topic in the wire's form: a reply's.
   [[nodiscard]] Result<IntrusivePtr<PublisherCore>> make_wire_publisher(std::string wire, bool inside);
-  // `keep`: would_block, and nothing happened, while a peer's queue is full. closed; message_too_large: the headers or
-  // the body; resource_exhausted.
+  // `keep`: fails with would_block, without an effect, while a peer's queue is full. Errors: closed; message_too_large
+  // (the headers or the body); resource_exhausted.
   [[nodiscard]] Result<void> publish(PublisherCore& publisher, Bytes body, std::string_view headers, bool keep);
-  // The same, waiting for room.
+  // The same, but waits for room.
   [[nodiscard]] Result<void> publish_until(PublisherCore& publisher, Bytes body, std::string_view headers,
                                            Instant deadline);
-  void flush() noexcept;  // AsyncTopics, before a wait: what was published leaves
+  void flush() noexcept;  // AsyncTopics, before a wait: sends the published messages
   [[nodiscard]] rt::AsyncEvent& room() noexcept { return room_; }  // AsyncTopics: a peer may have room
 
   // --- subscribing (subscribe.cc) ---
@@ -119,7 +119,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
                                                                  const SubscriptionOptions& options);
   [[nodiscard]] Result<void> add_filter(SubscriptionCore& subscription, const Filter& filter);
   [[nodiscard]] Result<void> add_text_filter(SubscriptionCore& subscription, std::string_view text);
-  // invalid_argument: the subscription does not have the filter.
+  // Fails with invalid_argument if the subscription does not have the filter.
   [[nodiscard]] Result<void> remove_filter(SubscriptionCore& subscription, const Filter& filter);
   [[nodiscard]] Result<void> remove_text_filter(SubscriptionCore& subscription, std::string_view text);
   void unsubscribe(SubscriptionCore& subscription) noexcept;
@@ -132,11 +132,11 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // --- the fleet (mesh.cc) ---
   [[nodiscard]] Result<void> add_peer(std::string_view endpoint);
   [[nodiscard]] Result<void> remove_peer(std::string_view endpoint);
-  [[nodiscard]] std::vector<NodeInfo> members();  // whose roster came
-  // Waits on the mesh: `done` runs under the mesh lock, when anything of the mesh changes.
+  [[nodiscard]] std::vector<NodeInfo> members();  // the handles with a known roster
+  // Waits on the mesh: calls `done` under the mesh lock after each change of the mesh.
   template <typename Done>
   [[nodiscard]] Result<void> wait_mesh(Instant deadline, const Done& done) {
-    return wait_mesh_for(deadline, std::cref(done));  // of this size a function allocates nothing
+    return wait_mesh_for(deadline, std::cref(done));  // a function of this size allocates nothing
   }
   [[nodiscard]] rt::AsyncEvent& mesh_event() noexcept { return mesh_event_; }
   template <typename Function>
@@ -144,17 +144,18 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     const std::lock_guard lock(mesh_mutex_);
     return function();
   }
-  [[nodiscard]] bool settled(std::uint64_t ask) const;  // mesh lock: every peer has answered this ask, or a later one
-  // Asks every handle of the fleet whose open() returned before. Of AsyncTopics: the loop does it.
-  // The errors of LocalDirectory::listening(); resource_exhausted.
+  // mesh lock: every peer has answered this request, or a later one
+  [[nodiscard]] bool settled(std::uint64_t ask) const;
+  // Requests the roster of every handle of the fleet whose open() returned before. Of AsyncTopics: in the loop.
+  // Errors: those of LocalDirectory::listening(); resource_exhausted.
   [[nodiscard]] Result<std::uint64_t> ask_rosters();
-  // For ProcessFleets: a handle of this process and context came, or left.
-  // `inner`: the other has a socket for topics that stay inside. Of AsyncTopics: the loop does it.
-  // resource_exhausted; throws std::bad_alloc.
+  // For ProcessFleets: a handle of this process and context joined, or left.
+  // `inner`: the other one has a socket for inside topics. Of AsyncTopics: in the loop. Fails with resource_exhausted;
+  // throws std::bad_alloc.
   [[nodiscard]] Result<void> met(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
   void parted(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
   [[nodiscard]] Result<void> meet(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
-  // meet() without a word.
+  // meet() without a control message.
   [[nodiscard]] Result<void> link_inproc(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
   [[nodiscard]] Result<void> greet(std::uint64_t to);  // resource_exhausted
   void part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
@@ -167,30 +168,32 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     std::uint64_t id = 0;
     IntrusivePtr<SubscriptionCore> replies;
   };
-  // Sends to one member of each group. unreachable: nobody serves the topic; would_block: nobody does as far as is
-  // known, and a peer has not told yet; resource_exhausted: kRequestsMax, or no memory; invalid_argument; closed.
+  // Sends to one member of each group. Errors: unreachable (no handle serves the topic); would_block (no known handle
+  // serves it, and a peer has not answered yet); resource_exhausted: kRequestsMax, or no memory; invalid_argument;
+  // closed.
   [[nodiscard]] Result<Request> begin_request(std::string_view topic, Bytes body, std::string_view headers);
   void end_request(std::uint64_t id) noexcept;
-  // The result for the program: the reply, or the error that the service answered with.
+  // The result for the program: the reply, or the service's error.
   [[nodiscard]] static Result<TopicMessage> reply_of(Result<TopicMessage> received);
-  [[nodiscard]] bool served(std::string_view topic) const;  // mesh lock: somebody is known to serve it
-  [[nodiscard]] bool told_all() const;  // mesh lock: every peer that can be reached has told what it serves
+  [[nodiscard]] bool served(std::string_view topic) const;  // mesh lock: a known handle serves it
+  [[nodiscard]] bool told_all() const;  // mesh lock: every reachable peer has sent the list of its services
   void reply(const TopicMessage& request, Bytes body, std::string_view headers) noexcept;
   void reply_error(const TopicMessage& request, const Error& error) noexcept;
-  // The requests for one service. conflict: 1,024 services.
+  // The requests for one service. Fails with conflict at 1,024 services.
   [[nodiscard]] Result<IntrusivePtr<SubscriptionCore>> serve(std::string_view topic, std::string_view group,
                                                              std::size_t queue_max);
   void stop_serving(SubscriptionCore& service) noexcept;
 
   // --- owners (owners.cc) ---
-  // Mesh lock. Every handle that can be reached has told what it owns since this ask (ask_rosters()): only then it is
-  // known that nobody owns a topic.
+  // Mesh lock. Whether every reachable handle has sent its owned topics since this request (ask_rosters()): only then a
+  // topic without a known owner has none.
   [[nodiscard]] bool owners_known(std::uint64_t ask) const;
-  // `claim` is 0 if it is decided already: conflict.
+  // `claim` is 0 if it is already decided: conflict.
   [[nodiscard]] Result<std::uint64_t> begin_claim(std::string_view topic);
-  // Mesh lock. Whether every peer has answered, or one has objected.
+  // Mesh lock. Whether every peer has answered, or one has refused.
   [[nodiscard]] bool claim_decided(std::uint64_t claim) const;
-  [[nodiscard]] Result<std::uint64_t> end_claim(std::uint64_t claim, bool in_time);  // the epoch; conflict
+  // returns the epoch, or fails with conflict
+  [[nodiscard]] Result<std::uint64_t> end_claim(std::uint64_t claim, bool in_time);
   void give_up_ownership(const std::string& wire) noexcept;
   [[nodiscard]] bool owns(const std::string& wire, std::uint64_t epoch) const;
   [[nodiscard]] bool owns_now(std::string_view topic) const;
@@ -198,9 +201,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<std::vector<std::string>> owned_topics(std::string_view filter) const;
 
   // --- presence (presence.cc) ---
-  [[nodiscard]] std::vector<NodeInfo> announced() const;  // mesh lock: with a lease that has not run out
+  [[nodiscard]] std::vector<NodeInfo> announced() const;  // mesh lock: those with a valid lease
   [[nodiscard]] Instant next_expiry() const;              // mesh lock
-  // Mesh lock. True: announced() differs from `known`, whatever the order; `now` is announced() then.
+  // Mesh lock. Returns true if announced() differs from `known`, whatever the order; `now` is announced() then.
   [[nodiscard]] bool nodes_differ(const std::vector<NodeInfo>& known, std::vector<NodeInfo>& now) const;
 
   // --- readiness of subscribers (ready.cc) ---
@@ -209,7 +212,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] std::uint64_t probe_count(std::uint64_t probe) const;  // mesh lock; own subscriptions count
 
  private:
-  // In: what the loop does with the XSUB, and Out: with the XPUB.
+  // In: the loop's work with the XSUB; Out: with the XPUB.
   struct In final : rt::Watcher {
     explicit In(Node& own) noexcept : node(own) {}
     void handle_event(const sys::PollEvent& event) override;
@@ -226,21 +229,21 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     void handle_event(const sys::PollEvent& event) override;
     Node& node;
   };
-  // Link: an endpoint that the XSUB connects to, or would.
+  // Link: an endpoint of the XSUB, connected or not.
   struct Link {
-    std::uint64_t instance = 0;  // 0: not known
-    bool given = false;          // by the options, or by add_peer(): a scout finds out which handle listens there
-    bool connected = false;      // the XSUB was told to connect; else there is a scout, or `other_name`
-    bool other_name = false;     // of this handle, or of one that another link connects to
-    bool plain = false;          // no handle of topics: a publisher of another library
+    std::uint64_t instance = 0;  // 0: unknown
+    bool given = false;          // from the options, or from add_peer(): a scout finds the handle that listens there
+    bool connected = false;      // the XSUB connects; otherwise there is a scout, or `other_name`
+    bool other_name = false;     // of this handle, or of one with another link
+    bool plain = false;          // not a handle of topics: a publisher of another library
     bool up = false;
-    bool inner = false;     // of a handle of this process: the XSUB is also connected to its topics that stay inside
-    bool failed = false;    // the last attempt, or the last connection
-    unsigned failures = 0;  // since it stood, or began
+    bool inner = false;     // of a handle of this process: the XSUB is also connected to its inside topics
+    bool failed = false;    // the last attempt, or the last connection, failed
+    unsigned failures = 0;  // since it was connected, or began
     Instant down_since{};
   };
-  // Scout: a socket that asks the handle at a given endpoint for its instance, before the XSUB connects. Else a handle
-  // that is listed under two names, or lists itself, would receive its messages twice.
+  // Scout: a socket that asks the handle at a given endpoint for its instance, before the XSUB connects. Otherwise a
+  // handle that is listed under two names, or lists itself, would receive its messages twice.
   struct Scout final : rt::Watcher {
     Scout(Node& own, std::string at) noexcept : node(own), endpoint(std::move(at)) {}
     void handle_event(const sys::PollEvent& event) override;
@@ -256,12 +259,12 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     std::uint64_t revision = 0;
     Duration lease{0};
     Instant heard;
-    bool answered = false;        // it has heard of us: it has our subscriptions
-    std::uint64_t our_ask = 0;    // the last of our asks that it answered
-    std::uint64_t their_ask = 0;  // its last ask, which each roster answers
+    bool answered = false;        // it answered us: it has our subscriptions
+    std::uint64_t our_ask = 0;    // our last request that it answered
+    std::uint64_t their_ask = 0;  // its last request; each roster answers it
     std::size_t bytes = 0;        // of the roster's texts
-    msg::PeerId via = 0;          // the connection that the roster came over; 0: within the process
-    bool parted = false;          // both remember that they were apart
+    msg::PeerId via = 0;          // the connection of its roster; 0: within the process
+    bool parted = false;          // both have noted their separation
   };
   struct Service {
     std::string topic;
@@ -271,17 +274,17 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   };
   struct Pending {
     IntrusivePtr<SubscriptionCore> replies;
-    std::vector<std::uint64_t> members;  // that were asked
+    std::vector<std::uint64_t> members;  // the handles that got the request
   };
   struct Claim {
     std::string topic;
     std::uint64_t epoch = 0;
     std::set<std::uint64_t> waiting;   // peers that have not answered
-    std::set<std::uint64_t> answered;  // of those that were waited for
+    std::set<std::uint64_t> answered;  // of the awaited ones
     bool lost = false;
-    bool outdated = false;  // a peer knows a later epoch
+    bool outdated = false;  // a peer has a later epoch
   };
-  // Missed: why a peer has not heard a word. full: it does not read.
+  // Missed: the reason why a peer missed a word. full: it does not read.
   enum class Missed : std::uint8_t { nothing, full, no_memory };
   struct Unsaid {
     Control control;
@@ -301,9 +304,10 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   };
   static constexpr std::size_t kPeersMax = 256;
   static constexpr std::size_t kRosterBytesMax = std::size_t{64} << 20;  // of all peers' rosters
-  static constexpr unsigned kLearnedFailures = 3;                        // then nobody waits for such a peer
-  static constexpr Duration kLearnedKept = std::chrono::seconds(60);     // a peer that was heard of and does not answer
-  static constexpr Duration kScoutPatience = std::chrono::seconds(1);    // from the handshake to the welcome
+  static constexpr unsigned kLearnedFailures = 3;                        // then no caller waits for such a peer
+  // a peer that a roster named and that does not answer
+  static constexpr Duration kLearnedKept = std::chrono::seconds(60);
+  static constexpr Duration kScoutPatience = std::chrono::seconds(1);  // from the handshake to the welcome
   static constexpr std::size_t kPeerProbesMax = 1024;
   static constexpr std::size_t kRequestsMax = 65'536;
   static constexpr std::size_t kEpochsMax = 65'536;
@@ -317,8 +321,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static constexpr Duration kSweepFirst = std::chrono::milliseconds(5);  // then four times as long each time
   static constexpr Duration kSweepLast = std::chrono::seconds(2);
   static constexpr unsigned kPumpMost = 256;  // messages a turn
-  // Of AsyncTopics, as many as a coroutine takes before it yields: what comes in a turn is taken in that turn, while it
-  // is in the cache, and queues grow only for subscriptions that are slow.
+  // Of AsyncTopics, as many as a coroutine takes before it yields: it takes the messages of a turn in that turn, while
+  // it is in the cache, and queues grow only for subscriptions that are slow.
   static constexpr unsigned kPumpMostOfTurn = 64;
 
   Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loop);
@@ -339,7 +343,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
 
   // pump.cc
   void pump_all();                                               // before a disconnect
-  unsigned pump(bool wait_for_lock, unsigned most = kPumpMost);  // how many messages
+  unsigned pump(bool wait_for_lock, unsigned most = kPumpMost);  // returns the number of messages
   void dispatch(Message&& topic, Message&& body, Message&& headers);
   void watch_in();
   void handle_in();
@@ -357,7 +361,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void watch_links();
   void handle_link_or_mend(const std::string& endpoint, EventKind kind) noexcept;
   void handle_link(const std::string& endpoint, EventKind kind);  // throws std::bad_alloc
-  // resource_exhausted: there is no such link; throws std::bad_alloc. A fleet of kPeersMax takes no more: ok.
+  // Fails with resource_exhausted if there is no such link; throws std::bad_alloc. Returns ok without adding a link in
+  // a fleet of kPeersMax.
   [[nodiscard]] Result<void> connect_link(const std::string& endpoint, std::uint64_t instance, bool given);
   // `replaced`: another connection to the same handle takes its place.
   void drop_link(const std::string& endpoint, bool replaced = false) noexcept;
@@ -369,42 +374,42 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
       parted_.note(instance);
     }
   }
-  [[nodiscard]] std::string yielding_link() const;  // the same: a learned link that failed; empty: none
+  [[nodiscard]] std::string yielding_link() const;  // the same; returns a learned link that failed, or ""
 
   // roster.cc
   void handle_out();
-  [[nodiscard]] bool take_control(Message& message) noexcept;  // false: no memory; take it again
-  // resource_exhausted, or a throw of std::bad_alloc: handle it again.
+  [[nodiscard]] bool take_control(Message& message) noexcept;  // returns false if there is no memory; take it again
+  // After resource_exhausted or std::bad_alloc, handle it again.
   [[nodiscard]] Result<void> handle_control(Control&& control, std::string_view from_host, msg::PeerId via);
   [[nodiscard]] Result<void> handle_roster(Control&& control, std::string_view from_host, msg::PeerId via);
-  // Whether the connection may say words of the fleet at all.
+  // Whether the connection may carry control messages.
   [[nodiscard]] bool is_proven(const Message& message) const noexcept;
-  // Mesh lock. Whether words of this instance are taken over this connection.
+  // Mesh lock. Whether control messages of this instance are valid on this connection.
   [[nodiscard]] bool speaks_for(msg::PeerId via, std::uint64_t instance) const;
   void watch_voices();
   void sweep_voices_soon() noexcept;
   static void sweep_voices(void* self);
   [[nodiscard]] Result<void> learn(std::uint64_t instance, const std::string& endpoint);
-  [[nodiscard]] Result<void> say(Control control) noexcept;  // resource_exhausted: counted, nobody heard it
+  [[nodiscard]] Result<void> say(Control control) noexcept;               // resource_exhausted: counted, and not sent
   [[nodiscard]] Result<Missed> try_say(const Control& control) noexcept;  // the same
   void say_unsaid();                                                      // throws std::bad_alloc
   void tell_roster(std::uint64_t to) noexcept;                            // 0: every peer
-  // The loop tells the roster in one of its next turns. `greet`: a connection stands, whose peer has heard nothing.
-  // False: no memory.
+  // The loop sends the roster in one of its next turns. `greet`: a connection whose peer has received no word. Returns
+  // false if there is no memory.
   bool tell_soon(std::uint64_t to, bool greet) noexcept;
   void announce() noexcept { tell_roster(0); }  // the roster has changed
   void tell_now() noexcept;
-  [[nodiscard]] Result<void> want_rosters(std::uint64_t to) noexcept;  // as say()
+  [[nodiscard]] Result<void> want_rosters(std::uint64_t to) noexcept;  // errors: those of say()
   [[nodiscard]] Roster roster() const;                                 // mesh lock
   [[nodiscard]] bool is_of_fleet(std::uint64_t instance, const std::string& endpoint) const;
 
-  // mend.cc. mend() makes up for what failed without memory: links, scouts, and what peers did not hear.
+  // mend.cc. mend() repeats the steps that failed without memory: links, scouts, and the words that peers missed.
   void mend_soon() noexcept;  // any thread
   void mend_later() noexcept;
   static void mend(void* self);
   [[nodiscard]] Result<void> mend_now();
-  // The same for peers that missed words because they did not read. Peers that have answered are not asked again: one
-  // that does not read costs each handle of the fleet a roster now and then, and no answers.
+  // The same for peers that missed words because they did not read. It does not request again from peers that have
+  // answered: one that does not read costs each handle of the fleet a roster from time to time, and no answers.
   void retell_soon() noexcept;
   void retell_later() noexcept;
   static void retell(void* self);
@@ -435,7 +440,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
 
   // owners.cc
   [[nodiscard]] Result<void> handle_claim(const Control& control);
-  [[nodiscard]] Result<void> resend_claims();  // as say()
+  [[nodiscard]] Result<void> resend_claims();  // errors: those of say()
   void handle_claim_answer(const Control& control);
   void note_owned(std::uint64_t from, const Peer& peer);  // mesh lock
   void note_epoch(const std::string& topic, std::uint64_t epoch);
@@ -447,9 +452,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // ready.cc
   [[nodiscard]] Result<void> handle_probe(const Control& control);
   void handle_ready(const Control& control);
-  [[nodiscard]] Result<void> answer_probes(std::uint64_t from = 0, std::uint64_t id = 0);  // as say()
+  [[nodiscard]] Result<void> answer_probes(std::uint64_t from = 0, std::uint64_t id = 0);  // errors: those of say()
   void interest_changed() noexcept;
-  // As say(). `unanswered`: to the peers alone that have not answered.
+  // Errors: those of say(). `unanswered`: only to the peers that have not answered.
   [[nodiscard]] Result<void> resend_probes(bool unanswered = false);
 
   const TopicsOptions options_;
@@ -458,7 +463,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   const std::uint64_t instance_;
   const std::string inproc_endpoint_;
   std::string node_name_;
-  std::string endpoint_;                     // where peers of other processes connect; empty: nowhere
+  std::string endpoint_;                     // for peers of other processes; empty: none
   std::optional<LocalDirectory> directory_;  // of a local fleet
   std::vector<Filter> inside_;
   std::shared_ptr<msg::ContextCore> context_;
@@ -466,7 +471,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   rt::Loop* loop_;
   Socket out_;
   Socket in_;
-  Socket inner_;  // XPUB for topics that stay inside; closed when there are none
+  Socket inner_;  // XPUB for inside topics; closed without any
   In in_watcher_{*this};
   Out out_watcher_{*this};
   rt::Loop::WatchId in_watch_ = 0;
@@ -474,17 +479,17 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   Mender mender_{*this};
   std::optional<sys::EventFd> mend_event_;
   rt::Loop::WatchId mend_watch_ = 0;
-  std::atomic<bool> mends_{false};              // mend() comes
-  std::atomic<bool> joined_{false};             // the handle is in its fleet
+  std::atomic<bool> mends_{false};              // mend() is scheduled
+  std::atomic<bool> joined_{false};             // the handle has joined its fleet
   std::atomic<bool> links_unsure_{false};       // an event of a connection was lost
   std::atomic<bool> scouts_unsure_{false};      // the same of a scout
-  std::vector<std::string>* report_ = nullptr;  // loop, in compare_links(): the endpoints that stand
+  std::vector<std::string>* report_ = nullptr;  // loop, in compare_links(): the connected endpoints
   rt::TimerId mend_timer_;                      // loop
   Duration mend_wait_ = kMendFirst;             // loop
-  std::atomic<bool> retells_{false};            // retell() comes
+  std::atomic<bool> retells_{false};            // retell() is scheduled
   rt::TimerId retell_timer_;                    // loop
   Duration retell_wait_ = kMendFirst;           // loop
-  Message held_;                                // loop: of a peer; there was no memory to handle it
+  Message held_;                                // loop: a message of a peer that found no memory
   unsigned held_tries_ = 0;                     // loop
   std::atomic<bool> closed_{false};
   TopicsCounters counters_;
@@ -519,43 +524,43 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   rt::AsyncEvent mesh_event_;
   std::map<std::string, std::unique_ptr<Scout>> scouts_;  // loop
   std::map<std::string, Link> links_;                     // mesh lock, as the rest
-  std::map<std::uint64_t, Peer> peers_;                   // whose roster came
+  std::map<std::uint64_t, Peer> peers_;                   // peers with a known roster
   std::size_t roster_bytes_ = 0;                          // the sum over peers_
-  bool tells_ = false;                                    // tell_now() comes
-  std::uint64_t tells_to_ = 0;                            // whom; 0: every peer
-  bool greets_ = false;                                   // and greets
-  std::set<std::uint64_t> gone_;                          // said that they leave
+  bool tells_ = false;                                    // tell_now() is scheduled
+  std::uint64_t tells_to_ = 0;                            // its target; 0: every peer
+  bool greets_ = false;                                   // also greets
+  std::set<std::uint64_t> gone_;                          // that announced their end
   LostPeers lost_;
-  LostPeers parted_;                             // also when they are back
-  std::map<msg::PeerId, std::uint64_t> voices_;  // connections to the XPUB, and the instance that each speaks for
+  LostPeers parted_;                             // also after their return
+  std::map<msg::PeerId, std::uint64_t> voices_;  // connections to the XPUB, each with the instance of its handle
   std::uint64_t revision_ = 1;                   // of our roster
-  std::uint64_t ask_ = 1;                        // the last ask for rosters
+  std::uint64_t ask_ = 1;                        // our last request for rosters
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, OwnProbe> own_probes_;
   std::vector<PeerProbe> peer_probes_;
   std::vector<Service> services_;
-  std::size_t next_service_ = 0;  // of those here, for the next request that comes
-  std::size_t next_asked_ = 0;    // of the members of each group, for the next request that leaves
+  std::size_t next_service_ = 0;  // of those here, for the next incoming request
+  std::size_t next_asked_ = 0;    // of the members of each group, for the next outgoing request
   std::map<std::uint64_t, Pending> requests_;
   std::map<std::string, std::uint64_t> owned_;   // topic to epoch
-  std::map<std::string, std::uint64_t> epochs_;  // the newest epoch that was heard of
+  std::map<std::string, std::uint64_t> epochs_;  // the newest known epoch
   std::map<std::uint64_t, Claim> claims_;
   std::vector<Unsaid> unsaid_;    // answers that a peer missed
   rt::TimerId lease_timer_;       // loop
   rt::TimerId sweep_timer_;       // loop
   Duration sweep_wait_{0};        // loop
-  std::set<msg::PeerId> sweeps_;  // loop: connections to the XPUB that ended, and have messages that were not read
-  std::string proof_;             // CURVE: what a handle shows; const after start()
+  std::set<msg::PeerId> sweeps_;  // loop: ended connections to the XPUB with unread messages
+  std::string proof_;             // CURVE: the proof that a handle shows; const after start()
   IntrusivePtr<SubscriptionCore> replies_in_;
   IntrusivePtr<SubscriptionCore> requests_in_;
   std::atomic<bool> probed_{false};  // peer_probes_ is not empty
   std::mutex answer_mutex_;          // an older count does not overtake a newer one; before the mesh and interest locks
 };
 
-// An epoch of an owner that a handle takes from a peer.
+// The bound of an owner's epoch that a handle takes from a peer.
 [[nodiscard]] bool is_epoch(std::uint64_t epoch);
 
-// The event that the calling thread sleeps on. resource_exhausted.
+// The event on which the calling thread sleeps. Errors: resource_exhausted.
 [[nodiscard]] Result<sys::EventFd*> thread_event();
 
 }  // namespace weft::topic

@@ -11,10 +11,10 @@
 namespace weft {
 
 // FleetSecurity: CURVE keys of a `tcp://` fleet, 32 bytes each, all four or none. All handles of a fleet share the
-// server's pair. Whoever has its public key may connect, and receive, and nothing else: a handle needs the secret too,
-// and shows it. Handles of one Context meet without keys. Without keys a fleet trusts its network.
-// A `tls+tcp://` fleet needs the three files of PEM: each handle shows its certificate to those that it connects to and
-// those that connect to it, and takes only peers whose certificate the authorities signed.
+// server's pair. A program with only the public key may connect and receive, and nothing else: a handle also needs the
+// secret key, and proves it. Handles of one Context meet without keys. A fleet without keys trusts its network.
+// A `tls+tcp://` fleet needs the three PEM files. Each handle presents its certificate in both directions, and accepts
+// only peers whose certificate the authorities signed.
 struct FleetSecurity {
   std::string curve_server_public;  // of every peer; empty: no encryption
   std::string curve_server_secret;  // of this handle as the one that peers connect to
@@ -38,24 +38,25 @@ struct FleetSecurity {
 // TopicsOptions: which fleet a handle joins, and its bounds.
 struct TopicsOptions {
   // "inproc:NAME": the handles of one Context. "local" or "local:NAME": the handles of one user on this host, at most
-  // 64. "tcp://10.0.0.1:7300,10.0.0.2:7300": the listed hosts, and the peers that those tell of. "tls+tcp://...": the
-  // same, encrypted and authenticated (FleetSecurity); all endpoints are of this kind then.
+  // 64. "tcp://10.0.0.1:7300,10.0.0.2:7300": the listed hosts, and the peers in their rosters. "tls+tcp://...": the
+  // same, encrypted and authenticated (FleetSecurity); then all endpoints are of this kind.
   std::string fleet = "local";
   std::string space{};      // the first token of every topic; empty: none
   char separator = '.';     // between tokens, as the program writes names
-  std::string node{};       // this handle's name; empty: made of the process id and a random number
-  std::string listen{};     // tcp: "tcp://0.0.0.0:7300"; empty: a port of the system's choice
-  std::string advertise{};  // tcp: the endpoint that peers connect to; empty: `listen`, with the address they see
+  std::string node{};       // this handle's name; empty: made from the process id and a random number
+  std::string listen{};     // tcp: "tcp://0.0.0.0:7300"; empty: the system chooses the port
+  std::string advertise{};  // tcp: the endpoint to which peers connect; empty: `listen`, with the address that they see
   std::string runtime_directory{};  // local: empty: $XDG_RUNTIME_DIR/weft, or /tmp/weft-UID
-  // local: where the process that hosts the hub keeps topics, a file for each fleet; the same for all handles of a
-  // fleet. Empty: runtime_directory, if that is given; else $XDG_STATE_HOME/weft, or ~/.local/state/weft.
+  // local: the directory in which the process that hosts the hub keeps topics, a file for each fleet; the same for all
+  // handles of a fleet. Empty: runtime_directory if it is given, otherwise $XDG_STATE_HOME/weft or ~/.local/state/weft.
   std::string store_directory{};
-  bool hosts = true;                                   // local: this process becomes the hub when no other one is
+  bool hosts = true;                                   // local: this process becomes the hub if no other one is
   std::vector<std::string> inside{};                   // filters of topics that never leave the process; at most 256
   std::size_t queue_messages_max = 65'536;             // of one subscription
-  std::size_t queue_bytes_max = std::size_t{8} << 20;  // the same; a queue takes one message beyond
-  int peer_messages_max = 1000;  // that wait for one peer; beyond, the newest are dropped and counted, or publish waits
-  Duration presence{0};          // how long nodes() of others keeps this handle when it is silent; 0: not announced
+  std::size_t queue_bytes_max = std::size_t{8} << 20;  // the same; a queue exceeds the bound by at most one message
+  // that wait for one peer; beyond, the newest are dropped and counted, or publish() waits
+  int peer_messages_max = 1000;
+  Duration presence{0};  // how long nodes() of other handles keeps this one while it is silent; 0: not announced
   FleetSecurity security{};
 };
 
@@ -63,20 +64,20 @@ struct TopicsOptions {
 enum class Full : std::uint8_t {
   drop_oldest,
   drop_newest,
-  newest_per_topic,  // a message replaces a waiting one of its topic; when the queue is full of topics, as drop_oldest
-  end,               // the subscription ends: after the queued messages next() says resource_exhausted
+  newest_per_topic,  // a message replaces a queued one of its topic; if the queue is full of topics, like drop_oldest
+  end,               // the subscription ends: after the queued messages next() fails with resource_exhausted
 };
 
 struct SubscriptionOptions {
   Full full = Full::drop_oldest;
-  std::size_t queue_messages_max = 0;  // 0: the handle's
-  std::size_t queue_bytes_max = 0;     // 0: the handle's
+  std::size_t queue_messages_max = 0;  // 0: the bound of the handle
+  std::size_t queue_bytes_max = 0;     // 0: the bound of the handle
 };
 
 // The policy of publish() while a peer's queue is full.
 enum class WhenFull : std::uint8_t {
   drop,  // that peer misses the message; dropped_full counts it
-  wait,  // publish() waits for room. Queues of subscriptions follow their own policy all the same
+  wait,  // publish() waits for room. Queues of subscriptions still follow their own policy
 };
 
 struct PublisherOptions {
@@ -87,7 +88,7 @@ struct PublisherOptions {
 struct NodeInfo {
   std::uint64_t instance = 0;  // random, for one life of the handle
   std::string node;            // TopicsOptions::node
-  std::string endpoint;        // where peers connect; empty: only within its process
+  std::string endpoint;        // to which peers connect; empty: only within its process
   Duration presence{0};        // its lease; 0: none
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Node: who owns a topic. An owner is announced by its roster, with an epoch that grows with each owner. A claim begins
-// when every handle that can be reached has told what it owns, and asks every peer; of two claims at once the higher
-// epoch wins, then the lower instance. The same rule ends one of two ownerships that a partition of the network made,
-// if both remember it. Of two owners that meet for the first time the one with the lower epoch stays: it came first.
+// when every reachable handle has sent its owned topics, and requests the topic from every peer; of two claims at once
+// the higher epoch wins, then the lower instance. The same rule ends one of two ownerships that a partition of the
+// network made, if both remember it. Of two owners that meet for the first time the one with the lower epoch stays: it
+// came first.
 #include <algorithm>
 #include <chrono>
 #include <new>
@@ -19,8 +20,8 @@ namespace {
 constexpr const char* kTaken = "taken";  // of a claim_answer: the sender owns the topic, or its claim is better
 constexpr Error kConflict(Errc::conflict, "somebody alive owns this topic");
 
-// The epoch of an owner that knows of none before. One that nobody heard of may have been there all the same, so the
-// time orders them as far as the clocks of the hosts agree.
+// The epoch of an owner without a known predecessor. An unknown one may have existed nevertheless, so the time orders
+// them as far as the clocks of the hosts agree.
 std::uint64_t first_epoch() {
   const auto now = std::chrono::duration_cast<std::chrono::microseconds>(sys::wall_now().time_since_epoch()).count();
   return now > 0 ? static_cast<std::uint64_t>(now) : 1;
@@ -90,8 +91,8 @@ Result<std::uint64_t> Node::begin_claim(std::string_view topic) {
   return id;
 }
 
-// To the peers that have not answered: they may have missed them. One that hears a claim again says that it is
-// outdated, and the caller claims anew, unless the peer's first answer was on its way.
+// To the peers that have not answered: they may have missed them. One that receives a claim again answers that it is
+// outdated, and the caller claims again, unless the peer's first answer was on its way.
 Result<void> Node::resend_claims() {
   std::vector<Control> again;
   {
@@ -114,7 +115,7 @@ bool Node::claim_decided(std::uint64_t claim) const {
   return found == claims_.end() || found->second.lost || found->second.outdated || found->second.waiting.empty();
 }
 
-// would_block: another owner was heard of, who is gone; claim again, with a higher epoch.
+// would_block: another owner was found, which has gone; claim again, with a higher epoch.
 Result<std::uint64_t> Node::end_claim(std::uint64_t claim, bool in_time) {
   std::uint64_t epoch = 0;
   {
@@ -192,7 +193,7 @@ void Node::handle_claim_answer(const Control& control) {
     if (found == claims_.end()) {
       return;
     }
-    // A claim that was told again is answered twice, and the second answer knows the claim's own epoch.
+    // A claim that was sent again is answered twice, and the second answer has the claim's own epoch.
     const bool again = found->second.answered.contains(control.from);
     found->second.answered.insert(found->second.waiting.extract(control.from));  // allocates nothing
     const bool owned = control.texts.size() == 1 && control.texts.front() == kTaken;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Node: leases. A handle with a presence tells its roster three times in each lease; who watches times the lease.
+// Node: leases. A handle with a presence sends its roster three times in each lease; the other handles time the lease.
 #include <algorithm>
 
 #include "weft/sys/clock.h"

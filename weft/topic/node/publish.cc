@@ -16,7 +16,7 @@ namespace weft::topic {
 
 namespace {
 constexpr Error kClosed(Errc::closed, "the handle of topics was closed");
-constexpr std::size_t kBodyMax = std::size_t{64} << 20;  // what the sockets of other processes take
+constexpr std::size_t kBodyMax = std::size_t{64} << 20;  // the bound of the sockets of other processes
 }  // namespace
 
 Result<IntrusivePtr<PublisherCore>> Node::make_publisher(std::string_view name) {

@@ -38,7 +38,7 @@ Result<std::string> with_header(std::string_view headers, std::string_view name,
 
 }  // namespace
 
-// Both subscriptions stand before any peer does: a peer that knows this handle has them.
+// Both subscriptions exist before any peer does: a peer that has this handle has them.
 Result<void> Node::open_inbox() {
   replies_in_ = make_intrusive<SubscriptionCore>([this](TopicMessage&& message) { handle_reply(std::move(message)); });
   requests_in_ = make_intrusive<SubscriptionCore>([this](TopicMessage&& message) {
@@ -265,7 +265,7 @@ void Node::stop_serving(SubscriptionCore& service) noexcept {
 void Node::reply(const TopicMessage& request, Bytes body, std::string_view headers) noexcept {
   const std::string_view to = request.reply_to();
   if (!to.starts_with(kInboxes)) {
-    return;  // nobody waits
+    return;  // no request waits
   }
   const auto sent = msg::or_no_memory([&]() -> Result<void> {
     const auto publisher = WEFT_TRY(make_wire_publisher(std::string(to), false));

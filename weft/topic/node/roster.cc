@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Node: what the handles tell each other.
+// Node: the messages between handles.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -11,8 +11,8 @@
 
 namespace weft::topic {
 
-// A peer that misses the message is no error: the socket counts it, and statistics() tells. One that misses it for want
-// of memory, or because it does not read, is told again.
+// A peer that misses the message is not an error: the socket counts it for statistics(). One that misses it for lack of
+// memory, or because it does not read, gets it again.
 Result<void> Node::say(Control control) noexcept {
   control.from = instance_;
   const Result<Missed> said = try_say(control);
@@ -20,7 +20,7 @@ Result<void> Node::say(Control control) noexcept {
     return said.error();
   }
   if (*said != Missed::nothing) {
-    // mend() and retell() make up for all others: each tells a state, which the next one tells too.
+    // mend() and retell() make up for all others: each has a state, which the next one has, too.
     if (control.kind == Control::Kind::claim_answer) {
       (void)msg::or_no_memory([&]() -> Result<void> {
         const std::lock_guard lock(mesh_mutex_);
@@ -117,8 +117,8 @@ void Node::tell_roster(std::uint64_t to) noexcept {
 }
 
 // A message of an XSUB goes to every peer; one that is for another handle costs its receiver a glance at it. A roster
-// says whom this handle has heard. So one roster answers all that a turn of the loop brought, and greets each new
-// connection: handles that come at once, or a peer that asks again and again, cost a roster a turn.
+// names the peers from which this handle has received words. So one roster answers all that a turn of the loop brought,
+// and greets each new connection: handles that come at once, or a peer that asks again and again, cost a roster a turn.
 bool Node::tell_soon(std::uint64_t to, bool greet) noexcept {
   {
     const std::lock_guard lock(mesh_mutex_);
@@ -137,7 +137,7 @@ bool Node::tell_soon(std::uint64_t to, bool greet) noexcept {
   } catch (const std::bad_alloc&) {
     {
       const std::lock_guard lock(mesh_mutex_);
-      tells_ = false;  // the next one tells
+      tells_ = false;  // the next one sends it
     }
     mend_soon();
     return false;
@@ -178,7 +178,7 @@ Result<void> Node::want_rosters(std::uint64_t to) noexcept {
   return say(std::move(control));
 }
 // A handle of this process whose loop has not linked it, and a handle of another process that found this one but has
-// said nothing, are met first.
+// sent nothing, come first.
 Result<std::uint64_t> Node::ask_rosters() {
   if (closed()) {
     return Error(Errc::closed, "the handle of topics was closed");
@@ -208,7 +208,7 @@ void Node::handle_out() {
       continue;  // a peer subscribed, or took it back
     }
     if (!take_control(message)) {
-      hold(std::move(message));  // and what is behind it waits
+      hold(std::move(message));  // and the messages after it wait
       break;
     }
   }
@@ -299,7 +299,8 @@ std::string seen_endpoint(const std::string& endpoint, std::string_view from_hos
 
 }  // namespace
 
-// Checks where a peer says that it, or another one, listens: a peer names endpoints of its fleet's kind only.
+// Checks the endpoints that a peer sends for itself or for another one: a peer names endpoints of its fleet's kind
+// only.
 bool Node::is_of_fleet(std::uint64_t instance, const std::string& endpoint) const {
   if (fleet_.kind == Fleet::Kind::local) {
     return directory_->instance_at(endpoint) == instance;
@@ -309,7 +310,7 @@ bool Node::is_of_fleet(std::uint64_t instance, const std::string& endpoint) cons
   return fleet_.kind == Fleet::Kind::tcp && parsed && parsed->transport == transport;
 }
 
-// A peer was heard of.
+// A roster named a peer.
 Result<void> Node::learn(std::uint64_t instance, const std::string& endpoint) {
   if (instance == instance_ || endpoint.empty()) {
     return {};

@@ -8,8 +8,8 @@
 
 namespace weft::topic {
 
-// The one place that says how a filter goes over the wire. Publishers of Weft send what the filter
-// matches, any other one what begins with its literal head.
+// The one place that defines a filter on the wire. Publishers of Weft send the messages that match the filter,
+// any other one sends those that begin with its literal head.
 Result<void> Node::want(const Filter& filter) { return in_.subscribe(filter); }
 void Node::unwant(const Filter& filter) noexcept { (void)in_.unsubscribe(filter); }
 
@@ -48,8 +48,8 @@ Result<void> Node::add_text_filter(SubscriptionCore& subscription, std::string_v
       [&]() -> Result<void> { return add(subscription, std::string(text), WEFT_TRY(names_.filter(text))); });
 }
 
-// The peers hear of the filter before the index does: whoever is told of the subscription by an answer to a probe has
-// it, because both go over one connection.
+// The peers get the filter before the index does: a peer that finds the subscription in an answer to a probe has the
+// filter, because both go over one connection.
 Result<void> Node::add(SubscriptionCore& subscription, std::string text, const Filter& wire) {
   auto own = make_intrusive<const OwnFilter>(std::move(text), wire);
   WEFT_TRY(want(wire));

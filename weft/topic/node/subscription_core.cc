@@ -35,7 +35,7 @@ void SubscriptionCore::offer(TopicMessage&& message) noexcept {
   }
   const std::lock_guard lock(mutex_);
   if (closed_) {
-    return;  // the match was made before the end, so no subscription of the index wants it
+    return;  // the match was made before the end, so it has no subscription in the index
   }
   const bool had_ended = queue_.ended();
   pushed(queue_.push(std::move(message)), had_ended);

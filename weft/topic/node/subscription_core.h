@@ -19,7 +19,7 @@
 namespace weft::topic {
 
 // SubscriptionCore: the queue of one subscription, and the calls that wait for it.
-// Owner: the subscription's handle, the node's index, and the memos of what a topic matches.
+// Owner: the subscription's handle, the node's index, and the memos of a topic's matches.
 // Affinity: any thread. Of an AsyncTopics handle: the loop's thread.
 // Cost: offer() and try_pop() are a lock and a move; a system call wakes a thread that sleeps.
 // Invariants:
@@ -36,18 +36,18 @@ class SubscriptionCore final : public sync::AtomicCounted<SubscriptionCore> {
 
   SubscriptionCore(Full full, std::size_t messages_max, std::size_t bytes_max)
       : queue_(full, messages_max, bytes_max) {}
-  // Instead of queueing, the subscription hands each message to the sink, on the thread that brings it. The sink does
-  // not wait, and calls nothing that publishes.
+  // The subscription passes each message to the sink, on the thread that brings it, and queues none. The sink does not
+  // wait, and never publishes.
   explicit SubscriptionCore(Sink sink) : queue_(Full::drop_newest, 1, 1), sink_(std::move(sink)) {}
 
   void offer(TopicMessage&& message) noexcept;
-  // offer() of a message that is made of the parts in its place in the queue.
+  // offer() of a message that is made from the parts in its place in the queue.
   void offer(Message&& topic, Message&& body, Message&& headers, const IntrusivePtr<const OwnFilter>& filter) noexcept;
-  // offer() of a copy of the parts, which is made in its place in the queue. False, and nothing happened: the caller
-  // makes the message.
+  // offer() of a copy of the parts, which is made in its place in the queue. Returns false, without an effect, if the
+  // caller must make the message.
   [[nodiscard]] bool offer_copy(const Message& topic, Bytes body, std::string_view headers,
                                 const IntrusivePtr<const OwnFilter>& filter) noexcept;
-  // would_block; closed; resource_exhausted: the subscription has ended.
+  // Errors: would_block; closed; resource_exhausted (the subscription has ended).
   [[nodiscard]] Result<TopicMessage> try_pop() noexcept;
   [[nodiscard]] bool has_input() noexcept;   // or an end
   void close(const Error& reason) noexcept;  // idempotent: the first reason stays
@@ -55,9 +55,10 @@ class SubscriptionCore final : public sync::AtomicCounted<SubscriptionCore> {
 
   void add_sleeper(Sleeper& sleeper) noexcept;
   void remove_sleeper(Sleeper& sleeper) noexcept;
-  // Readable while there may be input. try_pop() that finds nothing clears it. resource_exhausted.
+  // A descriptor that is readable while there may be input. A try_pop() that finds nothing clears it. Errors:
+  // resource_exhausted.
   [[nodiscard]] Result<int> descriptor() noexcept;
-  // The handle's own: of requests and their answers, which no filter of a program matches.
+  // The handle's own subscription, for requests and their answers; no filter of a program matches its topics.
   [[nodiscard]] bool internal() const noexcept { return sink_ != nullptr; }
   // Of an AsyncTopics handle.
   [[nodiscard]] rt::AsyncEvent& input() noexcept { return input_; }
@@ -69,7 +70,7 @@ class SubscriptionCore final : public sync::AtomicCounted<SubscriptionCore> {
   std::uint64_t mark = 0;  // of the last match() that found this subscription
 
  private:
-  // Mutex held, as for the caller's push.
+  // Mutex held, also for the caller's push.
   void pushed(bool was_pushed, bool had_ended) noexcept {
     if (was_pushed || queue_.ended() != had_ended) {
       wake();

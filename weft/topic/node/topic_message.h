@@ -16,7 +16,7 @@ namespace weft {
 
 namespace topic {
 
-// OwnFilter: one filter of one subscription, as the program wrote it and as the wire has it. Immutable.
+// OwnFilter: one filter of one subscription, in the program's form and in the wire's form. Immutable.
 struct OwnFilter : sync::AtomicCounted<OwnFilter> {
   OwnFilter(std::string written, Filter on_wire) : text(std::move(written)), wire(std::move(on_wire)) {}
   const std::string text;
@@ -28,8 +28,8 @@ class MessageQueue;
 }  // namespace topic
 
 // TopicMessage: a message as a subscription receives it.
-// Owner: a move-only value. Affinity: one thread at a time. Cost: topics and bodies of up to 48 bytes lie inside;
-// larger ones are shared with every other receiver in the process.
+// Owner: a move-only value. Affinity: one thread at a time. Cost: topics and bodies of up to 48 bytes are inside the
+// object; larger ones are shared with every other receiver in the process.
 class TopicMessage {
  public:
   TopicMessage() noexcept = default;
@@ -40,18 +40,19 @@ class TopicMessage {
   [[nodiscard]] Bytes body() const noexcept { return body_.bytes(); }
   [[nodiscard]] std::string_view text() const noexcept { return body_.text(); }
   [[nodiscard]] Message take_body() noexcept { return std::move(body_); }  // body() is empty afterwards
-  // The value of the first header of that name; empty: none.
+  // Returns the value of the first header of that name; empty if there is none.
   [[nodiscard]] std::string_view header(std::string_view name) const noexcept {
     return find_header(headers_.text(), name);
   }
   [[nodiscard]] std::string_view headers() const noexcept { return headers_.text(); }  // the block
-  // The filter that matched, as the program wrote it. Of several filters of a subscription, one.
+  // Returns the filter that matched, in the program's form. If several filters of the subscription matched, it is one
+  // of them.
   [[nodiscard]] std::string_view filter() const noexcept {
     return filter_ == nullptr ? std::string_view() : std::string_view(filter_->text);
   }
-  // The topic that takes an answer; empty: none is wanted.
+  // Returns the topic for the reply; empty if the sender does not expect a reply.
   [[nodiscard]] std::string_view reply_to() const noexcept { return header("Weft-Reply"); }
-  // How many messages for this subscription were lost between the one before and this one.
+  // Returns the number of messages that this subscription lost between the message before and this one.
   [[nodiscard]] std::uint64_t missed() const noexcept { return missed_; }
 
   // The bytes that the message counts in a queue.
@@ -71,7 +72,7 @@ class TopicMessage {
     }
     filter_ = filter;
   }
-  // Copies the parts into an empty message, in place. False: no memory, and the message is empty.
+  // Copies the parts into an empty message, in place. Returns false if there is no memory; then the message is empty.
   [[nodiscard]] bool fill(const Message& topic, Bytes body, std::string_view headers,
                           const IntrusivePtr<const topic::OwnFilter>& filter) noexcept {
     if (!body_.assign_copy(body) || (!headers.empty() && !headers_.assign_copy(as_bytes(headers)))) [[unlikely]] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Node: which connections speak for which handles. A word of the fleet is taken over a connection that has shown what
-// it must, and only for the handle that this connection speaks for. The roster of a handle ends with its connection.
+// Node: which connections speak for which handles. A word of the fleet is taken over a connection that has shown its
+// proof, and only for the handle of this connection. The roster of a handle ends with its connection.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -27,8 +27,9 @@ bool Node::is_proven(const Message& message) const noexcept {
   return different == 0;
 }
 
-// One handle speaks over one connection. A handle that connects anew is heard at once where it has shown the fleet's
-// secret; elsewhere when its connection before has ended, so that nobody speaks for one that is there.
+// One handle speaks over one connection. A handle that connects again replaces its former connection at once if it has
+// shown the fleet's secret; otherwise after its former connection has ended, so that no other peer speaks for a
+// connected handle.
 bool Node::speaks_for(msg::PeerId via, std::uint64_t instance) const {
   if (via == 0) {
     return true;
@@ -59,7 +60,7 @@ void Node::watch_voices() {
             return {};
           });
           still->sweep_wait_ = kSweepFirst;
-          still->handle_out();  // what the connection said before it ended
+          still->handle_out();  // words of the connection before its end
           sweep_voices(still.get());
         }
       });
@@ -88,7 +89,7 @@ void Node::sweep_voices(void* self) {
   Node& node = *static_cast<Node*>(self);
   node.sweep_timer_ = {};
   bool forgot = false;
-  std::vector<std::uint64_t> again;  // over whose other connection we are heard
+  std::vector<std::uint64_t> again;  // whose other connection carries our words
   (void)msg::or_no_memory([&]() -> Result<void> {
     const std::lock_guard lock(node.mesh_mutex_);
     for (auto at = node.voices_.begin(); at != node.voices_.end();) {

@@ -49,7 +49,7 @@ class Reader {
 
 constexpr Error kMalformed(Errc::protocol_error, "a control message of topics is malformed");
 
-// "a\0b" in two. False: there is no zero byte, or more than one.
+// "a\0b" in two. Returns false if there is no zero byte, or more than one.
 bool split(std::string_view text, std::string_view& left, std::string_view& right) noexcept {
   const std::size_t zero = text.find('\0');
   if (zero == std::string_view::npos) {

@@ -11,15 +11,15 @@
 
 namespace weft::topic {
 
-// Control: what handles tell each other, besides the messages of topics. It goes from the XSUB of one handle to the
-// XPUB of every other, on the connection that also carries the sender's subscriptions: a handle that has received a
-// control message has every subscription that the sender made before.
+// Control: the messages between handles, besides those of topics. It goes from the XSUB of one handle to the XPUB of
+// every other, on the connection that also carries the sender's subscriptions: a handle that has received a control
+// message has every subscription that the sender made before.
 // On the wire, one part: 02 57 54 01, the kind, three numbers and one more of 8 bytes, the count of texts in 2 bytes,
-// then each text behind its size in 2 bytes. Numbers are in network byte order.
+// then each text after its size in 2 bytes. Numbers are in network byte order.
 struct Control {
   enum class Kind : std::uint8_t {
     roster = 1,     // id: its revision, number: the lease in ns; texts: see Roster
-    roster_wanted,  // id: of the ask; answered by a roster
+    roster_wanted,  // id: of the request; a roster answers it
     leaving,
     probe,         // id: of the probe, number: how long it stands, in ns, 0: it ended; text: the topic
     ready,         // id: of the probe, number: the matching subscriptions
@@ -39,17 +39,18 @@ inline constexpr std::size_t kControlTextsMax = 8192;
 inline constexpr std::size_t kControlTextMax = 4096;  // bytes
 inline constexpr std::size_t kControlBytesMax = std::size_t{1} << 20;
 inline constexpr std::uint64_t kEpochMax = std::uint64_t{1} << 62;  // of an owner
-// Epochs follow the time. A peer's is taken up to so far ahead of ours, in us: else one word would use them up.
+// Epochs follow the time. The handle takes a peer's epoch up to this far ahead of its own, in us: otherwise one message
+// would use them up.
 inline constexpr std::uint64_t kEpochAhead = 365ULL * 24 * 3600 * 1'000'000;
 
-// message_too_large: beyond those bounds.
+// Fails with message_too_large beyond those bounds.
 [[nodiscard]] Result<std::string> encode_control(const Control& control);
-// protocol_error: malformed, or beyond those bounds. Throws std::bad_alloc.
+// Fails with protocol_error if it is malformed, or beyond those bounds. Throws std::bad_alloc.
 [[nodiscard]] Result<Control> decode_control(Bytes bytes);
-// Whom the message is for, without reading the rest. 0: every handle, or malformed.
+// The receiver of the message, read without the rest. 0: every handle, or malformed.
 [[nodiscard]] std::uint64_t control_addressee(Bytes bytes) noexcept;
 
-// Roster: what one handle tells all others of itself.
+// Roster: one handle's report on itself to all others.
 struct Roster {
   static constexpr std::size_t kServicesMax = 1024;
   static constexpr std::size_t kOwnedMax = 1024;
@@ -77,18 +78,18 @@ struct Roster {
   };
 
   std::string node;
-  std::string endpoint;  // where peers connect; empty: nowhere
+  std::string endpoint;  // to which peers connect; empty: none
   std::vector<Service> services;
   std::vector<Owned> owned;
   std::vector<Peer> peers;   // tcp: the handles that this one is connected to
   std::uint64_t ask = 0;     // the handle's own last roster_wanted
-  std::vector<Heard> heard;  // the handles whose roster came, and the last roster_wanted of each, by its id
-  // The handles whose roster came before a connection to or from them ended, also when they are back.
+  std::vector<Heard> heard;  // the handles with a known roster, and the last roster_wanted of each, by its id
+  // The handles with a known roster whose connection ended, also after their return.
   std::vector<std::uint64_t> parted;
 };
 
 [[nodiscard]] std::vector<std::string> roster_texts(const Roster& roster);
-// protocol_error: malformed, or beyond Roster's bounds. Throws std::bad_alloc.
+// Fails with protocol_error if it is malformed, or beyond Roster's bounds. Throws std::bad_alloc.
 [[nodiscard]] Result<Roster> parse_roster(const std::vector<std::string>& texts);
 
 [[nodiscard]] std::string instance_text(std::uint64_t instance);             // 16 hexadecimal digits

@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view kFirstLine = "NATS/1.0";
 constexpr std::string_view kLineEnd = "\r\n";
 
-// Takes the next line off `rest`. False: there is no whole line.
+// Takes the next line off `rest`. Returns false if there is no whole line.
 bool take_line(std::string_view& rest, std::string_view& line) noexcept {
   const std::size_t end = rest.find(kLineEnd);
   if (end == std::string_view::npos) {
@@ -19,7 +19,7 @@ bool take_line(std::string_view& rest, std::string_view& line) noexcept {
   return true;
 }
 
-// Calls visit(name, value) for each header until it returns true. False: the block is malformed.
+// Calls visit(name, value) for each header until it returns true. Returns false if the block is malformed.
 template <typename Visit>
 bool scan(std::string_view block, Visit visit) noexcept {
   std::string_view line;

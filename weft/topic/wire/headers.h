@@ -18,8 +18,8 @@ class Headers {
   static constexpr std::size_t kBytesMax = std::size_t{64} << 10;
 
   Headers() = default;
-  // invalid_argument: the name is empty or has a byte outside 0x21..0x7e or a ':', or the value has a line end or a
-  // zero byte; message_too_large: the block would exceed kBytesMax. After an error nothing changed.
+  // Errors: invalid_argument (the name is empty or has a byte outside 0x21..0x7e or a ':', or the value has a line end
+  // or a zero byte); message_too_large (the block would exceed kBytesMax). An error leaves the object unchanged.
   Result<void> add(std::string_view name, std::string_view value);
   [[nodiscard]] std::string_view block() const noexcept { return block_; }
   [[nodiscard]] bool empty() const noexcept { return block_.empty(); }
@@ -28,8 +28,8 @@ class Headers {
   std::string block_;
 };
 
-// The value of the first header of that name in a block; empty: there is none. Names are compared byte by byte. Takes
-// any bytes: a block that is malformed has no headers behind the fault.
+// Returns the value of the first header of that name in a block; empty if there is none. The comparison is byte by
+// byte. The function takes any bytes: a malformed block has no headers after the fault.
 [[nodiscard]] std::string_view find_header(std::string_view block, std::string_view name) noexcept;
 // Whether the bytes are a block: its first line, then lines with a colon, then the empty line.
 [[nodiscard]] bool is_header_block(std::string_view block) noexcept;

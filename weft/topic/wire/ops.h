@@ -11,7 +11,7 @@
 namespace weft::topic {
 
 // An op is one message of one part between a member of a fleet (DEALER) and the server of its kept topics (ROUTER).
-// docs/topics-ops.md says what each kind asks for and what answers it.
+// docs/topics-ops.md has the request and the answer of each kind.
 //
 // byte  0      version, 1
 //       1      OpKind
@@ -38,8 +38,8 @@ enum class OpKind : std::uint8_t {
   // From the server.
   answer = 1,     // to the request of this id
   delivery,       // a stored message, on the channel of this id
-  caught_up,      // the channel has delivered what was stored when it was opened
-  ended,          // the channel is closed by the server; `code` says why
+  caught_up,      // the channel has delivered the messages that were stored when it was opened
+  ended,          // the server closed the channel; `code` has the reason
   lease_changed,  // a lease was taken or changed, or is gone: OpFlags::gone
   // Of streams.
   declare,  // makes the stream `name`; the body holds its settings
@@ -48,7 +48,7 @@ enum class OpKind : std::uint8_t {
   purge,    // the messages of the stream `name` before `number`, or of the topic `key`
   append,   // a message to the stream `name` under the topic `key`
   get,      // the newest message of the topic `key`, or the one of the sequence `number`
-  list,     // the topics of the stream `name` with a live value, behind `key`
+  list,     // the topics of the stream `name` with a live value, after `key`
   // Of channels.
   consume,  // makes or joins the consumer `key` of the stream `name`; the body holds its settings; opens a channel
   read,     // opens a channel without acknowledgements; the body holds where it begins and its filter
@@ -57,14 +57,14 @@ enum class OpKind : std::uint8_t {
   // Of deliveries of a consumer.
   ack,     // the sequence `number`, and those in the body, 8 bytes each
   nak,     // deliver `number` again after `second` ns
-  work,    // `number` takes longer: its time to acknowledge begins anew
-  reject,  // never deliver `number` again; the body says why
+  work,    // `number` takes longer: its ack_wait restarts
+  reject,  // never deliver `number` again; the body has the reason
   // Of members.
   lease,    // takes, or renews, the name `name` for `number` ns; 0: for as long as the connection lasts
   release,  // gives the lease of `name` back
   leases,   // lists the leases whose names begin with `name`; with OpFlags::follow also opens a channel of changes
   probe,    // answered at once: the server is there, and everything before this op was handed to it
-  // Of consumers whose `consume` bore OpFlags::begins.
+  // Of consumers whose `consume` had OpFlags::begins.
   begin,   // a program gets `number`, and those in the body: their deliveries count, their times to acknowledge begin
   recall,  // from the server: give up to `number` messages that no program has seen back, for another member
 };
@@ -75,20 +75,21 @@ inline constexpr OpKind kOpKindLast = OpKind::recall;
 struct OpFlags {
   static constexpr std::uint16_t expect_last = 1U << 0U;  // append: the topic's last sequence is `number`, or conflict
   static constexpr std::uint16_t expect_absent = 1U << 1U;  // append: the topic has no live value, or conflict
-  static constexpr std::uint16_t erased = 1U << 2U;         // append, delivery, answer: the topic has no value any more
-  static constexpr std::uint16_t duplicate = 1U << 3U;      // answer: a message of this id was stored before
-  static constexpr std::uint16_t follow = 1U << 4U;         // leases: tell changes too
-  static constexpr std::uint16_t gone = 1U << 5U;           // lease_changed: nobody holds the lease any more
-  static constexpr std::uint16_t redeclare = 1U << 6U;      // declare: change what another declaration said
-  static constexpr std::uint16_t quiet = 1U << 7U;          // ack, nak, work, reject, credit: no answer unless it fails
-  static constexpr std::uint16_t by_sequence = 1U << 8U;    // get: the message `number`
-  static constexpr std::uint16_t more = 1U << 9U;           // answer of list, info, leases: ask again behind the last
-  // append: the answer may be one with those of other appends. answer: to the `second` appends from `id` on, whose
+  static constexpr std::uint16_t erased = 1U << 2U;       // append, delivery, answer: the topic has no value any longer
+  static constexpr std::uint16_t duplicate = 1U << 3U;    // answer: a message of this id was stored before
+  static constexpr std::uint16_t follow = 1U << 4U;       // leases: also send changes
+  static constexpr std::uint16_t gone = 1U << 5U;         // lease_changed: no handle holds the lease any longer
+  static constexpr std::uint16_t redeclare = 1U << 6U;    // declare: change the settings of another declaration
+  static constexpr std::uint16_t quiet = 1U << 7U;        // ack, nak, work, reject, credit: no answer unless it fails
+  static constexpr std::uint16_t by_sequence = 1U << 8U;  // get: the message `number`
+  static constexpr std::uint16_t more = 1U << 9U;  // answer of list, info, leases: request the rest after the last one
+  // append: one answer may serve this and other appends. answer: it serves the `second` appends from `id` on, whose
   // sequences grow by one from `number` on.
   static constexpr std::uint16_t run = 1U << 10U;
   static constexpr std::uint16_t begins = 1U
                                           << 11U;  // consume: a delivery waits in a queue of the member until `begin`
-  static constexpr std::uint16_t unseen = 1U << 12U;  // nak: no program saw `number`, and those in the body: no try
+  // nak: no program received `number` and those in the body: the deliveries do not count as tries
+  static constexpr std::uint16_t unseen = 1U << 12U;
   static constexpr std::uint16_t all = (1U << 13U) - 1U;
 };
 
@@ -111,20 +112,20 @@ struct Op {
   [[nodiscard]] Errc error() const noexcept;
 };
 
-// message_too_large: a field exceeds its bound. invalid_argument: an unknown flag or kind.
+// Errors: message_too_large (a field exceeds its bound); invalid_argument (an unknown flag or kind).
 [[nodiscard]] Result<void> check_op(const Op& op) noexcept;
 [[nodiscard]] std::size_t encoded_size(const Op& op) noexcept;  // of an op that check_op passes
 // Requires: check_op passes, and `into` holds encoded_size(op) bytes.
 void encode_op(const Op& op, MutableBytes into) noexcept;
 
-// protocol_error: the bytes are no op, or exceed a bound; `text` says how. not_supported: another version, an unknown
-// kind or flag; op_id() gives the id to answer.
+// Errors: protocol_error (the bytes are not an op, or exceed a bound; `text` names it); not_supported (another version,
+// an unknown kind or flag; op_id() returns the id for the answer).
 [[nodiscard]] Result<Op> parse_op(Bytes bytes) noexcept;
-[[nodiscard]] std::uint32_t op_id(Bytes bytes) noexcept;        // 0 when the bytes are too short
+[[nodiscard]] std::uint32_t op_id(Bytes bytes) noexcept;        // 0 if the bytes are too short
 void set_op_id(MutableBytes bytes, std::uint32_t id) noexcept;  // of an encoded op
 
 // OpSequences: the body of an ack.
-// Requires: nothing of the body; a size that is no multiple of 8 leaves out the rest.
+// Requires nothing of the body; if its size is not a multiple of 8, the rest is ignored.
 [[nodiscard]] inline std::size_t sequence_count(Bytes body) noexcept { return body.size() / 8; }
 [[nodiscard]] std::uint64_t sequence_at(Bytes body, std::size_t index) noexcept;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names, headers and what handles tell each other, as bytes.
+// Names, headers and the messages between handles, as bytes.
 #include <string>
 
 #include "weft/topic/wire/control.h"
