@@ -9,7 +9,7 @@ foreach(folder IN LISTS weft_folders weft_topics_folders)
 endforeach()
 add_library(weft_fuzzed STATIC ${fuzzed})
 target_include_directories(weft_fuzzed PUBLIC ${PROJECT_SOURCE_DIR})
-target_link_libraries(weft_fuzzed PUBLIC Threads::Threads PRIVATE ${sodium_LINK_LIBRARIES}
+target_link_libraries(weft_fuzzed PUBLIC Threads::Threads ${CMAKE_DL_LIBS} PRIVATE ${sodium_LINK_LIBRARIES}
   ${weft_optional_link})
 if(TARGET weft_topic)
   target_sources(weft_fuzzed PRIVATE weft/topic/wire/ops.cc weft/topic/wire/control.cc weft/topic/wire/headers.cc)

@@ -70,7 +70,7 @@ class Outcome:
         return head + ["  " + line for line in lines[-LINES_SHOWN:]]
 
 
-def outcomes_of(test, folder):
+def outcomes_of(test, folder, skips):
     """The outcomes behind one <testcase>: its own, or those of the cases that run_cases.py ran.
 
     The status that ctest gives a program counts, too: a program that failed without a failed case is a failure, and so
@@ -78,6 +78,9 @@ def outcomes_of(test, folder):
     whole = Outcome(test.get("name"), outcome_of(test), float(test.get("time", 0)), reason_of(test),
                     test.findtext("system-out") or "")
     if not whole.name.startswith("cases."):
+        skips_itself = whole.outcome == "skipped" and test.get("status") != "disabled"
+        if skips_itself and not skips.permit(whole.name, whole.output):
+            whole = dataclasses.replace(whole, outcome="failed", reason="skipped, and skips.txt has no such line")
         return [whole]
     try:
         cases = json.loads(pathlib.Path(folder, whole.name + ".json").read_text(encoding="utf-8"))
@@ -102,7 +105,7 @@ class Run:
         return sum(found.outcome == outcome for found in self.outcomes)
 
 
-def read_run(status, file):
+def read_run(status, file, skips):
     run = Run(file.parent.name)
     try:
         tests = list(xml.etree.ElementTree.parse(file).iter("testcase"))
@@ -112,7 +115,7 @@ def read_run(status, file):
     for test in tests:
         group = test.get("name").split(".")[0]
         run.groups[group] = run.groups.get(group, 0) + float(test.get("time", 0))
-        run.outcomes += outcomes_of(test, file.parent / "cases")
+        run.outcomes += outcomes_of(test, file.parent / "cases", skips)
     for case in run.outcomes:
         run.lines += case.describe() if case.outcome == "failed" else []
     if status != 0 and run.count("failed") == 0:  # no test found, or a broken test file
@@ -167,13 +170,15 @@ def slow_without_reason(runs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--failed", metavar="WHAT", action="append", default=[])
+    parser.add_argument("--skips", metavar="FILE", default=case_lists.SKIPS, help="the tests that may skip themselves")
     parser.add_argument("--times", action="store_true", help="also print where the time went")
     parser.add_argument("runs", metavar="STATUS:FILE", nargs="*")
     arguments = parser.parse_args()
     for what in arguments.failed:
         print(f"==> failed: {what}")
     files = [(int(status), pathlib.Path(file)) for status, file in (run.split(":", 1) for run in arguments.runs)]
-    runs = [read_run(status, file) for status, file in files]
+    skips = case_lists.Skips.of("ctest", arguments.skips)
+    runs = [read_run(status, file, skips) for status, file in files]
     if arguments.times:
         print("\n".join(["==> where the time went, in seconds of one test at a time", *where_the_time_went(runs),
                          *slow_without_reason(runs)]))

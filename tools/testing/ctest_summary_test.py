@@ -15,14 +15,14 @@ CTEST = sys.argv.pop(1)
 SUMMARY = pathlib.Path(ctest_summary.__file__)
 PASSES = "add_test(passes true)\n"
 FAILS = 'add_test(fails sh -c "seq 1 60; printf \'\\\\033[1mlast <words>\\\\033[0m\\n\'; exit 3")\n'
-SKIPS = 'add_test(skips sh -c "exit 77")\nset_tests_properties(skips PROPERTIES SKIP_RETURN_CODE 77)\n'
+SKIPS = 'add_test(skips sh -c "echo no registry here; exit 77")\nset_tests_properties(skips PROPERTIES SKIP_RETURN_CODE 77)\n'
 DISABLED = "add_test(disabled true)\nset_tests_properties(disabled PROPERTIES DISABLED TRUE)\n"
 MISSING = "add_test(missing /no/such/program)\n"
 HANGS = "add_test(hangs sleep 60)\nset_tests_properties(hangs PROPERTIES TIMEOUT 0.1)\n"
 
 
 class Summary(unittest.TestCase):
-    def run_tests(self, text, *options, say=(), cases="[]"):
+    def run_tests(self, text, *options, say=(), cases="[]", skips="no registry"):
         """(exit status, lines) of the summary of a run of these tests."""
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "CTestTestfile.cmake").write_text(text, encoding="utf-8")
@@ -31,7 +31,10 @@ class Summary(unittest.TestCase):
             pathlib.Path(folder, "cases", "cases.kept.json").write_text(cases, encoding="utf-8")
             done = subprocess.run([CTEST, "--test-dir", folder, "--output-junit", file, "--test-output-truncation",
                                    "head", *options], capture_output=True, check=False)
-            said = subprocess.run([sys.executable, "-B", SUMMARY, *say, f"{done.returncode}:{file}"],
+            permitted = pathlib.Path(folder, "skips.txt")
+            permitted.write_text(f"ctest skips {skips}\n", encoding="utf-8")
+            said = subprocess.run([sys.executable, "-B", SUMMARY, "--skips", permitted, *say,
+                                   f"{done.returncode}:{file}"],
                                   capture_output=True, text=True, check=False)
         self.assertEqual(said.stderr, "")
         return said.returncode, said.stdout.splitlines()
@@ -41,6 +44,10 @@ class Summary(unittest.TestCase):
 
     def test_skipped_and_disabled_tests_are_counted_and_are_no_failure(self):
         self.assertEqual(self.run_tests(PASSES + SKIPS + DISABLED), (0, ["1 passed, 0 failed, 2 skipped"]))
+
+    def test_a_test_that_skips_itself_with_other_words_than_the_list_has_failed(self):
+        status, lines = self.run_tests(PASSES + SKIPS, skips="no network")
+        self.assertEqual((status, lines[-1]), (1, "1 passed, 1 failed"))
 
     def test_a_failing_test_is_shown_with_the_end_of_its_output(self):
         status, lines = self.run_tests(PASSES + FAILS)
