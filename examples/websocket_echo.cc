@@ -19,6 +19,7 @@ namespace web = serve::web;
 Result<web::Site> make_site() {
   web::WebSocketOptions options;
   options.limits.message_max = 16 * 1024 * 1024;
+  options.deflate.emplace();  // for clients that offer it
   web::Router router;
   WEFT_TRY(router.websocket(
       "/",

@@ -78,6 +78,13 @@ struct Chat {
   serve::Server* server;
 };
 
+web::WebSocketOptions compressed() {
+  web::WebSocketOptions options;
+  options.deflate.emplace();          // both ends forget each message
+  options.deflate->message_min = 64;  // bytes; shorter ones are sent as they are
+  return options;
+}
+
 Result<std::unique_ptr<net::Stream>> connect(const std::string& endpoint) {
   net::Dialer dialer(WEFT_TRY(net::parse_endpoint(endpoint, false)), {});
   for (auto progress = WEFT_TRY(dialer.begin()); progress != net::Progress::connected;) {
@@ -148,7 +155,7 @@ Result<void> guides::web_servers() {
   WEFT_TRY(expect(WEFT_TRY(ask(at, "GET /users/8")), "404 404 Not Found\n"));
   WEFT_TRY(expect(WEFT_TRY(ask(at, "POST /slowly", "Content-Length: 4\r\n\r\ntext")), "200 text"));
   web::Router rooms;
-  WEFT_TRY(rooms.websocket("/chat/{name}", [&server] { return Chat{server.get()}; }));
+  WEFT_TRY(rooms.websocket("/chat/{name}", [&server] { return Chat{server.get()}; }, compressed()));
   const web::Site chat(std::move(rooms));
   const std::string room =
       WEFT_TRY(server->listen<web::HttpCodec>("tcp://127.0.0.1:0", options, chat.services(), chat.codec()));

@@ -10,6 +10,7 @@ import socket
 import struct
 import subprocess
 import sys
+import zlib
 
 TIMEOUT = 60
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
@@ -38,9 +39,9 @@ class Client:
         check("the status of the upgrade", b"101", self.status)
         check("the proof", base64.b64encode(accept).decode(), self.fields["sec-websocket-accept"])
 
-    def send(self, opcode, body, last=True):
+    def send(self, opcode, body, last=True, bits=0):
         size = len(body)
-        head = bytes([(0x80 if last else 0) | opcode])
+        head = bytes([(0x80 if last else 0) | bits | opcode])
         head += (bytes([0x80 | size]) if size < 126 else b"\xfe" + struct.pack(">H", size) if size < 65536
                  else b"\xff" + struct.pack(">Q", size))
         mask = os.urandom(4)
@@ -57,7 +58,8 @@ class Client:
             size, = struct.unpack(">H", self.file.read(2))
         elif size == 127:
             size, = struct.unpack(">Q", self.file.read(8))
-        check("a whole frame without a mask", 0x80, head[0] & 0xf0)
+        self.compressed = head[0] & 0x40 != 0
+        check("a whole frame without a mask", 0x80, head[0] & 0xb0)
         return head[0] & 15, self.file.read(size)
 
 
@@ -76,6 +78,34 @@ def echoes(address):
     client.send(CLOSE, struct.pack(">H", 1000) + b"bye")
     check("the closing handshake", (CLOSE, struct.pack(">H", 1000)), client.receive())
     check("the server ends the stream", None, client.receive())
+
+
+def compressed_echoes(address):
+    """Each way: by a stream of zlib that keeps its window if the server does. Without zlib the server takes no offer."""
+    for offer in ("permessage-deflate", "permessage-deflate; client_max_window_bits; server_max_window_bits=10",
+                  "permessage-deflate; server_max_window_bits=8, permessage-deflate; client_no_context_takeover"):
+        client = Client(address, f"Sec-WebSocket-Extensions: {offer}\r\n")
+        answer = client.fields.get("sec-websocket-extensions", "")
+        if not answer:
+            print("skipped: the server was built without zlib")
+            return
+        check("the server forgets messages", True, "server_no_context_takeover" in answer)
+        for body in (b"", b"x", b"word " * 100_000, os.urandom(100_000)):
+            squeeze = zlib.compressobj(wbits=-15)
+            payload = (squeeze.compress(body) + squeeze.flush(zlib.Z_SYNC_FLUSH))[:-4]
+            client.send(BINARY, payload[:10], last=False, bits=0x40)
+            client.send(0, payload[10:])
+            opcode, echo = client.receive()
+            check("the opcode", BINARY, opcode)
+            check("compressed if it pays", body.startswith(b"word"), client.compressed)
+            if client.compressed:
+                echo = zlib.decompressobj(wbits=-(10 if "=10" in offer else 15)).decompress(echo + b"\0\0\xff\xff")
+            check("the echo", body, echo)
+        bomb = zlib.compressobj(wbits=-15)
+        payload = (bomb.compress(bytes(20_000_000)) + bomb.flush(zlib.Z_SYNC_FLUSH))[:-4]
+        client.send(BINARY, payload, bits=0x40)
+        check("a bomb", (CLOSE, struct.pack(">H", 1009)), client.receive())
+        check("the end after a bomb", None, client.receive())
 
 
 def refusals(address):
@@ -97,7 +127,12 @@ def by_websockets(address):
         from websockets.sync.client import connect
     except ImportError:
         return
-    with connect(f"ws://{address[0]}:{address[1]}/", compression=None, max_size=None) as client:
+    for compression in (None, "deflate"):
+        by_connection(connect(f"ws://{address[0]}:{address[1]}/", compression=compression, max_size=None))
+
+
+def by_connection(connection):
+    with connection as client:
         for message in ("", "κόσμε", "x" * 100_000, b"", bytes(range(256)) * 1000):
             client.send(message)
             check("websockets", message, client.recv(TIMEOUT))
@@ -112,6 +147,7 @@ def main():
         host, port = side.stdout.readline().strip().removeprefix("serving at tcp://").split(":")
         address = host, int(port)
         echoes(address)
+        compressed_echoes(address)
         refusals(address)
         by_websockets(address)
     finally:

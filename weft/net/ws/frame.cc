@@ -18,11 +18,12 @@ constexpr std::uint8_t kSize64 = 127;
 
 constexpr Parsed malformed(StaticText problem) noexcept { return {ParseStatus::malformed, problem}; }
 
-StaticText find_problem(std::uint8_t first) noexcept {
-  if ((first & kReserved) != 0) {
+StaticText find_problem(std::uint8_t first, bool deflate) noexcept {
+  const std::uint8_t opcode = first & kOpcode;
+  const bool may_be_compressed = deflate && opcode > 0 && opcode < 8;
+  if ((first & kReserved & ~(may_be_compressed ? kCompressedBit : 0)) != 0) {
     return "a WebSocket frame with a reserved bit";
   }
-  const std::uint8_t opcode = first & kOpcode;
   if (opcode > 10 || (opcode > 2 && opcode < 8)) {
     return "a WebSocket frame with a reserved opcode";
   }
@@ -31,11 +32,11 @@ StaticText find_problem(std::uint8_t first) noexcept {
 
 }  // namespace
 
-Parsed parse_header(Bytes input, bool masked, Header& out) noexcept {
+Parsed parse_header(Bytes input, bool masked, Header& out, bool deflate) noexcept {
   if (input.empty()) {
     return {};
   }
-  if (const StaticText problem = find_problem(input[0]); problem != nullptr) {
+  if (const StaticText problem = find_problem(input[0], deflate); problem != nullptr) {
     return malformed(problem);
   }
   if (input.size() < 2) {
@@ -64,7 +65,8 @@ Parsed parse_header(Bytes input, bool masked, Header& out) noexcept {
   if (input.size() < end) {
     return {};
   }
-  out = {(input[0] & kLast) != 0, opcode, static_cast<std::uint8_t>(end), body, std::nullopt};
+  out = {(input[0] & kLast) != 0,         opcode, static_cast<std::uint8_t>(end), body, std::nullopt,
+         (input[0] & kCompressedBit) != 0};
   if (masked) {
     std::memcpy(out.mask.emplace().data(), &input[size_end], sizeof(MaskKey));
   }

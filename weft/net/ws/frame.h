@@ -11,8 +11,8 @@
 
 namespace weft::net::ws {
 
-// WebSocket framing (RFC 6455 section 5): pure functions of bytes. No extension is ever agreed on, so the reserved bits
-// are errors.
+// WebSocket framing (RFC 6455 section 5): pure functions of bytes. The reserved bits are errors, except the first one
+// where both ends agreed on permessage-deflate (RFC 7692): it stands in the first frame of a compressed message.
 
 enum class Opcode : std::uint8_t { continuation = 0, text = 1, binary = 2, close = 8, ping = 9, pong = 10 };
 [[nodiscard]] constexpr bool is_control(Opcode opcode) noexcept { return static_cast<std::uint8_t>(opcode) >= 8; }
@@ -21,6 +21,7 @@ using MaskKey = std::array<std::uint8_t, 4>;
 
 inline constexpr std::size_t kHeaderMax = 14;  // flags and opcode, size of 1 + 8 bytes, mask
 inline constexpr std::size_t kControlBodyMax = 125;
+inline constexpr std::uint8_t kCompressedBit = 0x40;  // in the first byte of a frame
 
 struct Header {
   bool last = true;  // of its message
@@ -28,6 +29,7 @@ struct Header {
   std::uint8_t header_size = 0;
   std::uint64_t body_size = 0;
   std::optional<MaskKey> mask{};
+  bool compressed = false;  // the message that begins with this frame
 };
 
 enum class ParseStatus : std::uint8_t { complete, need_more, malformed };
@@ -37,8 +39,9 @@ struct Parsed {
 };
 
 // Reads the header at the front of `input`. `masked`: whether the peer's frames must be masked; a server's peer masks.
-// A broken rule is reported from the first byte that shows it. `out` is written only when complete.
-[[nodiscard]] Parsed parse_header(Bytes input, bool masked, Header& out) noexcept;
+// A broken rule is reported from the first byte that shows it. `out` is written only when complete. `deflate`: whether
+// the ends agreed on permessage-deflate.
+[[nodiscard]] Parsed parse_header(Bytes input, bool masked, Header& out, bool deflate = false) noexcept;
 
 // Writes the header of a whole message or control frame and returns its size. `to` has room for kHeaderMax.
 std::size_t write_header(std::uint8_t* to, Opcode opcode, std::uint64_t body_size,

@@ -82,6 +82,19 @@ TEST(WsFrame, ABrokenRuleIsReportedFromTheFirstByteThatShowsIt) {
   }
 }
 
+TEST(WsFrame, TheBitOfACompressedMessageStandsInItsFirstFrameIfBothEndsAgreed) {
+  for (const int opcode : {0, 1, 2, 8, 9, 10}) {
+    const std::uint8_t bytes[] = {static_cast<std::uint8_t>(0x80 | kCompressedBit | opcode), 0x00};
+    const bool may = opcode == 1 || opcode == 2;
+    Header header;
+    EXPECT_EQ(parse_header(bytes, false, header).status, ParseStatus::malformed) << opcode;
+    EXPECT_EQ(parse_header(bytes, false, header, true).status, may ? ParseStatus::complete : ParseStatus::malformed);
+    EXPECT_EQ(header.compressed, may);
+    const std::uint8_t others[] = {static_cast<std::uint8_t>(0xA0 | opcode), 0x00};
+    EXPECT_EQ(parse_header(others, false, header, true).status, ParseStatus::malformed);
+  }
+}
+
 TEST(WsFrame, AMaskGoesOnInPiecesAsItDoesWhole) {
   std::vector<std::uint8_t> body(100);
   for (std::size_t i = 0; i < body.size(); ++i) {

@@ -52,12 +52,15 @@ HandshakeRefusal check_request(const http::RequestHead& head, const HandshakeFie
   return {};
 }
 
-std::string accept_head(const HandshakeFields& fields, std::string_view protocol) {
+std::string accept_head(const HandshakeFields& fields, std::string_view protocol, std::string_view extensions) {
   std::string head =
       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " +
       accept_key(fields.text(HandshakeFields::kKey)) + "\r\n";
   if (!protocol.empty()) {
     head.append("Sec-WebSocket-Protocol: ").append(protocol).append("\r\n");
+  }
+  if (!extensions.empty()) {
+    head.append("Sec-WebSocket-Extensions: ").append(extensions).append("\r\n");
   }
   return head.append("\r\n");
 }

@@ -45,7 +45,9 @@ struct HandshakeRefusal {
 };
 [[nodiscard]] HandshakeRefusal check_request(const http::RequestHead& head, const HandshakeFields& fields);
 
-// The head of the answer 101 to such a request. `protocol`: the sub-protocol; empty: none.
-[[nodiscard]] std::string accept_head(const HandshakeFields& fields, std::string_view protocol);
+// The head of the answer 101 to such a request. `protocol`: the sub-protocol, `extensions`: those that both ends use;
+// empty: none.
+[[nodiscard]] std::string accept_head(const HandshakeFields& fields, std::string_view protocol,
+                                      std::string_view extensions = {});
 
 }  // namespace weft::net::ws

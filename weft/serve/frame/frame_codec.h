@@ -80,6 +80,16 @@ concept TellsParts = requires(const C codec) {
   { codec.in_body() } -> std::same_as<bool>;
 };
 
+// A codec may send another body than the caller's, such as a compressed one. packs(header, body): it wants to.
+// pack(header, body) returns the body for the next encode_header(), valid until end_pack(sent), or an error of
+// encode_header(). Only send() packs; a SharedFrame and a frame of state are sent as they are.
+template <typename C>
+concept PacksBodies = requires(C codec, const C constant, const typename C::Header& header, Bytes body) {
+  { constant.packs(header, body) } -> std::same_as<bool>;
+  { codec.pack(header, body) } -> std::same_as<Result<Bytes>>;
+  { codec.end_pack(true) } -> std::same_as<void>;
+};
+
 inline constexpr std::size_t kBodyMax = std::size_t{16} << 20;  // the default bound of every codec: 16 MiB
 
 // Decodes frames from the beginning of `input` until on_frame(frame) returns false or no whole frame is left.

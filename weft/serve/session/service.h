@@ -50,17 +50,12 @@ class SessionOf final : public Session {
   // Errors: closed (the session is not open); resource_exhausted (the policy refuses the frame, or the memory budget is
   // spent); those of the codec's encode_header(). After an error nothing was queued.
   Result<void> send(const typename Codec::Header& header, Bytes body) {
-    const Bytes back = codec_.trailer();
-    std::uint8_t* const place = place_for(Codec::kHeaderMax + body.size() + back.size());
-    if (place == nullptr) [[unlikely]] {
-      return send_slowly(header, body, back);
+    if constexpr (PacksBodies<Codec>) {
+      if (is_here() && is_open() && codec_.packs(header, body)) {
+        return send_packed(header, body);
+      }
     }
-    const std::size_t front = WEFT_TRY(
-        codec_.encode_header(header, body, std::span<std::uint8_t, Codec::kHeaderMax>(place, Codec::kHeaderMax)));
-    copy_bytes(place + front, body);
-    copy_bytes(place + front + body.size(), back);
-    commit(front + body.size() + back.size());
-    return {};
+    return send_body(header, body);
   }
   // The same for a frame of state, which a newer one may replace in the queue, see SlowConsumer::conflate_state.
   Result<void> send_state(const typename Codec::Header& header, Bytes body) {
@@ -79,6 +74,25 @@ class SessionOf final : public Session {
       : Session(shard, slot), codec_(*static_cast<const Codec*>(slot.codec)) {}
   ~SessionOf() = default;
 
+  Result<void> send_body(const typename Codec::Header& header, Bytes body) {
+    const Bytes back = codec_.trailer();
+    std::uint8_t* const place = place_for(Codec::kHeaderMax + body.size() + back.size());
+    if (place == nullptr) [[unlikely]] {
+      return send_slowly(header, body, back);
+    }
+    const std::size_t front = WEFT_TRY(
+        codec_.encode_header(header, body, std::span<std::uint8_t, Codec::kHeaderMax>(place, Codec::kHeaderMax)));
+    copy_bytes(place + front, body);
+    copy_bytes(place + front + body.size(), back);
+    commit(front + body.size() + back.size());
+    return {};
+  }
+  [[gnu::noinline]] Result<void> send_packed(const typename Codec::Header& header, Bytes body) {
+    const Bytes packed = WEFT_TRY(codec_.pack(header, body));
+    Result<void> sent = send_body(header, packed);
+    codec_.end_pack(sent.has_value());
+    return sent;
+  }
   [[gnu::noinline]] Result<void> send_slowly(const typename Codec::Header& header, Bytes body, Bytes back) {
     std::array<std::uint8_t, Codec::kHeaderMax> front;
     const std::size_t size = WEFT_TRY(codec_.encode_header(header, body, std::span(front)));

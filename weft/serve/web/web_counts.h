@@ -99,6 +99,9 @@ namespace weft::serve::web {
   ROW(websockets_opened, counter, "websockets_opened_total", "", "", "connections",                                   \
       "Connections that became a WebSocket.",                                                                         \
       "serve/web/websocket_service.cc")                                                                               \
+  ROW(websockets_compressed, counter, "websockets_compressed_total", "", "", "connections",                           \
+      "Connections that became a WebSocket with permessage-deflate.",                                                 \
+      "serve/web/websocket_service.cc")                                                                               \
   ROW(upgrade_request, counter, "upgrades_refused_total", "reason", "request", "requests",                            \
       "Requests of a WebSocket route that were refused: not the form of RFC 6455.",                                   \
       "serve/web/web_upgrade.cc")                                                                                     \
@@ -125,6 +128,12 @@ namespace weft::serve::web {
       "serve/web/websocket_service.cc")                                                                               \
   ROW(size, counter, "websockets_refused_total", "reason", "size", "connections",                                     \
       "WebSockets that ended because of their client: a message of more than `message_max`.",                         \
+      "serve/web/websocket_service.cc")                                                                               \
+  ROW(expanded, counter, "websockets_refused_total", "reason", "expanded", "connections",                             \
+      "WebSockets that ended because of their client: more than `message_max` in a compressed message.",              \
+      "serve/web/websocket_service.cc")                                                                               \
+  ROW(deflate, counter, "websockets_refused_total", "reason", "deflate", "connections",                               \
+      "WebSockets that ended because of their client: a compressed message that is no deflate stream.",               \
       "serve/web/websocket_service.cc")                                                                               \
   ROW(messages_late, counter, "websockets_refused_total", "reason", "late", "connections",                            \
       "WebSockets that ended because of their client: a frame or a message that was not whole in time.",              \

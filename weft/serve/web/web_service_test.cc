@@ -7,14 +7,12 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "weft/rt/task/async_event.h"
 #include "weft/rt/task/task_time.h"
-#include "weft/serve/server/test_client.h"
-#include "weft/serve/web/site.h"
+#include "weft/serve/web/test_site.h"
 #include "weft/sys/poll.h"
 #include <gtest/gtest.h>
 
@@ -24,69 +22,18 @@ namespace {
 using serve::test::Client;
 using serve::test::kLong;
 using serve::test::Signal;
+using test::get;
+using test::kHost;
+using test::post;
+using test::read_reply;
+using test::Reply;
 
-const std::string kHost = " HTTP/1.1\r\nHost: x\r\n";
-
-std::string get(const std::string& path) { return "GET " + path + kHost + "\r\n"; }
-std::string post(const std::string& path, const std::string& body) {
-  return "POST " + path + kHost + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-}
-
-struct Reply {
-  int status = 0;
-  std::string head;  // without the line of its date
-  std::string body;
-};
-
-// Reads one answer, and a body only if one is due.
-Reply read_reply(Client& client, bool with_body = true) {
-  Reply reply;
-  while (!reply.head.ends_with("\r\n\r\n")) {
-    const std::string byte = client.read(1);
-    if (byte.empty()) {
-      return {};
-    }
-    reply.head += byte;
-  }
-  EXPECT_TRUE(reply.head.starts_with("HTTP/1.1 ")) << reply.head;
-  reply.status = std::atoi(reply.head.c_str() + 9);
-  const std::size_t length = reply.head.find("Content-Length: ");
-  if (with_body && length != std::string::npos) {
-    reply.body = client.read(std::strtoul(reply.head.c_str() + length + 16, nullptr, 10));
-  }
-  const std::size_t date = reply.head.find("Date: ");
-  if (date != std::string::npos) {
-    reply.head.erase(date, reply.head.find("\r\n", date) + 2 - date);
-  }
-  return reply;
-}
-
-class WebServiceTest : public serve::test::ServerTest {
+class WebServiceTest : public test::SiteTest {
  protected:
-  std::string listen_web(const HttpLimits& limits = {}, ListenerOptions options = {}) {
-    if (server_ == nullptr) {
-      make_server();
-    }
-    site_ = std::make_unique<Site>(std::move(router_), limits);
-    auto bound = server_->listen<HttpCodec>("tcp://127.0.0.1:0", options, site_->services(), site_->codec());
-    EXPECT_TRUE(bound) << bound.error().message();
-    return *bound;
-  }
-  // Waits until the site's counters fulfil the condition: a core counts after its peers have received the result.
-  template <typename Condition>
-  void until_counted(Condition condition) {
-    for (const Instant limit = sys::now() + kLong; !condition(site_->counts()) && sys::now() < limit;) {
-      std::this_thread::yield();
-    }
-    EXPECT_TRUE(condition(site_->counts()));
-  }
   void add_hello() {
     ASSERT_TRUE(router_.get("/", [] { return "hello"; }));
     ASSERT_TRUE(router_.post("/echo", [](const Request& request) { return Response(std::string(request.body())); }));
   }
-
-  Router router_;
-  std::unique_ptr<Site> site_;
 };
 
 TEST_F(WebServiceTest, RequestsAreAnsweredInTheirOrderOverOneConnection) {

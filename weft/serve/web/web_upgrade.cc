@@ -87,11 +87,15 @@ void WebService::begin_websocket(HttpSession& session, const Incoming& incoming,
   const std::string_view protocol = choose_protocol(fields, route.options);
   Answer last = incoming.answer;
   last.keep_alive = false;
-  if (draining_ || session.has_tasks() || !websocket.expect(session, incoming.text, protocol)) {
+  std::optional<std::string> extensions;
+  if (!draining_ && !session.has_tasks()) {
+    extensions = websocket.expect(session, incoming.text, protocol, fields.text(ws::HandshakeFields::kExtensions));
+  }
+  if (!extensions) {
     counts_.upgrade_busy.add();
     return send(session, last, status_response(503));
   }
-  if (!session.send_bytes(as_bytes(ws::accept_head(fields, protocol))) ||
+  if (!session.send_bytes(as_bytes(ws::accept_head(fields, protocol, *extensions))) ||
       !session.switch_to(websocket.slot(session.slot().layered))) {
     session.close();
   }

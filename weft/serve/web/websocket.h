@@ -50,6 +50,10 @@ struct WebSocketOptions {
   // The interval of pings, sent by a coroutine of each session: for connections that are quiet for longer than
   // `idle_timeout`, or than a proxy between allows. Zero or negative: none.
   Duration ping_every{-1};
+  // Compresses messages for clients that offer permessage-deflate. Empty, or a build without zlib: for none. Whoever
+  // can put text into messages beside a secret, and sees their sizes, can guess the secret: do not compress both
+  // together.
+  std::optional<DeflateOptions> deflate{};
   WebSocketLimits limits{};
   SessionLimits session = websocket_limits();
 };

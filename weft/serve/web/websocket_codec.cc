@@ -18,6 +18,8 @@ constexpr std::size_t kReasonMax = ws::kControlBodyMax - 2;
 constexpr StaticText kTooLarge("a WebSocket message of more than message_max bytes");
 constexpr StaticText kNoText("a WebSocket text that is not UTF-8");
 
+constexpr Error kTooLargeToSend(Errc::message_too_large, "a WebSocket message of more than 16 MiB");
+
 bool is_text(Bytes bytes) noexcept {
   ws::Utf8Scanner scanner;
   return scanner.take(bytes) && scanner.complete();
@@ -35,8 +37,8 @@ Decoded<WebSocketFrame> WebSocketCodec::refuse(StaticText why, CloseStatus statu
       Error(status == CloseStatus::size ? Errc::message_too_large : Errc::protocol_error, why));
 }
 
-// The broken rule of a header; null: none. It has no effect, so that it may be called again for the same frame.
-StaticText WebSocketCodec::check(const ws::Header& header) noexcept {
+// The broken rule of a header; null: none. It may be called again for the same frame.
+StaticText WebSocketCodec::check(const ws::Header& header) const noexcept {
   if (ws::is_control(header.opcode)) {
     return {};
   }
@@ -45,7 +47,8 @@ StaticText WebSocketCodec::check(const ws::Header& header) noexcept {
     return inside ? StaticText("a WebSocket message inside another")
                   : StaticText("a WebSocket continuation of no message");
   }
-  return header.body_size > message_max_ - message_size_ ? kTooLarge : StaticText();
+  const std::uint32_t most = (inside ? compressed_ : header.compressed) ? compressed_max() : message_max_;
+  return header.body_size > most - message_size_ ? kTooLarge : StaticText();
 }
 
 // Scans the bytes of a text's frame that have come since the last call. Returns false if they are not UTF-8.
@@ -70,7 +73,7 @@ Decoded<WebSocketFrame> WebSocketCodec::decode(Bytes input) noexcept {
     return Decoded<Frame>::refused(Error(Errc::protocol_error, "bytes behind the end of a WebSocket"));
   }
   ws::Header header;
-  const ws::Parsed parsed = ws::parse_header(input, true, header);
+  const ws::Parsed parsed = ws::parse_header(input, true, header, deflate_ != nullptr);
   if (parsed.status == ws::ParseStatus::malformed) {
     return refuse(parsed.problem);
   }
@@ -84,23 +87,27 @@ Decoded<WebSocketFrame> WebSocketCodec::decode(Bytes input) noexcept {
   const std::size_t whole = header.header_size + size;
   const Bytes body = input.subspan(header.header_size, std::min(size, input.size() - header.header_size));
   const bool control = ws::is_control(header.opcode);
-  const Opcode kind = control || message_ == Opcode::continuation ? header.opcode : message_;
-  if (kind == Opcode::text && !scan(body, header)) {
+  const bool first = message_ == Opcode::continuation;
+  const Opcode kind = control || first ? header.opcode : message_;
+  const bool compressed = !control && (first ? header.compressed : compressed_);
+  const bool clear_text = kind == Opcode::text && !compressed;
+  if (clear_text && !scan(body, header)) {
     return refuse(kNoText, CloseStatus::text);
   }
   if (body.size() < size) {
-    const std::size_t step = kind == Opcode::text ? (size - body.size() > kScanStep ? kScanStep : 1) : size;
+    const std::size_t step = clear_text ? (size - body.size() > kScanStep ? kScanStep : 1) : size;
     return Decoded<Frame>::more(std::min(whole, input.size() + step));
   }
-  const WebSocketHead head{header.opcode, kind, header.last, *header.mask};
+  const WebSocketHead head{header.opcode, kind, header.last, *header.mask, compressed};
   if (header.opcode == Opcode::close) {
     return end_close(header, head, body);
   }
   if (!control) {
-    if (kind == Opcode::text && header.last && !scanner_.complete()) {
+    if (clear_text && header.last && !scanner_.complete()) {
       return refuse(kNoText, CloseStatus::text);
     }
     message_ = header.last ? Opcode::continuation : kind;
+    compressed_ = compressed;
     message_size_ = header.last ? 0 : message_size_ + static_cast<std::uint32_t>(size);
     scanned_ = 0;
     if (header.last) {
@@ -123,10 +130,28 @@ Decoded<WebSocketFrame> WebSocketCodec::end_close(const ws::Header& header, cons
   return Decoded<Frame>::whole({head, body}, header.header_size + body.size());
 }
 
+// The body is checked here, since the packed one says nothing.
+Result<Bytes> WebSocketCodec::pack(Opcode opcode, Bytes body) noexcept {
+  if (body.size() > serve::kBodyMax) {
+    return kTooLargeToSend;
+  }
+  if (opcode == Opcode::text && !is_text(body)) {
+    return Error(Errc::invalid_argument, kNoText);
+  }
+  const Bytes packed = deflate_->pack(body);
+  packed_ = !packed.empty();
+  return packed_ ? packed : body;
+}
+
 Result<std::size_t> WebSocketCodec::encode_header(Opcode opcode, Bytes body,
                                                   std::span<std::uint8_t, kHeaderMax> out) const noexcept {
+  if (packed_) {
+    const std::size_t size = ws::write_header(out.data(), opcode, body.size(), std::nullopt);
+    out[0] |= ws::kCompressedBit;
+    return size;
+  }
   if (body.size() > serve::kBodyMax) {
-    return Error(Errc::message_too_large, "a WebSocket message of more than 16 MiB");
+    return kTooLargeToSend;
   }
   if (opcode == Opcode::continuation) {
     return Error(Errc::invalid_argument, "a WebSocket message is sent whole");

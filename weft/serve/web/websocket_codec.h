@@ -12,6 +12,7 @@
 #include "weft/net/ws/frame.h"
 #include "weft/net/ws/utf8_scanner.h"
 #include "weft/serve/frame/frame_codec.h"
+#include "weft/serve/web/websocket_deflate.h"
 
 namespace weft::serve::web {
 
@@ -30,6 +31,7 @@ struct WebSocketHead {
   Opcode kind = Opcode::binary;  // of the message that the frame is of: text or binary; of a control frame its opcode
   bool last = true;              // of its message
   net::ws::MaskKey mask{};
+  bool compressed = false;  // the message is, by permessage-deflate
 
   operator Opcode() const noexcept { return kind; }  // NOLINT(google-explicit-constructor): the answer's kind
 };
@@ -39,12 +41,21 @@ struct WebSocketFrame {
   Bytes body;  // as received: masked
 };
 
+// Why the content of a compressed message is refused.
+enum class DeflateFault : std::uint8_t {
+  none,
+  malformed,  // it is not a deflate stream
+  large,      // more than message_max bytes come out of it
+};
+
 // WebSocketCodec: the server's end of RFC 6455. A FrameCodec: a frame in is a fragment or a control frame of the
-// client, a frame out is a whole message or a control frame. WebSocketService makes messages of fragments.
+// client, a frame out is a whole message or a control frame. WebSocketService makes messages of fragments, and expands
+// them.
 // Cost: a text is scanned once, however it is cut; nothing else is touched.
 // Invariants:
-//   (1) The fragments of a message follow each other, are at most message_max bytes, and those of a text are UTF-8. (2)
-//   decode() reports a fault of a text at its byte, before the frame is complete.
+//   (1) The fragments of a message follow each other, are at most message_max bytes, and those of a text are UTF-8. For
+//       a compressed message this holds after it was expanded; its fragments may be an eighth larger.
+//   (2) decode() reports a fault of a text at its byte, before the frame is complete.
 //   (3) Each end that this end makes has a close frame, once.
 // Errors of decode: protocol_error; message_too_large. Errors of encode_header: invalid_argument (a fragment, a text or
 // a reason that is not UTF-8, a control frame of more than 125 bytes, a close frame that is not of web::close(), a
@@ -64,7 +75,8 @@ class WebSocketCodec {
   [[nodiscard]] Result<std::size_t> encode_header(Opcode opcode, Bytes body,
                                                   std::span<std::uint8_t, kHeaderMax> out) const noexcept;
   [[nodiscard]] static Bytes trailer() noexcept { return {}; }
-  [[nodiscard]] std::size_t body_max() const noexcept { return message_max_; }
+  [[nodiscard]] std::size_t body_max() const noexcept { return deflate_ == nullptr ? message_max_ : compressed_max(); }
+  [[nodiscard]] std::size_t message_max() const noexcept { return message_max_; }
   [[nodiscard]] std::size_t farewell(EndCause why, std::span<std::uint8_t, kFarewellMax> out) noexcept;
 
   // The status of the close frame that ends the connection, instead of the one for its reason.
@@ -79,17 +91,38 @@ class WebSocketCodec {
   // For a refusal of decode(): the status for the peer.
   [[nodiscard]] CloseStatus refusal() const noexcept { return refusal_; }
 
+  // permessage-deflate, if both ends agreed on it; null otherwise. It outlives the open session.
+  [[nodiscard]] PeerDeflate* deflate() const noexcept { return deflate_; }
+  void set_deflate(PeerDeflate* deflate) noexcept { deflate_ = deflate; }
+  [[nodiscard]] bool packs(Opcode opcode, Bytes body) const noexcept {
+    return deflate_ != nullptr && (opcode == Opcode::text || opcode == Opcode::binary) && deflate_->packs(body.size());
+  }
+  [[nodiscard]] Result<Bytes> pack(Opcode opcode, Bytes body) noexcept;
+  void end_pack(bool sent) noexcept {
+    packed_ = false;
+    deflate_->end_pack(sent);
+  }
+  // The content of a message is refused, after its frames were taken.
+  void refuse_content(CloseStatus status, DeflateFault fault) noexcept {
+    refusal_ = status;
+    deflate_fault_ = fault;
+  }
+  [[nodiscard]] DeflateFault deflate_fault() const noexcept { return deflate_fault_; }
+
   // The sub-protocol of the connection; empty if there is none. The text lives as long as the site.
   [[nodiscard]] std::string_view protocol() const noexcept { return protocol_; }
   void set_protocol(std::string_view protocol) noexcept { protocol_ = protocol; }
 
  private:
   [[nodiscard]] Decoded<Frame> refuse(StaticText why, CloseStatus status = CloseStatus::protocol) noexcept;
-  [[nodiscard]] StaticText check(const net::ws::Header& header) noexcept;
+  [[nodiscard]] StaticText check(const net::ws::Header& header) const noexcept;
+  // Bytes of a compressed message: what does not get smaller gets a little larger.
+  [[nodiscard]] std::uint32_t compressed_max() const noexcept { return message_max_ + message_max_ / 8 + 64; }
   [[nodiscard]] bool scan(Bytes body, const net::ws::Header& header) noexcept;
   [[nodiscard]] Decoded<Frame> end_close(const net::ws::Header& header, const WebSocketHead& head, Bytes body) noexcept;
 
   std::string_view protocol_;
+  PeerDeflate* deflate_ = nullptr;
   std::uint32_t message_max_;
   std::uint32_t message_size_ = 0;         // of the fragments so far of the message under way
   std::uint32_t scanned_ = 0;              // bytes of the body of the text's frame under way
@@ -100,9 +133,12 @@ class WebSocketCodec {
   std::uint16_t close_status_ = 0;
   bool close_chosen_ = false;
   bool close_sent_ = false;
-  bool ended_ = false;  // by a close frame or a fault
+  bool ended_ = false;       // by a close frame or a fault
+  bool compressed_ = false;  // the message under way is
+  bool packed_ = false;      // the next body to be sent is
+  DeflateFault deflate_fault_ = DeflateFault::none;
 };
-static_assert(FrameCodec<WebSocketCodec> && HasFarewell<WebSocketCodec>);
+static_assert(FrameCodec<WebSocketCodec> && HasFarewell<WebSocketCodec> && PacksBodies<WebSocketCodec>);
 
 // Writes the body of a close frame. `to` has room for 125 bytes. A reason of more than 123 bytes is cut between two
 // characters; one that is not UTF-8 is left out.

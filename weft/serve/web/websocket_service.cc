@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "weft/base/utf8.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/session/shard.h"
 #include "weft/serve/web/router.h"
@@ -26,6 +27,16 @@ rt::Task<void> send_pings(WebSocketSession& session, Duration every) {
   }
 }
 
+rt::Task<void> rest_a_turn(WebSocketSession& session) {
+  (void)co_await rt::yield();
+  session.resume_reading();
+}
+
+// Whether the session drops frames that send() took: later messages then cannot refer to them.
+bool may_drop(const SessionLimits& limits) noexcept {
+  return limits.slow_consumer == SlowConsumer::drop_oldest || limits.slow_consumer == SlowConsumer::conflate;
+}
+
 }  // namespace
 
 void WebSocketBase::Content::copy_to(std::uint8_t* to) const noexcept {
@@ -40,6 +51,9 @@ WebSocketBase::WebSocketBase(const WebSocketSite& site, const WebSocketOptions& 
   slot_.ops = &ops;
   slot_.codec = &codec_;
   slot_.limits = options.session;
+  if (options.deflate && ws::deflate_available()) {
+    deflate_.emplace(*options.deflate);
+  }
 }
 
 WebSocketBase::~WebSocketBase() {
@@ -48,9 +62,10 @@ WebSocketBase::~WebSocketBase() {
   }
 }
 
-bool WebSocketBase::expect(Session& session, std::string_view head, std::string_view protocol) {
+std::optional<std::string> WebSocketBase::expect(Session& session, std::string_view head, std::string_view protocol,
+                                                 std::string_view offers) {
   if (!session.shard().budget().take(head.size())) {
-    return false;
+    return std::nullopt;
   }
   try {
     openings_.insert_or_assign(session.id().value, Opening{std::string(head), protocol});
@@ -58,10 +73,45 @@ bool WebSocketBase::expect(Session& session, std::string_view head, std::string_
     session.shard().budget().give_back(head.size());
     throw;
   }
-  return true;
+  return agree(session, offers);
+}
+
+// Agrees on permessage-deflate. Messages refer to earlier ones only if there is memory for that.
+std::string WebSocketBase::agree(Session& session, std::string_view offers) {
+  if (!deflate_ || offers.empty()) {
+    return {};
+  }
+  ByteBudget::Share& budget = session.shard().budget();
+  ws::DeflateWish wish = deflate_->wish(may_drop(slot_.limits));
+  auto answer = ws::answer_deflate(offers, wish);
+  if (!answer) {
+    return {};
+  }
+  std::size_t bytes = deflate_->bytes_of(answer->terms);
+  if (!budget.take(bytes)) {
+    wish.server_keeps = wish.client_keeps = false;
+    answer = ws::answer_deflate(offers, wish);
+    bytes = 0;
+  }
+  try {
+    peers_.try_emplace(session.id().value, *deflate_, answer->terms, bytes);
+  } catch (...) {
+    budget.give_back(bytes);
+    throw;
+  }
+  return answer->text;
+}
+
+void WebSocketBase::drop_deflate(Session& session) noexcept {
+  const auto at = peers_.find(session.id().value);
+  if (at != peers_.end()) {
+    session.shard().budget().give_back(at->second.counted());
+    peers_.erase(at);
+  }
 }
 
 void WebSocketBase::forget(Session& session) noexcept {
+  drop_deflate(session);
   const auto at = openings_.find(session.id().value);
   if (at != openings_.end()) {
     session.shard().budget().give_back(at->second.head.size());
@@ -79,6 +129,10 @@ void WebSocketBase::open(WebSocketSession& session, const std::function<void(con
   openings_.erase(at);
   session.shard().budget().give_back(opening.head.size());
   session.codec().set_protocol(opening.protocol);
+  if (const auto peer = peers_.find(session.id().value); peer != peers_.end()) {
+    session.codec().set_deflate(&peer->second);
+    site_.counts.websockets_compressed.add();
+  }
   net::http::RequestHead head;
   (void)net::http::parse_request_head(opening.head, kAnyHead, head);
   const Router::Match match = site_.router.find(head.method, head.path);
@@ -98,9 +152,46 @@ std::optional<WebSocketBase::Content> WebSocketBase::take(WebSocketSession& sess
   if (!whole && (!join(session, frame) || !head.last)) {
     return std::nullopt;
   }
+  Content content = whole ? Content{head.kind, frame.body, head.mask}
+                          : Content{head.kind, fragments_[session.id().value].body, std::nullopt};
+  if (head.compressed && !expand(session, content)) {
+    return std::nullopt;
+  }
   site_.counts.messages.add();
-  return whole ? Content{head.kind, frame.body, head.mask}
-               : Content{head.kind, fragments_[session.id().value].body, std::nullopt};
+  return content;
+}
+
+// Expands a compressed message. False: the session ends.
+bool WebSocketBase::expand(WebSocketSession& session, Content& content) {
+  WebSocketCodec& codec = session.codec();
+  PeerDeflate& peer = *codec.deflate();
+  const auto refuse = [&](CloseStatus status, DeflateFault fault, StaticText why) {
+    codec.refuse_content(status, fault);
+    const Errc code = fault == DeflateFault::large ? Errc::message_too_large : Errc::protocol_error;
+    session.close(CloseReason::refused_frame, Error(code, why));
+    return false;
+  };
+  switch (peer.expand(content.bytes, content.mask, codec.message_max())) {
+    case PeerDeflate::Outcome::ok: break;
+    case PeerDeflate::Outcome::too_large:
+      return refuse(CloseStatus::size, DeflateFault::large, "a compressed WebSocket message of more than message_max");
+    case PeerDeflate::Outcome::malformed:
+      return refuse(CloseStatus::text, DeflateFault::malformed, "a compressed WebSocket message that is no deflate");
+    case PeerDeflate::Outcome::no_memory:
+      session.abort(CloseReason::out_of_memory, Error(Errc::resource_exhausted, "no memory to expand a message"));
+      return false;
+  }
+  content = {content.kind, peer.expanded(), std::nullopt};
+  if (content.kind == Opcode::text && !is_utf8(as_text(content.bytes))) {
+    return refuse(CloseStatus::text, DeflateFault::none, "a WebSocket text that is not UTF-8");
+  }
+  if (peer.has_had_its_turn()) {
+    session.pause_reading();
+    if (!session.spawn(rest_a_turn(session))) {
+      session.resume_reading();  // tasks_max coroutines of the program run
+    }
+  }
+  return true;
 }
 
 // Adds a fragment to its message. Returns false if the session ends.
@@ -189,12 +280,19 @@ void WebSocketBase::fail_after_throw(WebSocketSession& session) noexcept {
   fail(session, Error(Errc::job_threw, "the handler threw; the log and on_exception have what()"));
 }
 
-void WebSocketBase::end(const WebSocketSession& session) noexcept {
+void WebSocketBase::end(WebSocketSession& session) noexcept {
+  session.codec().set_deflate(nullptr);
+  drop_deflate(session);
   if (session.reason() == CloseReason::frame_timeout) {
     site_.counts.messages_late.add();
   }
   if (session.reason() != CloseReason::refused_frame) {
     return;
+  }
+  switch (session.codec().deflate_fault()) {
+    case DeflateFault::none: break;
+    case DeflateFault::malformed: return site_.counts.deflate.add();
+    case DeflateFault::large: return site_.counts.expanded.add();
   }
   switch (session.codec().refusal()) {
     case CloseStatus::text: site_.counts.text.add(); break;

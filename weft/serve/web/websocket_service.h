@@ -34,7 +34,8 @@ struct WebSocketSite {
 // WebSocketBase: the part of a WebSocket route on one core that does not depend on its handler: control frames, the
 // fragments of messages, the requests of connections that begin.
 // Owner: a WebService. Affinity: its core.
-// Cost: a message in one frame is copied once, which takes off its mask; one in fragments twice.
+// Cost: a message in one frame is copied once, which takes off its mask; one in fragments twice. A compressed message
+// is expanded once; a session that made the core expand much waits for its next turn.
 // Invariants: (1) Data that waits here for a session counts as memory of the server, and ends with the session.
 class WebSocketBase {
  public:
@@ -47,8 +48,10 @@ class WebSocketBase {
     slot_.layered = layered;  // the same for all sessions of a listener
     return slot_;
   }
-  // The connection will begin here: keeps the head of its request. Returns false if the memory of the server is spent.
-  [[nodiscard]] bool expect(Session& session, std::string_view head, std::string_view protocol);
+  // The connection will begin here: keeps the head of its request. Returns the value of Sec-WebSocket-Extensions for
+  // the answer to the client's `offers`; empty if there is none. Returns no value if the memory of the server is spent.
+  [[nodiscard]] std::optional<std::string> expect(Session& session, std::string_view head, std::string_view protocol,
+                                                  std::string_view offers);
   void forget(Session& session) noexcept;
   virtual void drain() = 0;  // stop() was called
 
@@ -71,7 +74,7 @@ class WebSocketBase {
   [[nodiscard]] std::optional<Content> take(WebSocketSession& session, const WebSocketFrame& frame);
   void release(Session& session) noexcept;
   [[nodiscard]] Bytes clear(const Content& content);  // until the next call
-  void end(const WebSocketSession& session) noexcept;
+  void end(WebSocketSession& session) noexcept;
   // Closes with 1011, after all queued bytes.
   static void fail(WebSocketSession& session, const Error& why) noexcept;
   static void fail_after_throw(WebSocketSession& session) noexcept;  // inside a catch block
@@ -91,6 +94,9 @@ class WebSocketBase {
   void handle_control(WebSocketSession& session, const WebSocketFrame& frame);
   [[nodiscard]] bool join(WebSocketSession& session, const WebSocketFrame& frame);
   [[nodiscard]] bool begin(Fragments& message) noexcept;
+  [[nodiscard]] std::string agree(Session& session, std::string_view offers);
+  void drop_deflate(Session& session) noexcept;
+  [[nodiscard]] bool expand(WebSocketSession& session, Content& content);
   void end_late(WebSocketSession& session) noexcept;
 
   static constexpr std::size_t kClearKept = 64 * 1024;  // bytes of room that stay for the next message
@@ -103,6 +109,8 @@ class WebSocketBase {
   std::unordered_map<std::uint64_t, Opening> openings_;     // by session
   std::unordered_map<std::uint64_t, Fragments> fragments_;  // the same
   std::vector<std::uint8_t> clear_;
+  std::optional<RouteDeflate> deflate_;                   // of the route; empty: it compresses nothing
+  std::unordered_map<std::uint64_t, PeerDeflate> peers_;  // those that agreed on it, by session
 };
 
 // WebSocketService: the service of a WebSocket route on one core, around the program's handler. A handler is a type

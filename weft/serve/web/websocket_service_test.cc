@@ -7,15 +7,11 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "weft/base/endian.h"
 #include "weft/rt/task/async_event.h"
-#include "weft/serve/server/test_client.h"
-#include "weft/serve/web/site.h"
-#include "weft/serve/web/test_websocket.h"
+#include "weft/serve/web/test_site.h"
 #include <gtest/gtest.h>
 
 namespace weft::serve::web {
@@ -26,76 +22,13 @@ using serve::test::kLong;
 using serve::test::Signal;
 using test::client_frame;
 using test::close_body;
+using test::Echo;
+using test::read_frame;
+using test::read_head;
+using test::request_of;
 using test::server_frame;
-
-std::string request_of(const std::string& path, const std::string& fields = "") {
-  return "GET " + path + " HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n" +
-         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n" + fields + "\r\n";
-}
-
-std::string read_head(Client& client) {
-  std::string head;
-  while (!head.ends_with("\r\n\r\n")) {
-    const std::string byte = client.read(1);
-    if (byte.empty()) {
-      break;
-    }
-    head += byte;
-  }
-  return head;
-}
-int status_of_head(const std::string& head) { return head.size() < 12 ? 0 : std::stoi(head.substr(9, 3)); }
-
-// Reads one frame of the server, with its header.
-std::string read_frame(Client& client) {
-  std::string frame = client.read(2);
-  if (frame.size() < 2) {
-    return frame;
-  }
-  std::size_t size = static_cast<unsigned char>(frame[1]);
-  if (size >= 126) {
-    const std::string more = client.read(size == 126 ? 2 : 8);
-    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(more.data());
-    size = more.size() == 2 ? load_big_endian<std::uint16_t>(bytes) : load_big_endian<std::uint64_t>(bytes);
-    frame += more;
-  }
-  return frame + client.read(size);
-}
-
-struct Echo {
-  void on_message(WebSocketSession& session, const Message& message) { (void)session.send(message.kind, message.body); }
-};
-
-class WebSocketTest : public serve::test::ServerTest {
- protected:
-  std::string listen_web(const ListenerOptions& options = {}) {
-    if (server_ == nullptr) {
-      make_server();
-    }
-    site_ = std::make_unique<Site>(std::move(router_));
-    auto bound = server_->listen<HttpCodec>("tcp://127.0.0.1:0", options, site_->services(), site_->codec());
-    EXPECT_TRUE(bound) << bound.error().message();
-    return *bound;
-  }
-  std::string listen_echo(WebSocketOptions options = {}) {
-    EXPECT_TRUE(router_.websocket("/echo", [] { return Echo(); }, std::move(options)));
-    return listen_web();
-  }
-  static void upgrade(Client& client, const std::string& path = "/echo", const std::string& fields = "") {
-    client.write(request_of(path, fields));
-    EXPECT_EQ(status_of_head(read_head(client)), 101);
-  }
-  template <typename Condition>
-  void until_counted(Condition condition) {
-    for (const Instant limit = sys::now() + kLong; !condition(site_->counts()) && sys::now() < limit;) {
-      std::this_thread::yield();
-    }
-    EXPECT_TRUE(condition(site_->counts()));
-  }
-
-  Router router_;
-  std::unique_ptr<Site> site_;
-};
+using test::status_of_head;
+using test::WebSocketTest;
 
 TEST_F(WebSocketTest, ARequestBecomesAWebSocketThatEchoesTextAndBinary) {
   ASSERT_TRUE(router_.get("/", [] { return "hello"; }));
