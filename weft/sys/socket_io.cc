@@ -30,8 +30,8 @@ bool intercepted() noexcept {
   return kIntercepted;
 }
 
-// Calls until the result is not EINTR. The function of the C library is a cancellation point: that costs it, and what
-// keeps a thread from ending there, four atomic operations a call in a process with several threads. So the kernel is
+// Calls until the result is not EINTR. The function of the C library is a cancellation point. In a process with several
+// threads this costs four atomic operations a call: two in the function, and two of CancellationOff. So the kernel is
 // called without the function, except where the function is another library's.
 template <typename Function, typename... Arguments>
 CallResult<ssize_t> transfer(long number, Function* function, int fd, Arguments... arguments) noexcept {
