@@ -19,6 +19,7 @@
 #include "weft/rt/core/core.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/rt/loop/turn_job.h"
+#include "weft/rt/task/async_event.h"
 #include "weft/serve/frame/frame_codec.h"
 #include "weft/serve/frame/frame_kind.h"
 #include "weft/serve/frame/shared_frame.h"
@@ -147,8 +148,12 @@ class Session : private rt::Watcher, private rt::TurnJob {
   Result<void> spawn(rt::Task<void> task);
   // For dispatchers: starts the coroutine that handles a frame, see start_with_frame(). closed;
   // resource_exhausted: handlers_max handlers run (counted, tasks_refused), or the memory budget is spent.
-  Result<void> start_handler(SessionTask::Ptr task);
+  // `reads_on`: the session reads on beside it, since the service pauses the session itself.
+  Result<void> start_handler(SessionTask::Ptr task, bool reads_on = false);
   [[nodiscard]] bool has_tasks() const noexcept;
+  // For a coroutine of the session that sends much: `co_await session.written().wait()` ends when bytes were written to
+  // the peer, so that queued() may be less. Requires has_tasks().
+  [[nodiscard]] rt::AsyncEvent& written() noexcept;
   // For dispatchers: logs the exception of a handler, and gives it to on_exception (ServerOptions).
   void note_exception(const std::exception_ptr& thrown) const noexcept;
   // For dispatchers: the id of the frame that is handled from now on, see StallWatch.

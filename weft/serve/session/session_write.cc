@@ -240,6 +240,9 @@ void Session::flush() noexcept {
     list();  // other sessions have their turn first
   }
   resume_throttled();
+  if (tasks_ != nullptr) [[unlikely]] {
+    tasks_->written().pulse();
+  }
 }
 
 void Session::resume_throttled() noexcept {

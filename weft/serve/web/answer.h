@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "weft/base/result.h"
@@ -25,10 +26,21 @@ struct Answer {
   }
 };
 
-// Sends the response, without a body where none may stand, and closes the session if it ends with this answer. Errors
+// How the end of a body is known that is written in pieces.
+enum class BodyFraming : std::uint8_t { chunks, length, connection };
+
+// Sends the response, without a body where none may stand, and closes the session if it ends with this answer. Of one
+// whose body follows only the head. Errors
 // of send(): then nothing was sent. invalid_argument and message_too_large leave the session as it was, so that another
 // response can be sent; any other error closes it.
 Result<void> send_response(HttpSession& session, const Answer& answer, const Response& response, std::string_view date);
+
+// Whether a coroutine writes the body of the response after its head.
+[[nodiscard]] bool body_follows(const Answer& answer, const Response& response) noexcept;
+// How such a body ends. An old client knows no chunks.
+[[nodiscard]] BodyFraming framing_of(const Answer& answer, const Response& response) noexcept;
+// Whether the connection stays open after it.
+[[nodiscard]] bool stays_open(const Answer& answer, const Response& response) noexcept;
 
 // "404 Not Found\n": a response that says its status.
 [[nodiscard]] Response status_response(unsigned status);

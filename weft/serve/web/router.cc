@@ -79,7 +79,7 @@ Result<void> Router::add(Method method, std::string_view pattern, Handler handle
   std::vector<std::string> sorted = names;
   std::sort(sorted.begin(), sorted.end());
   if (names.size() > kParamsMax || std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end() ||
-      (!handler.call && !handler.start && handler.websocket == nullptr)) {
+      (!handler.call && !handler.start && !handler.receive && handler.websocket == nullptr)) {
     return Error(Errc::invalid_argument, "a route has at most kParamsMax names, each once, and a handler");
   }
   std::uint32_t node = 0;
@@ -90,6 +90,7 @@ Result<void> Router::add(Method method, std::string_view pattern, Handler handle
   if (route != kNone) {
     return Error(Errc::conflict, "there is a route of this method and path");
   }
+  receives_ = receives_ || handler.receive;
   routes_.push_back(Route{std::move(handler), std::move(names)});
   route = static_cast<std::uint32_t>(routes_.size() - 1);
   return {};

@@ -25,18 +25,23 @@ namespace weft::serve::web {
 enum class Method : std::uint8_t { get, post, put, patch, del, options };
 inline constexpr std::size_t kMethods = 6;
 
-// A function for requests. Exactly one of the three is set. An error becomes a status, see status_of(Error).
+class BodyReader;
+
+// A function for requests. Exactly one of the four is set. An error becomes a status, see status_of(Error).
 struct Handler {
   std::function<Result<Response>(const Request&)> call{};
   std::function<rt::Task<Result<Response>>(const Request&)> start{};  // a coroutine
-  std::shared_ptr<const WebSocketRoute> websocket{};                  // of GET
+  std::function<rt::Task<Result<Response>>(const Request&, BodyReader&)>
+      receive{};                                      // one that takes the body as it comes
+  std::shared_ptr<const WebSocketRoute> websocket{};  // of GET
 };
 
 // Router: methods and paths to handlers.
 //   router.get("/users/{id}", [](const web::Request& request) { return web::Response(request.param("id")); });
 // A pattern is a path of segments; "{name}" is any segment that is not empty. A literal segment goes before a "{name}".
 // A handler can be called with (const Request&), or with nothing, and returns what makes a Response (a Response, a
-// string), a Result<Response>, or a Task of one of these. A coroutine's captures live as long as the router.
+// string), a Result<Response>, or a Task of one of these. A coroutine's captures live as long as the router. A
+// coroutine of (const Request&, BodyReader&) starts before the body has come, and takes it as it comes (body_stream.h).
 // Owner: the program, then a Site. Affinity: one thread fills it; then any thread uses it. The cores of a server call
 // its handlers at the same time: handlers guard the data that they share.
 // Cost: a request visits each node of the tree at most once; it allocates nothing.
@@ -86,6 +91,9 @@ class Router {
     return websockets_;
   }
 
+  // Whether a handler takes the bodies of its requests as they come.
+  [[nodiscard]] bool receives() const noexcept { return receives_; }
+
   // The way of a request.
   struct Match {
     const Handler* handler = nullptr;  // null: `status` is the answer
@@ -134,7 +142,13 @@ class Router {
   }
   template <typename Function>
   static Handler handler_of(Function function) {
-    if constexpr (std::is_invocable_v<const Function&, const Request&>) {
+    if constexpr (std::is_invocable_v<const Function&, const Request&, BodyReader&>) {
+      Handler handler;
+      handler.receive = [function = std::move(function)](const Request& request, BodyReader& body) {
+        return receive(function, request, body);
+      };
+      return handler;
+    } else if constexpr (std::is_invocable_v<const Function&, const Request&>) {
       return handler_of_call<Function, const Request&>(std::move(function));
     } else {
       static_assert(std::is_invocable_v<const Function&>,
@@ -157,12 +171,22 @@ class Router {
     co_return Result<Response>(std::move(outcome));
   }
 
+  template <typename Function>
+  static rt::Task<Result<Response>> receive(const Function& function, const Request& request, BodyReader& body) {
+    static_assert(
+        requires { function(request, body).handle(); },
+        "weft: the handler of a route that takes a web::BodyReader& is a coroutine");
+    auto outcome = co_await function(request, body);
+    co_return Result<Response>(std::move(outcome));
+  }
+
   [[nodiscard]] std::uint32_t child_of(std::uint32_t node, std::string_view segment, bool any);
   [[nodiscard]] std::uint32_t find_node(std::uint32_t node, std::string_view rest, PathParams& values) const;
 
   std::vector<Node> nodes_{Node{}};
   std::vector<Route> routes_;
   std::vector<std::shared_ptr<const WebSocketRoute>> websockets_;
+  bool receives_ = false;
 };
 
 }  // namespace weft::serve::web
