@@ -38,7 +38,7 @@ class Text {  // writes into a buffer that is large enough
   std::uint8_t* at_;
 };
 
-// What stands before a chunk, with the line end of the one before, or after the last one.
+// Writes the size line before a chunk, with the line end of the one before, or after the last one.
 Result<std::size_t> encode_chunk(const ResponseHead& header, Bytes body, std::uint8_t* out) noexcept {
   if (body.empty() != (header.part == ResponsePart::end) || body.size() > kBodyMax) {
     return Error(Errc::invalid_argument, "a chunk has 1 byte to 16 MiB, and the end has none");
