@@ -106,6 +106,10 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // Queues bytes that already are encoded frames, as one unit: dropped whole or not at all. closed: the
   // session is not open; resource_exhausted: the policy refuses the frame, or the memory budget is spent.
   Result<void> send_bytes(Bytes bytes) { return send_parts({bytes, Bytes(), Bytes()}); }
+  // Writes bytes of a file to the peer without a copy (sendfile), if nothing is queued. Returns the number of bytes
+  // that the kernel took, at most `size`; 0: wait for written(). not_supported: the stream, or the file, takes no such
+  // write; invalid_state: the file ends before `offset`, or another thread calls; closed. Waits for the disk.
+  Result<std::size_t> write_file(int file, std::uint64_t offset, std::size_t size);
   // Queues a frame that was encoded once for many sessions. invalid_argument: another codec encoded it.
   Result<void> send_shared(const SharedFrame& frame);
 

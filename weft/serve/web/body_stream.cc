@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/session/shard.h"
+#include "weft/sys/files/file_tree.h"
 
 namespace weft::serve::web {
 
@@ -128,6 +130,53 @@ rt::Task<Result<void>> BodyWriter::write(Bytes bytes) {
       co_return sent.error();
     }
     bytes = bytes.subspan(piece.size());
+  }
+  co_return Result<void>();
+}
+
+rt::Task<Result<void>> BodyWriter::send_file(int file, std::uint64_t offset, std::uint64_t size) {
+  if (framing_ == BodyFraming::length && size > rest_) {
+    co_return kTooLong;
+  }
+  while (size != 0 && framing_ == BodyFraming::length) {
+    if (const auto waited = co_await wait_for_room(); !waited) {
+      co_return waited.error();
+    }
+    const Result<std::size_t> taken =
+        session_.write_file(file, offset, static_cast<std::size_t>(std::min<std::uint64_t>(size, kTurnMax)));
+    if (taken.error() == Errc::not_supported) {
+      break;
+    }
+    if (!taken) {
+      co_return taken.error();
+    }
+    if (*taken == 0) {
+      in_turn_ = 0;
+      if (const Result<void> waited = co_await session_.written().wait(); !waited) {
+        co_return waited.error();
+      }
+    }
+    in_turn_ += *taken;
+    offset += *taken;
+    size -= *taken;
+    rest_ -= *taken;
+  }
+  co_return co_await copy_file(file, offset, size);
+}
+
+rt::Task<Result<void>> BodyWriter::copy_file(int file, std::uint64_t offset, std::uint64_t size) {
+  std::vector<std::uint8_t> room(static_cast<std::size_t>(std::min<std::uint64_t>(size, kPieceMax)));
+  while (size != 0) {
+    const MutableBytes into = MutableBytes(room).first(std::min<std::size_t>(room.size(), size));
+    const Result<std::size_t> read = sys::read_file_at(file, offset, into);
+    if (!read || *read != into.size()) {
+      co_return read ? Error(Errc::invalid_state, "the file is shorter than it was") : read.error();
+    }
+    if (const auto sent = co_await write(Bytes(into)); !sent) {
+      co_return sent.error();
+    }
+    offset += into.size();
+    size -= into.size();
   }
   co_return Result<void>();
 }

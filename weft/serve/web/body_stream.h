@@ -94,6 +94,9 @@ class BodyWriter {
   // exceed the length that the response has.
   [[nodiscard]] rt::Task<Result<void>> write(Bytes bytes);
   [[nodiscard]] rt::Task<Result<void>> write(std::string_view text) { return write(as_bytes(text)); }
+  // Sends bytes of an open file, without a copy in this process where the connection is not encrypted and the body has
+  // a length. Also invalid_state: the file is shorter. Waits for the disk.
+  [[nodiscard]] rt::Task<Result<void>> send_file(int file, std::uint64_t offset, std::uint64_t size);
   [[nodiscard]] HttpSession& session() const noexcept { return session_; }
 
   // --- for the service ---
@@ -102,6 +105,7 @@ class BodyWriter {
   [[nodiscard]] BodyFraming framing() const noexcept { return framing_; }
 
  private:
+  [[nodiscard]] rt::Task<Result<void>> copy_file(int file, std::uint64_t offset, std::uint64_t size);
   [[nodiscard]] rt::Task<Result<void>> wait_for_room();
   [[nodiscard]] Result<void> send(Bytes piece);
 

@@ -38,7 +38,8 @@ struct Handler {
 
 // Router: methods and paths to handlers.
 //   router.get("/users/{id}", [](const web::Request& request) { return web::Response(request.param("id")); });
-// A pattern is a path of segments; "{name}" is any segment that is not empty. A literal segment goes before a "{name}".
+// A pattern is a path of segments; "{name}" is any segment that is not empty, and "{name...}" at its end is the rest of
+// the path, which may be empty. A literal segment goes before a "{name}", and that before a "{name...}".
 // A handler can be called with (const Request&), or with nothing, and returns what makes a Response (a Response, a
 // string), a Result<Response>, or a Task of one of these. A coroutine's captures live as long as the router. A
 // coroutine of (const Request&, BodyReader&) starts before the body has come, and takes it as it comes (body_stream.h).
@@ -116,6 +117,7 @@ class Router {
     std::string literal;  // the segment that leads here; empty below a "{name}"
     std::vector<std::uint32_t> literals;
     std::uint32_t any = kNone;
+    std::uint32_t rest = kNone;
     std::array<std::uint32_t, kMethods> routes = filled();
 
     static constexpr std::array<std::uint32_t, kMethods> filled() noexcept {
@@ -180,7 +182,10 @@ class Router {
     co_return Result<Response>(std::move(outcome));
   }
 
-  [[nodiscard]] std::uint32_t child_of(std::uint32_t node, std::string_view segment, bool any);
+  enum class Kind : std::uint8_t { literal, any, rest };  // of a segment
+  [[nodiscard]] static Kind kind_of(std::string_view segment) noexcept;
+  [[nodiscard]] std::uint32_t child_of(std::uint32_t node, std::string_view segment, Kind kind);
+  [[nodiscard]] std::uint32_t find_rest(std::uint32_t node, std::string_view rest, PathParams& values) const;
   [[nodiscard]] std::uint32_t find_node(std::uint32_t node, std::string_view rest, PathParams& values) const;
 
   std::vector<Node> nodes_{Node{}};
