@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,8 +17,11 @@
 #include "weft/net/dialer.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/server/server.h"
+#include "weft/serve/web/body_stream.h"
+#include "weft/serve/web/files.h"
 #include "weft/serve/web/site.h"
 #include "weft/sys/clock.h"
+#include "weft/sys/path.h"
 
 namespace {
 
@@ -56,6 +62,42 @@ Result<web::Site> make_users() {
   web::HttpLimits limits;
   limits.body_max = 64 * 1024;
   return web::Site(std::move(router), limits);
+}
+
+web::Response count_to(const web::Request& request) {
+  const int last = std::atoi(request.param("last").c_str());
+  return web::Response::stream(
+      [last](web::BodyWriter& out) -> rt::Task<Result<>> {
+        for (int i = 1; i <= last; ++i) {
+          if (const auto sent = co_await out.write(std::to_string(i) + "\n"); !sent) {
+            co_return sent.error();  // the peer has left
+          }
+        }
+        co_return Result<void>();
+      },
+      "text/plain");
+}
+
+rt::Task<Result<web::Response>> size_of(const web::Request&, web::BodyReader& body) {
+  std::size_t size = 0;
+  for (;;) {
+    const Result<Bytes> part = co_await body.read();  // valid until the next call
+    if (!part) {
+      co_return part.error();  // late, or the peer has left
+    }
+    if (part->empty()) {
+      co_return web::Response(std::to_string(size) + " bytes");
+    }
+    size += part->size();
+  }
+}
+
+Result<web::Site> make_files(const std::string& directory) {
+  web::Router router;
+  WEFT_TRY(router.get("/files/{path...}", WEFT_TRY(web::Files::open(directory))));
+  WEFT_TRY(router.get("/count/{last}", count_to));
+  WEFT_TRY(router.post("/size", size_of));
+  return web::Site(std::move(router));
 }
 
 Result<void> say_to_all(serve::Server& server, std::string_view text) {
@@ -154,6 +196,15 @@ Result<void> guides::web_servers() {
   WEFT_TRY(expect(WEFT_TRY(ask(at, "GET /users/7")), "200 {\"name\":\"Ada\"}"));
   WEFT_TRY(expect(WEFT_TRY(ask(at, "GET /users/8")), "404 404 Not Found\n"));
   WEFT_TRY(expect(WEFT_TRY(ask(at, "POST /slowly", "Content-Length: 4\r\n\r\ntext")), "200 text"));
+  const std::string folder = WEFT_TRY(sys::make_private_directory());
+  std::ofstream(folder + "/a.txt") << "a file";
+  const web::Site files = WEFT_TRY(make_files(folder));
+  const std::string there =
+      WEFT_TRY(server->listen<web::HttpCodec>("tcp://127.0.0.1:0", options, files.services(), files.codec()));
+  WEFT_TRY(expect(WEFT_TRY(ask(there, "GET /files/a.txt")), "200 a file"));
+  WEFT_TRY(expect(WEFT_TRY(ask(there, "GET /count/2")), "200 2\r\n1\n\r\n2\r\n2\n\r\n0\r\n\r\n"));
+  WEFT_TRY(expect(WEFT_TRY(ask(there, "POST /size", "Content-Length: 4\r\n\r\ntext")), "200 4 bytes"));
+  std::filesystem::remove_all(folder);
   web::Router rooms;
   WEFT_TRY(rooms.websocket("/chat/{name}", [&server] { return Chat{server.get()}; }, compressed()));
   const web::Site chat(std::move(rooms));

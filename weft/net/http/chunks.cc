@@ -31,6 +31,26 @@ ChunkScanner::Found ChunkScanner::scan(Bytes input, const BodyLimits& limits) no
   }
 }
 
+// `at_` is the number of bytes of the chunk that are still to come.
+ChunkScanner::Piece ChunkScanner::take_piece(Bytes input, const BodyLimits& limits) noexcept {
+  Piece piece;
+  while (at_ == 0 && refusal_ == Refusal::none && part_ != Part::end && piece.skipped != input.size()) {
+    ++framing_;
+    ++in_line_;
+    refusal_ = take(input[piece.skipped++], limits);
+    const bool too_large = framing_ > content_ && framing_ - content_ > limits.framing_max;
+    if (refusal_ == Refusal::none && (too_large || in_line_ > BodyLimits::kLineMax)) {
+      refusal_ = Refusal::chunks_large;
+    }
+  }
+  piece.found = refusal_ != Refusal::none ? Found::refusal : part_ == Part::end ? Found::end : Found::nothing;
+  if (piece.found == Found::nothing) {
+    piece.size = std::min<std::size_t>(at_, input.size() - piece.skipped);
+    at_ -= static_cast<std::uint32_t>(piece.size);
+  }
+  return piece;
+}
+
 Refusal ChunkScanner::take(std::uint8_t c, const BodyLimits& limits) noexcept {
   switch (part_) {
     case Part::size: return take_size(c);

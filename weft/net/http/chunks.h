@@ -33,6 +33,16 @@ class ChunkScanner {
   // `input` begins where the first call's did, and has at least the bytes of the last one.
   [[nodiscard]] Found scan(Bytes input, const BodyLimits& limits) noexcept;
 
+  // For a body that is taken as it comes, instead of scan(): the next bytes of it. `skipped` bytes of framing stand
+  // before `size` bytes of content; the next call's input begins after both. `limits.framing_max` bounds the bytes by
+  // which the framing exceeds the content. `input` is not empty.
+  struct Piece {
+    Found found = Found::nothing;
+    std::size_t skipped = 0;
+    std::size_t size = 0;
+  };
+  [[nodiscard]] Piece take_piece(Bytes input, const BodyLimits& limits) noexcept;
+
   [[nodiscard]] std::size_t size() const noexcept { return at_; }
   [[nodiscard]] std::size_t least() const noexcept { return at_ + 1; }          // bytes that the next call's input has
   [[nodiscard]] std::size_t content_size() const noexcept { return content_; }  // bytes in the chunks

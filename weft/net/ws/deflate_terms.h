@@ -13,14 +13,14 @@ namespace weft::net::ws {
 inline constexpr int kWindowBitsMin = 9;  // zlib has no window of 2^8 bytes without its own frame
 inline constexpr int kWindowBitsMax = 15;
 
-// What a server wants for its connections.
+// The wish of a server for its connections.
 struct DeflateWish {
   bool server_keeps = false;         // its messages may refer to earlier ones: it then keeps a window
   bool client_keeps = false;         // the same of the client's: this end keeps the window to expand them
   int window_bits = kWindowBitsMax;  // of each window, kWindowBitsMin to kWindowBitsMax
 };
 
-// What both ends agreed on. A window of the client that has no bound has 15 bits.
+// The terms that both ends agreed on. A window of the client that has no bound has 15 bits.
 struct DeflateTerms {
   bool server_keeps = false;
   bool client_keeps = false;

@@ -19,6 +19,7 @@
 #include "weft/rt/core/core.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/rt/loop/turn_job.h"
+#include "weft/rt/task/async_event.h"
 #include "weft/serve/frame/frame_codec.h"
 #include "weft/serve/frame/frame_kind.h"
 #include "weft/serve/frame/shared_frame.h"
@@ -104,6 +105,11 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // Queues bytes that already are encoded frames, as one unit: dropped whole or not at all. Errors: closed (the session
   // is not open); resource_exhausted (the policy refuses the frame, or the memory budget is spent).
   Result<void> send_bytes(Bytes bytes) { return send_parts({bytes, Bytes(), Bytes()}); }
+  // Writes bytes of a file to the peer without a copy (sendfile), if nothing is queued. Returns the number of bytes
+  // that the kernel took, at most `size`; 0 if the caller must wait for written(). Waits for the disk. Errors:
+  // not_supported (the stream or the file does not take such a write); invalid_state (the file ends before `offset`, or
+  // another thread calls); closed.
+  Result<std::size_t> write_file(int file, std::uint64_t offset, std::size_t size);
   // Queues a frame that was encoded once for many sessions. Fails with invalid_argument if another codec encoded it.
   Result<void> send_shared(const SharedFrame& frame);
 
@@ -145,8 +151,12 @@ class Session : private rt::Watcher, private rt::TurnJob {
   Result<void> spawn(rt::Task<void> task);
   // For dispatchers: starts the coroutine that handles a frame, see start_with_frame(). Errors: closed;
   // resource_exhausted (handlers_max handlers run, counted by tasks_refused, or the memory budget is spent).
-  Result<void> start_handler(SessionTask::Ptr task);
+  // `reads_on`: the session reads on beside it, since the service pauses the session itself.
+  Result<void> start_handler(SessionTask::Ptr task, bool reads_on = false);
   [[nodiscard]] bool has_tasks() const noexcept;
+  // For a coroutine of the session that sends much: `co_await session.written().wait()` ends when bytes were written to
+  // the peer, so that queued() may be less. Requires has_tasks().
+  [[nodiscard]] rt::AsyncEvent& written() noexcept;
   // For dispatchers: logs the exception of a handler, and passes it to on_exception (ServerOptions).
   void note_exception(const std::exception_ptr& thrown) const noexcept;
   // For dispatchers: the id of the frame that is handled from now on, see StallWatch.

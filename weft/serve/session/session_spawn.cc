@@ -66,7 +66,7 @@ Result<void> Session::spawn(rt::Task<void> task) {
   return {};
 }
 
-Result<void> Session::start_handler(SessionTask::Ptr task) {
+Result<void> Session::start_handler(SessionTask::Ptr task, bool reads_on) {
   WEFT_TRY(make_tasks());
   const std::uint32_t most = std::max<std::uint32_t>(slot_.limits.handlers_max, 1);
   if (tasks_->handlers() >= most) {  // the frame was read before the session paused, or the service calls by itself
@@ -78,7 +78,7 @@ Result<void> Session::start_handler(SessionTask::Ptr task) {
   }
   ++replies_;
   tasks_->start(std::move(task), SessionTask::Kind::handler);
-  if (tasks_->handlers() >= most && !reading_.handlers_pause) {
+  if (tasks_->handlers() >= most && !reads_on && !reading_.handlers_pause) {
     reading_.handlers_pause = true;
     pause_reading();
     shard_.counters().handler_pauses.add();
@@ -101,6 +101,8 @@ void Session::handle_task_end(SessionTask::Kind kind, std::size_t room_size) noe
 }
 
 bool Session::has_tasks() const noexcept { return tasks_ != nullptr && tasks_->size() != 0; }
+
+rt::AsyncEvent& Session::written() noexcept { return tasks_->written(); }
 
 void Session::cancel_tasks() noexcept {
   if (tasks_ != nullptr) {

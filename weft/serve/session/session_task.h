@@ -13,6 +13,7 @@
 #include "weft/base/bytes.h"
 #include "weft/base/result.h"
 #include "weft/mem/pool.h"
+#include "weft/rt/task/async_event.h"
 #include "weft/rt/task/task.h"
 
 namespace weft::serve {
@@ -159,6 +160,8 @@ class TaskSet {
   void cancel() noexcept { scope_.cancel(); }
   // Names the tasks that start from now on, for rt::Activity.
   void describe(const rt::ActivityName* name, std::uint64_t subject) noexcept { scope_.describe(name, subject); }
+  // Set for a moment when the session has written to its peer, see Session::written().
+  [[nodiscard]] rt::AsyncEvent& written() noexcept { return written_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t handlers() const noexcept { return handlers_; }  // of size(), those of Kind::handler
 
@@ -172,6 +175,7 @@ class TaskSet {
   void* owner_;
   std::size_t size_ = 0;
   std::size_t handlers_ = 0;
+  rt::AsyncEvent written_;
 };
 
 // --- handlers of frames ---

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <cerrno>
 
 #include "weft/serve/session/session.h"
 #include "weft/serve/session/shard.h"
+#include "weft/sys/files/file_tree.h"
 
 namespace weft::serve {
 
@@ -71,6 +73,36 @@ Result<void> Session::send_shared(const SharedFrame& frame) {
     flush_soon();
   }
   return {};
+}
+
+Result<std::size_t> Session::write_file(int file, std::uint64_t offset, std::size_t size) {
+  if (!is_here()) [[unlikely]] {
+    return used_elsewhere();
+  }
+  if (slot_.layered) {
+    return Error(Errc::not_supported, "a stream with a layer encrypts what it sends");
+  }
+  if (queue_limits_.take == 0) {
+    return refuse_closed();
+  }
+  flush();
+  if (!is_open()) {
+    return refuse_closed();
+  }
+  if (!all_written() || writing_.blocked) {
+    return std::size_t{0};
+  }
+  const sys::IoResult result = sys::send_file(stream_->fd(), file, offset, size);
+  if (result.status == sys::IoResult::Status::failed && (result.os_errno == EINVAL || result.os_errno == ENOSYS)) {
+    return Error(Errc::not_supported, "the file cannot be written to a socket");
+  }
+  if (result.status == sys::IoResult::Status::done && result.bytes == 0 && size != 0) {
+    return Error(Errc::invalid_state, "the file is shorter than it was");
+  }
+  if (!note_written(result, size)) {
+    return refuse_closed();
+  }
+  return result.bytes;
 }
 
 Error Session::used_elsewhere() const noexcept { return rt::used_elsewhere("session", core_); }
@@ -234,11 +266,14 @@ void Session::flush() noexcept {
     }
   }
   if (all_written()) {
-    watch_writable(false);
+    watch_writable(writing_.blocked);  // by write_file()
   } else if (!writing_.blocked && state_ != State::ended) {
     list();  // other sessions have their turn first
   }
   resume_throttled();
+  if (tasks_ != nullptr) [[unlikely]] {
+    tasks_->written().pulse();
+  }
 }
 
 void Session::resume_throttled() noexcept {

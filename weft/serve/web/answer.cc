@@ -7,6 +7,23 @@
 
 namespace weft::serve::web {
 
+namespace {
+constexpr bool is_bodiless(unsigned status) noexcept { return status == 204 || status == 205 || status == 304; }
+}  // namespace
+
+bool body_follows(const Answer& answer, const Response& response) noexcept {
+  return response.producer() && !answer.is_head && !is_bodiless(response.status());
+}
+
+BodyFraming framing_of(const Answer& answer, const Response& response) noexcept {
+  return response.length() ? BodyFraming::length : answer.http_1_0 ? BodyFraming::connection : BodyFraming::chunks;
+}
+
+bool stays_open(const Answer& answer, const Response& response) noexcept {
+  return answer.keep_alive && !response.closes() &&
+         !(body_follows(answer, response) && framing_of(answer, response) == BodyFraming::connection);
+}
+
 Result<void> send_response(HttpSession& session, const Answer& answer, const Response& response,
                            std::string_view date) {
   if (!(response.error() == Errc::ok)) {
@@ -14,13 +31,19 @@ Result<void> send_response(HttpSession& session, const Answer& answer, const Res
   }
   ResponseHead head;
   head.status = static_cast<std::uint16_t>(response.status());
-  head.keep_alive = answer.keep_alive && !response.closes();
+  head.keep_alive = stays_open(answer, response);
   head.http_1_0 = answer.http_1_0;
   head.upgrade = answer.upgrade;
   head.date = date;
   head.fields = &response.fields();
   Bytes body = as_bytes(response.body());
-  if (head.status == 204 || head.status == 205 || head.status == 304) {
+  const bool follows = body_follows(answer, response);
+  if (is_bodiless(response.status())) {
+    body = {};
+  } else if (response.producer()) {
+    head.part = ResponsePart::head;
+    head.chunked = framing_of(answer, response) == BodyFraming::chunks;
+    head.content_length = static_cast<std::size_t>(response.length().value_or(ResponseHead::kOfBody));
     body = {};
   } else if (answer.is_head) {
     head.content_length = body.size();
@@ -28,7 +51,7 @@ Result<void> send_response(HttpSession& session, const Answer& answer, const Res
   }
   const Result<void> sent = session.send(head, body);
   const bool other_may_follow = sent.error() == Errc::invalid_argument || sent.error() == Errc::message_too_large;
-  if (sent ? !head.keep_alive : !other_may_follow) {
+  if (sent ? !head.keep_alive && !follows : !other_may_follow) {
     session.close();
   }
   return sent;

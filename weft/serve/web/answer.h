@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "weft/base/result.h"
@@ -25,10 +26,20 @@ struct Answer {
   }
 };
 
-// Sends the response, without a body where none may stand, and closes the session if it ends with this answer. Errors
-// of send(): then nothing was sent. invalid_argument and message_too_large leave the session unchanged, so that another
-// response can be sent; any other error closes it.
+// The mark of the end of a body that is written in pieces.
+enum class BodyFraming : std::uint8_t { chunks, length, connection };
+
+// Sends the response, without a body where none may stand, and closes the session if it ends with this answer. If the
+// body follows, only the head is sent. Errors of send(): then nothing was sent. invalid_argument and message_too_large
+// leave the session unchanged, so that another response can be sent; any other error closes it.
 Result<void> send_response(HttpSession& session, const Answer& answer, const Response& response, std::string_view date);
+
+// Whether a coroutine writes the body of the response after its head.
+[[nodiscard]] bool body_follows(const Answer& answer, const Response& response) noexcept;
+// How such a body ends. A client of HTTP/1.0 cannot read chunks.
+[[nodiscard]] BodyFraming framing_of(const Answer& answer, const Response& response) noexcept;
+// Whether the connection stays open after it.
+[[nodiscard]] bool stays_open(const Answer& answer, const Response& response) noexcept;
 
 // "404 Not Found\n": a response with its status as text.
 [[nodiscard]] Response status_response(unsigned status);

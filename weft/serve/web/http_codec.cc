@@ -16,7 +16,8 @@ namespace http = net::http;
 using http::Refusal;
 
 constexpr std::uint32_t kBoundMax = 64u * 1024 * 1024;
-constexpr std::size_t kFixedMax = 256;  // bytes of a head without Fields
+constexpr std::uint32_t kStreamedBoundMax = 0xF000'0000;  // so that its framing can be counted, too
+constexpr std::size_t kFixedMax = 256;                    // bytes of a head without Fields
 
 class Text {  // writes into a buffer that is large enough
  public:
@@ -37,10 +38,29 @@ class Text {  // writes into a buffer that is large enough
   std::uint8_t* at_;
 };
 
+// Writes the size line before a chunk, with the line end of the one before, or after the last one.
+Result<std::size_t> encode_chunk(const ResponseHead& header, Bytes body, std::uint8_t* out) noexcept {
+  if (body.empty() != (header.part == ResponsePart::end) || body.size() > kBodyMax) {
+    return Error(Errc::invalid_argument, "a chunk has 1 byte to 16 MiB, and the end has none");
+  }
+  Text text(out);
+  text << (header.after_chunk ? "\r\n" : "");
+  if (body.empty()) {
+    text << "0\r\n";
+  } else {
+    char digits[8];
+    const auto result = std::to_chars(digits, digits + sizeof digits, body.size(), 16);
+    text << std::string_view(digits, static_cast<std::size_t>(result.ptr - digits));
+  }
+  text << "\r\n";
+  return static_cast<std::size_t>(text.at() - out);
+}
+
 HttpLimits clamped(HttpLimits limits) noexcept {
   for (std::uint32_t* bound : {&limits.head_max, &limits.target_max, &limits.body_max, &limits.framing_max}) {
     *bound = std::min(*bound, kBoundMax);
   }
+  limits.streamed_max = std::min(limits.streamed_max, kStreamedBoundMax);
   limits.head_max = std::max<std::uint32_t>(limits.head_max, 1);
   limits.requests_max = std::max<std::uint32_t>(limits.requests_max, 1);
   return limits;
@@ -72,7 +92,9 @@ Decoded<HttpFrame> HttpCodec::decode(Bytes input) noexcept {
   if (stage_ == Stage::refused) {
     return Decoded<Frame>::refused(Error(Errc::protocol_error, "bytes behind the last request of the connection"));
   }
-  Decoded<Frame> decoded = stage_ == Stage::head ? decode_head(input) : decode_body(input);
+  Decoded<Frame> decoded = stage_ == Stage::head     ? decode_head(input)
+                           : stage_ == Stage::pieces ? decode_piece(input)
+                                                     : decode_body(input);
   decoded.frame.header.followed = decoded.size < input.size();
   return decoded;
 }
@@ -87,7 +109,9 @@ Decoded<HttpFrame> HttpCodec::decode_head(Bytes input) noexcept {
   HttpRequest& request = frame.header;
   request.text = head_text(input);
   Refusal why = http::parse_request_head(request.text, limits_, request.head);
-  if (why == Refusal::none && request.head.content_length > limits_.body_max) {
+  const bool streams =
+      why == Refusal::none && streams_ != nullptr && request.head.has_body() && streams_(router_, request.head);
+  if (why == Refusal::none && request.head.content_length > (streams ? limits_.streamed_max : limits_.body_max)) {
     why = Refusal::body_large;
   }
   if (why != Refusal::none) {
@@ -100,6 +124,11 @@ Decoded<HttpFrame> HttpCodec::decode_head(Bytes input) noexcept {
   const std::size_t size = scanner_.size();
   if (!request.head.has_body()) {
     begin_request();
+    return Decoded<Frame>::whole(frame, size);
+  }
+  if (streams) {
+    stage_ = Stage::pieces;
+    request.part = Part::begin;
     return Decoded<Frame>::whole(frame, size);
   }
   if (request.head.expects_continue) {
@@ -140,6 +169,34 @@ Decoded<HttpFrame> HttpCodec::decode_body(Bytes input) noexcept {
   return Decoded<Frame>::whole(frame, begin + size);
 }
 
+Decoded<HttpFrame> HttpCodec::decode_piece(Bytes input) noexcept {
+  HttpFrame frame;
+  frame.header.part = Part::piece;
+  frame.header.keep_alive = keep_alive_;
+  std::size_t skipped = 0;
+  std::size_t size = std::min<std::size_t>(length_, input.size());
+  if (chunked_) {
+    http::BodyLimits limits = limits_;
+    limits.body_max = limits_.streamed_max;
+    const auto piece = chunks_.take_piece(input, limits);
+    if (piece.found == http::ChunkScanner::Found::refusal) {
+      return refuse(chunks_.refusal(), piece.skipped);
+    }
+    frame.header.last = piece.found == http::ChunkScanner::Found::end;
+    skipped = piece.skipped;
+    size = piece.size;
+  } else {
+    length_ -= static_cast<std::uint32_t>(size);
+    frame.header.last = length_ == 0;
+  }
+  frame.body = input.subspan(skipped, size);
+  frame.header.content_size = size;
+  if (frame.header.last) {
+    begin_request();
+  }
+  return Decoded<Frame>::whole(frame, skipped + size);
+}
+
 // The answer to a request that was not whole in time. It has no body, since the method may be HEAD.
 std::size_t HttpCodec::farewell(EndCause why, std::span<std::uint8_t, kFarewellMax> out) noexcept {
   constexpr std::string_view kFirst = "HTTP/1.1 408 Request Timeout\r\nDate: ";
@@ -160,6 +217,9 @@ std::size_t HttpCodec::farewell(EndCause why, std::span<std::uint8_t, kFarewellM
 Result<std::size_t> HttpCodec::encode_header(const ResponseHead& header, Bytes body,
                                              std::span<std::uint8_t, kHeaderMax> out) const noexcept {
   static_assert(kFixedMax + Fields::kBytesMax <= kHeaderMax);
+  if (header.part == ResponsePart::chunk || header.part == ResponsePart::end) {
+    return encode_chunk(header, body, out.data());
+  }
   const bool bodiless = header.status == 204 || header.status == 304;
   if (header.status < 200 || header.status > 599 || (bodiless && !body.empty()) || header.date.size() > 32) {
     return Error(Errc::invalid_argument, "the head of an answer");
@@ -178,11 +238,13 @@ Result<std::size_t> HttpCodec::encode_header(const ResponseHead& header, Bytes b
   if (header.upgrade) {
     text << "Upgrade: websocket\r\nConnection: Upgrade\r\n";
   }
-  if (header.status == 204) {
+  if (header.chunked) {
+    text << "Transfer-Encoding: chunked\r\n";
+  } else if (header.status == 204) {
     // The end of a body does not follow from the place where none can begin.
   } else if (header.content_length != ResponseHead::kOfBody) {
     text << "Content-Length: " << header.content_length << "\r\n";
-  } else if (!bodiless) {
+  } else if (!bodiless && header.part == ResponsePart::whole) {
     text << "Content-Length: " << body.size() << "\r\n";
   }
   if (!header.keep_alive) {

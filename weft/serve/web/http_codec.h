@@ -17,7 +17,16 @@ namespace weft::serve::web {
 
 // Bounds of a connection that speaks HTTP. Those of time are its session's, see session_limits().
 struct HttpLimits : net::http::HeadLimits, net::http::BodyLimits {
-  std::uint32_t requests_max = 10'000;  // of one connection; the answer to the last one closes it
+  std::uint32_t streamed_max = 1024 * 1024 * 1024;  // bytes of a body that its handler takes as it arrives
+  std::uint32_t requests_max = 10'000;              // of one connection; the answer to the last one closes it
+};
+
+// The part of an answer that a frame is.
+enum class ResponsePart : std::uint8_t {
+  whole,  // head and body
+  head,   // the head alone: the body follows
+  chunk,  // a chunk of the body, which is not empty
+  end,    // the end of the chunks
 };
 
 // The head of an answer, besides the fields that the codec writes itself.
@@ -25,9 +34,12 @@ struct ResponseHead {
   static constexpr std::size_t kOfBody = ~std::size_t{0};
 
   std::uint16_t status = 200;
-  bool keep_alive = true;  // false sends "Connection: close"; the service then closes
-  bool http_1_0 = false;   // the peer keeps the connection only if the answer has "Connection: keep-alive"
-  bool upgrade = false;    // the answer has the fields that offer a WebSocket on this path
+  bool keep_alive = true;    // false sends "Connection: close"; the service then closes
+  bool http_1_0 = false;     // the peer keeps the connection only if the answer has "Connection: keep-alive"
+  bool upgrade = false;      // the answer has the fields that offer a WebSocket on this path
+  bool chunked = false;      // of ResponsePart::head: chunks follow
+  bool after_chunk = false;  // of ResponsePart::chunk and end: a chunk was sent before
+  ResponsePart part = ResponsePart::whole;
   std::size_t content_length = kOfBody;  // HEAD: the size of the body that is not sent
   std::string_view date{};               // see DateClock; empty: no field Date
   const Fields* fields = nullptr;
@@ -38,6 +50,8 @@ enum class Part : std::uint8_t {
   whole,  // head and body
   head,   // a head with "Expect: 100-continue": the peer waits for 100 before it sends the body
   body,   // that body: `head` is empty
+  begin,  // a head whose body follows in pieces, see HttpCodec::set_streams()
+  piece,  // the next bytes of that body, without framing, or no bytes: `head` is empty
 };
 
 // The head of a request; views into the input. A request that this codec refuses is a frame, too, so that a service can
@@ -51,6 +65,7 @@ struct HttpRequest {
   bool chunked = false;     // the frame's body is chunks: copy_chunks()
   bool keep_alive = false;  // the connection stays open after the answer
   bool followed = false;    // more bytes had come; this depends on the cuts
+  bool last = false;        // Part::piece: the body ends with it
 
   // The default answer to the request.
   operator ResponseHead() const noexcept {  // NOLINT(google-explicit-constructor): echoes the request's header
@@ -69,6 +84,7 @@ struct HttpFrame {
 
 // HttpCodec: requests of HTTP/1.0 and 1.1 in, answers out (RFC 9112). A FrameCodec. A frame is a whole request, with a
 // body that has a length or chunks. A request that expects 100-continue is two frames: its head, then its body.
+// A body that its handler takes as it comes is any number of frames after that of its head.
 // The codec ignores other wishes of a request: Upgrade, TE, trailers. A peer that is late with a request gets 408 as
 // the codec's farewell.
 // Cost: the scanner reads every byte of a head once, however the input is cut; a whole head is parsed once, and once
@@ -79,6 +95,8 @@ class HttpCodec {
  public:
   using Header = ResponseHead;
   using Frame = HttpFrame;
+  // Whether the handler of a request takes its body as it comes. `router`: as given to set_streams().
+  using Streams = bool (*)(const void* router, const net::http::RequestHead& head) noexcept;
   static constexpr std::size_t kHeaderMax = 4096;
 
   HttpCodec() noexcept : HttpCodec(HttpLimits()) {}
@@ -91,6 +109,11 @@ class HttpCodec {
   [[nodiscard]] static Bytes trailer() noexcept { return {}; }
   [[nodiscard]] std::size_t body_max() const noexcept { return limits_.body_max; }
   [[nodiscard]] const HttpLimits& limits() const noexcept { return limits_; }
+  // Without it every body is collected. `router` outlives the codec and its copies.
+  void set_streams(Streams streams, const void* router) noexcept {
+    streams_ = streams;
+    router_ = router;
+  }
   [[nodiscard]] std::size_t farewell(EndCause why, std::span<std::uint8_t, kFarewellMax> out) noexcept;
   [[nodiscard]] bool in_body() const noexcept { return stage_ == Stage::whole_body || stage_ == Stage::lonely_body; }
   [[nodiscard]] bool answered_late() const noexcept { return answered_late_; }  // farewell() answered
@@ -100,11 +123,13 @@ class HttpCodec {
     head,         // the input begins with a head
     whole_body,   // the input begins with a head that is whole; its body is not
     lonely_body,  // the input begins with a body whose head was a frame
+    pieces,       // the input begins inside a body that is handed over in pieces
     refused,      // nothing more is decoded
   };
 
   [[nodiscard]] Decoded<Frame> decode_head(Bytes input) noexcept;
   [[nodiscard]] Decoded<Frame> decode_body(Bytes input) noexcept;
+  [[nodiscard]] Decoded<Frame> decode_piece(Bytes input) noexcept;
   [[nodiscard]] Decoded<Frame> refuse(net::http::Refusal why, std::size_t size) noexcept;
   [[nodiscard]] std::string_view head_text(Bytes input) const noexcept {
     return as_text(input).substr(scanner_.begin(), scanner_.size() - scanner_.begin());
@@ -112,6 +137,8 @@ class HttpCodec {
   void begin_request() noexcept;
 
   HttpLimits limits_;
+  Streams streams_ = nullptr;
+  const void* router_ = nullptr;
   net::http::HeadScanner scanner_;
   net::http::ChunkScanner chunks_;
   std::uint32_t length_ = 0;    // of a body with a length

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/web/http_codec.h"
 
+#include <cstddef>
 #include <string>
+#include <utility>
 
 #include "weft/serve/web/test_http.h"
 #include <gtest/gtest.h>
@@ -58,6 +60,62 @@ TEST(HttpCodec, ARequestThatExpects100ContinueIsTwoFrames) {
   EXPECT_EQ(seen.requests[2], (SeenRequest{"POST", "/b", "/b", "", true, 0, Part::head}));
   EXPECT_EQ(seen.requests[3], (SeenRequest{"", "", "", "c", true, 0, Part::body}));
   EXPECT_EQ(seen.requests[4], (SeenRequest{"GET", "/d", "/d", "", true, 0, Part::whole}));  // waits for nothing
+}
+
+// "method path content" of each request whose body is handed over as it comes, or its refusal.
+std::string decode_pieces(const std::string& stream, std::size_t piece, const HttpLimits& limits) {
+  HttpCodec codec(limits);
+  codec.set_streams([](const void*, const net::http::RequestHead& head) noexcept { return head.path != "/whole"; },
+                    nullptr);
+  std::string seen;
+  std::string held;
+  for (std::size_t at = 0; at < stream.size(); at += piece) {
+    held += stream.substr(at, piece);
+    const DecodeResult result = decode_all(codec, as_bytes(held), [&seen](const HttpFrame& frame) {
+      const HttpRequest& request = frame.header;
+      if (request.refusal != net::http::Refusal::none) {
+        seen += " refused " + std::to_string(net::http::status_of(request.refusal));
+      } else if (request.part == Part::piece) {
+        seen.append(as_text(frame.body)).append(request.last ? ";" : "");
+      } else {
+        seen.append(request.head.path).append(request.part == Part::begin ? " " : "!").append(as_text(frame.body));
+      }
+      return true;
+    });
+    if (!(result.error == Errc::ok)) {
+      return seen + " end";
+    }
+    held.erase(0, result.consumed);
+  }
+  return seen;
+}
+
+TEST(HttpCodec, ABodyThatIsTakenAsItComesIsTheSameHoweverItIsCut) {
+  HttpLimits limits;
+  limits.body_max = 3;
+  limits.streamed_max = 20;
+  limits.framing_max = 30;
+  const std::string chunked = "POST /b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string length = "POST /a HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: ";
+  const std::pair<std::string, std::string> cases[] = {
+      {length + "5\r\n\r\nhello" + chunked + "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nT: z\r\n\r\n" +
+           "GET /c HTTP/1.1\r\nHost: x\r\n\r\nPOST /whole HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",
+       "/a hello;/b abcde;/c!/whole!abc"},
+      {length + "20\r\n\r\n" + std::string(20, 'x'), "/a " + std::string(20, 'x') + ";"},
+      {length + "21\r\n\r\nx", " refused 413 end"},
+      {chunked + "A\r\n0123456789\r\nB\r\n", "/b 0123456789 refused 413"},
+      {chunked + "1;" + std::string(31, 'x'), "/b  refused 413"},
+      {chunked + "1\r\nx\r\n0\r\n" + std::string(40, 'T'), "/b x refused 413"},
+      {chunked + "2\r\nabc", "/b ab refused 400"},
+      {chunked + "0x1\r\n", "/b  refused 400"},
+      {chunked + "0\r\n\r\n", "/b ;"},
+  };
+  for (const auto& [stream, seen] : cases) {
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{2}, std::size_t{7}, stream.size()}) {
+      const std::string got = decode_pieces(stream, piece, limits);
+      EXPECT_EQ(got.substr(0, got.find(" end")), seen.substr(0, seen.find(" end"))) << stream << " by " << piece;
+    }
+  }
 }
 
 TEST(HttpCodec, ABodyIsBoundedBeforeItComes) {
@@ -119,6 +177,31 @@ TEST(HttpCodec, AnAnswerToHttp10SaysThatTheConnectionStays) {
   ResponseHead head;
   head.http_1_0 = true;
   EXPECT_EQ(encode(head, ""), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n");
+}
+
+TEST(HttpCodec, ABodyInChunksHasAHeadChunksAndAnEnd) {
+  ResponseHead head;
+  head.part = ResponsePart::head;
+  head.chunked = true;
+  EXPECT_EQ(encode(head, ""), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+  ResponseHead chunk;
+  chunk.part = ResponsePart::chunk;
+  EXPECT_EQ(encode(chunk, "hello"), "5\r\nhello");
+  chunk.after_chunk = true;
+  EXPECT_EQ(encode(chunk, std::string(256, 'x')), "\r\n100\r\n" + std::string(256, 'x'));
+  EXPECT_TRUE(encode(chunk, "").starts_with("invalid argument"));
+  ResponseHead end;
+  end.part = ResponsePart::end;
+  EXPECT_EQ(encode(end, ""), "0\r\n\r\n");
+  end.after_chunk = true;
+  EXPECT_EQ(encode(end, ""), "\r\n0\r\n\r\n");
+  EXPECT_TRUE(encode(end, "x").starts_with("invalid argument"));
+  ResponseHead length;
+  length.part = ResponsePart::head;
+  length.content_length = 7;
+  EXPECT_EQ(encode(length, ""), "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n");
+  length.content_length = ResponseHead::kOfBody;
+  EXPECT_EQ(encode(length, ""), "HTTP/1.1 200 OK\r\n\r\n");
 }
 
 TEST(HttpCodec, AnAnswerWithoutABodySaysNoLength) {

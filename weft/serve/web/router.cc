@@ -37,11 +37,17 @@ bool is_literal(std::string_view segment, std::string_view literal) {
 
 }  // namespace
 
-std::uint32_t Router::child_of(std::uint32_t node, std::string_view segment, bool any) {
-  if (any && nodes_[node].any != kNone) {
-    return nodes_[node].any;
-  }
-  if (!any) {
+Router::Kind Router::kind_of(std::string_view segment) noexcept {
+  return !is_param(segment) ? Kind::literal : segment.ends_with("...}") && segment.size() > 5 ? Kind::rest : Kind::any;
+}
+
+std::uint32_t Router::child_of(std::uint32_t node, std::string_view segment, Kind kind) {
+  if (kind != Kind::literal) {
+    const std::uint32_t child = kind == Kind::any ? nodes_[node].any : nodes_[node].rest;
+    if (child != kNone) {
+      return child;
+    }
+  } else {
     for (const std::uint32_t child : nodes_[node].literals) {
       if (nodes_[child].literal == segment) {
         return child;
@@ -50,8 +56,8 @@ std::uint32_t Router::child_of(std::uint32_t node, std::string_view segment, boo
   }
   const auto made = static_cast<std::uint32_t>(nodes_.size());
   nodes_.push_back(Node{});
-  if (any) {
-    nodes_[node].any = made;
+  if (kind != Kind::literal) {
+    (kind == Kind::any ? nodes_[node].any : nodes_[node].rest) = made;
   } else {
     nodes_[made].literal = segment;
     nodes_[node].literals.push_back(made);
@@ -62,34 +68,38 @@ std::uint32_t Router::child_of(std::uint32_t node, std::string_view segment, boo
 Result<void> Router::add(Method method, std::string_view pattern, Handler handler) {
   constexpr Error kNoPattern(Errc::invalid_argument, "a route is \"/segment/{name}\": segments, and names in braces");
   std::vector<std::string> names;
-  std::vector<std::pair<std::string, bool>> segments;
+  std::vector<std::pair<std::string, Kind>> segments;
   for (std::string_view rest = pattern; !rest.empty() || segments.empty();) {
     if (!rest.starts_with('/') || segments.size() == kSegmentsMax) {
       return kNoPattern;
     }
     const std::string_view segment = take_segment(rest);
-    const bool any = is_param(segment);
-    if (any) {
-      names.emplace_back(segment.substr(1, segment.size() - 2));
+    const Kind kind = kind_of(segment);
+    if (kind == Kind::rest && !rest.empty()) {
+      return kNoPattern;
+    }
+    if (kind != Kind::literal) {
+      names.emplace_back(segment.substr(1, segment.size() - (kind == Kind::any ? 2 : 5)));
     } else if (segment.find_first_of("{}?#") != std::string_view::npos) {
       return kNoPattern;
     }
-    segments.emplace_back(percent_decode(segment), any);
+    segments.emplace_back(percent_decode(segment), kind);
   }
   std::vector<std::string> sorted = names;
   std::sort(sorted.begin(), sorted.end());
   if (names.size() > kParamsMax || std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end() ||
-      (!handler.call && !handler.start && handler.websocket == nullptr)) {
+      (!handler.call && !handler.start && !handler.receive && handler.websocket == nullptr)) {
     return Error(Errc::invalid_argument, "a route has at most kParamsMax names, each once, and a handler");
   }
   std::uint32_t node = 0;
-  for (const auto& [segment, any] : segments) {
-    node = child_of(node, segment, any);
+  for (const auto& [segment, kind] : segments) {
+    node = child_of(node, segment, kind);
   }
   std::uint32_t& route = nodes_[node].routes[static_cast<std::size_t>(method)];
   if (route != kNone) {
     return Error(Errc::conflict, "there is a route of this method and path");
   }
+  receives_ = receives_ || handler.receive;
   routes_.push_back(Route{std::move(handler), std::move(names)});
   route = static_cast<std::uint32_t>(routes_.size() - 1);
   return {};
@@ -106,13 +116,24 @@ Result<void> Router::add_websocket(std::string_view pattern, WebSocketRoute rout
   return {};
 }
 
-// The node of the rest of a path, with a route; kNone: there is none. A literal segment goes before a "{name}".
+// The node of a "{name...}" below `node`; kNone: there is none.
+std::uint32_t Router::find_rest(std::uint32_t node, std::string_view rest, PathParams& values) const {
+  if (nodes_[node].rest != kNone && values.count != kParamsMax) {
+    values.params[values.count++].value = rest.substr(1);
+    return nodes_[node].rest;
+  }
+  return kNone;
+}
+
+// The node of the rest of a path, with a route; kNone: there is none. A literal segment goes before a "{name}", and
+// that before a "{name...}".
 std::uint32_t Router::find_node(std::uint32_t node, std::string_view rest, PathParams& values) const {
   if (rest.empty()) {
     const auto& routes = nodes_[node].routes;
     const bool ends = std::any_of(routes.begin(), routes.end(), [](std::uint32_t route) { return route != kNone; });
     return ends ? node : kNone;
   }
+  const std::string_view whole = rest;
   const std::string_view segment = take_segment(rest);
   for (const std::uint32_t child : nodes_[node].literals) {
     if (is_literal(segment, nodes_[child].literal)) {
@@ -124,12 +145,13 @@ std::uint32_t Router::find_node(std::uint32_t node, std::string_view rest, PathP
     }
   }
   if (segment.empty() || nodes_[node].any == kNone || values.count == kParamsMax) {
-    return kNone;
+    return find_rest(node, whole, values);
   }
   values.params[values.count++].value = segment;
   const std::uint32_t found = find_node(nodes_[node].any, rest, values);
   if (found == kNone) {
     --values.count;
+    return find_rest(node, whole, values);
   }
   return found;
 }

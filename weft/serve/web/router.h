@@ -25,18 +25,24 @@ namespace weft::serve::web {
 enum class Method : std::uint8_t { get, post, put, patch, del, options };
 inline constexpr std::size_t kMethods = 6;
 
-// A function for requests. Exactly one of the three is set. An error becomes a status, see status_of(Error).
+class BodyReader;
+
+// A function for requests. Exactly one of the four is set. An error becomes a status, see status_of(Error).
 struct Handler {
   std::function<Result<Response>(const Request&)> call{};
   std::function<rt::Task<Result<Response>>(const Request&)> start{};  // a coroutine
-  std::shared_ptr<const WebSocketRoute> websocket{};                  // of GET
+  std::function<rt::Task<Result<Response>>(const Request&, BodyReader&)>
+      receive{};                                      // one that takes the body as it comes
+  std::shared_ptr<const WebSocketRoute> websocket{};  // of GET
 };
 
 // Router: methods and paths to handlers.
 //   router.get("/users/{id}", [](const web::Request& request) { return web::Response(request.param("id")); });
-// A pattern is a path of segments; "{name}" is any segment that is not empty. A literal segment matches before a
-// "{name}". A handler takes (const Request&) or no arguments. It returns a Response, a value that converts to one (a
-// string), a Result<Response>, or a Task of one of these. A coroutine's captures live as long as the router.
+// A pattern is a path of segments; "{name}" is any segment that is not empty, and "{name...}" at its end is the rest of
+// the path, which may be empty. A literal segment matches before a "{name}", and that before a "{name...}".
+// A handler takes (const Request&) or no arguments. It returns a Response, a value that converts to one (a string), a
+// Result<Response>, or a Task of one of these. A coroutine's captures live as long as the router. A coroutine of
+// (const Request&, BodyReader&) starts before the body has arrived, and takes it as it arrives (body_stream.h).
 // Owner: the program, then a Site. Affinity: one thread fills it; then any thread uses it. The cores of a server call
 // its handlers at the same time: handlers guard the data that they share.
 // Cost: a request visits each node of the tree at most once; it allocates nothing.
@@ -87,6 +93,9 @@ class Router {
     return websockets_;
   }
 
+  // Whether a handler takes the bodies of its requests as they come.
+  [[nodiscard]] bool receives() const noexcept { return receives_; }
+
   // The way of a request.
   struct Match {
     const Handler* handler = nullptr;  // null: `status` is the answer
@@ -109,6 +118,7 @@ class Router {
     std::string literal;  // the segment that leads here; empty below a "{name}"
     std::vector<std::uint32_t> literals;
     std::uint32_t any = kNone;
+    std::uint32_t rest = kNone;
     std::array<std::uint32_t, kMethods> routes = filled();
 
     static constexpr std::array<std::uint32_t, kMethods> filled() noexcept {
@@ -135,7 +145,13 @@ class Router {
   }
   template <typename Function>
   static Handler handler_of(Function function) {
-    if constexpr (std::is_invocable_v<const Function&, const Request&>) {
+    if constexpr (std::is_invocable_v<const Function&, const Request&, BodyReader&>) {
+      Handler handler;
+      handler.receive = [function = std::move(function)](const Request& request, BodyReader& body) {
+        return receive(function, request, body);
+      };
+      return handler;
+    } else if constexpr (std::is_invocable_v<const Function&, const Request&>) {
       return handler_of_call<Function, const Request&>(std::move(function));
     } else {
       static_assert(std::is_invocable_v<const Function&>,
@@ -158,12 +174,25 @@ class Router {
     co_return Result<Response>(std::move(outcome));
   }
 
-  [[nodiscard]] std::uint32_t child_of(std::uint32_t node, std::string_view segment, bool any);
+  template <typename Function>
+  static rt::Task<Result<Response>> receive(const Function& function, const Request& request, BodyReader& body) {
+    static_assert(
+        requires { function(request, body).handle(); },
+        "weft: the handler of a route that takes a web::BodyReader& is a coroutine");
+    auto outcome = co_await function(request, body);
+    co_return Result<Response>(std::move(outcome));
+  }
+
+  enum class Kind : std::uint8_t { literal, any, rest };  // of a segment
+  [[nodiscard]] static Kind kind_of(std::string_view segment) noexcept;
+  [[nodiscard]] std::uint32_t child_of(std::uint32_t node, std::string_view segment, Kind kind);
+  [[nodiscard]] std::uint32_t find_rest(std::uint32_t node, std::string_view rest, PathParams& values) const;
   [[nodiscard]] std::uint32_t find_node(std::uint32_t node, std::string_view rest, PathParams& values) const;
 
   std::vector<Node> nodes_{Node{}};
   std::vector<Route> routes_;
   std::vector<std::shared_ptr<const WebSocketRoute>> websockets_;
+  bool receives_ = false;
 };
 
 }  // namespace weft::serve::web

@@ -52,6 +52,26 @@ TEST_F(WebRouter, APathFindsItsRouteAndALiteralGoesFirst) {
   }
 }
 
+TEST_F(WebRouter, ANameWithDotsIsTheRestOfThePathAndGoesLast) {
+  for (const char* pattern : {"/s/{path...}", "/s/{one}", "/s/literal", "/{a}/b/{rest...}", "/{all...}"}) {
+    add(Method::get, pattern);
+  }
+  EXPECT_EQ(find("GET", "/s/"), "/s/{path...} path=");
+  EXPECT_EQ(find("GET", "/s/a"), "/s/{one} one=a");
+  EXPECT_EQ(find("GET", "/s/literal"), "/s/literal");
+  EXPECT_EQ(find("GET", "/s/a/b%2Fc//d/"), "/s/{path...} path=a/b%2Fc//d/");
+  EXPECT_EQ(find("GET", "/s/literal/x"), "/s/{path...} path=literal/x");
+  EXPECT_EQ(find("GET", "/x/b/c/d"), "/{a}/b/{rest...} a=x rest=c/d");
+  EXPECT_EQ(find("GET", "/x/c"), "/{all...} all=x/c");
+  EXPECT_EQ(find("GET", "/s"), "/{all...} all=s");
+  EXPECT_EQ(find("GET", "/"), "/{all...} all=");
+  EXPECT_EQ(find("GET", "*"), "404");
+  for (const char* pattern : {"/{a...}/b", "/{a...}b", "/{...a}{b}"}) {
+    EXPECT_EQ(router_.get(pattern, [] { return "x"; }).error(), Errc::invalid_argument) << pattern;
+  }
+  EXPECT_EQ(router_.get("/s/{other...}", [] { return "x"; }).error(), Errc::conflict);
+}
+
 TEST_F(WebRouter, APathIsComparedDecoded) {
   add(Method::get, "/a b/{c}");
   EXPECT_EQ(find("GET", "/a%20b/d%2Fe"), "/a b/{c} c=d%2Fe");

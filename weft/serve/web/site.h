@@ -27,11 +27,11 @@ class Site {
   explicit Site(Router router, const HttpLimits& limits = {})
       : state_(std::make_shared<SiteState>(std::move(router))), limits_(limits) {}
 
-  // For Server::listen().
+  // For Server::listen(), both of the same site.
   [[nodiscard]] auto services() const {
     return [state = state_](rt::Core& core) { return WebService(state, core); };
   }
-  [[nodiscard]] HttpCodec codec() const noexcept { return HttpCodec(limits_); }
+  [[nodiscard]] HttpCodec codec() const noexcept { return state_->codec(limits_); }
 
   [[nodiscard]] WebCounts counts() const { return state_->counts(); }
   // The same for a page of metrics: admin->add("shop", site).

@@ -60,8 +60,17 @@ void WebService::on_drain() {
 
 void WebService::on_frame(HttpSession& session, const HttpFrame& frame) {
   const HttpRequest& request = frame.header;
+  if (request.part == Part::begin) {
+    return begin_body(session, request);
+  }
+  if (request.part == Part::piece) {
+    return take_piece(session, frame);
+  }
   if (request.refusal != http::Refusal::none) {
     (void)drop_head(session);
+    if (refuse_piece(session, request.refusal)) {
+      return;
+    }
     counter_of(counts_, request.refusal).add();
     return send(session, {}, status_response(http::status_of(request.refusal)));
   }
@@ -140,7 +149,7 @@ void WebService::serve(HttpSession& session, const Incoming& incoming) {
   if (match.handler->websocket != nullptr) {
     return upgrade(session, incoming, match);
   }
-  if (match.handler->start) {
+  if (match.handler->start || match.handler->receive) {
     return start(session, incoming, *match.handler);
   }
   Result<Response> outcome = kNoAnswer;
@@ -167,6 +176,7 @@ struct WebService::Kept {
   const Handler* handler;
   Answer answer;
   std::optional<Request> request{};
+  std::unique_ptr<BodyReader> body{};
 
   void handle_end(const Error& outcome, bool /*cancelled*/) const noexcept {
     if (!(outcome == Errc::ok)) {
@@ -175,7 +185,8 @@ struct WebService::Kept {
   }
 };
 
-void WebService::start(HttpSession& session, const Incoming& incoming, const Handler& handler) {
+// `comes`: the body follows, and the handler takes it as it comes.
+void WebService::start(HttpSession& session, const Incoming& incoming, const Handler& handler, bool comes) {
   using Block = SessionTaskOf<void, Kept>;
   const std::size_t head_size = incoming.text.size();
   auto block = Block::make(Kept{this, &session, &handler, incoming.answer}, head_size + incoming.content_size);
@@ -189,7 +200,13 @@ void WebService::start(HttpSession& session, const Incoming& incoming, const Han
     const Router::Match match = site_->router().find(head.method, head.path);
     Kept& kept = block->kept();
     kept.request.emplace(head, body, match.params, &session);
-    started = start_made<Block>(session, std::move(block), run(kept));
+    if (comes) {
+      kept.body = std::make_unique<BodyReader>(session, counts_, readers_, head.expects_continue);
+    } else if (handler.receive) {
+      kept.body = std::make_unique<BodyReader>(session, counts_, body);
+    }
+    rt::Task<> task = run(kept);
+    started = session.start_handler(Block::with_task(std::move(block), std::move(task)), comes);
   }
   if (!started) {
     counts_.no_memory.add();
@@ -204,17 +221,28 @@ rt::Task<> WebService::run(Kept& kept) {
   Result<Response> outcome = kNoAnswer;
   std::exception_ptr thrown;
   try {
-    outcome = co_await kept.handler->start(*kept.request);
+    rt::Task<Result<Response>> task =
+        kept.body != nullptr ? kept.handler->receive(*kept.request, *kept.body) : kept.handler->start(*kept.request);
+    outcome = co_await std::move(task);
   } catch (...) {
     thrown = std::current_exception();
   }
   kept.answer.followed = kept.answer.followed || kept.session->has_input();
+  kept.answer.keep_alive = kept.answer.keep_alive && (kept.body == nullptr || kept.body->ended());
   if (!kept.session->is_open()) {
     self.counts_.cancelled.add();
+  } else if (kept.body != nullptr && kept.body->late() && (thrown != nullptr || !outcome)) {
+    self.counts_.body_late.add();
+    self.send(*kept.session, kept.answer, status_response(408));
   } else if (thrown != nullptr) {
     kept.session->note_exception(thrown);
     self.counts_.thrown.add();
     self.send(*kept.session, kept.answer, status_response(500));
+  } else if (outcome && outcome->producer()) {
+    if (kept.body != nullptr) {
+      kept.body->note_answer();
+    }
+    co_await self.stream(*kept.session, kept.answer, *outcome);
   } else {
     self.finish(*kept.session, kept.answer, outcome);
   }
@@ -247,19 +275,27 @@ void WebService::fail(HttpSession& session, const Answer& answer) {
 }
 
 void WebService::send(HttpSession& session, const Answer& of, const Response& response) {
+  response.producer() ? start_stream(session, of, response) : (void)send_at_once(session, of, response);
+}
+
+// Sends a response, or the head of one whose body follows. False: the peer got another one, or nothing.
+bool WebService::send_at_once(HttpSession& session, const Answer& of, const Response& response) {
   Answer answer = of;
   answer.keep_alive = answer.keep_alive && (!draining_ || answer.followed);
   const std::string_view date = date_.text(core_.loop().now());
   unsigned status = response.status();
+  bool as_wanted = true;
   Result<void> sent = send_response(session, answer, response, date);
   if (sent.error() == Errc::invalid_argument || sent.error() == Errc::message_too_large) {
     counts_.unsendable.add();
+    as_wanted = false;
     status = 500;
     sent = send_response(session, answer, status_response(status), date);
   }
   if (sent) {
     counter_of_status(counts_, status).add();
   }
+  return sent && as_wanted;
 }
 
 }  // namespace weft::serve::web

@@ -42,7 +42,7 @@ struct RouteDeflate {
 
   explicit RouteDeflate(const DeflateOptions& wanted) noexcept;
   [[nodiscard]] net::ws::DeflateWish wish(bool may_drop) const noexcept;
-  // What a connection with these terms keeps.
+  // The bytes that a connection with these terms keeps.
   [[nodiscard]] std::size_t bytes_of(const net::ws::DeflateTerms& terms) const noexcept;
 };
 

@@ -190,7 +190,7 @@ TEST_F(WebSocketDeflateTest, ASessionThatMayDropFramesSendsNoneThatRefersToThem)
   EXPECT_EQ(begin(client), "permessage-deflate; server_no_context_takeover");
 }
 
-// What send() was refused is not what the client can refer to.
+// A client cannot refer to a message that send() refused.
 TEST_F(WebSocketDeflateTest, AMessageThatIsNotSentIsForgotten) {
   RouteDeflate route(DeflateOptions{.context_takeover = true});
   PeerDeflate peer(route, {true, true, 15, 15}, 0);

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "weft/serve/web/body_stream.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "weft/rt/task/task_time.h"
+#include "weft/serve/session/shard.h"
+#include "weft/sys/files/file_tree.h"
+
+namespace weft::serve::web {
+
+namespace {
+
+constexpr std::string_view kContinueHead = "HTTP/1.1 100 Continue\r\n\r\n";
+constexpr Error kTooLong(Errc::message_too_large, "the body of a response is longer than its length says");
+constexpr Error kBodyLate(Errc::timed_out, "no bytes of the body came for body_timeout");
+
+}  // namespace
+
+BodyReader::BodyReader(HttpSession& session, WebCounters& counts, Readers& readers, bool expects_continue)
+    : session_(session), counts_(counts), readers_(&readers), continue_due_(expects_continue) {
+  readers.emplace(session.id().value, this);
+  session.pause_reading();
+}
+
+BodyReader::~BodyReader() {
+  release();
+  if (readers_ != nullptr) {
+    readers_->erase(session_.id().value);
+    if (!reading_) {
+      session_.resume_reading();
+    }
+  }
+}
+
+rt::Task<Result<Bytes>> BodyReader::read() {
+  while (unread_.empty()) {
+    release();
+    if (late_) {
+      co_return kBodyLate;
+    }
+    if (ended_) {
+      co_return Bytes();
+    }
+    if (std::exchange(continue_due_, false)) {
+      counts_.continues.add();
+      if (const auto told = session_.send_bytes(as_bytes(kContinueHead)); !told) {
+        co_return told.error();
+      }
+    }
+    arrived_.reset();
+    reading_ = true;
+    session_.resume_reading();
+    const Result<void> waited = co_await rt::with_timeout(wait(), session_.slot().limits.body_timeout);
+    stop_reading();
+    if (waited.error() == Errc::timed_out) {
+      late_ = unread_.empty() && !ended_;
+    } else if (!waited) {
+      co_return waited.error();
+    }
+  }
+  co_return std::exchange(unread_, {});
+}
+
+rt::Task<Result<void>> BodyReader::wait() { co_return co_await arrived_.wait(); }
+
+rt::Task<Result<std::string>> BodyReader::read_rest(std::size_t most) {
+  std::string rest;
+  for (;;) {
+    const Result<Bytes> part = co_await read();
+    if (!part) {
+      co_return part.error();
+    }
+    if (part->empty()) {
+      co_return rest;
+    }
+    if (part->size() > most - rest.size()) {
+      co_return Error(Errc::message_too_large, "the body of a request");
+    }
+    rest.append(as_text(*part));
+  }
+}
+
+// A part that was read gives its memory back.
+void BodyReader::release() noexcept {
+  if (!part_.empty()) {
+    session_.shard().budget().give_back(part_.size());
+    part_ = {};
+  }
+  unread_ = {};
+}
+
+void BodyReader::stop_reading() noexcept {
+  if (std::exchange(reading_, false)) {
+    session_.pause_reading();
+  }
+}
+
+void BodyReader::deliver(const HttpFrame& frame) {
+  if (frame.body.empty() && !frame.header.last) {
+    return;
+  }
+  if (!reading_ || !session_.shard().budget().take(frame.body.size())) {
+    return session_.abort(CloseReason::out_of_memory, Error(Errc::resource_exhausted, "no memory for a body"));
+  }
+  try {
+    part_ = as_text(frame.body);
+  } catch (...) {
+    session_.shard().budget().give_back(frame.body.size());
+    throw;
+  }
+  unread_ = as_bytes(part_);
+  ended_ = frame.header.last;
+  stop_reading();
+  arrived_.set();
+}
+
+rt::Task<Result<void>> BodyWriter::write(Bytes bytes) {
+  if (framing_ == BodyFraming::length && bytes.size() > rest_) {
+    co_return kTooLong;
+  }
+  while (!bytes.empty()) {
+    if (const auto waited = co_await wait_for_room(); !waited) {
+      co_return waited.error();
+    }
+    const Bytes piece = bytes.first(std::min(bytes.size(), kPieceMax));
+    if (const auto sent = send(piece); !sent) {
+      co_return sent.error();
+    }
+    bytes = bytes.subspan(piece.size());
+  }
+  co_return Result<void>();
+}
+
+rt::Task<Result<void>> BodyWriter::send_file(int file, std::uint64_t offset, std::uint64_t size) {
+  if (framing_ == BodyFraming::length && size > rest_) {
+    co_return kTooLong;
+  }
+  while (size != 0 && framing_ == BodyFraming::length) {
+    if (const auto waited = co_await wait_for_room(); !waited) {
+      co_return waited.error();
+    }
+    const Result<std::size_t> taken =
+        session_.write_file(file, offset, static_cast<std::size_t>(std::min<std::uint64_t>(size, kTurnMax)));
+    if (taken.error() == Errc::not_supported) {
+      break;
+    }
+    if (!taken) {
+      co_return taken.error();
+    }
+    if (*taken == 0) {
+      in_turn_ = 0;
+      if (const Result<void> waited = co_await session_.written().wait(); !waited) {
+        co_return waited.error();
+      }
+    }
+    in_turn_ += *taken;
+    offset += *taken;
+    size -= *taken;
+    rest_ -= *taken;
+  }
+  co_return co_await copy_file(file, offset, size);
+}
+
+rt::Task<Result<void>> BodyWriter::copy_file(int file, std::uint64_t offset, std::uint64_t size) {
+  std::vector<std::uint8_t> room(static_cast<std::size_t>(std::min<std::uint64_t>(size, kPieceMax)));
+  while (size != 0) {
+    const MutableBytes into = MutableBytes(room).first(std::min<std::size_t>(room.size(), size));
+    const Result<std::size_t> read = sys::read_file_at(file, offset, into);
+    if (!read || *read != into.size()) {
+      co_return read ? Error(Errc::invalid_state, "the file is shorter than it was") : read.error();
+    }
+    if (const auto sent = co_await write(Bytes(into)); !sent) {
+      co_return sent.error();
+    }
+    offset += into.size();
+    size -= into.size();
+  }
+  co_return Result<void>();
+}
+
+rt::Task<Result<void>> BodyWriter::wait_for_room() {
+  const std::size_t most = std::min(kQueuedMax, session_.slot().limits.write_budget / 4);
+  while (session_.queued() > most) {
+    in_turn_ = 0;
+    if (const Result<void> waited = co_await session_.written().wait(); !waited) {
+      co_return waited.error();
+    }
+  }
+  if (in_turn_ >= kTurnMax) {
+    in_turn_ = 0;
+    co_return co_await rt::yield();
+  }
+  co_return Result<void>();
+}
+
+Result<void> BodyWriter::send(Bytes piece) {
+  in_turn_ += piece.size();
+  if (framing_ != BodyFraming::chunks) {
+    WEFT_TRY(session_.send_bytes(piece));
+    rest_ -= framing_ == BodyFraming::length ? piece.size() : 0;
+    return {};
+  }
+  ResponseHead head;
+  head.part = ResponsePart::chunk;
+  head.after_chunk = std::exchange(after_chunk_, true);
+  return session_.send(head, piece);
+}
+
+Result<void> BodyWriter::end() {
+  if (framing_ == BodyFraming::length) {
+    return rest_ == 0 ? Result<void>()
+                      : Error(Errc::invalid_state, "the body of a response is shorter than its length");
+  }
+  if (framing_ == BodyFraming::connection) {
+    return {};
+  }
+  ResponseHead head;
+  head.part = ResponsePart::end;
+  head.after_chunk = after_chunk_;
+  return session_.send(head, {});
+}
+
+}  // namespace weft::serve::web

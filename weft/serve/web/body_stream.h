@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "weft/base/bytes.h"
+#include "weft/base/result.h"
+#include "weft/rt/task/async_event.h"
+#include "weft/rt/task/task.h"
+#include "weft/serve/web/answer.h"
+#include "weft/serve/web/http_codec.h"
+#include "weft/serve/web/web_counts.h"
+
+namespace weft::serve::web {
+
+// BodyReader: the body of a request, for a handler that takes it as it comes.
+//   while (true) {
+//     const Result<Bytes> part = co_await body.read();  // then a part without bytes is the end
+//   }
+// Owner: the server; it lives until the handler has ended, and the body of its response was written. Affinity: the
+// session's core; one read() at a time.
+// Cost: each part is copied once, and counts as memory of the server until the next read(). A part has at most what the
+// session reads at once (128 KB).
+// Invariants: (1) The session reads from its peer only while read() waits: a handler that is slow slows its peer down.
+class BodyReader {
+ public:
+  using Readers = std::unordered_map<std::uint64_t, BodyReader*>;  // those that wait for parts, by session
+
+  // A body that was collected, perhaps none.
+  BodyReader(HttpSession& session, WebCounters& counts, Bytes whole) noexcept
+      : session_(session), counts_(counts), unread_(whole), ended_(true) {}
+  // A body that comes. Pauses the session.
+  BodyReader(HttpSession& session, WebCounters& counts, Readers& readers, bool expects_continue);
+  BodyReader(const BodyReader&) = delete;
+  BodyReader& operator=(const BodyReader&) = delete;
+  ~BodyReader();
+
+  // The next part of the body; valid until the next call. Empty: the body has ended. Errors: timed_out: nothing came
+  // for body_timeout, and the peer gets 408 if the handler fails, too; kCancelled: the connection ended; closed.
+  [[nodiscard]] rt::Task<Result<Bytes>> read();
+  // The rest of the body; message_too_large: it has more than `most` bytes.
+  [[nodiscard]] rt::Task<Result<std::string>> read_rest(std::size_t most);
+  // The last part has come; it may not be read yet.
+  [[nodiscard]] bool ended() const noexcept { return ended_; }
+
+  // --- for the service ---
+  void deliver(const HttpFrame& frame);
+  [[nodiscard]] bool late() const noexcept { return late_; }
+  void note_answer() noexcept { answered_ = true; }  // its head was sent
+  [[nodiscard]] bool answered() const noexcept { return answered_; }
+
+ private:
+  [[nodiscard]] rt::Task<Result<void>> wait();
+  void release() noexcept;
+  void stop_reading() noexcept;
+
+  HttpSession& session_;
+  WebCounters& counts_;
+  Readers* readers_ = nullptr;
+  rt::AsyncEvent arrived_;
+  std::string part_;  // that read() returned, or will return
+  Bytes unread_;
+  bool continue_due_ = false;  // the peer waits for 100
+  bool reading_ = false;       // the session is not paused by this
+  bool ended_ = false;
+  bool late_ = false;
+  bool answered_ = false;
+};
+
+// BodyWriter: the body of a response that a coroutine writes.
+// Owner: the server, while the coroutine runs. Affinity: the session's core; one write() at a time.
+// Cost: no copy of a part of 16 KB or more that the kernel takes at once.
+// Invariants:
+//   (1) write() waits while kQueuedMax bytes, or a quarter of the session's write_budget, are queued: a peer that reads
+//       slowly slows its handler down.
+//   (2) A body that ends early is no whole body for its peer: the connection ends without the last chunk.
+class BodyWriter {
+ public:
+  static constexpr std::size_t kQueuedMax = 256 * 1024;
+  static constexpr std::size_t kPieceMax = 64 * 1024;  // bytes that are sent at once
+  static constexpr std::size_t kTurnMax = 256 * 1024;  // then other sessions have their turn
+
+  BodyWriter(HttpSession& session, BodyFraming framing, std::uint64_t length) noexcept
+      : session_(session), rest_(length), framing_(framing) {}
+  BodyWriter(const BodyWriter&) = delete;
+  BodyWriter& operator=(const BodyWriter&) = delete;
+
+  // Sends the bytes. Errors: those of Session::send(); kCancelled: the connection ended; message_too_large: the bytes
+  // exceed the length that the response has.
+  [[nodiscard]] rt::Task<Result<void>> write(Bytes bytes);
+  [[nodiscard]] rt::Task<Result<void>> write(std::string_view text) { return write(as_bytes(text)); }
+  // Sends bytes of an open file, without a copy in this process where the connection is not encrypted and the body has
+  // a length. Also invalid_state: the file is shorter. Waits for the disk.
+  [[nodiscard]] rt::Task<Result<void>> send_file(int file, std::uint64_t offset, std::uint64_t size);
+  [[nodiscard]] HttpSession& session() const noexcept { return session_; }
+
+  // --- for the service ---
+  // Ends the body. invalid_state: bytes lack.
+  [[nodiscard]] Result<void> end();
+  [[nodiscard]] BodyFraming framing() const noexcept { return framing_; }
+
+ private:
+  [[nodiscard]] rt::Task<Result<void>> copy_file(int file, std::uint64_t offset, std::uint64_t size);
+  [[nodiscard]] rt::Task<Result<void>> wait_for_room();
+  [[nodiscard]] Result<void> send(Bytes piece);
+
+  HttpSession& session_;
+  std::uint64_t rest_;       // bytes that a body with a length lacks
+  std::size_t in_turn_ = 0;  // bytes since the coroutine last waited
+  BodyFraming framing_;
+  bool after_chunk_ = false;
+};
+
+}  // namespace weft::serve::web
