@@ -28,7 +28,7 @@ int value_delay(const MonitorEvent& event) {
 
 struct EventRow {
   EventKind kind;
-  std::uint16_t number;
+  std::uint32_t number;
   int (*value)(const MonitorEvent& event);
 };
 constexpr EventRow kEvents[] = {
@@ -42,6 +42,7 @@ constexpr EventRow kEvents[] = {
     {EventKind::connect_retried, ZMQ_EVENT_CONNECT_RETRIED, value_delay},
     {EventKind::handshake_succeeded, ZMQ_EVENT_HANDSHAKE_SUCCEEDED, value_none},
     {EventKind::closed, ZMQ_EVENT_CLOSED, value_fd},
+    {EventKind::bound_exceeded, WEFT_EVENT_BOUND_EXCEEDED, value_errno},
     {EventKind::stopped, ZMQ_EVENT_MONITOR_STOPPED, value_none},
 };
 

@@ -9,8 +9,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LINKS = ['bench', 'demo', 'tests', 'weft', 'cmake']
-COMMANDS = ['demo', 'test', 'build', 'lint', 'format', 'api', 'options', 'bench server', 'bench sockets', 'bench topics',
-            'bench report', 'bench gate', 'bench micro', 'libdir', 'compat libzmq', 'package python', 'site', 'clean']
+COMMANDS = ['demo', 'test', 'build', 'lint', 'format', 'api', 'options', 'endpoints', 'bench server', 'bench sockets',
+            'bench topics', 'bench report', 'bench gate', 'bench micro', 'libdir', 'compat libzmq', 'package python', 'site', 'clean']
 LISTS = ['bench server', 'bench sockets', 'bench topics']
 
 

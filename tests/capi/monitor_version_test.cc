@@ -161,12 +161,49 @@ TEST_F(MonitorVersions, MisuseAnswersAnErrno) {
   EXPECT_ERRNO(EINVAL, zmq_socket_monitor_versioned(socket, "inproc://x", 1, 0, ZMQ_PAIR));
   EXPECT_ERRNO(EINVAL, zmq_socket_monitor_versioned(socket, "inproc://x", 1, 3, ZMQ_PAIR));
   EXPECT_ERRNO(EINVAL, zmq_socket_monitor_versioned(socket, "inproc://x", ZMQ_EVENT_PIPES_STATS, 1, ZMQ_PAIR));
+  EXPECT_ERRNO(EINVAL, zmq_socket_monitor_versioned(socket, "inproc://x", WEFT_EVENT_BOUND_EXCEEDED, 1, ZMQ_PAIR));
   EXPECT_ERRNO(EINVAL, zmq_socket_monitor_versioned(socket, "inproc://x", 1, 2, ZMQ_DEALER));
   EXPECT_ERRNO(EINVAL, zmq_socket_monitor_versioned(socket, "inproc://x", 1, 2, 256));
   EXPECT_EQ(zmq_socket_monitor_versioned(socket, nullptr, 0, 2, ZMQ_PAIR), 0);
   zmq_ctx_shutdown(context_);
   EXPECT_ERRNO(ETERM, zmq_socket_monitor_versioned(socket, "inproc://x", 1, 2, ZMQ_PAIR));
   close({socket});
+}
+
+// A program for libzmq asks for ZMQ_EVENT_ALL_V2, and meets no number that libzmq does not have.
+TEST_F(MonitorVersions, AMessageBeyondABoundIsAnEventOfOursForThoseThatAskForIt) {
+  for (const std::uint64_t asked : {std::uint64_t{WEFT_EVENT_BOUND_EXCEEDED}, std::uint64_t{ZMQ_EVENT_ALL_V2}}) {
+    const std::string name = "inproc://" + std::to_string(asked);
+    void* pull = open(ZMQ_PULL);
+    void* push = open(ZMQ_PUSH);
+    const int two = 2;
+    ASSERT_EQ(zmq_setsockopt(pull, WEFT_MESSAGE_PARTS_MAX, &two, sizeof two), 0);
+    ASSERT_EQ(zmq_socket_monitor_versioned(pull, name.c_str(), asked, 2, ZMQ_PAIR), 0);
+    void* reader = open_reader(ZMQ_PAIR, name.c_str());
+    const std::string exact = bind_any(pull);
+    ASSERT_EQ(zmq_connect(push, exact.c_str()), 0);
+    for (int message = 0; message < 2; ++message) {
+      for (int i = 0; i < 100; ++i) {
+        ASSERT_EQ(zmq_send(push, "p", 1, i < 99 ? ZMQ_SNDMORE : 0), 1);
+      }
+    }
+    ASSERT_EQ(zmq_send(push, "next", 4, 0), 4);
+    EXPECT_EQ(part(pull, false), "next");
+    close({pull});
+    VersionedEvent event = next(reader);
+    if (asked == WEFT_EVENT_BOUND_EXCEEDED) {
+      EXPECT_EQ(event.number, asked);
+      EXPECT_EQ(event.values, std::vector<std::uint64_t>{EMSGSIZE});
+      EXPECT_EQ(event.local, exact);
+      EXPECT_EQ(event.remote.rfind("tcp://127.0.0.1:", 0), 0U) << event.remote;
+    } else {
+      while (event.number != ZMQ_EVENT_MONITOR_STOPPED && !HasFailure()) {
+        EXPECT_EQ(event.number & ~std::uint64_t{ZMQ_EVENT_ALL_V2}, 0U);
+        event = next(reader);
+      }
+    }
+    close({push, reader});
+  }
 }
 
 TEST_F(MonitorVersions, StatisticsCountTheMessagesQueuedAtEachPeer) {

@@ -279,6 +279,25 @@ TEST_P(XPublish, IsToldOfTheFirstSubscriptionAndTheLastUnsubscription) {
   EXPECT_EQ(recv_text(xpub), note(false, "t"));
 }
 
+TEST_P(XPublish, ASubscriberOfMoreTopicsThanItsMarkGetsEach) {
+  constexpr int kTopics = 500;
+  Socket xpub = make(SocketType::xpub);
+  Socket sub = make(SocketType::sub);
+  ASSERT_TRUE(sub.set(option::send_high_water_mark, 10));
+  ASSERT_TRUE(xpub.set(option::receive_high_water_mark, 10));
+  const Texts topics = numbered("topic ", 0, 2 * kTopics);
+  for (int i = 0; i < kTopics; ++i) {
+    ASSERT_TRUE(sub.subscribe(topics[static_cast<std::size_t>(i)]));
+  }
+  connect(sub, bind(xpub));
+  for (int i = kTopics; i < 2 * kTopics; ++i) {
+    ASSERT_TRUE(sub.subscribe(topics[static_cast<std::size_t>(i)]));
+  }
+  for (const std::string& topic : topics) {
+    EXPECT_EQ(recv_text(xpub), note(true, topic));
+  }
+}
+
 TEST_P(XPublish, WhenVerboseIsToldOfASubscriptionThatIsSaidAgain) {
   Socket xpub = make(SocketType::xpub);
   ASSERT_TRUE(xpub.set(option::xpub_verbose, true));

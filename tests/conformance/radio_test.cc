@@ -261,6 +261,54 @@ TEST_P(RadioWire, ADishTakesMessagesOfAGroupAndAPartAndDiscardsOthers) {
   EXPECT_EQ(dish.statistics()->dropped_unexpected, 4u);
 }
 
+// Over WebSocket a heartbeat is a frame of the layer.
+class RadioHeartbeats : public RadioDish {
+ protected:
+  // Answers the socket's PINGs, and sends some itself. Their answers stand behind what the peer sent before.
+  static void exchange_heartbeats(WirePeer& peer) {
+    bool answered = false;
+    for (int pings = 0; pings < 3 || !answered;) {
+      const WirePeer::Frame frame = peer.read_frame();
+      ASSERT_NE(frame.flags, WirePeer::Frame().flags) << "the connection ended";
+      answered |= frame.body == "\4PONGcontext";
+      if (frame.body.starts_with("\4PING")) {
+        peer.write(wire_frame(kCommand, "\4PONG") + wire_frame(kCommand, std::string("\4PING\0\0context", 14)));
+        ++pings;
+      }
+    }
+  }
+  [[nodiscard]] Socket make_with_heartbeats(SocketType type) {
+    Socket socket = make(type);
+    EXPECT_TRUE(socket.set(option::heartbeat_interval, 5ms));
+    EXPECT_TRUE(socket.set(option::heartbeat_timeout, kLong));
+    return socket;
+  }
+};
+WEFT_TRANSPORTS_WHERE(RadioHeartbeats, without_websocket);
+
+TEST_P(RadioHeartbeats, HeartbeatsDisturbNeitherARadioNorADish) {
+  Socket dish = make_with_heartbeats(SocketType::dish);
+  ASSERT_TRUE(dish.join("g"));
+  WirePeer foreign_radio = WirePeer::dial(bind(dish), zmtp::SocketType::radio);
+  exchange_heartbeats(foreign_radio);
+  foreign_radio.write(wire_frame(kMore, "g") + wire_frame(0, "news"));
+  EXPECT_EQ(hear(dish), "g: news");
+  EXPECT_EQ(dish.statistics()->disconnected, 0u);
+
+  Socket radio = make_with_heartbeats(SocketType::radio);
+  WirePeer foreign_dish = WirePeer::dial(bind(radio), zmtp::SocketType::dish);
+  foreign_dish.write(wire_frame(kCommand, "\4JOINg"));
+  exchange_heartbeats(foreign_dish);
+  ASSERT_TRUE(tell(radio, "g", "news"));
+  WirePeer::Frame frame;
+  do {
+    frame = foreign_dish.read_frame();
+  } while ((frame.flags & kCommand) != 0 && frame.flags != WirePeer::Frame().flags);
+  EXPECT_EQ(frame.body, "g");
+  EXPECT_EQ(foreign_dish.read_frame().body, "news");
+  EXPECT_EQ(radio.statistics()->disconnected, 0u);
+}
+
 TEST_P(RadioWire, AGroupThatIsTooLongEndsTheConnection) {
   Socket radio = make(SocketType::radio);
   ASSERT_TRUE(radio.watch_events());

@@ -188,6 +188,11 @@ class WirePeer : public BytePeer {
     return wire_frame(0, sealed);
   }
 
+  // The frame as this connection carries it.
+  [[nodiscard]] std::string frame(std::uint8_t flags, std::string_view body) {
+    return peer_->cipher() != nullptr ? sealed_frame(flags, body) : wire_frame(flags, body);
+  }
+
   // The next frame. At the end of the stream flags are 0xff.
   struct Frame {
     std::uint8_t flags = 0xff;
@@ -206,6 +211,16 @@ class WirePeer : public BytePeer {
         return {};
       }
     }
+  }
+  // The next frame as the mechanism opens it.
+  Frame read_opened_frame() {
+    Frame frame = read_frame();
+    if (peer_->cipher() != nullptr && frame.flags != Frame().flags) {
+      const MutableBytes sealed(reinterpret_cast<std::uint8_t*>(frame.body.data()), frame.body.size());
+      EXPECT_EQ(peer_->cipher()->open(sealed, frame.flags), zmtp::Breach::none);
+      frame.body.erase(0, zmtp::kSealOverhead);
+    }
+    return frame;
   }
 
  private:

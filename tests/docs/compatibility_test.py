@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/compatibility.md: each test, file and command that the page names is there."""
+"""docs/compatibility.md: each test, file and command that the page names is there, and each improvement names a test."""
 import pathlib
 import re
 import sys
@@ -20,6 +20,14 @@ def main() -> int:
     wrong += [f"there is no {name}" for name in files if not (ROOT / name).exists()]
     wrong += [f"there is no ./dev compat {name}" for name in re.findall(r"\./dev compat (\w+)", page)
               if not (ROOT / f"tests/compat/{name}.py").exists()]
+    better = re.findall(r"^\| (?!libzmq |-)(.*) \|$", page.split("## Better")[1].split("\n## ")[0], re.M)
+    for row in better:
+        *rest, proof = row.split(" | ")
+        named = re.search(r"`[A-Z]\w+`|\b(?:tests|weft)/|\b(?:compat|docs|server)\.\w+", proof)
+        if len(rest) != 2 or not named or "https://" not in rest[0]:
+            wrong.append(f"an improvement needs an issue of libzmq's users and a test: {row[:80]}")
+    if len(better) < 15:
+        wrong.append(f"this test could read {len(better)} improvements only")
     if len(tests) < 3 or len(files) < 5:
         wrong.append("this test could read no names")
     for line in wrong:

@@ -53,7 +53,7 @@ std::optional<std::string> LineReader::next() {
       return line;
     }
     if (buffer_.size() - begin_ > kLineMax) {
-      throw Failure(name_ + ": a line is longer than 64 MiB");
+      throw Failure(name_ + ": a line is longer than 1 GiB");
     }
     searched = buffer_.size() - begin_;  // read_block() moves the rest to the front
     if (!read_block()) {

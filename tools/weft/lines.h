@@ -13,7 +13,7 @@ namespace weft::cli {
 // Affinity: one thread. A line has at most kLineMax bytes; a longer one is a Failure. A wait ends by Stopped.
 class LineReader {
  public:
-  static constexpr std::size_t kLineMax = std::size_t{64} << 20U;
+  static constexpr std::size_t kLineMax = std::size_t{1} << 30U;
 
   explicit LineReader(std::vector<std::string> files) : files_(std::move(files)) {}
   [[nodiscard]] std::optional<std::string> next();  // without its line feed

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <utility>
 
 #include "tools/weft/keys.h"
+#include "weft/base/filter.h"
 #include "weft/msg/poll.h"
 #include "weft/sys/clock.h"
 
@@ -112,6 +115,34 @@ void Link::fail(const std::string& what) {
   throw Failure(what + (last_problem_.empty() ? "" : "; last: " + last_problem_));
 }
 
+// The error names an option of the socket. `whole`: nothing of the message was sent, so the messages before it can go.
+void Link::refuse(const std::string& what, const Error& error, bool whole) {
+  std::string text = what + ": " + error.message();
+  const Options options = need(socket_.options(), "options");
+  const std::pair<std::string_view, std::int64_t> bounds[] = {
+      {option::max_send_size.name, options.max_send_size},
+      {option::message_parts_max.name, options.message_parts_max},
+      {option::subscriptions_max.name, options.subscriptions_max}};
+  for (const auto& [name, value] : bounds) {
+    if (text.find(name) != std::string::npos) {
+      text += "; " + std::string(name) + " is " + std::to_string(value) + ", and --set " + std::string(name) +
+              "=NUMBER changes it";
+    }
+  }
+  if (whole) {
+    deliver();
+  }
+  throw Failure(text);
+}
+
+void Link::subscribe(const std::string& topic, bool glob) {
+  const std::string what = "subscribe " + printable(topic);
+  const auto subscribed = glob ? socket_.subscribe(need(Filter::glob(topic), what)) : socket_.subscribe(topic);
+  if (!subscribed) {
+    refuse(what, subscribed.error(), false);
+  }
+}
+
 void Link::wait(bool input, bool output, Instant deadline, const char* what) {
   for (;;) {
     throw_if_stopped();
@@ -155,6 +186,8 @@ void Link::send(const Parts& parts) {
       }
       if (sent.error() == Errc::would_block) {
         wait(false, true, end, "no peer took the message in time");
+      } else if (sent.error() == Errc::message_too_large) {
+        refuse("send", sent.error(), i == 0);
       } else if (sent.error() != Errc::interrupted) {
         fail("send: " + sent.error().message());
       }

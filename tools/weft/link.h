@@ -44,9 +44,11 @@ class Link {
   ~Link();
 
   [[nodiscard]] Socket& socket() noexcept { return socket_; }
-  void open();  // binds and connects
+  void open();                                          // binds and connects
+  void subscribe(const std::string& topic, bool glob);  // Failure: a bound, with its option
 
-  void send(const Parts& parts);  // Failure: the time-out, with the reason of the last failed connection
+  // Failure: the time-out, with the reason of the last failed connection; or a bound, with its option.
+  void send(const Parts& parts);
   [[nodiscard]] Parts receive();  // likewise
   [[nodiscard]] bool try_receive(Parts& parts);
   void wait_for_peers(std::size_t count);
@@ -56,6 +58,7 @@ class Link {
   void wait(bool input, bool output, Instant deadline, const char* what);
   void read_events();
   [[noreturn]] void fail(const std::string& what);
+  [[noreturn]] void refuse(const std::string& what, const Error& error, bool whole);
   [[nodiscard]] Instant deadline() const;
 
   Console& console_;

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "tools/weft/lines.h"
-#include "weft/base/filter.h"
 #include "weft/base/utf8.h"
 #include "weft/sys/clock.h"
 
@@ -111,12 +110,7 @@ class Printer {
 
 void subscribe(Link& link, const TalkOptions& options) {
   for (const std::string& topic : options.topics.empty() ? std::vector<std::string>{""} : options.topics) {
-    const std::string what = "subscribe " + topic;
-    if (options.glob) {
-      need(link.socket().subscribe(need(Filter::glob(topic), what)), what);
-    } else {
-      need(link.socket().subscribe(topic), what);
-    }
+    link.subscribe(topic, options.glob);
   }
 }
 

@@ -62,6 +62,23 @@ def pushes_and_pulls():
 
 
 @test
+def names_the_bound_that_a_message_exceeds():
+    with peer(zmq.PULL) as (pull, endpoint):
+        refused = run("push", "-c", endpoint, "-s", "max_send_size=1000", text="before\n" + "x" * 1001 + "\nafter\n", code=1)
+        assert "max_send_size is 1000," in refused, refused
+        assert pull.recv() == b"before"
+        refused = run("push", "-c", endpoint, "-s", "message_parts_max=2", "1", "2", "3", code=1)
+        assert "message_parts_max is 2," in refused, refused
+        run("push", "-c", endpoint, "-s", "message_parts_max=2", "1", "2")
+        assert pull.recv_multipart() == [b"1", b"2"]
+        refused = run("sub", "-c", endpoint, "-s", "subscriptions_max=1", "--topic", "a", "--topic", "b", code=1)
+        assert "subscriptions_max is 1," in refused, refused
+        # The default is that of a peer that bounds nothing itself.
+        refused = run("push", "-c", endpoint, text="x" * ((64 << 20) + 1) + "\n", code=1)
+        assert "max_send_size is 67108864," in refused, refused
+
+
+@test
 def asks_and_replies():
     with peer(zmq.REP) as (rep, endpoint):
         asks = start("req", "-c", endpoint, "hello", "-n", "2")

@@ -32,6 +32,9 @@ void Acceptor::handle_event(const sys::PollEvent& /*event*/) {
       continue;
     }
     if (stream.error() == Errc::would_block) {
+      if (std::exchange(holds_more_, false)) {
+        listener_->hold_more(false);
+      }
       return;
     } else if (stream.error() == Errc::resource_exhausted) {
       if (!give_up_spare()) {
@@ -58,6 +61,9 @@ void Acceptor::pause(const Error& why) {
       loop_.timers().schedule(loop_.now() + kPause, {[](void* self) { static_cast<Acceptor*>(self)->start(); }, this});
   if (resume_timer_) {
     loop_.unwatch(std::exchange(watch_, 0));
+  }
+  if (!std::exchange(holds_more_, true)) {
+    listener_->hold_more(true);
   }
   handlers_.paused(why);  // last: it may close this
 }

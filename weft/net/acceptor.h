@@ -25,7 +25,7 @@ namespace weft::net {
 //   1. The acceptor takes at most kAcceptsPerTurn connections a turn.
 //   2. When descriptors or memory run out, the acceptor watches nothing for kPause and retries. An exhausted process
 //      spends two system calls on it in that time. If there is no memory for the pause's timer, it retries in
-//      each turn.
+//      each turn. Until it has taken every connection that waits, the kernel holds more of them.
 //   3. After close() no handler is called. A handler may call close(), and its owner may then drop the Acceptor.
 //   4. With keep_spare(n) the acceptor holds n descriptors that it gives up, one for each connection, when there is no
 //      other. Until it has them again it tries every kRefill.
@@ -68,6 +68,7 @@ class Acceptor final : private rt::Watcher, public std::enable_shared_from_this<
   Handlers handlers_;
   rt::Loop::WatchId watch_ = 0;
   rt::TimerId resume_timer_;
+  bool holds_more_ = false;
   std::vector<sys::EventFd> spare_;
   std::size_t spare_max_ = 0;
   rt::TimerId refill_timer_;

@@ -15,8 +15,8 @@
 namespace weft::net {
 namespace {
 
-std::unique_ptr<Listener> listen_on(std::string_view endpoint, AcceptFilter filter = {}) {
-  auto listener = Listener::open(*parse_endpoint(endpoint, true), {.backlog = 256});
+std::unique_ptr<Listener> listen_on(std::string_view endpoint, AcceptFilter filter = {}, int backlog = 256) {
+  auto listener = Listener::open(*parse_endpoint(endpoint, true), {.backlog = backlog});
   EXPECT_TRUE(listener) << listener.error().message();
   (*listener)->set_filter(std::move(filter));
   return std::move(*listener);
@@ -161,6 +161,44 @@ TEST_F(AcceptorTest, PausesWhenDescriptorsRunOutAndLaterTakesTheConnectionThatWa
     EXPECT_EQ(errors_[0], Errc::resource_exhausted);
     EXPECT_EQ(loop_->timers().size(), 0u);
   });
+}
+
+// Over TCP the kernel drops a connection for which it has no room, and the peer tries again after a second.
+TEST_F(AcceptorTest, WhileNoneCanBeTakenMoreConnectionsWaitThanTheBacklogHolds) {
+  constexpr int kBacklog = 3;
+  constexpr std::size_t kClients = 40;
+  make(listen_on("ipc://*", {}, kBacklog));
+  const auto at = *sys::SocketAddress::from_path(acceptor_->endpoint().substr(6));
+  std::vector<sys::Connecting> clients;
+  const auto connect_some = [&] {
+    for (std::size_t i = 0; i < kClients; ++i) {
+      if (auto client = sys::open_unix_connection(at, {})) {
+        clients.push_back(std::move(*client));
+      }
+    }
+  };
+  bool exhausted = true;  // the loop's thread
+  when_accepted_ = [&] {
+    if (exhausted) {
+      throw std::bad_alloc();
+    }
+  };
+  start();
+  on_loop([&] { clients.push_back(std::move(sys::open_unix_connection(at, {})).value()); });
+  ASSERT_TRUE(paused_.take());
+  on_loop([&] {
+    clients.clear();
+    connect_some();
+    exhausted = false;
+  });
+  EXPECT_EQ(clients.size(), kClients);
+  for (std::size_t i = 0; i < kClients; ++i) {
+    ASSERT_TRUE(accepted_.take());
+  }
+  on_loop([&] {});  // the turn in which it found no other is over
+  clients.clear();
+  on_loop(connect_some);
+  EXPECT_LT(clients.size(), kClients);
 }
 
 TEST_F(AcceptorTest, AfterCloseTheEndpointIsFreeAndNoTimerIsLeft) {

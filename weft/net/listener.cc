@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/net/listener.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace weft::net {
@@ -35,6 +36,12 @@ Result<std::unique_ptr<Stream>> Listener::try_accept() {
   }
   WEFT_TRY(row_.tune_accepted(fd.fd(), options_));
   return make_socket_stream(std::move(fd));
+}
+
+void Listener::hold_more(bool more) noexcept {
+  if (bound_.fd.valid() && options_.adopt_fd < 0 && !inherited()) {
+    (void)sys::set_backlog(bound_.fd.fd(), more ? std::max(options_.backlog, kHeldMax) : options_.backlog);
+  }
 }
 
 void Listener::close() noexcept {

@@ -42,10 +42,16 @@ class Listener {
   // a while). Any other error concerns one connection only, and the listener continues.
   [[nodiscard]] Result<std::unique_ptr<Stream>> try_accept();
 
+  // More connections wait in the kernel than the option `backlog` says, or again as many. The kernel drops others, and
+  // TCP tries again after a second. An adopted socket keeps its backlog.
+  void hold_more(bool more) noexcept;
+
   void close() noexcept;                                                        // idempotent
   [[nodiscard]] bool inherited() const noexcept { return birth_.elsewhere(); }  // in a forked child
 
  private:
+  static constexpr int kHeldMax = 4096;  // with hold_more(true)
+
   Listener(const TransportRow& row, BoundSocket bound, const sys::SocketOptions& options)
       : row_(row), bound_(std::move(bound)), options_(options) {}
   void remove_files() noexcept;

@@ -67,8 +67,7 @@ Result<Fd> open_stream(int domain, const SocketOptions& options) noexcept {
 
 Result<void> bind_and_listen(int fd, const SocketAddress& at, int backlog) noexcept {
   WEFT_TRY(checked_call("bind", [&] { return ::bind(fd, raw(at), raw_size(at)); }));
-  WEFT_TRY(checked_call("listen", [&] { return ::listen(fd, backlog); }));
-  return {};
+  return set_backlog(fd, backlog);
 }
 
 Result<SocketAddress> query_address(int fd, int (*query)(int, sockaddr*, socklen_t*), StaticText what) noexcept {
@@ -306,6 +305,11 @@ Result<PeerCredentials> peer_credentials(int fd) noexcept {
 
 void shutdown_write(int fd) noexcept {
   call([&] { return ::shutdown(fd, SHUT_WR); });  // refused only when the stream is gone already
+}
+
+Result<void> set_backlog(int fd, int backlog) noexcept {
+  WEFT_TRY(checked_call("listen", [&] { return ::listen(fd, backlog); }));
+  return {};
 }
 
 void stop_listening(int fd) noexcept {

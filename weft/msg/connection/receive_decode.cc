@@ -222,7 +222,14 @@ void ReceiveSide::report_excess(Error reason) noexcept {
   if (std::exchange(assembly_.excess_told, true)) {
     common_.owner.monitor().count_again(EventKind::bound_exceeded);
   } else {
-    common_.owner.monitor().emit(EventKind::bound_exceeded, common_.endpoint, reason);
+    common_.owner.monitor().emit_made(EventKind::bound_exceeded, [&] {
+      const Link& link = common_.connection.link();
+      MonitorEvent event{EventKind::bound_exceeded, common_.endpoint, reason};
+      event.other = link.other_end();
+      event.outgoing = link.connecting();
+      event.peer = link.peer() == nullptr ? 0 : link.peer()->id();
+      return event;
+    });
   }
 }
 

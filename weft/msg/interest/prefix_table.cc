@@ -479,7 +479,13 @@ void PrefixTree<kValueSize>::erase(Bytes prefix) noexcept {
 template <std::size_t kValueSize>
 void* PrefixTree<kValueSize>::first(std::string& prefix) {
   prefix.clear();
-  for (Link* link = &root_; !link->empty();) {
+  return root_.empty() ? nullptr : first_from(root_, prefix);
+}
+
+// The first prefix at `link` or below it; `prefix` has what stands above.
+template <std::size_t kValueSize>
+void* PrefixTree<kValueSize>::first_from(Link& from, std::string& prefix) {
+  for (Link* link = &from;;) {
     LeafPath room;
     prefix.append(as_text(path(*link, room)));
     if (void* const found = value(*link); found != nullptr) {
@@ -488,7 +494,57 @@ void* PrefixTree<kValueSize>::first(std::string& prefix) {
     prefix.push_back(static_cast<char>(link->node()->children().low));
     link = link->node()->children().links();
   }
-  return nullptr;
+}
+
+template <std::size_t kValueSize>
+void* PrefixTree<kValueSize>::next(std::string& prefix) {
+  Link* after = nullptr;  // what stands there comes after `prefix`, and nothing before it does
+  std::size_t above = 0;  // bytes of `prefix` that stand above `after`, with the byte of its link
+  std::uint8_t byte = 0;
+  bool has_byte = false;
+  Link* link = root_.empty() ? nullptr : &root_;
+  for (std::size_t at = 0; link != nullptr;) {
+    LeafPath room;
+    const Bytes here = path(*link, room);
+    const Bytes rest = as_bytes(prefix).subspan(at);
+    const auto common = static_cast<std::size_t>(
+        std::mismatch(here.begin(), here.end(), rest.begin(), rest.end()).first - here.begin());
+    if (common < here.size()) {
+      if (common == rest.size() || here[common] > rest[common]) {
+        after = link;
+        above = at;
+        has_byte = false;
+      }
+      break;
+    }
+    at += here.size();
+    if (!has_children(*link)) {
+      break;
+    }
+    // Of the children that come after: the one with the least byte.
+    Link* lowest = nullptr;
+    for_each_child(*link->node(), [&](std::uint8_t there, Link& child) {
+      if (lowest == nullptr && (at == prefix.size() || there > static_cast<std::uint8_t>(prefix[at]))) {
+        lowest = &child;
+        byte = there;
+      }
+    });
+    if (lowest != nullptr) {
+      after = lowest;
+      above = at;
+      has_byte = true;
+    }
+    link = at == prefix.size() ? nullptr : link->node()->children().find(static_cast<std::uint8_t>(prefix[at]));
+    ++at;
+  }
+  if (after == nullptr) {
+    return nullptr;
+  }
+  prefix.resize(above);
+  if (has_byte) {
+    prefix.push_back(static_cast<char>(byte));
+  }
+  return first_from(*after, prefix);
 }
 
 template <std::size_t kValueSize>

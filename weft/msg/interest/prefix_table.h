@@ -133,6 +133,7 @@ class PrefixTree {
   [[nodiscard]] void* find(Bytes prefix) noexcept;
   void erase(Bytes prefix) noexcept;
   void* first(std::string& prefix);
+  void* next(std::string& prefix);
 
   [[nodiscard]] static bool begins(const Link& link, Bytes rest) noexcept {
     if (!link.is_leaf()) {
@@ -182,6 +183,7 @@ class PrefixTree {
   [[nodiscard]] static bool split(Link& link, std::size_t common, Bytes rest) noexcept;
   static void shorten(Link& link, std::size_t count) noexcept;
   static void join(Link& link) noexcept;
+  static void* first_from(Link& link, std::string& prefix);
 };
 
 extern template class PrefixTree<4>;
@@ -265,6 +267,8 @@ class PrefixTable : private PrefixTreeOf<Value> {
   // Sets `prefix` to one that begins with no other, and returns its value. Returns null if the table is empty. Throws
   // std::bad_alloc.
   [[nodiscard]] Value* first(std::string& prefix) { return static_cast<Value*>(Tree::first(prefix)); }
+  // The same for the next prefix after `prefix`, which need not be in the table, in the order of their bytes.
+  [[nodiscard]] Value* next(std::string& prefix) { return static_cast<Value*>(Tree::next(prefix)); }
   [[nodiscard]] std::size_t size() const noexcept { return this->size_; }
 };
 

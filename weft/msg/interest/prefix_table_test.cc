@@ -187,6 +187,12 @@ void agree_with_map(std::uint64_t letters, std::size_t letters_max) {
       return true;
     });
     ASSERT_EQ(found, expected) << "step " << step;
+    for (std::string after : {prefix, topic, topic.substr(0, topic.size() / 2)}) {
+      const auto next = reference.upper_bound(after);
+      const Value* const value = table.next(after);
+      ASSERT_EQ(value != nullptr, next != reference.end()) << "step " << step;
+      ASSERT_TRUE(value == nullptr || (after == next->first && *value == next->second)) << "step " << step;
+    }
   }
   for (const auto& [prefix, value] : reference) {
     Value* const found = table.find(as_bytes(prefix));

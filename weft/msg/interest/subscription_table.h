@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -23,10 +25,12 @@ class Pipe;
 // Cost: match() is that of PrefixTable and of FilterIndex, and a visit for each peer. add() and remove() are O(topic),
 // however many topics and peers there are. Nothing throws. The subscription to a prefix costs
 // about 60 bytes if the topics are numbers after a common prefix, and at most 256 and its topic twice; and up to 32
-// more if other peers have its topic.
+// more if other peers have its topic. A peer with an eighth of the table's prefixes, and kWalkMin at least, costs half
+// of that: the table is walked for its topics when the peer has gone.
 // Invariants:
 // 1. A peer has a topic if, and only if, the peer is among the peers of the topic.
 // 2. A topic without peers is not in the table.
+// 3. A peer that has a prefix without a place of its own for it is the only peer of that prefix.
 class SubscriptionTable {
  public:
   // The bounds of one peer, besides that of `topics_max`. Peers in the same process have none.
@@ -34,13 +38,22 @@ class SubscriptionTable {
 
   // Peer: one peer's part of the table. While it has topics the table has its address.
   struct Peer : FilterIndex::Peer {
-    Pipe* pipe = nullptr;                 // null: the peer is gone, and match() leaves it out
-    bool local = false;                   // in this process: without bounds
-    std::size_t bytes = 0;                // of all its topics
-    PrefixTable<std::uint32_t> prefixes;  // with the peer's place among the peers of the prefix
+    // Walk: the way through the table to those prefixes of the peer that have no place.
+    struct Walk {
+      std::string at;  // the prefixes up to this one are passed
+      bool begun = false;
+    };
 
-    [[nodiscard]] std::size_t topics() const noexcept { return prefixes.size() + filters(); }
+    Pipe* pipe = nullptr;               // null: the peer is gone, and match() leaves it out
+    bool local = false;                 // in this process: without bounds
+    std::size_t bytes = 0;              // of all its topics
+    std::size_t prefixes = 0;           // topics that are prefixes
+    PrefixTable<std::uint32_t> places;  // the peer's place among the peers of each of its prefixes
+    std::unique_ptr<Walk> walk;         // not null: `places` lacks prefixes that no other peer has
+
+    [[nodiscard]] std::size_t topics() const noexcept { return prefixes + filters(); }
   };
+  static constexpr std::size_t kWalkMin = 1024;
 
   SubscriptionTable() noexcept = default;
   SubscriptionTable(const SubscriptionTable&) = delete;
@@ -64,6 +77,7 @@ class SubscriptionTable {
   template <typename Tell>
   [[nodiscard]] bool remove_some(Peer& peer, Tell tell) {
     std::size_t bytes = 0;
+    steps_left_ = kStepTopics;
     for (std::size_t i = 0; i < kStepTopics && bytes < kStepBytes && take_first(peer); ++i) {
       const FilterView topic{kind_, topic_};
       if (!tell(topic, is_last(peer, topic))) {
@@ -114,6 +128,8 @@ class SubscriptionTable {
       Many* const array = many();
       return array != nullptr ? std::span(array->peers(), array->count) : std::span(&one_, one_ != nullptr ? 1 : 0);
     }
+    // Null: there are several, or none.
+    [[nodiscard]] Peer* only() const noexcept { return many() == nullptr ? one_ : nullptr; }
     [[nodiscard]] bool put(Peer& peer) noexcept;  // false: no memory, and nothing changed
     void drop_last() noexcept;
     void free() noexcept;
@@ -140,14 +156,21 @@ class SubscriptionTable {
                                                  int topics_max) noexcept;
   [[nodiscard]] Result<bool> add_prefix(Peer& peer, Bytes prefix, int topics_max) noexcept;
   void remove_prefix(Peer& peer, Bytes prefix) noexcept;
+  // The peer's place among `peers`, those of the prefix, or null. Nothing: the peer has not this prefix.
+  [[nodiscard]] static std::optional<std::uint32_t> place(Peer& peer, Bytes prefix, const Peers* peers) noexcept;
+  // Makes a place for a second peer of a prefix, and for the first, which may have none. Null: no memory.
+  [[nodiscard]] static std::uint32_t* make_places(Peer& peer, Bytes prefix, const Peers& peers) noexcept;
+  void begin_walk(Peer& peer) noexcept;
   [[nodiscard]] bool take_first(Peer& peer) noexcept;
+  [[nodiscard]] bool walk_on(Peer& peer);
 
   static void free_peers(Peers& peers) noexcept { peers.free(); }
 
   PrefixTable<Peers> prefixes_;
   FilterIndex filters_;
-  FilterKind kind_ = FilterKind::prefix;  // of remove_some(), like the next
+  FilterKind kind_ = FilterKind::prefix;  // of remove_some(), like the next two
   std::string topic_;
+  std::size_t steps_left_ = 0;
 };
 
 }  // namespace weft::msg

@@ -27,6 +27,8 @@ class SubscriptionTableTest : public testing::Test {
     }
   }
 
+  void agree_with_map(std::uint64_t topics, bool one_has_all);
+
   SubscriptionTable table_;
 };
 
@@ -36,11 +38,16 @@ std::string numbered(std::size_t number) {
   return text;
 }
 
-TEST_F(SubscriptionTableTest, AgreesWithAMapOfSets) {
+// Random subscriptions of nine peers, beside a map of sets. The first peer begins with all topics, if `one_has_all`.
+void SubscriptionTableTest::agree_with_map(std::uint64_t topics, bool one_has_all) {
   constexpr std::size_t kPeers = 9;
   Random random(3);
   SubscriptionTable::Peer peers[kPeers];
   std::map<std::string, std::set<std::size_t>> reference;
+  for (std::uint64_t topic = 0; one_has_all && topic < topics; ++topic) {
+    ASSERT_TRUE(add(peers[0], std::to_string(topic)));
+    reference[std::to_string(topic)] = {0};
+  }
   const auto drop = [&](std::size_t peer, const std::string& topic) {
     const auto found = reference.find(topic);
     if (found != reference.end() && found->second.erase(peer) != 0 && found->second.empty()) {
@@ -49,7 +56,7 @@ TEST_F(SubscriptionTableTest, AgreesWithAMapOfSets) {
   };
   for (int step = 0; step < 10'000; ++step) {
     const std::size_t peer = random.below(kPeers);
-    const std::string topic = std::to_string(random.below(400));
+    const std::string topic = std::to_string(random.below(topics));
     const auto with = reference.find(topic);
     ASSERT_EQ(table_.is_last(peers[peer], SubscriptionTable::prefix(as_bytes(topic))),
               with != reference.end() && with->second == std::set{peer});
@@ -87,7 +94,43 @@ TEST_F(SubscriptionTableTest, AgreesWithAMapOfSets) {
     remove_all(peer);
     EXPECT_EQ(peer.bytes, 0u);
   }
-  EXPECT_TRUE(table_.peers(as_bytes("1")).empty());
+  EXPECT_EQ(table_.size(), 0u);
+}
+
+TEST_F(SubscriptionTableTest, AgreesWithAMapOfSets) { agree_with_map(400, false); }
+
+TEST_F(SubscriptionTableTest, APeerWithMostOfTheTopicsAgreesWithAMapOfSets) {
+  agree_with_map(4 * SubscriptionTable::kWalkMin, true);
+}
+
+// Each call of remove_some() passes a bounded number of topics, also of those that others have.
+TEST_F(SubscriptionTableTest, APeerThatHadMostOfTheTopicsLeavesInBoundedSteps) {
+  SubscriptionTable::Peer large;
+  SubscriptionTable::Peer other;
+  for (std::size_t i = 0; i < 2 * SubscriptionTable::kWalkMin; ++i) {
+    ASSERT_TRUE(add(large, numbered(10 * i)));
+  }
+  for (std::size_t i = 0; i < 20 * SubscriptionTable::kWalkMin; ++i) {  // half of them, and others
+    if (i % 20 != 0) {
+      EXPECT_EQ(add(other, numbered(i)), i % 10 != 0);
+    }
+  }
+  EXPECT_FALSE(table_.remove_some(large, [](const FilterView&, bool) { return false; })) << "tells it again";
+  std::set<std::string> told;
+  std::size_t steps = 0;
+  const auto tell = [&](const FilterView& topic, bool last) {
+    EXPECT_EQ(last, table_.peers(as_bytes(topic.text)).size() == 1);
+    return told.insert(std::string(topic.text)).second;
+  };
+  for (; !table_.remove_some(large, tell); ++steps) {
+    ASSERT_LT(steps, 100u);
+  }
+  EXPECT_EQ(told.size(), 2 * SubscriptionTable::kWalkMin);
+  EXPECT_EQ(table_.size(), 19 * SubscriptionTable::kWalkMin);
+  EXPECT_TRUE(add(large, "again"));
+  remove_all(large);
+  remove_all(other);
+  EXPECT_EQ(table_.size(), 0u);
 }
 
 TEST_F(SubscriptionTableTest, TwoHundredThousandTopicsOfAPeerCostLessThanTwelveMebibytes) {
@@ -99,6 +142,24 @@ TEST_F(SubscriptionTableTest, TwoHundredThousandTopicsOfAPeerCostLessThanTwelveM
   EXPECT_LT(bytes_in_use() - before, std::size_t{12} << 20);
   remove_all(peer);
   EXPECT_LT(bytes_in_use(), before + (std::size_t{1} << 18));  // freed blocks that the heap caches for the thread
+}
+
+TEST_F(SubscriptionTableTest, TwoHundredThousandTopicsOfTwentyBytesCostLessThanSixteenMebibytes) {
+  for (const std::uint64_t letters : {10, 16, 64, 256}) {
+    SCOPED_TRACE(letters);
+    Random random(letters);
+    SubscriptionTable::Peer peer;
+    const std::size_t before = bytes_in_use();
+    for (std::size_t i = 0; i < 200'000; ++i) {
+      std::string topic;
+      while (topic.size() < 20) {
+        topic += static_cast<char>(random.below(letters) * (256 / letters));
+      }
+      ASSERT_TRUE(add(peer, topic));
+    }
+    EXPECT_LT(bytes_in_use() - before, std::size_t{16} << 20);
+    remove_all(peer);
+  }
 }
 
 // The topics of a peer that makes them expensive: each byte has two children, as far apart as links by byte allow.

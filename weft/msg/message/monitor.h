@@ -50,7 +50,7 @@ struct MonitorEvent {
   bool outgoing = false;         // `endpoint` is the far end, `other` the near one; otherwise the reverse
   std::uint64_t queued_out = 0;  // pipe_statistics: messages that wait to go out
   std::uint64_t queued_in = 0;   // pipe_statistics: messages that wait to be received
-  std::uint32_t peer = 0;        // disconnected: Message::origin().peer of the connection's messages; 0: none
+  std::uint32_t peer = 0;        // disconnected, bound_exceeded: Message::origin().peer of its messages; 0: none
 };
 
 // Monitor: the events of a socket's connections, in order.
