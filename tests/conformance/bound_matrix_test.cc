@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Each bound on messages and on what a peer subscribes to, beside each that exceeds it: the caller of a socket that has
+// Each bound on messages and on a peer's subscriptions, beside each that exceeds it: the caller of a socket that has
 // the bound, a Weft peer without it, and a peer of another library. The rest of the connection, and other peers, stay.
 #include <string>
 #include <utility>
@@ -27,7 +27,7 @@ struct Bound {
   void (*lift)(Socket& peer);     // null: no option lifts the bound of the caller
   Result<void> (*exceed)(Socket& peer, int turn);
   Frames (*exceed_on_wire)(const Transport& row, int turn);
-  Texts permitted;     // messages that the holder receives of the first turn all the same
+  Texts permitted;     // messages that the holder receives of the first turn nevertheless
   Texts excess;        // the message that it receives besides where peers have no bounds: within the process
   const char* reason;  // of the event
   bool ends = false;   // the connection ends, and the peer connects again
@@ -211,7 +211,7 @@ class BoundMatrix : public Conformance {
     send(scene.beside, "served");
     EXPECT_EQ(recv_text(scene.holder), "served");
   }
-  // A message of the peer arrives, or one for it. Before, the holder received what was permitted, and nothing else.
+  // A message of the peer arrives, or one for it. Before, the holder received the permitted messages only.
   static void expect_served(const Bound& bound, Scene& scene, Socket& peer) {
     if (bound.peer == SocketType::dish) {
       EXPECT_TRUE(tell(scene.holder, "a", "served"));

@@ -264,7 +264,7 @@ TEST_P(RadioWire, ADishTakesMessagesOfAGroupAndAPartAndDiscardsOthers) {
 // Over WebSocket a heartbeat is a frame of the layer.
 class RadioHeartbeats : public RadioDish {
  protected:
-  // Answers the socket's PINGs, and sends some itself. Their answers stand behind what the peer sent before.
+  // Answers the socket's PINGs, and sends some itself. Their answers follow the peer's earlier bytes.
   static void exchange_heartbeats(WirePeer& peer) {
     bool answered = false;
     for (int pings = 0; pings < 3 || !answered;) {

@@ -42,7 +42,7 @@ class Listener {
   // a while). Any other error concerns one connection only, and the listener continues.
   [[nodiscard]] Result<std::unique_ptr<Stream>> try_accept();
 
-  // More connections wait in the kernel than the option `backlog` says, or again as many. The kernel drops others, and
+  // More connections wait in the kernel than the option `backlog`, or twice as many. The kernel drops others, and
   // TCP tries again after a second. An adopted socket keeps its backlog.
   void hold_more(bool more) noexcept;
 

@@ -47,7 +47,7 @@ std::string name_of(int number) {
   return std::to_string(number);
 }
 
-// A port that nobody has now.
+// A port that no socket has now.
 int free_port() {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -79,7 +79,7 @@ std::string fill_in(std::string text) {
   return text;
 }
 
-// Somebody's file, which is no socket.
+// Another program's file, which is not a socket.
 bool keep_file() {
   const int fd = open("file", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
   return fd >= 0 && write(fd, "kept", 4) == 4 && close(fd) == 0;

@@ -482,7 +482,7 @@ void* PrefixTree<kValueSize>::first(std::string& prefix) {
   return root_.empty() ? nullptr : first_from(root_, prefix);
 }
 
-// The first prefix at `link` or below it; `prefix` has what stands above.
+// The first prefix at `link` or below it; `prefix` has the bytes above.
 template <std::size_t kValueSize>
 void* PrefixTree<kValueSize>::first_from(Link& from, std::string& prefix) {
   for (Link* link = &from;;) {
@@ -498,7 +498,7 @@ void* PrefixTree<kValueSize>::first_from(Link& from, std::string& prefix) {
 
 template <std::size_t kValueSize>
 void* PrefixTree<kValueSize>::next(std::string& prefix) {
-  Link* after = nullptr;  // what stands there comes after `prefix`, and nothing before it does
+  Link* after = nullptr;  // the first link whose prefixes come after `prefix`
   std::size_t above = 0;  // bytes of `prefix` that stand above `after`, with the byte of its link
   std::uint8_t byte = 0;
   bool has_byte = false;

@@ -132,8 +132,8 @@ std::uint32_t* SubscriptionTable::make_places(Peer& peer, Bytes prefix, const Pe
   return peer.places.insert(prefix, is_new);
 }
 
-// A peer that has many of the table's prefixes gives up the places that it does not need. Without memory for the walk it
-// keeps them, or some of them. Looked at whenever the number of its prefixes has doubled.
+// A peer that has many of the table's prefixes gives up the places that it does not need. Without memory for the walk
+// it keeps them, or some of them. Looked at whenever the number of its prefixes has doubled.
 void SubscriptionTable::begin_walk(Peer& peer) noexcept {
   constexpr std::size_t kShare = 8;
   if (peer.walk != nullptr || peer.prefixes < kWalkMin || !std::has_single_bit(peer.prefixes) ||

@@ -158,7 +158,8 @@ class SubscriptionTable {
   void remove_prefix(Peer& peer, Bytes prefix) noexcept;
   // The peer's place among `peers`, those of the prefix, or null. Nothing: the peer has not this prefix.
   [[nodiscard]] static std::optional<std::uint32_t> place(Peer& peer, Bytes prefix, const Peers* peers) noexcept;
-  // Makes a place for a second peer of a prefix, and for the first, which may have none. Null: no memory.
+  // Makes a place for a second peer of a prefix, and for the first, which may have none. Returns null if there
+  // is no memory.
   [[nodiscard]] static std::uint32_t* make_places(Peer& peer, Bytes prefix, const Peers& peers) noexcept;
   void begin_walk(Peer& peer) noexcept;
   [[nodiscard]] bool take_first(Peer& peer) noexcept;

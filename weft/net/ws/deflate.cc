@@ -79,7 +79,7 @@ Bytes Deflater::compress(Bytes message, std::vector<std::uint8_t>& room) {
     }
     z.next_out = room.data() + made;
     z.avail_out = static_cast<uInt>(room.size() - made);
-    (void)deflate(&z, Z_SYNC_FLUSH);  // it can fail only for want of room
+    (void)deflate(&z, Z_SYNC_FLUSH);  // it can fail only for lack of room
     made = room.size() - z.avail_out;
   } while (z.avail_out == 0);
   z.next_in = nullptr;
@@ -117,7 +117,7 @@ Inflater::Outcome Inflater::take(Bytes payload, std::vector<std::uint8_t>& room)
     if (size_ > most_) {
       return Outcome::too_large;
     }
-    // A block may say that it is the last one. Other blocks may follow all the same (RFC 7692 section 7.2.3.4): they
+    // A block may be marked as the last one. Other blocks may follow nevertheless (RFC 7692 section 7.2.3.4): they
     // begin a stream of their own.
     const bool ended = status == Z_STREAM_END;
     if (ended && inflateReset(&z) != Z_OK) {

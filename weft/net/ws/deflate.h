@@ -12,10 +12,10 @@ namespace weft::net::ws {
 
 // The streams of zlib by which permessage-deflate (RFC 7692) compresses and expands messages.
 
-// False: this build has no zlib, and make() returns null.
+// Returns false if this build has no zlib; then make() returns null.
 [[nodiscard]] bool deflate_available() noexcept;
 
-// Bounds of the memory of a stream with a window of 2^window_bits bytes; a test compares them with what zlib takes.
+// Bounds of the memory of a stream with a window of 2^window_bits bytes; a test compares them with zlib's allocations.
 inline constexpr std::size_t kDeflateStateBytes = 16 * 1024;
 [[nodiscard]] constexpr std::size_t deflater_bytes(int window_bits, int memory_level) noexcept {
   return (std::size_t{4} << window_bits) + (std::size_t{576} << memory_level) + kDeflateStateBytes;
@@ -57,7 +57,7 @@ class Inflater {
 
   // A message begins, of at most `most` bytes.
   void begin(std::size_t most) noexcept;
-  // Expands the next bytes of its payload into `room`, behind those before; `room` grows as it must. After any other
+  // Expands the next bytes of its payload into `room`, after those before; `room` grows as it must. After any other
   // outcome than ok nothing more is expanded.
   [[nodiscard]] Outcome take(Bytes payload, std::vector<std::uint8_t>& room);
   // The payload has ended. malformed: inside a block.

@@ -41,7 +41,7 @@ int window_bits_of(std::string_view value) noexcept {
   return two ? 10 + value[1] - '0' : 0;
 }
 
-// False: the offer cannot be taken.
+// Returns false if the offer cannot be taken.
 bool take_parameter(std::string_view name, std::optional<std::string_view> value, DeflateOffer& offer) noexcept {
   if (http::same_text(name, "server_no_context_takeover")) {
     return !value && !std::exchange(offer.server_forgets, true);

@@ -80,8 +80,8 @@ concept TellsParts = requires(const C codec) {
   { codec.in_body() } -> std::same_as<bool>;
 };
 
-// A codec may send another body than the caller's, such as a compressed one. packs(header, body): it wants to.
-// pack(header, body) returns the body for the next encode_header(), valid until end_pack(sent), or an error of
+// A codec may send another body than the caller's, such as a compressed one. packs(header, body) returns whether it
+// does. pack(header, body) returns the body for the next encode_header(), valid until end_pack(sent), or an error of
 // encode_header(). Only send() packs; a SharedFrame and a frame of state are sent as they are.
 template <typename C>
 concept PacksBodies = requires(C codec, const C constant, const typename C::Header& header, Bytes body) {

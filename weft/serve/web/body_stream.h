@@ -24,8 +24,8 @@ namespace weft::serve::web {
 //   }
 // Owner: the server; it lives until the handler has ended, and the body of its response was written. Affinity: the
 // session's core; one read() at a time.
-// Cost: each part is copied once, and counts as memory of the server until the next read(). A part has at most what the
-// session reads at once (128 KB).
+// Cost: each part is copied once, and counts as memory of the server until the next read(). A part has at most the
+// 128 KB that the session reads at once.
 // Invariants: (1) The session reads from its peer only while read() waits: a handler that is slow slows its peer down.
 class BodyReader {
  public:
@@ -78,7 +78,7 @@ class BodyReader {
 // Invariants:
 //   (1) write() waits while kQueuedMax bytes, or a quarter of the session's write_budget, are queued: a peer that reads
 //       slowly slows its handler down.
-//   (2) A body that ends early is no whole body for its peer: the connection ends without the last chunk.
+//   (2) A peer can tell a body that ends early from a whole one: the connection ends without the last chunk.
 class BodyWriter {
  public:
   static constexpr std::size_t kQueuedMax = 256 * 1024;

@@ -123,7 +123,8 @@ std::optional<std::uint64_t> take_number(std::string_view& text) noexcept {
   return number;
 }
 
-// RFC 9110 section 14: one range of bytes. A set of several, and what is none, is answered by the whole file.
+// RFC 9110 section 14: one range of bytes. A set of several, and a value that is not a range, is answered by the whole
+// file.
 FilePart part_of(const Request& request, const Found& file) {
   const FilePart whole{0, file.size, 200};
   const auto range = request.find("Range");

@@ -45,7 +45,7 @@ class Files {
   std::shared_ptr<const State> state_;
 };
 
-// The type of a file by the end of its name, without case; "application/octet-stream" if it is none that is known.
+// The type of a file by the end of its name, without case; "application/octet-stream" for other names.
 [[nodiscard]] std::string_view content_type_of(std::string_view name) noexcept;
 
 }  // namespace weft::serve::web

@@ -15,7 +15,7 @@
 #include "weft/serve/web/test_websocket.h"
 #include <gtest/gtest.h>
 
-// For tests: a server with a site, and what its clients write and read.
+// For tests: a server with a site, and the requests and replies of its clients.
 namespace weft::serve::web::test {
 
 using serve::test::Client;
@@ -70,7 +70,7 @@ class SiteTest : public serve::test::ServerTest {
     EXPECT_TRUE(bound) << bound.error().message();
     return *bound;
   }
-  // Waits until the site's counters fulfil the condition: a core counts after its peers saw what it did.
+  // Waits until the site's counters fulfil the condition: a core counts after its peers have received the result.
   template <typename Condition>
   void until_counted(Condition condition) {
     for (const Instant limit = sys::now() + kLong; !condition(site_->counts()) && sys::now() < limit;) {

@@ -136,7 +136,7 @@ namespace weft::serve::web {
       "WebSockets that ended because of their client: more than `message_max` in a compressed message.",              \
       "serve/web/websocket_service.cc")                                                                               \
   ROW(deflate, counter, "websockets_refused_total", "reason", "deflate", "connections",                               \
-      "WebSockets that ended because of their client: a compressed message that is no deflate stream.",               \
+      "WebSockets that ended because of their client: a compressed message that is not a deflate stream.",            \
       "serve/web/websocket_service.cc")                                                                               \
   ROW(messages_late, counter, "websockets_refused_total", "reason", "late", "connections",                            \
       "WebSockets that ended because of their client: a frame or a message that was not whole in time.",              \

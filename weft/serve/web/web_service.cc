@@ -278,7 +278,7 @@ void WebService::send(HttpSession& session, const Answer& of, const Response& re
   response.producer() ? start_stream(session, of, response) : (void)send_at_once(session, of, response);
 }
 
-// Sends a response, or the head of one whose body follows. False: the peer got another one, or nothing.
+// Sends a response, or the head of one whose body follows. Returns false if the peer got another one, or nothing.
 bool WebService::send_at_once(HttpSession& session, const Answer& of, const Response& response) {
   Answer answer = of;
   answer.keep_alive = answer.keep_alive && (!draining_ || answer.followed);

@@ -59,7 +59,7 @@ class WebStreamTest : public test::SiteTest {
   void add_stream(const std::string& path, Produce produce, std::optional<std::uint64_t> length = {}) {
     ASSERT_TRUE(router_.get(path, [=] { return Response::stream(produce, "text/plain", length); }));
   }
-  // POST /{path} is answered by what `receive` returns.
+  // The answer to POST /{path} is the result of `receive`.
   template <typename Receive>
   void add_upload(const std::string& path, Receive receive) {
     ASSERT_TRUE(router_.post(path, std::move(receive)));

@@ -130,7 +130,7 @@ Decoded<WebSocketFrame> WebSocketCodec::end_close(const ws::Header& header, cons
   return Decoded<Frame>::whole({head, body}, header.header_size + body.size());
 }
 
-// The body is checked here, since the packed one says nothing.
+// The body is checked here, since the packed one cannot be.
 Result<Bytes> WebSocketCodec::pack(Opcode opcode, Bytes body) noexcept {
   if (body.size() > serve::kBodyMax) {
     return kTooLargeToSend;

@@ -116,7 +116,7 @@ class WebSocketCodec {
  private:
   [[nodiscard]] Decoded<Frame> refuse(StaticText why, CloseStatus status = CloseStatus::protocol) noexcept;
   [[nodiscard]] StaticText check(const net::ws::Header& header) const noexcept;
-  // Bytes of a compressed message: what does not get smaller gets a little larger.
+  // Bytes of a compressed message: an incompressible one gets a little larger.
   [[nodiscard]] std::uint32_t compressed_max() const noexcept { return message_max_ + message_max_ / 8 + 64; }
   [[nodiscard]] bool scan(Bytes body, const net::ws::Header& header) noexcept;
   [[nodiscard]] Decoded<Frame> end_close(const net::ws::Header& header, const WebSocketHead& head, Bytes body) noexcept;

@@ -74,7 +74,7 @@ Bytes PeerDeflate::pack(Bytes message) noexcept {
   }
 }
 
-// A message that the client does not get is none that later ones may refer to.
+// Later messages may not refer to one that the client does not get.
 void PeerDeflate::end_pack(bool sent) noexcept {
   ws::Deflater* const stream = terms_.server_keeps ? deflater_.get() : route_.deflaters[terms_.server_bits].get();
   if (!sent && stream != nullptr) {

@@ -48,7 +48,7 @@ struct RouteDeflate {
 
 // PeerDeflate: permessage-deflate of one connection: its terms, and its own streams if messages refer to earlier ones.
 // Owner: a WebSocketBase. Affinity: its core.
-// Invariants: (1) No more than the bound of a message, and a byte, is made of what a client sent.
+// Invariants: (1) No more than the bound of a message, and a byte, is made of a client's message.
 class PeerDeflate {
  public:
   using Outcome = net::ws::Inflater::Outcome;
@@ -66,7 +66,7 @@ class PeerDeflate {
   // Expands a message of at most `most` bytes into expanded().
   [[nodiscard]] Outcome expand(Bytes payload, const std::optional<net::ws::MaskKey>& mask, std::size_t most);
   [[nodiscard]] Bytes expanded() const noexcept { return Bytes(route_.expanded).first(size_); }
-  // True: kExpandedInTurn bytes have been made since this was true.
+  // Whether kExpandedInTurn bytes have been made since this last returned true.
   [[nodiscard]] bool has_had_its_turn() noexcept;
 
   [[nodiscard]] std::size_t counted() const noexcept { return counted_; }  // bytes of the server's memory

@@ -161,7 +161,7 @@ std::optional<WebSocketBase::Content> WebSocketBase::take(WebSocketSession& sess
   return content;
 }
 
-// Expands a compressed message. False: the session ends.
+// Expands a compressed message. Returns false if the session ends.
 bool WebSocketBase::expand(WebSocketSession& session, Content& content) {
   WebSocketCodec& codec = session.codec();
   PeerDeflate& peer = *codec.deflate();
