@@ -62,6 +62,7 @@ target_precompile_headers(test_headers PRIVATE
   <gtest/gtest.h>)
 
 set(weft_tests_without_threads base_test zmtp_test fuzz_test store_test)  # ThreadSanitizer has nothing to find in them
+set(weft_tests_of_each_build capi_test mem_test)  # they have cases that no sanitizer permits
 add_custom_target(unit_tests)  # what `all` leaves out: `./dev test` runs the cases in the sanitized builds
 function(weft_add_test_program target)
   add_executable(${target} EXCLUDE_FROM_ALL ${ARGN})
@@ -75,6 +76,10 @@ function(weft_add_test_program target)
   set(label unit)
   if(target MATCHES "_model_test$")
     set(label model)
+  elseif(target IN_LIST weft_tests_of_each_build AND NOT WEFT_SANITIZE)
+    set(label plain)
+  endif()
+  if(NOT label STREQUAL unit)
     set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL OFF)
   endif()
   weft_add_cases(${target} ${label} SHARDS ${weft_shards_of_${target}})

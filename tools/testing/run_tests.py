@@ -69,11 +69,15 @@ def arguments_of(words):
 
 
 def labels_left_out(ours):
-    """ctest's arguments. It leaves out what matches each -LE, so there is one.
+    """ctest's arguments. It leaves out a test that matches each -LE and the filter of the preset, so there is one of them.
 
     >>> labels_left_out(arguments_of(["dev", "-LE", "a|b"])), labels_left_out(arguments_of(["dev", "--nightly"]))
     (['-LE', 'a|b|^nightly$'], [])
+    >>> labels_left_out(arguments_of(["daily"]))
+    []
     """
+    if ours.preset == "daily":
+        return []  # its filter leaves them out
     labels = ours.without + ([] if ours.nightly else ["^nightly$"])
     return ["-LE", "|".join(labels)] if labels else []
 

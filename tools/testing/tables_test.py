@@ -11,6 +11,7 @@ import sys
 import unittest
 
 import case_lists
+import run_tests
 
 BUILD = sys.argv.pop(2)
 CTEST = sys.argv.pop(1)
@@ -46,6 +47,15 @@ class Tables(unittest.TestCase):
             filters[preset["name"]] = (chosen.get("include", {}).get("label", ""), chosen.get("exclude", {}).get("label", ""))
         said = {names_in(preset)[0]: labels_in(runs) for preset, runs in rows_of("preset")}
         self.assertEqual(said, filters)
+
+    def test_the_daily_tests_have_no_unit_test_and_no_nightly_one(self):
+        words = run_tests.labels_left_out(run_tests.arguments_of(["daily"]))
+        listed = subprocess.run([CTEST, "--preset", "daily", *words, "--show-only=json-v1"], capture_output=True,
+                                text=True, check=True, cwd=ROOT)
+        labels = {label for test in json.loads(listed.stdout)["tests"] for each in test.get("properties", [])
+                  if each["name"] == "LABELS" for label in each["value"]}
+        self.assertTrue(labels >= {"plain", "model", "style"}, labels)
+        self.assertFalse(labels & {"unit", "nightly"}, labels)
 
     def test_each_effort_is_what_the_command_does(self):
         text = (ROOT / "dev").read_text(encoding="utf-8")

@@ -130,9 +130,31 @@ void Link::refuse(const std::string& what, const Error& error, bool whole) {
     }
   }
   if (whole) {
-    deliver();
+    try {
+      deliver();
+    } catch (const Failure& failure) {
+      text += std::string("; ") + failure.what();
+    }
   }
   throw Failure(text);
+}
+
+// Before the first part: a message that is refused at a later one would take the messages before it along.
+void Link::check_bounds(const Parts& parts) {
+  if (!bounds_) {
+    bounds_ = need(socket_.options(), "options");
+  }
+  const auto large = [this](const std::string& part) {
+    return bounds_->max_send_size >= 0 && part.size() > static_cast<std::uint64_t>(bounds_->max_send_size);
+  };
+  if (std::any_of(parts.begin(), parts.end(), large)) {
+    refuse("send", Error(Errc::message_too_large, "a part has more bytes than the option max_send_size permits"), true);
+  }
+  if (parts.size() > 1 && bounds_->message_parts_max != 0 &&
+      parts.size() > static_cast<std::size_t>(bounds_->message_parts_max)) {
+    refuse("send", Error(Errc::message_too_large, "a message has more parts than the option message_parts_max permits"),
+           true);
+  }
 }
 
 void Link::subscribe(const std::string& topic, bool glob) {
@@ -175,6 +197,7 @@ void Link::wait(bool input, bool output, Instant deadline, const char* what) {
 }
 
 void Link::send(const Parts& parts) {
+  check_bounds(parts);
   const Instant end = deadline();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const More more = i + 1 < parts.size() ? More::yes : More::no;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,7 @@ class Link {
   void read_events();
   [[noreturn]] void fail(const std::string& what);
   [[noreturn]] void refuse(const std::string& what, const Error& error, bool whole);
+  void check_bounds(const Parts& parts);
   [[nodiscard]] Instant deadline() const;
 
   Console& console_;
@@ -66,6 +68,7 @@ class Link {
   Context context_;
   Socket socket_;
   std::string last_problem_;
+  std::optional<Options> bounds_;  // of what this end may send
   bool delivered_ = false;
 };
 

@@ -24,11 +24,18 @@ const void* library_of(const char* function) noexcept {
 bool intercepted() noexcept {
   static const bool kIntercepted = [] {
     const void* const c_library = library_of("getppid");
-    return c_library == nullptr || library_of("recvfrom") != c_library || library_of("recvmsg") != c_library ||
-           library_of("sendto") != c_library || library_of("sendmsg") != c_library;
+    for (const char* const function : {"recv", "recvfrom", "recvmsg", "send", "sendto", "sendmsg"}) {
+      if (library_of(function) != c_library) {
+        return true;
+      }
+    }
+    return c_library == nullptr;
   }();
   return kIntercepted;
 }
+
+// Decided at load, before a thread that holds the loader's lock can be missing in a forked child.
+[[maybe_unused]] const bool decided_at_load = intercepted();
 
 // Calls until the result is not EINTR. The function of the C library is a cancellation point. In a process with several
 // threads this costs four atomic operations a call: two in the function, and two of CancellationOff. So the kernel is

@@ -45,6 +45,8 @@ class Link final : public rt::Watcher, public ListHook {
   [[nodiscard]] SocketShare& share() noexcept { return common_.share; }
   [[nodiscard]] bool connecting() const noexcept { return connector_ != nullptr; }  // any thread
   [[nodiscard]] const std::string& other_end() const noexcept { return other_end_; }
+  // Any thread that has the read baton.
+  [[nodiscard]] MonitorEvent describe(EventKind kind, Error reason = {}, int fd = -1) const;
 
   void start() noexcept { run<&Link::begin>(); }
   void close(Instant deadline);                      // delivers the queued messages until then, then ends
@@ -111,7 +113,6 @@ class Link final : public rt::Watcher, public ListHook {
   void handle_connect_time();
   void retry_later(Cause cause, Pace pace = Pace::usual) noexcept;
   [[nodiscard]] std::string find_other_end() const;
-  [[nodiscard]] MonitorEvent describe(EventKind kind, Error reason = {}, int fd = -1) const;
   void emit(EventKind kind, Error reason = {}, int fd = -1, std::uint32_t detail = 0, PeerId peer = 0) const noexcept;
 
   // link_handshake.cc

@@ -224,9 +224,7 @@ void ReceiveSide::report_excess(Error reason) noexcept {
   } else {
     common_.owner.monitor().emit_made(EventKind::bound_exceeded, [&] {
       const Link& link = common_.connection.link();
-      MonitorEvent event{EventKind::bound_exceeded, common_.endpoint, reason};
-      event.other = link.other_end();
-      event.outgoing = link.connecting();
+      MonitorEvent event = link.describe(EventKind::bound_exceeded, reason);
       event.peer = link.peer() == nullptr ? 0 : link.peer()->id();
       return event;
     });
