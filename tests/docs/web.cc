@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -19,6 +20,7 @@
 #include "weft/serve/server/server.h"
 #include "weft/serve/web/body_stream.h"
 #include "weft/serve/web/files.h"
+#include "weft/serve/web/middleware.h"
 #include "weft/serve/web/site.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
@@ -97,6 +99,21 @@ Result<web::Site> make_files(const std::string& directory) {
   WEFT_TRY(router.get("/files/{path...}", WEFT_TRY(web::Files::open(directory))));
   WEFT_TRY(router.get("/count/{last}", count_to));
   WEFT_TRY(router.post("/size", size_of));
+  return web::Site(std::move(router));
+}
+
+Result<web::Site> make_guarded() {
+  web::Router router;
+  web::CorsOptions shop;
+  shop.origins = {"https://shop.example"};
+  router.use(web::cors(shop));         // for the pages of other sites that may call this one
+  router.use(web::security_fields());  // X-Content-Type-Options, X-Frame-Options, Content-Security-Policy, …
+  router.use(web::hsts(24h * 365));    // over TLS alone
+  router.use(web::filter([](const web::Request& request) -> std::optional<web::Response> {
+    return request["Authorization"] == "Bearer secret" ? std::nullopt : std::optional(web::Response(401));
+  }));
+  WEFT_TRY(router.get("/orders", [] { return "none"; }));
+  WEFT_TRY(router.options("/orders", web::preflight(shop)));
   return web::Site(std::move(router));
 }
 
@@ -205,6 +222,11 @@ Result<void> guides::web_servers() {
   WEFT_TRY(expect(WEFT_TRY(ask(there, "GET /count/2")), "200 2\r\n1\n\r\n2\r\n2\n\r\n0\r\n\r\n"));
   WEFT_TRY(expect(WEFT_TRY(ask(there, "POST /size", "Content-Length: 4\r\n\r\ntext")), "200 4 bytes"));
   std::filesystem::remove_all(folder);
+  const web::Site guarded = WEFT_TRY(make_guarded());
+  const std::string orders =
+      WEFT_TRY(server->listen<web::HttpCodec>("tcp://127.0.0.1:0", options, guarded.services(), guarded.codec()));
+  WEFT_TRY(expect(WEFT_TRY(ask(orders, "GET /orders", "Authorization: Bearer secret\r\n\r\n")), "200 none"));
+  WEFT_TRY(expect(WEFT_TRY(ask(orders, "GET /orders")), "401 "));
   web::Router rooms;
   WEFT_TRY(rooms.websocket("/chat/{name}", [&server] { return Chat{server.get()}; }, compressed()));
   const web::Site chat(std::move(rooms));

@@ -99,6 +99,9 @@ Result<void> Router::add(Method method, std::string_view pattern, Handler handle
   if (route != kNone) {
     return Error(Errc::conflict, "there is a route of this method and path");
   }
+  for (auto around = middlewares_.rbegin(); handler.websocket == nullptr && around != middlewares_.rend(); ++around) {
+    handler = (*around)(std::move(handler));
+  }
   receives_ = receives_ || handler.receive;
   routes_.push_back(Route{std::move(handler), std::move(names)});
   route = static_cast<std::uint32_t>(routes_.size() - 1);

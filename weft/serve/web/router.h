@@ -36,6 +36,9 @@ struct Handler {
   std::shared_ptr<const WebSocketRoute> websocket{};  // of GET
 };
 
+// A function around a handler: it takes that of a route, and returns the one that is called instead (middleware.h).
+using Middleware = std::function<Handler(Handler)>;
+
 // Router: methods and paths to handlers.
 //   router.get("/users/{id}", [](const web::Request& request) { return web::Response(request.param("id")); });
 // A pattern is a path of segments; "{name}" is any segment that is not empty, and "{name...}" at its end is the rest of
@@ -88,6 +91,9 @@ class Router {
     return add_websocket(pattern, {std::move(options), WebSocketRoute::maker(std::move(make))});
   }
   Result<void> add(Method method, std::string_view pattern, Handler handler);
+  // Puts the function around the handlers of all routes that are added from now on, except WebSockets. The first one is
+  // outermost.
+  void use(Middleware middleware) { middlewares_.push_back(std::move(middleware)); }
   Result<void> add_websocket(std::string_view pattern, WebSocketRoute route);
   [[nodiscard]] const std::vector<std::shared_ptr<const WebSocketRoute>>& websockets() const noexcept {
     return websockets_;
@@ -192,6 +198,7 @@ class Router {
   std::vector<Node> nodes_{Node{}};
   std::vector<Route> routes_;
   std::vector<std::shared_ptr<const WebSocketRoute>> websockets_;
+  std::vector<Middleware> middlewares_;
   bool receives_ = false;
 };
 
