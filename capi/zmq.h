@@ -437,9 +437,9 @@ ZMQ_EXPORT int zmq_ppoll(zmq_pollitem_t* items, int nitems, long timeout, const 
 #define ZMQ_CURRENT_EVENT_VERSION_DRAFT 2
 #define ZMQ_EVENT_ALL_V1 ZMQ_EVENT_ALL
 #define ZMQ_EVENT_ALL_V2 (ZMQ_EVENT_ALL_V1 | ZMQ_EVENT_PIPES_STATS)
-/* Weft's own, for version 2: a peer lost a subscription or a message beyond a bound of this socket, and stays connected.
-   Once a connection; the value is EMSGSIZE. No ZMQ_EVENT_ALL has it: a program for libzmq meets no number that it does
-   not know. */
+/* Weft's own, for version 2: a peer lost a subscription or a message beyond a bound of this socket, and stays. Once a
+   connection; the value is EMSGSIZE. No ZMQ_EVENT_ALL has it: a program for libzmq meets no number that it does not
+   know. */
 #define WEFT_EVENT_BOUND_EXCEEDED 0x40000000
 /* Version 1 is zmq_socket_monitor(). A message of version 2 has these parts: the event's number, the count of values,
    the values, each of 64 bits, the local endpoint, the remote one. `type`: ZMQ_PAIR, ZMQ_PUB or ZMQ_PUSH. */

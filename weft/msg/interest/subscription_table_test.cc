@@ -162,7 +162,7 @@ TEST_F(SubscriptionTableTest, TwoHundredThousandTopicsOfTwentyBytesCostLessThanS
   }
 }
 
-// The topics of a peer that wants them to cost much: each byte has two children, as far apart as links by byte allow.
+// The topics of a peer that wants them to cost much: each byte has two children, which share nothing.
 TEST_F(SubscriptionTableTest, ChosenTopicsCostAtMost256BytesAndTheirOwnTwice) {
   constexpr std::size_t kBits = 14;
   SubscriptionTable::Peer peer;
