@@ -68,7 +68,7 @@ class Link {
   Context context_;
   Socket socket_;
   std::string last_problem_;
-  std::optional<Options> bounds_;  // of what this end may send
+  std::optional<Options> bounds_;  // of this end's own messages
   bool delivered_ = false;
 };
 

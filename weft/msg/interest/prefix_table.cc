@@ -12,9 +12,6 @@ namespace {
 constexpr std::size_t kPathMax = 255;  // a longer path is a chain of nodes
 constexpr std::size_t kWord = 8;
 
-// Links by byte are worth their memory up to this span.
-constexpr std::size_t span_max(std::size_t children) noexcept { return 4 * children; }
-
 // Many children have some room to spare: most children that come or go leave the block where it is.
 constexpr std::size_t with_spare(std::size_t words) noexcept {
   const std::size_t step = std::max<std::size_t>(std::bit_floor(words) / 8, 1);
@@ -52,7 +49,8 @@ struct PrefixTree<kValueSize>::Shape {
   // With one child less, keys or groups always have room in the words that the children had.
   explicit Shape(const Entries& entries, std::size_t words_max = SIZE_MAX) noexcept
       : span(entries.all[entries.count - 1].byte - entries.all[0].byte + std::size_t{1}) {
-    if (span > span_max(entries.count) || 1 + span > words_max) {
+    // Links by byte are quicker. They never take more memory than keys or groups.
+    if (span > entries.count + Children::index_words(entries.count, 0) || 1 + span > words_max) {
       span = 0;
     }
     const std::size_t links = span != 0 ? span : entries.count;
@@ -70,17 +68,23 @@ struct PrefixTree<kValueSize>::Shape {
     Children& children = node.children();
     children.count = static_cast<std::uint16_t>(entries.count);
     children.span = static_cast<std::uint16_t>(span);
-    children.low = entries.all[0].byte;
+    children.few = 0;
+    for (std::size_t i = 0; i < std::min(entries.count, Children::kFewMax); ++i) {
+      children.few |= std::uint32_t{entries.all[i].byte} << (8 * i);
+    }
     Link* const links = children.links();
     if (span != 0) {
       std::fill_n(links, span, Link{});
       for (std::size_t i = 0; i < entries.count; ++i) {
-        links[entries.all[i].byte - children.low] = entries.all[i].link;
+        links[entries.all[i].byte - children.low()] = entries.all[i].link;
       }
       return;
     }
     for (std::size_t i = 0; i < entries.count; ++i) {
       links[i] = entries.all[i].link;
+    }
+    if (entries.count <= Children::kFewMax) {
+      return;
     }
     if (entries.count <= Children::kKeysMax) {
       std::uint64_t keys = 0;
@@ -198,12 +202,13 @@ void PrefixTree<kValueSize>::for_each_child(Node& node, Visit visit) {
   if (children.span != 0) {
     for (std::size_t i = 0; i < children.span; ++i, ++link) {
       if (!link->empty()) {
-        visit(static_cast<std::uint8_t>(children.low + i), *link);
+        visit(static_cast<std::uint8_t>(children.low() + i), *link);
       }
     }
   } else if (children.count <= Children::kKeysMax) {
+    const std::uint64_t keys = children.count <= Children::kFewMax ? children.few : children.keys();
     for (std::size_t i = 0; i < children.count; ++i) {
-      visit(static_cast<std::uint8_t>(children.keys() >> (8 * i)), *link++);
+      visit(static_cast<std::uint8_t>(keys >> (8 * i)), *link++);
     }
   } else {
     for (std::size_t group = 0; group < Children::kGroups; ++group) {
@@ -349,7 +354,7 @@ void PrefixTree<kValueSize>::join(Link& link) noexcept {
   }
   std::uint8_t whole[kPathMax];
   copy_bytes(whole, Bytes(upper->path(), upper->size));
-  whole[upper->size] = upper->children().low;
+  whole[upper->size] = upper->children().low();
   copy_bytes(whole + before, rest);
   Node* node = upper;  // has room for a leaf of three bytes, instead of its child
   if (lower.is_leaf()) {
@@ -491,7 +496,7 @@ void* PrefixTree<kValueSize>::first_from(Link& from, std::string& prefix) {
     if (void* const found = value(*link); found != nullptr) {
       return found;
     }
-    prefix.push_back(static_cast<char>(link->node()->children().low));
+    prefix.push_back(static_cast<char>(link->node()->children().low()));
     link = link->node()->children().links();
   }
 }
@@ -499,9 +504,8 @@ void* PrefixTree<kValueSize>::first_from(Link& from, std::string& prefix) {
 template <std::size_t kValueSize>
 void* PrefixTree<kValueSize>::next(std::string& prefix) {
   Link* after = nullptr;  // the first link whose prefixes come after `prefix`
-  std::size_t above = 0;  // bytes of `prefix` that stand above `after`, with the byte of its link
-  std::uint8_t byte = 0;
-  bool has_byte = false;
+  std::size_t above = 0;  // bytes of `prefix` that stand above `after`
+  int byte = -1;          // of that link; -1: it is in `prefix`
   Link* link = root_.empty() ? nullptr : &root_;
   for (std::size_t at = 0; link != nullptr;) {
     LeafPath room;
@@ -513,7 +517,7 @@ void* PrefixTree<kValueSize>::next(std::string& prefix) {
       if (common == rest.size() || here[common] > rest[common]) {
         after = link;
         above = at;
-        has_byte = false;
+        byte = -1;
       }
       break;
     }
@@ -521,19 +525,15 @@ void* PrefixTree<kValueSize>::next(std::string& prefix) {
     if (!has_children(*link)) {
       break;
     }
-    // Of the children that come after: the one with the least byte.
-    Link* lowest = nullptr;
+    bool found = false;  // of the children that come after: the one with the least byte
     for_each_child(*link->node(), [&](std::uint8_t there, Link& child) {
-      if (lowest == nullptr && (at == prefix.size() || there > static_cast<std::uint8_t>(prefix[at]))) {
-        lowest = &child;
+      if (!found && (at == prefix.size() || there > static_cast<std::uint8_t>(prefix[at]))) {
+        found = true;
+        after = &child;
+        above = at;
         byte = there;
       }
     });
-    if (lowest != nullptr) {
-      after = lowest;
-      above = at;
-      has_byte = true;
-    }
     link = at == prefix.size() ? nullptr : link->node()->children().find(static_cast<std::uint8_t>(prefix[at]));
     ++at;
   }
@@ -541,7 +541,7 @@ void* PrefixTree<kValueSize>::next(std::string& prefix) {
     return nullptr;
   }
   prefix.resize(above);
-  if (has_byte) {
+  if (byte >= 0) {
     prefix.push_back(static_cast<char>(byte));
   }
   return first_from(*after, prefix);

@@ -63,22 +63,25 @@ class PrefixTree {
       return reinterpret_cast<Node*>(static_cast<std::uintptr_t>(std::uint64_t{high} << 32 | low));
     }
   };
-  // Children: links by first byte. Behind it stand the links of `span` bytes from `low` on; or eight bytes of keys and
-  // a link for each; or a bit for each byte, in groups of eight, and a link for each bit.
+  // Children: links by first byte. Behind it stand the links of `span` bytes from low() on; or a link for each byte of
+  // `few`; or eight bytes of keys and a link for each; or a bit for each byte, in groups of eight, and a link for each
+  // bit.
   struct alignas(8) Children {
     struct Group {
       std::uint8_t present;  // a bit for each of eight bytes
       std::uint8_t before;   // children in the groups before this one
     };
+    static constexpr std::size_t kFewMax = 4;
     static constexpr std::size_t kKeysMax = 8;
     static constexpr std::size_t kKeysWords = 1;
     static constexpr std::size_t kGroups = 32;
     static constexpr std::size_t kGroupsWords = kGroups * sizeof(Group) / 8;
 
     std::uint16_t count;
-    std::uint16_t span;  // 0: keys, or groups for more than kKeysMax
-    std::uint8_t low;    // the byte of the first child
+    std::uint16_t span;  // 0: `few`, keys for more than kFewMax, or groups for more than kKeysMax
+    std::uint32_t few;   // the bytes of the first kFewMax children, the first in the lowest eight bits
 
+    [[nodiscard]] std::uint8_t low() const noexcept { return static_cast<std::uint8_t>(few); }  // of the first child
     [[nodiscard]] Link* behind() noexcept { return reinterpret_cast<Link*>(this + 1); }
     [[nodiscard]] std::uint64_t& keys() noexcept { return *reinterpret_cast<std::uint64_t*>(this + 1); }
     [[nodiscard]] Group* groups() noexcept { return reinterpret_cast<Group*>(this + 1); }
@@ -87,20 +90,21 @@ class PrefixTree {
     [[nodiscard]] std::size_t link_count() const noexcept { return span != 0 ? span : count; }
     // Of keys or groups.
     [[nodiscard]] static std::size_t index_words(std::size_t count, std::size_t span) noexcept {
-      return span != 0 ? 0 : count <= kKeysMax ? kKeysWords : kGroupsWords;
+      return span != 0 || count <= kFewMax ? 0 : count <= kKeysMax ? kKeysWords : kGroupsWords;
     }
     // Returns null if there is none.
     [[nodiscard]] Link* find(std::uint8_t byte) noexcept {
       if (span != 0) {
-        const auto place = static_cast<std::uint8_t>(byte - low);
+        const auto place = static_cast<std::uint8_t>(byte - low());
         return place < span && !behind()[place].empty() ? behind() + place : nullptr;
       }
       if (count <= kKeysMax) {
         constexpr std::uint64_t kEach = 0x0101010101010101;
-        const std::uint64_t difference = keys() ^ kEach * byte;
+        const bool are_few = count <= kFewMax;
+        const std::uint64_t difference = (are_few ? few : keys()) ^ kEach * byte;
         const std::uint64_t zeros = (difference - kEach) & ~difference & kEach << 7;  // the lowest one is right
         const auto place = static_cast<std::size_t>(std::countr_zero(zeros)) / 8;
-        return place < count ? behind() + kKeysWords + place : nullptr;
+        return place < count ? behind() + (are_few ? 0 : kKeysWords) + place : nullptr;
       }
       const Group group = groups()[byte / 8];
       const unsigned bit = 1u << (byte % 8);

@@ -3,57 +3,89 @@
 
 #include <bit>
 #include <new>
+#include <utility>
 
 namespace weft::msg {
 
-bool SubscriptionTable::Peers::resize(std::uint32_t wanted) noexcept {
-  Many* const old = many();
-  auto* const array = static_cast<Many*>(std::realloc(old, sizeof(Many) + wanted * sizeof(Peer*)));
-  if (array == nullptr) {
-    return false;
+SubscriptionTable::~SubscriptionTable() {
+  for (Many* const many : many_.all()) {
+    std::free(many);
   }
-  if (old == nullptr) {
-    array->count = 1;
-    array->peers()[0] = one_;
-  }
-  array->capacity = wanted;
-  one_ = reinterpret_cast<Peer*>(reinterpret_cast<std::byte*>(array) + 1);
-  return true;
 }
 
-bool SubscriptionTable::Peers::put(Peer& peer) noexcept {
-  if (one_ == nullptr) {
-    one_ = &peer;
+template <typename T>
+std::uint32_t SubscriptionTable::Numbered<T>::add(T* pointer) noexcept {
+  if (!free_.empty()) {
+    const std::uint32_t number = free_.back();
+    free_.pop_back();
+    (*this)[number] = pointer;
+    return number;
+  }
+  try {
+    if (free_.capacity() <= pointers_.size()) {
+      free_.reserve(2 * pointers_.size() + 1);
+    }
+    pointers_.push_back(pointer);
+  } catch (const std::bad_alloc&) {
+    return 0;
+  }
+  return static_cast<std::uint32_t>(pointers_.size());
+}
+
+SubscriptionTable::Many* SubscriptionTable::resize(Many* many, std::uint32_t capacity) noexcept {
+  auto* const array = static_cast<Many*>(std::realloc(many, sizeof(Many) + capacity * sizeof(Peer*)));
+  if (array != nullptr) {
+    array->capacity = capacity;
+  }
+  return array;
+}
+
+bool SubscriptionTable::put(Holders& holders, Peer& peer) noexcept {
+  if (holders == 0) {
+    holders = peer.number << 1;
     return true;
   }
-  constexpr std::uint32_t kFirst = 2;
-  if (const Many* const array = many();
-      array == nullptr ? !resize(kFirst) : array->count == array->capacity && !resize(array->capacity * 2)) {
-    return false;
+  if ((holders & 1) == 0) {
+    constexpr std::uint32_t kFirst = 2;
+    Many* const many = resize(nullptr, kFirst);
+    const std::uint32_t number = many != nullptr ? many_.add(many) : 0;
+    if (number == 0) {
+      std::free(many);
+      return false;
+    }
+    many->count = 1;
+    many->peers()[0] = only(holders);
+    holders = number << 1 | 1;
   }
-  ++many()->count;
-  all().back() = &peer;
+  Many*& many = many_[holders >> 1];
+  if (many->count == many->capacity) {
+    Many* const larger = resize(many, many->capacity * 2);
+    if (larger == nullptr) {
+      return false;
+    }
+    many = larger;
+  }
+  many->peers()[many->count++] = &peer;
   return true;
 }
 
-void SubscriptionTable::Peers::drop_last() noexcept {
-  Many* const array = many();
-  if (array == nullptr) {
-    one_ = nullptr;
+void SubscriptionTable::drop_last(Holders& holders) noexcept {
+  if ((holders & 1) == 0) {
+    holders = 0;
     return;
   }
-  --array->count;
-  if (array->count == 1) {
-    one_ = array->peers()[0];
-    std::free(array);
-  } else if (array->count <= array->capacity / 4) {
-    (void)resize(array->capacity / 2);
+  Many*& many = many_[holders >> 1];
+  --many->count;
+  if (many->count == 1) {
+    const std::uint32_t last = many->peers()[0]->number;
+    std::free(many);
+    many_.remove(holders >> 1);
+    holders = last << 1;
+  } else if (many->count <= many->capacity / 4) {
+    if (Many* const smaller = resize(many, many->capacity / 2); smaller != nullptr) {
+      many = smaller;
+    }
   }
-}
-
-void SubscriptionTable::Peers::free() noexcept {
-  std::free(many());
-  one_ = nullptr;
 }
 
 Result<void> SubscriptionTable::check_bounds(const Peer& peer, std::size_t topics, std::size_t size,
@@ -97,18 +129,22 @@ Result<bool> SubscriptionTable::add_prefix(Peer& peer, Bytes prefix, int topics_
     peer.places.erase(prefix);
     return fits.error();
   }
+  if (peer.number == 0) {
+    peer.number = peers_.add(&peer);
+  }
   bool is_new = false;
-  Peers* const peers = prefixes_.insert(prefix, is_new);
-  if (peers != nullptr && !is_new) {
-    own = make_places(peer, prefix, *peers);
+  Holders* const holders = peer.number != 0 ? prefixes_.insert(prefix, is_new) : nullptr;
+  if (holders != nullptr && !is_new) {
+    own = make_places(peer, prefix, *holders);
   }
   // The first peer of a prefix needs no memory.
-  if (peers == nullptr || (!is_new && own == nullptr) || !peers->put(peer)) {
+  if (holders == nullptr || (!is_new && own == nullptr) || !put(*holders, peer)) {
     peer.places.erase(prefix);
+    forget_number(peer);
     return kNoMemory;
   }
   if (own != nullptr) {
-    *own = static_cast<std::uint32_t>(peers->all().size() - 1);
+    *own = static_cast<std::uint32_t>(all(*holders).size() - 1);
   }
   ++peer.prefixes;
   peer.bytes += prefix.size();
@@ -116,24 +152,24 @@ Result<bool> SubscriptionTable::add_prefix(Peer& peer, Bytes prefix, int topics_
   return is_new;
 }
 
-std::optional<std::uint32_t> SubscriptionTable::place(Peer& peer, Bytes prefix, const Peers* peers) noexcept {
+std::optional<std::uint32_t> SubscriptionTable::place(Peer& peer, Bytes prefix, const Holders* holders) noexcept {
   if (const std::uint32_t* const own = peer.places.find(prefix); own != nullptr) {
     return *own;
   }
-  return peers != nullptr && peers->only() == &peer ? std::optional<std::uint32_t>(0) : std::nullopt;
+  return holders != nullptr && only(*holders) == &peer ? std::optional<std::uint32_t>(0) : std::nullopt;
 }
 
-std::uint32_t* SubscriptionTable::make_places(Peer& peer, Bytes prefix, const Peers& peers) noexcept {
+std::uint32_t* SubscriptionTable::make_places(Peer& peer, Bytes prefix, Holders holders) noexcept {
   bool is_new = false;
-  Peer* const first = peers.only();
+  Peer* const first = only(holders);
   if (first != nullptr && first->places.insert(prefix, is_new) == nullptr) {
     return nullptr;
   }
   return peer.places.insert(prefix, is_new);
 }
 
-// A peer that has many of the table's prefixes gives up the places that it does not need. Without memory for the walk
-// it keeps them, or some of them. Looked at whenever the number of its prefixes has doubled.
+// A peer that has many of the table's prefixes gives up the places that it does not need, whenever the number of its
+// prefixes has doubled. Without memory for the walk it keeps them, or some of them.
 void SubscriptionTable::begin_walk(Peer& peer) noexcept {
   constexpr std::size_t kShare = 8;
   if (peer.walk != nullptr || peer.prefixes < kWalkMin || !std::has_single_bit(peer.prefixes) ||
@@ -143,7 +179,7 @@ void SubscriptionTable::begin_walk(Peer& peer) noexcept {
   try {
     peer.walk = std::make_unique<Peer::Walk>();
     for (void* at = peer.places.first(topic_); at != nullptr; at = peer.places.next(topic_)) {
-      if (prefixes_.find(as_bytes(topic_))->only() == &peer) {
+      if (only(*prefixes_.find(as_bytes(topic_))) == &peer) {
         peer.places.erase(as_bytes(topic_));
       }
     }
@@ -163,24 +199,30 @@ void SubscriptionTable::remove(Peer& peer, const FilterView& topic) noexcept {
 }
 
 void SubscriptionTable::remove_prefix(Peer& peer, Bytes prefix) noexcept {
-  Peers* const peers = prefixes_.find(prefix);
-  const std::optional<std::uint32_t> own = place(peer, prefix, peers);
+  Holders* const holders = prefixes_.find(prefix);
+  const std::optional<std::uint32_t> own = place(peer, prefix, holders);
   if (!own) {
     return;
   }
-  Peer*& gap = peers->all()[*own];
-  if (Peer* const last = peers->all().back(); last != &peer) {
+  const std::span<Peer*> peers = all(*holders);
+  if (Peer* const last = peers.back(); last != &peer) {
     *last->places.find(prefix) = *own;
-    gap = last;
+    peers[*own] = last;
   }
-  peers->drop_last();
+  drop_last(*holders);
+  if (*holders == 0) {
+    prefixes_.erase(prefix);
+  }
   peer.bytes -= prefix.size();
   peer.places.erase(prefix);
-  if (--peer.prefixes == 0) {
+  --peer.prefixes;
+  forget_number(peer);
+}
+
+void SubscriptionTable::forget_number(Peer& peer) noexcept {
+  if (peer.prefixes == 0 && peer.number != 0) {
+    peers_.remove(std::exchange(peer.number, 0));
     peer.walk.reset();
-  }
-  if (peers->all().empty()) {
-    prefixes_.erase(prefix);
   }
 }
 
@@ -188,8 +230,8 @@ bool SubscriptionTable::is_last(Peer& peer, const FilterView& topic) noexcept {
   if (topic.kind != FilterKind::prefix) {
     return filters_.has(peer, topic) && filters_.holders(topic) == 1;
   }
-  const Peers* const peers = prefixes_.find(as_bytes(topic.text));
-  return peers != nullptr && peers->only() == &peer;
+  const Holders* const holders = prefixes_.find(as_bytes(topic.text));
+  return holders != nullptr && only(*holders) == &peer;
 }
 
 // Sets topic_ to one of the peer's. Returns false if the peer has none, the step has walked far enough, or memory ran
@@ -216,11 +258,11 @@ bool SubscriptionTable::walk_on(Peer& peer) {
     --steps_left_;
     Peer::Walk& walk = *peer.walk;
     topic_ = walk.at;
-    const Peers* const peers = walk.begun ? prefixes_.next(topic_) : prefixes_.first(topic_);
-    if (peers != nullptr && peers->only() == &peer) {
+    const Holders* const holders = walk.begun ? prefixes_.next(topic_) : prefixes_.first(topic_);
+    if (holders != nullptr && only(*holders) == &peer) {
       return true;
     }
-    walk.begun = peers != nullptr;
+    walk.begun = holders != nullptr;
     walk.at = walk.begun ? topic_ : std::string();
   }
   return false;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "weft/base/bytes.h"
 #include "weft/base/filter.h"
@@ -47,6 +48,7 @@ class SubscriptionTable {
     Pipe* pipe = nullptr;               // null: the peer is gone, and match() leaves it out
     bool local = false;                 // in this process: without bounds
     std::size_t bytes = 0;              // of all its topics
+    std::uint32_t number = 0;           // of the peer in the table; 0: it has no prefix
     std::size_t prefixes = 0;           // topics that are prefixes
     PrefixTable<std::uint32_t> places;  // the peer's place among the peers of each of its prefixes
     std::unique_ptr<Walk> walk;         // not null: `places` lacks prefixes that no other peer has
@@ -58,7 +60,7 @@ class SubscriptionTable {
   SubscriptionTable() noexcept = default;
   SubscriptionTable(const SubscriptionTable&) = delete;
   SubscriptionTable& operator=(const SubscriptionTable&) = delete;
-  ~SubscriptionTable() { prefixes_.clear<&free_peers>(); }
+  ~SubscriptionTable();
 
   [[nodiscard]] static FilterView prefix(Bytes bytes) noexcept { return {FilterKind::prefix, as_text(bytes)}; }
 
@@ -92,8 +94,8 @@ class SubscriptionTable {
   // Calls visit(peer) for each peer of each prefix of `topic`: for a peer with several of them, several times.
   template <typename Visit>
   auto match(Bytes topic, Visit visit) {
-    return prefixes_.match(topic, [&](Peers& peers) {
-      for (Peer* peer : peers.all()) {
+    return prefixes_.match(topic, [&](Holders holders) {
+      for (Peer* peer : all(holders)) {
         if (peer->pipe != nullptr) [[likely]] {
           visit(*peer);
         }
@@ -113,61 +115,73 @@ class SubscriptionTable {
   }
   // The peers of exactly this prefix, also those that are gone.
   [[nodiscard]] std::span<Peer* const> peers(Bytes topic) noexcept {
-    Peers* const peers = prefixes_.find(topic);
-    return peers != nullptr ? peers->all() : std::span<Peer* const>();
+    const Holders* const holders = prefixes_.find(topic);
+    return holders != nullptr ? all(*holders) : std::span<Peer* const>();
   }
 
  private:
   static constexpr std::size_t kStepTopics = 512;  // about 0.2 ms
   static constexpr std::size_t kStepBytes = 1024 * 1024;
 
-  // Peers: those of a topic. One is in place, more are in an array, which free() gives back.
-  class Peers {
+  // The peers of a prefix: 0, none; twice the number of one; or twice the number of an array of several, and 1.
+  using Holders = std::uint32_t;
+  struct Many {
+    std::uint32_t count;
+    std::uint32_t capacity;
+
+    [[nodiscard]] Peer** peers() noexcept { return reinterpret_cast<Peer**>(this + 1); }
+  };
+  // Numbered: pointers by numbers, from 1 on. A number that was removed is used again.
+  template <typename T>
+  class Numbered {
    public:
-    [[nodiscard]] std::span<Peer*> all() noexcept {
-      Many* const array = many();
-      return array != nullptr ? std::span(array->peers(), array->count) : std::span(&one_, one_ != nullptr ? 1 : 0);
+    [[nodiscard]] std::uint32_t add(T* pointer) noexcept;  // 0: no memory
+    void remove(std::uint32_t number) noexcept {
+      (*this)[number] = nullptr;
+      free_.push_back(number);  // reserved
     }
-    // Null: there are several, or none.
-    [[nodiscard]] Peer* only() const noexcept { return many() == nullptr ? one_ : nullptr; }
-    [[nodiscard]] bool put(Peer& peer) noexcept;  // false: no memory, and nothing changed
-    void drop_last() noexcept;
-    void free() noexcept;
+    [[nodiscard]] T*& operator[](std::uint32_t number) noexcept { return pointers_[number - 1]; }
+    [[nodiscard]] const std::vector<T*>& all() const noexcept { return pointers_; }
 
    private:
-    struct Many {
-      std::uint32_t count;
-      std::uint32_t capacity;
-
-      [[nodiscard]] Peer** peers() noexcept { return reinterpret_cast<Peer**>(this + 1); }
-    };
-    // Returns null if one_ is a peer or null.
-    [[nodiscard]] Many* many() const noexcept {
-      const bool is_many = (reinterpret_cast<std::uintptr_t>(one_) & 1) != 0;
-      return is_many ? reinterpret_cast<Many*>(reinterpret_cast<std::byte*>(one_) - 1) : nullptr;
-    }
-    [[nodiscard]] bool resize(std::uint32_t wanted) noexcept;
-
-    Peer* one_ = nullptr;  // or the byte after the first of a Many
+    std::vector<T*> pointers_;         // null: the number is free
+    std::vector<std::uint32_t> free_;  // has room for every number
   };
+
+  [[nodiscard]] std::span<Peer*> all(Holders holders) noexcept {
+    if ((holders & 1) != 0) {
+      Many& many = *many_[holders >> 1];
+      return {many.peers(), many.count};
+    }
+    return holders != 0 ? std::span(&peers_[holders >> 1], 1) : std::span<Peer*>();
+  }
+  // Null: there are several, or none.
+  [[nodiscard]] Peer* only(Holders holders) noexcept {
+    return (holders & 1) == 0 && holders != 0 ? peers_[holders >> 1] : nullptr;
+  }
+  [[nodiscard]] bool put(Holders& holders, Peer& peer) noexcept;  // false: no memory, and nothing changed
+  void drop_last(Holders& holders) noexcept;
+  [[nodiscard]] static Many* resize(Many* many, std::uint32_t capacity) noexcept;  // null: no memory
 
   // message_too_large. `topics` are the peer's with the new one, `size` is the new one's.
   [[nodiscard]] static Result<void> check_bounds(const Peer& peer, std::size_t topics, std::size_t size,
                                                  int topics_max) noexcept;
   [[nodiscard]] Result<bool> add_prefix(Peer& peer, Bytes prefix, int topics_max) noexcept;
   void remove_prefix(Peer& peer, Bytes prefix) noexcept;
-  // The peer's place among `peers`, those of the prefix, or null. Nothing: the peer has not this prefix.
-  [[nodiscard]] static std::optional<std::uint32_t> place(Peer& peer, Bytes prefix, const Peers* peers) noexcept;
+  // The peer's place among the holders of the prefix, or null. Nothing: the peer has not this prefix.
+  [[nodiscard]] std::optional<std::uint32_t> place(Peer& peer, Bytes prefix, const Holders* holders) noexcept;
   // Makes a place for a second peer of a prefix, and for the first, which may have none. Returns null if there
   // is no memory.
-  [[nodiscard]] static std::uint32_t* make_places(Peer& peer, Bytes prefix, const Peers& peers) noexcept;
+  [[nodiscard]] std::uint32_t* make_places(Peer& peer, Bytes prefix, Holders holders) noexcept;
+  // After the peer gained a prefix, and after it lost one or did not get it.
   void begin_walk(Peer& peer) noexcept;
+  void forget_number(Peer& peer) noexcept;
   [[nodiscard]] bool take_first(Peer& peer) noexcept;
   [[nodiscard]] bool walk_on(Peer& peer);
 
-  static void free_peers(Peers& peers) noexcept { peers.free(); }
-
-  PrefixTable<Peers> prefixes_;
+  PrefixTable<Holders> prefixes_;
+  Numbered<Peer> peers_;  // with prefixes
+  Numbered<Many> many_;
   FilterIndex filters_;
   FilterKind kind_ = FilterKind::prefix;  // of remove_some(), like the next two
   std::string topic_;

@@ -145,12 +145,13 @@ TEST_F(SubscriptionTableTest, TwoHundredThousandTopicsOfAPeerCostLessThanTwelveM
 }
 
 TEST_F(SubscriptionTableTest, TwoHundredThousandTopicsOfTwentyBytesCostLessThanSixteenMebibytes) {
+  const std::size_t topics = bytes_in_use() != 0 ? 200'000 : 2'000;  // a sanitizer's heap is not counted
   for (const std::uint64_t letters : {10, 16, 64, 256}) {
     SCOPED_TRACE(letters);
     Random random(letters);
     SubscriptionTable::Peer peer;
     const std::size_t before = bytes_in_use();
-    for (std::size_t i = 0; i < 200'000; ++i) {
+    for (std::size_t i = 0; i < topics; ++i) {
       std::string topic;
       while (topic.size() < 20) {
         topic += static_cast<char>(random.below(letters) * (256 / letters));
@@ -162,7 +163,7 @@ TEST_F(SubscriptionTableTest, TwoHundredThousandTopicsOfTwentyBytesCostLessThanS
   }
 }
 
-// The topics of a peer that makes them expensive: each byte has two children, as far apart as links by byte allow.
+// The topics of a peer that makes them expensive: each byte has two children, which share nothing.
 TEST_F(SubscriptionTableTest, ChosenTopicsCostAtMost256BytesAndTheirOwnTwice) {
   constexpr std::size_t kBits = 14;
   SubscriptionTable::Peer peer;

@@ -57,7 +57,7 @@ bool takes(const CorsOptions& options, std::string_view origin) {
                      [origin](const std::string& one) { return one == "*" || http::same_text(one, origin); });
 }
 
-// Tells the origin that it is taken. Every answer says that it depends on the origin.
+// Adds the fields that permit the origin. The field Vary of every answer names Origin.
 void allow(const CorsOptions& options, const Request& request, Response& response) {
   if (response.fields().find("Vary") != "Origin") {
     response.add("Vary", "Origin");

@@ -17,7 +17,7 @@ namespace weft::serve::web {
 //   router.use(web::hsts(std::chrono::hours(24 * 365)));
 //   router.use(web::filter([](const web::Request& request) { return refused_if_wrong(request["Authorization"]); }));
 
-// `before` may answer instead of the handler; `after` changes each answer that is no error. Either may be empty. The
+// `before` may answer instead of the handler; `after` changes each answer that is not an error. Either may be empty. The
 // cores call them at the same time.
 using Before = std::function<std::optional<Response>(const Request&)>;
 using After = std::function<void(const Request&, Response&)>;
@@ -26,7 +26,7 @@ using After = std::function<void(const Request&, Response&)>;
 // Strict-Transport-Security (RFC 6797), on connections with TLS alone: browsers then use no others for so long.
 [[nodiscard]] Middleware hsts(std::chrono::seconds max_age, bool with_subdomains = true);
 
-// Fields that make a browser stricter with what the site sends: X-Content-Type-Options: nosniff, X-Frame-Options: DENY,
+// Fields that make a browser stricter with the site's content: X-Content-Type-Options: nosniff, X-Frame-Options: DENY,
 // Referrer-Policy: no-referrer, Cross-Origin-Opener-Policy: same-origin and Content-Security-Policy. A field that the
 // handler has set stays.
 [[nodiscard]] Middleware security_fields(std::string content_security_policy = "default-src 'self'");
