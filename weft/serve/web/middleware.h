@@ -17,8 +17,8 @@ namespace weft::serve::web {
 //   router.use(web::hsts(std::chrono::hours(24 * 365)));
 //   router.use(web::filter([](const web::Request& request) { return refused_if_wrong(request["Authorization"]); }));
 
-// `before` may answer instead of the handler; `after` changes each answer that is not an error. Either may be empty. The
-// cores call them at the same time.
+// `before` may answer instead of the handler; `after` changes each answer that is not an error. Either may be empty.
+// The cores call them at the same time.
 using Before = std::function<std::optional<Response>(const Request&)>;
 using After = std::function<void(const Request&, Response&)>;
 [[nodiscard]] Middleware filter(Before before, After after = {});
