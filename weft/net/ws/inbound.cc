@@ -115,7 +115,7 @@ Inbound::Moved Inbound::translate(Bytes input, MutableBytes output) {
       if (size < from.size()) {
         break;
       }
-      joined_ = {};
+      joined_ = decltype(joined_)();
       state_ = State::header;
       continue;
     }
@@ -321,7 +321,7 @@ void Inbound::end_joined() {
     return fail("an identity of more than 255 bytes", CloseStatus::size);
   }
   append_ready(Bytes(joined_).subspan(1));
-  joined_ = {};
+  joined_ = decltype(joined_)();
 }
 
 // --- reading a body to where it goes ---

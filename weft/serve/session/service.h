@@ -154,7 +154,13 @@ struct ServiceCalls {
     Typed& own = typed(session);
     const auto named = name(session, kFrame);
     return decode_all(own.codec_, input, [&own](const Frame& frame) {
-      own.note_frame();
+      bool counts = true;
+      if constexpr (requires { frame.header.is_message(); }) {
+        counts = frame.header.is_message();
+      }
+      if (counts) {
+        own.note_frame();
+      }
       if constexpr (requires(Service target, Typed& typed_session) { target.on_frame(typed_session, frame); }) {
         if constexpr (HandlerTask<decltype(service(own).on_frame(own, frame))>::kIs) {
           start(own, frame);

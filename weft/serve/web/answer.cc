@@ -67,6 +67,7 @@ unsigned status_of(const Error& error) noexcept {
     case Errc::not_permitted: return 403;
     case Errc::not_found: return 404;
     case Errc::conflict: return 409;
+    case Errc::message_too_large: return 413;
     case Errc::resource_exhausted:
     case Errc::would_block: return 503;
     case Errc::timed_out: return 504;

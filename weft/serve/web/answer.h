@@ -44,8 +44,8 @@ Result<void> send_response(HttpSession& session, const Answer& answer, const Res
 // "404 Not Found\n": a response with its status as text.
 [[nodiscard]] Response status_response(unsigned status);
 
-// The status for the error of a handler: 400 invalid_argument, 403 not_permitted, 404 not_found, 409 conflict, 503
-// resource_exhausted or would_block, 504 timed_out, 500 any other.
+// The status for the error of a handler: 400 invalid_argument, 403 not_permitted, 404 not_found, 409 conflict, 413
+// message_too_large, 503 resource_exhausted or would_block, 504 timed_out, 500 any other.
 [[nodiscard]] unsigned status_of(const Error& error) noexcept;
 
 }  // namespace weft::serve::web

@@ -44,16 +44,14 @@ rt::Task<Result<Bytes>> BodyReader::read() {
     if (ended_) {
       co_return Bytes();
     }
-    if (std::exchange(continue_due_, false)) {
-      counts_.continues.add();
-      if (const auto told = session_.send_bytes(as_bytes(kContinueHead)); !told) {
-        co_return told.error();
-      }
+    if (const auto told = send_continue(); !told) {
+      co_return told.error();
     }
+    rt::Task<Result<void>> waiting = wait();  // before a change that an exception would leave half made
     arrived_.reset();
     reading_ = true;
     session_.resume_reading();
-    const Result<void> waited = co_await rt::with_timeout(wait(), session_.slot().limits.body_timeout);
+    const Result<void> waited = co_await rt::with_timeout(std::move(waiting), session_.slot().limits.body_timeout);
     stop_reading();
     if (waited.error() == Errc::timed_out) {
       late_ = unread_.empty() && !ended_;
@@ -62,6 +60,19 @@ rt::Task<Result<Bytes>> BodyReader::read() {
     }
   }
   co_return std::exchange(unread_, {});
+}
+
+Result<void> BodyReader::send_continue() {
+  if (!std::exchange(continue_due_, false)) {
+    return {};
+  }
+  counts_.continues.add();
+  return session_.send_bytes(as_bytes(kContinueHead));
+}
+
+void BodyReader::note_answer() {
+  answered_ = true;
+  (void)send_continue();
 }
 
 rt::Task<Result<void>> BodyReader::wait() { co_return co_await arrived_.wait(); }
@@ -87,7 +98,7 @@ rt::Task<Result<std::string>> BodyReader::read_rest(std::size_t most) {
 void BodyReader::release() noexcept {
   if (!part_.empty()) {
     session_.shard().budget().give_back(part_.size());
-    part_ = {};
+    part_ = std::string();  // `{}` would keep its memory
   }
   unread_ = {};
 }
@@ -121,13 +132,16 @@ rt::Task<Result<void>> BodyWriter::write(Bytes bytes) {
   if (framing_ == BodyFraming::length && bytes.size() > rest_) {
     co_return kTooLong;
   }
+  if (!(failed_ == Errc::ok)) {
+    co_return failed_;
+  }
   while (!bytes.empty()) {
     if (const auto waited = co_await wait_for_room(); !waited) {
-      co_return waited.error();
+      co_return fail(waited.error());
     }
     const Bytes piece = bytes.first(std::min(bytes.size(), kPieceMax));
     if (const auto sent = send(piece); !sent) {
-      co_return sent.error();
+      co_return fail(sent.error());
     }
     bytes = bytes.subspan(piece.size());
   }
@@ -138,9 +152,12 @@ rt::Task<Result<void>> BodyWriter::send_file(int file, std::uint64_t offset, std
   if (framing_ == BodyFraming::length && size > rest_) {
     co_return kTooLong;
   }
+  if (!(failed_ == Errc::ok)) {
+    co_return failed_;
+  }
   while (size != 0 && framing_ == BodyFraming::length) {
     if (const auto waited = co_await wait_for_room(); !waited) {
-      co_return waited.error();
+      co_return fail(waited.error());
     }
     const Result<std::size_t> taken =
         session_.write_file(file, offset, static_cast<std::size_t>(std::min<std::uint64_t>(size, kTurnMax)));
@@ -148,12 +165,12 @@ rt::Task<Result<void>> BodyWriter::send_file(int file, std::uint64_t offset, std
       break;
     }
     if (!taken) {
-      co_return taken.error();
+      co_return fail(taken.error());
     }
     if (*taken == 0) {
       in_turn_ = 0;
       if (const Result<void> waited = co_await session_.written().wait(); !waited) {
-        co_return waited.error();
+        co_return fail(waited.error());
       }
     }
     in_turn_ += *taken;
@@ -170,7 +187,7 @@ rt::Task<Result<void>> BodyWriter::copy_file(int file, std::uint64_t offset, std
     const MutableBytes into = MutableBytes(room).first(std::min<std::size_t>(room.size(), size));
     const Result<std::size_t> read = sys::read_file_at(file, offset, into);
     if (!read || *read != into.size()) {
-      co_return read ? Error(Errc::invalid_state, "the file is shorter than it was") : read.error();
+      co_return fail(read ? Error(Errc::invalid_state, "the file is shorter than it was") : read.error());
     }
     if (const auto sent = co_await write(Bytes(into)); !sent) {
       co_return sent.error();
@@ -205,11 +222,23 @@ Result<void> BodyWriter::send(Bytes piece) {
   }
   ResponseHead head;
   head.part = ResponsePart::chunk;
-  head.after_chunk = std::exchange(after_chunk_, true);
-  return session_.send(head, piece);
+  head.after_chunk = after_chunk_;
+  WEFT_TRY(session_.send(head, piece));
+  after_chunk_ = true;
+  return {};
+}
+
+Error BodyWriter::fail(const Error& why) noexcept {
+  if (failed_ == Errc::ok) {
+    failed_ = why;
+  }
+  return why;
 }
 
 Result<void> BodyWriter::end() {
+  if (!(failed_ == Errc::ok)) {
+    return failed_;
+  }
   if (framing_ == BodyFraming::length) {
     return rest_ == 0 ? Result<void>()
                       : Error(Errc::invalid_state, "the body of a response is shorter than its length");

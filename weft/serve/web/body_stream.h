@@ -51,11 +51,13 @@ class BodyReader {
   // --- for the service ---
   void deliver(const HttpFrame& frame);
   [[nodiscard]] bool late() const noexcept { return late_; }
-  void note_answer() noexcept { answered_ = true; }  // its head was sent
+  // The head of the answer is sent next. A 100 that is due goes before it: after it, it would be part of the body.
+  void note_answer();
   [[nodiscard]] bool answered() const noexcept { return answered_; }
 
  private:
   [[nodiscard]] rt::Task<Result<void>> wait();
+  Result<void> send_continue();
   void release() noexcept;
   void stop_reading() noexcept;
 
@@ -108,8 +110,10 @@ class BodyWriter {
   [[nodiscard]] rt::Task<Result<void>> copy_file(int file, std::uint64_t offset, std::uint64_t size);
   [[nodiscard]] rt::Task<Result<void>> wait_for_room();
   [[nodiscard]] Result<void> send(Bytes piece);
+  Error fail(const Error& why) noexcept;
 
   HttpSession& session_;
+  Error failed_;             // the first failure: the body has a hole, and cannot end as a whole one
   std::uint64_t rest_;       // bytes that a body with a length lacks
   std::size_t in_turn_ = 0;  // bytes since the coroutine last waited
   BodyFraming framing_;

@@ -67,6 +67,9 @@ struct HttpRequest {
   bool followed = false;    // more bytes had come; this depends on the cuts
   bool last = false;        // Part::piece: the body ends with it
 
+  // Whether the frame counts for message_rate: the pieces of a body are one message with its head.
+  [[nodiscard]] bool is_message() const noexcept { return part != Part::piece; }
+
   // The default answer to the request.
   operator ResponseHead() const noexcept {  // NOLINT(google-explicit-constructor): echoes the request's header
     ResponseHead answer;
@@ -115,7 +118,9 @@ class HttpCodec {
     router_ = router;
   }
   [[nodiscard]] std::size_t farewell(EndCause why, std::span<std::uint8_t, kFarewellMax> out) noexcept;
-  [[nodiscard]] bool in_body() const noexcept { return stage_ == Stage::whole_body || stage_ == Stage::lonely_body; }
+  [[nodiscard]] bool in_body() const noexcept {
+    return stage_ == Stage::whole_body || stage_ == Stage::lonely_body || stage_ == Stage::pieces;
+  }
   [[nodiscard]] bool answered_late() const noexcept { return answered_late_; }  // farewell() answered
 
  private:

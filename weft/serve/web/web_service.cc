@@ -164,7 +164,7 @@ void WebService::serve(HttpSession& session, const Incoming& incoming) {
     return fail(session, incoming.answer);
   }
   if (chunked_body_.capacity() > kChunkedKept) {
-    chunked_body_ = {};
+    chunked_body_ = std::string();  // `{}` would keep its memory
   }
   finish(session, incoming.answer, outcome);
 }

@@ -17,8 +17,12 @@ HttpCodec SiteState::codec(const HttpLimits& limits) const noexcept {
   HttpCodec made(limits);
   if (router_.receives()) {
     const auto streams = [](const void* router, const http::RequestHead& head) noexcept {
-      const Router::Match match = static_cast<const Router*>(router)->find(head.method, head.path);
-      return match.handler != nullptr && match.handler->receive != nullptr;
+      try {
+        const Router::Match match = static_cast<const Router*>(router)->find(head.method, head.path);
+        return match.handler != nullptr && match.handler->receive != nullptr;
+      } catch (...) {
+        return false;  // no memory: the body is collected
+      }
     };
     made.set_streams(streams, &router_);
   }
@@ -97,6 +101,7 @@ void WebService::start_stream(HttpSession& session, const Answer& answer, const 
 }
 
 rt::Task<> WebService::stream(HttpSession& session, Answer answer, const Response& response) {
+  answer.keep_alive = answer.keep_alive && (!draining_ || answer.followed);  // as the head announces
   if (!send_at_once(session, answer, response) || !body_follows(answer, response)) {
     co_return;
   }

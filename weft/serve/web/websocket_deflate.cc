@@ -14,8 +14,8 @@ constexpr std::size_t kUnmaskedAtOnce = 4096;  // bytes
 
 // Gives the room of a large message back.
 void trim(std::vector<std::uint8_t>& room, std::size_t used) {
-  if (room.size() > RouteDeflate::kRoomKept && used <= RouteDeflate::kRoomKept) {
-    room = {};
+  if (room.capacity() > RouteDeflate::kRoomKept && used <= RouteDeflate::kRoomKept) {
+    room = std::vector<std::uint8_t>();  // `{}` would keep its memory
   }
 }
 
@@ -107,7 +107,7 @@ PeerDeflate::Outcome PeerDeflate::expand(Bytes payload, const std::optional<ws::
     outcome = stream->finish(route_.expanded);
   }
   size_ = stream->size();
-  expanded_in_turn_ += size_;
+  expanded_in_turn_ += size_ + payload.size();  // blocks that make nothing are work, too
   return outcome;
 }
 

@@ -67,7 +67,9 @@ Result<OpenFile> describe(Fd fd) noexcept {
   }
   file.fd = std::move(fd);
   file.size = static_cast<std::uint64_t>(std::max<decltype(status.st_size)>(status.st_size, 0));
-  file.modified_ns = static_cast<std::int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
+  constexpr std::int64_t kSecondsMax = 9'223'372'035;  // in the year 2262; more nanoseconds have no room
+  const std::int64_t seconds = std::clamp<std::int64_t>(status.st_mtim.tv_sec, -kSecondsMax, kSecondsMax);
+  file.modified_ns = seconds * 1'000'000'000 + status.st_mtim.tv_nsec;
   return file;
 }
 
@@ -145,14 +147,16 @@ Result<std::size_t> read_file_at(int file, std::uint64_t offset, MutableBytes in
 IoResult send_file(int socket, int file, std::uint64_t offset, std::size_t size) noexcept {
   sigset_t pipe;
   sigset_t before;
+  sigset_t pending;
   ::sigemptyset(&pipe);
   ::sigaddset(&pipe, SIGPIPE);
   ::pthread_sigmask(SIG_BLOCK, &pipe, &before);
+  ::sigpending(&pending);
   auto at = static_cast<off_t>(offset);
   const auto sent = call([&] { return ::sendfile(socket, file, &at, size); });
-  // Of several pieces a later one may fail: then the count is short, and the signal is there without EPIPE.
-  const bool cut = !sent.failed() && static_cast<std::size_t>(sent.value) < size;
-  if ((sent.os_errno == EPIPE || cut) && ::sigismember(&before, SIGPIPE) == 0) {
+  // The call sends in pieces. If a later one fails, the count is short, and the signal is there without EPIPE.
+  const bool whole = !sent.failed() && static_cast<std::size_t>(sent.value) == size;
+  if (!whole && ::sigismember(&pending, SIGPIPE) == 0) {
     const timespec now{};
     (void)call([&] { return ::sigtimedwait(&pipe, nullptr, &now); });
   }
