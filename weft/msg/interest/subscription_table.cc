@@ -264,9 +264,9 @@ bool SubscriptionTable::take_first(Peer& peer) noexcept {
   }
 }
 
-// Sets topic_ to a prefix that the peer alone has, and that had no place. What it passes gets a place, if its peer has so
-// few others without one that a walk of its own would be long. Without memory for a place, the prefix is found when the
-// walk comes round again; if next() throws, `walk_at_` is before the prefix that would have been the next.
+// Sets topic_ to a prefix that the peer alone has, and that had no place. The walk makes places for each other peer that
+// has few prefixes without one: its own walk would take many steps for each of them. Without memory for a place, the
+// walk finds the prefix when it comes round again. If next() throws, `walk_at_` is before the next prefix.
 bool SubscriptionTable::walk_on(Peer& peer) {
   while (peer.without_place() != 0 && steps_left_ > 0) {
     const Holders* holders = prefixes_.next(walk_at_);

@@ -186,7 +186,7 @@ class SubscriptionTable {
   FilterKind kind_ = FilterKind::prefix;  // of remove_some(), as the next two
   std::string topic_;
   std::size_t steps_left_ = 0;
-  std::string walk_at_;  // the walk of all peers goes on behind this prefix
+  std::string walk_at_;  // the walk, one for all peers, goes on after this prefix
   std::size_t walk_min_;
 };
 

@@ -147,7 +147,7 @@ TEST_F(SubscriptionTableTest, APeerThatHadMostOfTheTopicsLeavesInBoundedSteps) {
   EXPECT_EQ(table_.size(), 0u);
 }
 
-// Peers come and go in any order. What the one who goes has is removed while the others go on.
+// Peers come and go in any order. The topics of one that is gone are removed while the others add and remove theirs.
 void SubscriptionTableWalkTest::agree_with_map(std::uint64_t seed) {
   Random random(seed);
   SubscriptionTable::Peer peers[kPeers];
