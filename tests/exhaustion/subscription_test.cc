@@ -146,6 +146,44 @@ TEST(SubscriptionExhaustion, TheTableKnowsTheSamePeersOfATopicAsTopicsOfAPeer) {
   });
 }
 
+// Each peer has topics of its own, for which it has no place, and shares others with the next peer.
+TEST(SubscriptionExhaustion, PeersWithoutPlacesLeaveOneAfterTheOther) {
+  weft::msg::test::Owner owner;
+  weft::msg::test::PipePair pipes(owner.core());
+  walk([&](FailingMemory& memory) {
+    constexpr std::size_t kPeers = 3;
+    SubscriptionTable table(2);
+    SubscriptionTable::Peer peers[kPeers];
+    Held held[kPeers] = {};
+    for (std::size_t i = 0; i < kTopics.size(); ++i) {
+      for (std::size_t p = 0; p < kPeers; ++p) {
+        peers[p].pipe = &pipes.near;
+        if (i % kPeers == p || i % (2 * kPeers) == p + 1) {
+          held[p][i] = made(table.add(peers[p], prefix(kTopics[i])));
+        }
+      }
+    }
+    for (std::size_t p = 0; p < kPeers; ++p) {
+      peers[p].pipe = nullptr;
+      while (!table.remove_some(peers[p], [&](const FilterView& topic, bool last) {
+        const std::size_t i = place_of(as_bytes(topic.text));
+        std::size_t holders = 0;
+        for (const Held& its : held) {
+          holders += its[i] ? 1 : 0;
+        }
+        EXPECT_EQ(last, holders == 1) << topic.text;
+        return std::exchange(held[p][i], false);
+      })) {
+        if (memory.failed()) {
+          memory.end();  // the rest needs memory
+        }
+      }
+      EXPECT_EQ(count(held[p]), 0u);
+    }
+    EXPECT_EQ(table.size(), 0u);
+  });
+}
+
 // Filters that share literal heads and shapes, or have their own.
 TEST(SubscriptionExhaustion, TheIndexKnowsTheSameHoldersOfAFilterAsFiltersOfAPeer) {
   std::vector<Filter> filters;

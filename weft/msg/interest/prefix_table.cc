@@ -504,10 +504,10 @@ void* PrefixTree<kValueSize>::first_from(Link& from, std::string& prefix) {
 template <std::size_t kValueSize>
 void* PrefixTree<kValueSize>::next(std::string& prefix) {
   Link* after = nullptr;  // the first link whose prefixes come after `prefix`
-  std::size_t above = 0;  // bytes of `prefix` that stand above `after`
-  int byte = -1;          // of that link; -1: it is in `prefix`
+  Node* fork = nullptr;   // the deepest node above with a child that comes after `prefix`
+  std::size_t above = 0;  // bytes of `prefix` that stand above `after`, or above the children of `fork`
   Link* link = root_.empty() ? nullptr : &root_;
-  for (std::size_t at = 0; link != nullptr;) {
+  for (std::size_t at = 0; link != nullptr; ++at) {
     LeafPath room;
     const Bytes here = path(*link, room);
     const Bytes rest = as_bytes(prefix).subspan(at);
@@ -517,7 +517,6 @@ void* PrefixTree<kValueSize>::next(std::string& prefix) {
       if (common == rest.size() || here[common] > rest[common]) {
         after = link;
         above = at;
-        byte = -1;
       }
       break;
     }
@@ -525,24 +524,26 @@ void* PrefixTree<kValueSize>::next(std::string& prefix) {
     if (!has_children(*link)) {
       break;
     }
-    bool found = false;  // of the children that come after: the one with the least byte
-    for_each_child(*link->node(), [&](std::uint8_t there, Link& child) {
-      if (!found && (at == prefix.size() || there > static_cast<std::uint8_t>(prefix[at]))) {
-        found = true;
-        after = &child;
-        above = at;
-        byte = there;
-      }
-    });
-    link = at == prefix.size() ? nullptr : link->node()->children().find(static_cast<std::uint8_t>(prefix[at]));
-    ++at;
+    Node& node = *link->node();
+    const bool ends = at == prefix.size();
+    if (ends || node.children().has_after(as_bytes(prefix)[at])) {
+      fork = &node;
+      above = at;
+    }
+    link = ends ? nullptr : node.children().find(as_bytes(prefix)[at]);
   }
-  if (after == nullptr) {
+  if (after == nullptr && fork == nullptr) {
     return nullptr;
   }
+  const int byte = above < prefix.size() ? as_bytes(prefix)[above] : -1;
   prefix.resize(above);
-  if (byte >= 0) {
-    prefix.push_back(static_cast<char>(byte));
+  if (after == nullptr) {
+    for_each_child(*fork, [&](std::uint8_t there, Link& child) {
+      if (after == nullptr && there > byte) {
+        prefix.push_back(static_cast<char>(there));
+        after = &child;
+      }
+    });
   }
   return first_from(*after, prefix);
 }

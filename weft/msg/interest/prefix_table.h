@@ -111,6 +111,18 @@ class PrefixTree {
       const std::size_t place = std::size_t{group.before} + kBitCounts[group.present & (bit - 1)];
       return (group.present & bit) != 0 ? behind() + kGroupsWords + place : nullptr;
     }
+    // A child's byte is greater than this one.
+    [[nodiscard]] bool has_after(std::uint8_t byte) noexcept {
+      if (span != 0) {
+        return byte < low() + span - 1;  // the last link is a child's
+      }
+      if (count <= kKeysMax) {
+        const std::uint64_t bytes = count <= kFewMax ? few : keys();
+        return byte < (bytes >> (8 * (count - 1)) & 0xff);
+      }
+      const Group group = groups()[byte / 8];
+      return group.before + std::popcount(group.present & ((2u << (byte % 8)) - 1)) < count;
+    }
   };
   // Node: its children stand behind it, if there are any, then its path.
   struct Node {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/interest/subscription_table.h"
 
+#include <algorithm>
 #include <bit>
 #include <new>
 #include <utility>
@@ -113,7 +114,7 @@ Result<bool> SubscriptionTable::add(Peer& peer, const FilterView& topic, int top
 Result<bool> SubscriptionTable::add_prefix(Peer& peer, Bytes prefix, int topics_max) noexcept {
   constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a subscription");
   std::uint32_t* own = nullptr;
-  if (peer.walk == nullptr) {
+  if (peer.without_place() == 0 && !is_large(peer)) {
     bool is_own_new = false;
     own = peer.places.insert(prefix, is_own_new);
     if (own == nullptr) {
@@ -143,12 +144,16 @@ Result<bool> SubscriptionTable::add_prefix(Peer& peer, Bytes prefix, int topics_
     forget_number(peer);
     return kNoMemory;
   }
+  if (own == nullptr && !is_large(peer)) {
+    bool is_own_new = false;
+    own = peer.places.insert(prefix, is_own_new);  // null: the only peer needs no place
+  }
   if (own != nullptr) {
     *own = static_cast<std::uint32_t>(all(*holders).size() - 1);
   }
   ++peer.prefixes;
   peer.bytes += prefix.size();
-  begin_walk(peer);
+  trim_places(peer);
   return is_new;
 }
 
@@ -168,19 +173,28 @@ std::uint32_t* SubscriptionTable::make_places(Peer& peer, Bytes prefix, Holders 
   return peer.places.insert(prefix, is_new);
 }
 
-// A peer that has many of the table's prefixes gives up the places that it does not need, whenever the number of its
-// prefixes has doubled. Without memory for the walk it keeps them, or some of them.
-void SubscriptionTable::begin_walk(Peer& peer) noexcept {
-  constexpr std::size_t kShare = 8;
-  if (peer.walk != nullptr || peer.prefixes < kWalkMin || !std::has_single_bit(peer.prefixes) ||
-      peer.prefixes * kShare < prefixes_.size()) {
+// A large peer gives up the places that it does not need, a few at a time, whenever the number of its prefixes has
+// doubled. Without memory it keeps them, or some of them.
+void SubscriptionTable::trim_places(Peer& peer) noexcept {
+  constexpr std::size_t kBytes = 2048;
+  constexpr std::size_t kEach = 256;
+  if (!is_large(peer)) {
+    peer.trim.reset();
     return;
   }
   try {
-    peer.walk = std::make_unique<Peer::Walk>();
-    for (void* at = peer.places.first(topic_); at != nullptr; at = peer.places.next(topic_)) {
-      if (only(*prefixes_.find(as_bytes(topic_))) == &peer) {
-        peer.places.erase(as_bytes(topic_));
+    if (peer.trim == nullptr && std::has_single_bit(peer.prefixes)) {
+      peer.trim = std::make_unique<std::string>();
+    }
+    for (std::size_t bytes = 0; peer.trim != nullptr && bytes < kBytes; bytes += kEach) {
+      std::string& at = *peer.trim;
+      if (peer.places.next(at) == nullptr) {
+        peer.trim.reset();
+        return;
+      }
+      bytes += at.size();
+      if (only(*prefixes_.find(as_bytes(at))) == &peer) {
+        peer.places.erase(as_bytes(at));
       }
     }
   } catch (const std::bad_alloc&) {
@@ -222,7 +236,7 @@ void SubscriptionTable::remove_prefix(Peer& peer, Bytes prefix) noexcept {
 void SubscriptionTable::forget_number(Peer& peer) noexcept {
   if (peer.prefixes == 0 && peer.number != 0) {
     peers_.remove(std::exchange(peer.number, 0));
-    peer.walk.reset();
+    peer.trim.reset();
   }
 }
 
@@ -251,19 +265,28 @@ bool SubscriptionTable::take_first(Peer& peer) noexcept {
   }
 }
 
-// Sets topic_ to the next prefix in the table that the peer alone has. At the end the walk begins again: the peer may
-// have subscribed to more.
+// Sets topic_ to a prefix that the peer alone has, and that had no place. The walk makes places for each other peer
+// that has few prefixes without one: its own walk would take many steps for each of them. Without memory for a place,
+// the walk finds the prefix when it comes round again. If next() throws, `walk_at_` is before the next prefix.
 bool SubscriptionTable::walk_on(Peer& peer) {
-  while (peer.walk != nullptr && steps_left_ > 0) {
-    --steps_left_;
-    Peer::Walk& walk = *peer.walk;
-    topic_ = walk.at;
-    const Holders* const holders = walk.begun ? prefixes_.next(topic_) : prefixes_.first(topic_);
-    if (holders != nullptr && only(*holders) == &peer) {
+  while (peer.without_place() != 0 && steps_left_ > 0) {
+    const Holders* holders = prefixes_.next(walk_at_);
+    if (holders == nullptr) {
+      holders = prefixes_.first(walk_at_);
+    }
+    steps_left_ -= std::min(steps_left_, 1 + walk_at_.size() / (kStepBytes / kStepTopics));
+    Peer* const holder = only(*holders);
+    if (holder == nullptr || holder->without_place() == 0) {
+      continue;
+    }
+    if (holder == &peer || holder->without_place() * kShare < prefixes_.size()) {
+      bool is_new = false;
+      (void)holder->places.insert(as_bytes(walk_at_), is_new);
+    }
+    if (holder == &peer) {
+      topic_ = walk_at_;
       return true;
     }
-    walk.begun = holders != nullptr;
-    walk.at = walk.begun ? topic_ : std::string();
   }
   return false;
 }

@@ -27,7 +27,8 @@ class Pipe;
 // however many topics and peers there are. Nothing throws. The subscription to a prefix costs
 // about 60 bytes if the topics are numbers after a common prefix, and at most 256 and its topic twice; and up to 32
 // more if other peers have its topic. A peer with an eighth of the table's prefixes, and kWalkMin at least, costs half
-// of that: the table is walked for its topics when the peer has gone.
+// of that: the table is walked for its topics when the peer has gone. A walk finds places for other peers, too: many
+// peers that go need about as many steps as they had topics, and a few for each topic in the table.
 // Invariants:
 // 1. A peer has a topic if, and only if, the peer is among the peers of the topic.
 // 2. A topic without peers is not in the table.
@@ -39,25 +40,21 @@ class SubscriptionTable {
 
   // Peer: one peer's part of the table. While it has topics the table has its address.
   struct Peer : FilterIndex::Peer {
-    // Walk: the way through the table to those prefixes of the peer that have no place.
-    struct Walk {
-      std::string at;  // the prefixes up to this one are passed
-      bool begun = false;
-    };
-
     Pipe* pipe = nullptr;               // null: the peer is gone, and match() leaves it out
     bool local = false;                 // in this process: without bounds
     std::size_t bytes = 0;              // of all its topics
     std::uint32_t number = 0;           // of the peer in the table; 0: it has no prefix
     std::size_t prefixes = 0;           // topics that are prefixes
     PrefixTable<std::uint32_t> places;  // the peer's place among the peers of each of its prefixes
-    std::unique_ptr<Walk> walk;         // not null: `places` lacks prefixes that no other peer has
+    std::unique_ptr<std::string> trim;  // not null: the places after this prefix may be given up
 
     [[nodiscard]] std::size_t topics() const noexcept { return prefixes + filters(); }
+    [[nodiscard]] std::size_t without_place() const noexcept { return prefixes - places.size(); }
   };
   static constexpr std::size_t kWalkMin = 1024;
 
-  SubscriptionTable() noexcept = default;
+  // `walk_min`: kWalkMin, or fewer for a test.
+  explicit SubscriptionTable(std::size_t walk_min = kWalkMin) noexcept : walk_min_(walk_min) {}
   SubscriptionTable(const SubscriptionTable&) = delete;
   SubscriptionTable& operator=(const SubscriptionTable&) = delete;
   ~SubscriptionTable();
@@ -122,6 +119,7 @@ class SubscriptionTable {
  private:
   static constexpr std::size_t kStepTopics = 512;  // about 0.2 ms
   static constexpr std::size_t kStepBytes = 1024 * 1024;
+  static constexpr std::size_t kShare = 8;
 
   // The peers of a prefix: 0, none; twice the number of one; or twice the number of an array of several, and 1.
   using Holders = std::uint32_t;
@@ -173,8 +171,12 @@ class SubscriptionTable {
   // Makes a place for a second peer of a prefix, and for the first, which may have none. Returns null if there
   // is no memory.
   [[nodiscard]] std::uint32_t* make_places(Peer& peer, Bytes prefix, Holders holders) noexcept;
+  // The peer needs no place for a prefix that it alone has.
+  [[nodiscard]] bool is_large(const Peer& peer) const noexcept {
+    return peer.prefixes >= walk_min_ && peer.prefixes * kShare >= prefixes_.size();
+  }
   // After the peer gained a prefix, and after it lost one or did not get it.
-  void begin_walk(Peer& peer) noexcept;
+  void trim_places(Peer& peer) noexcept;
   void forget_number(Peer& peer) noexcept;
   [[nodiscard]] bool take_first(Peer& peer) noexcept;
   [[nodiscard]] bool walk_on(Peer& peer);
@@ -186,6 +188,8 @@ class SubscriptionTable {
   FilterKind kind_ = FilterKind::prefix;  // of remove_some(), like the next two
   std::string topic_;
   std::size_t steps_left_ = 0;
+  std::string walk_at_;  // the walk, one for all peers, goes on after this prefix
+  std::size_t walk_min_;
 };
 
 }  // namespace weft::msg

@@ -17,19 +17,33 @@ namespace {
 
 class SubscriptionTableTest : public testing::Test {
  protected:
+  explicit SubscriptionTableTest(std::size_t walk_min = SubscriptionTable::kWalkMin) : table_(walk_min) {}
+
   [[nodiscard]] bool add(SubscriptionTable::Peer& peer, std::string_view topic) {
     peer.pipe = reinterpret_cast<Pipe*>(&peer);  // nothing reads it
     return table_.add(peer, SubscriptionTable::prefix(as_bytes(topic))).value();
   }
-  // As often as it takes.
-  void remove_all(SubscriptionTable::Peer& peer) {
+  // As often as it takes. Returns how often.
+  std::size_t remove_all(SubscriptionTable::Peer& peer) {
+    std::size_t steps = 1;
     while (!table_.remove_some(peer, [](const FilterView&, bool) { return true; })) {
+      ++steps;
     }
+    return steps;
   }
 
   void agree_with_map(std::uint64_t topics, bool one_has_all);
 
   SubscriptionTable table_;
+};
+
+// Peers with few topics have no place for some of them.
+class SubscriptionTableWalkTest : public SubscriptionTableTest {
+ protected:
+  static constexpr std::size_t kPeers = 12;
+
+  SubscriptionTableWalkTest() : SubscriptionTableTest(4) {}
+  void agree_with_map(std::uint64_t seed);
 };
 
 std::string numbered(std::size_t number) {
@@ -131,6 +145,128 @@ TEST_F(SubscriptionTableTest, APeerThatHadMostOfTheTopicsLeavesInBoundedSteps) {
   remove_all(large);
   remove_all(other);
   EXPECT_EQ(table_.size(), 0u);
+}
+
+// Peers come and go in any order. The topics of one that is gone are removed while the others add and remove theirs.
+void SubscriptionTableWalkTest::agree_with_map(std::uint64_t seed) {
+  Random random(seed);
+  SubscriptionTable::Peer peers[kPeers];
+  std::map<std::string, std::set<std::size_t>> reference;
+  std::size_t walkers = 0;
+  const auto topic_of = [&](std::size_t number) {
+    return std::to_string(number) + std::string(number % 16 == 7 ? 200'000 : 0, 'x');  // some cost many steps
+  };
+  const auto drop = [&](std::size_t peer, const std::string& topic) {
+    EXPECT_EQ(reference[topic].erase(peer), 1u);
+    if (reference[topic].empty()) {
+      reference.erase(topic);
+    }
+  };
+  const auto sweep = [&](std::size_t peer, std::uint64_t stop) {
+    return table_.remove_some(peers[peer], [&](const FilterView& gone, bool last) {
+      const std::string text(gone.text);
+      EXPECT_EQ(last, reference[text].size() == 1);
+      if (stop != 0 && random.below(stop) == 0) {
+        return false;
+      }
+      drop(peer, text);
+      return true;
+    });
+  };
+  for (int step = 0; step < 4'000; ++step) {
+    const std::size_t peer = random.below(kPeers);
+    const std::string topic = topic_of(random.below(8) == 0 ? random.below(10) : peer * 20 + random.below(20));
+    walkers += peers[peer].without_place() != 0 ? 1 : 0;
+    if (peers[peer].pipe == nullptr && peers[peer].topics() != 0) {
+      (void)sweep(peer, 4);
+    } else if (random.below(40) == 0) {
+      peers[peer].pipe = nullptr;
+    } else if (random.below(8) < (step / 500 % 2 == 0 ? 6u : 3u)) {
+      const bool is_new = !reference.contains(topic);
+      ASSERT_EQ(add(peers[peer], topic), is_new);
+      reference[topic].insert(peer);
+    } else if (reference.contains(topic) && reference[topic].contains(peer)) {
+      table_.remove(peers[peer], SubscriptionTable::prefix(as_bytes(topic)));
+      drop(peer, topic);
+    }
+    std::set<std::size_t> found;
+    for (const SubscriptionTable::Peer* const there : table_.peers(as_bytes(topic))) {
+      ASSERT_TRUE(found.insert(static_cast<std::size_t>(there - peers)).second);
+    }
+    ASSERT_EQ(found, reference.contains(topic) ? reference[topic] : std::set<std::size_t>());
+    ASSERT_EQ(table_.size(), reference.size());
+  }
+  EXPECT_GT(walkers, 100u);
+  for (std::size_t peer = 0; peer < kPeers; ++peer) {
+    peers[peer].pipe = nullptr;
+    for (int steps = 0; !sweep(peer, 0); ++steps) {
+      ASSERT_LT(steps, 20);
+    }
+    EXPECT_EQ(peers[peer].bytes, 0u);
+    EXPECT_EQ(peers[peer].places.size(), 0u);
+  }
+  EXPECT_EQ(table_.size(), 0u);
+}
+
+TEST_F(SubscriptionTableWalkTest, PeersThatGoOneAfterTheOtherAgreeWithAMapOfSets) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    SCOPED_TRACE(seed);
+    agree_with_map(seed);
+  }
+}
+
+// The first walk finds the topics of all of them.
+TEST_F(SubscriptionTableWalkTest, ManyPeersThatGoNeedAFewWalks) {
+  constexpr std::size_t kWalkers = 100;
+  constexpr std::size_t kTopics = 100'000;
+  SubscriptionTable::Peer peers[kWalkers];
+  SubscriptionTable::Peer other;
+  for (std::size_t peer = 0; peer < kWalkers; ++peer) {
+    for (std::size_t i = 0; i < 32; ++i) {
+      ASSERT_TRUE(add(peers[peer], numbered(kTopics * 8 + i)));
+    }
+    ASSERT_TRUE(add(peers[peer], numbered(kTopics / kWalkers * (kWalkers - peer)) + ".own"));  // against the walk
+    for (std::size_t i = 0; i < 32; ++i) {
+      table_.remove(peers[peer], {FilterKind::prefix, numbered(kTopics * 8 + i)});
+    }
+    ASSERT_EQ(peers[peer].without_place(), 1u);
+  }
+  for (std::size_t i = 0; i < kTopics; ++i) {
+    ASSERT_TRUE(add(other, numbered(i)));
+  }
+  std::size_t steps = 0;
+  for (SubscriptionTable::Peer& peer : peers) {
+    peer.pipe = nullptr;
+    steps += remove_all(peer);
+  }
+  EXPECT_LT(steps, kWalkers + 2 * kTopics / 512);
+  EXPECT_EQ(table_.size(), kTopics);
+  remove_all(other);
+}
+
+TEST_F(SubscriptionTableWalkTest, AStepPassesABoundedNumberOfBytes) {
+  SubscriptionTable::Peer walker;
+  SubscriptionTable::Peer other;
+  for (std::size_t i = 0; i < 8; ++i) {
+    ASSERT_TRUE(add(walker, numbered(100 + i)));
+  }
+  for (std::size_t i = 0; i < 8; ++i) {
+    ASSERT_TRUE(add(other, numbered(i) + std::string(std::size_t{1} << 20, 'x')));
+  }
+  EXPECT_NE(walker.without_place(), 0u);
+  EXPECT_GE(remove_all(walker), 8u);
+  remove_all(other);
+}
+
+TEST_F(SubscriptionTableTest, APeerGivesUpAFewPlacesAtATime) {
+  SubscriptionTable::Peer peer;
+  for (std::size_t i = 0; i < 2 * SubscriptionTable::kWalkMin; ++i) {
+    const std::size_t before = peer.places.size();
+    ASSERT_TRUE(add(peer, numbered(i)));
+    ASSERT_LE(before, peer.places.size() + 8);
+  }
+  EXPECT_EQ(peer.places.size(), 0u);
+  remove_all(peer);
 }
 
 TEST_F(SubscriptionTableTest, TwoHundredThousandTopicsOfAPeerCostLessThanTwelveMebibytes) {
