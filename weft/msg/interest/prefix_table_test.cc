@@ -143,7 +143,7 @@ TEST(PrefixTable, ClearVisitsEachValueAndEmptiesTheTable) {
 
 // Random inserts and erases, beside a std::map. The table grows and shrinks by turns.
 template <typename Value>
-void agree_with_map(std::uint64_t letters, std::size_t letters_max) {
+void agree_with_map(std::uint64_t letters, std::uint64_t stride, std::size_t letters_max) {
   SCOPED_TRACE(std::to_string(letters) + " letters, values of " + std::to_string(sizeof(Value)) + " bytes");
   Random random(letters);
   PrefixTable<Value> table;
@@ -151,7 +151,7 @@ void agree_with_map(std::uint64_t letters, std::size_t letters_max) {
   const auto random_text = [&] {
     std::string text;
     for (std::size_t left = random.below(letters_max + 1); left > 0; --left) {
-      text += static_cast<char>(random.below(letters) * (255 / letters));
+      text += static_cast<char>(random.below(letters) * stride);
       if (random.below(20) == 0) {
         text += std::string(random.below(random.below(20) == 0 ? 300 : 20), 'a');  // some paths outgrow a node
       }
@@ -209,8 +209,10 @@ void agree_with_map(std::uint64_t letters, std::size_t letters_max) {
 
 TEST(PrefixTable, AgreesWithAMapWhateverTheLetters) {
   for (const std::uint64_t letters : {1, 2, 10, 26, 255}) {
-    agree_with_map<std::uint32_t>(letters, letters > 10 ? 3 : 6);
-    agree_with_map<std::int64_t>(letters, letters > 10 ? 3 : 6);
+    for (const std::uint64_t stride : {std::uint64_t{1}, 255 / letters}) {
+      agree_with_map<std::uint32_t>(letters, stride, letters > 10 ? 3 : 6);
+      agree_with_map<std::int64_t>(letters, stride, letters > 10 ? 3 : 6);
+    }
   }
 }
 
