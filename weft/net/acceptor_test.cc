@@ -197,7 +197,10 @@ TEST_F(AcceptorTest, WhileNoneCanBeTakenMoreConnectionsWaitThanTheBacklogHolds) 
   }
   on_loop([&] {});  // the turn in which it found no other is over
   clients.clear();
-  on_loop(connect_some);
+  on_loop([&] {
+    when_accepted_ = nullptr;  // an accept at the end of the test finds no `exhausted`
+    connect_some();
+  });
   EXPECT_LT(clients.size(), kClients);
 }
 

@@ -118,9 +118,7 @@ class HttpCodec {
     router_ = router;
   }
   [[nodiscard]] std::size_t farewell(EndCause why, std::span<std::uint8_t, kFarewellMax> out) noexcept;
-  [[nodiscard]] bool in_body() const noexcept {
-    return stage_ == Stage::whole_body || stage_ == Stage::lonely_body || stage_ == Stage::pieces;
-  }
+  [[nodiscard]] bool in_body() const noexcept { return stage_ == Stage::whole_body || stage_ == Stage::lonely_body; }
   [[nodiscard]] bool answered_late() const noexcept { return answered_late_; }  // farewell() answered
 
  private:
