@@ -41,12 +41,12 @@ bool intercepted() noexcept {
 // threads this costs four atomic operations a call: two in the function, and two of CancellationOff. So the kernel is
 // called without the function, except where the function is another library's.
 template <typename Function, typename... Arguments>
-CallResult<ssize_t> transfer(long number, Function* function, int fd, Arguments... arguments) noexcept {
+CallResult<ssize_t> transfer(const Function& function, long number, Arguments... arguments) noexcept {
   if (intercepted()) [[unlikely]] {
-    return call([&] { return function(fd, arguments...); });
+    return call(function);
   }
   for (;;) {
-    const auto result = raw_call_once(number, fd, arguments...);
+    const auto result = raw_call_once(number, arguments...);
     if (result.os_errno != EINTR) [[likely]] {
       return {static_cast<ssize_t>(result.value), result.os_errno};
     }
@@ -97,7 +97,8 @@ IoResult read_some(int fd, MutableBytes into) noexcept {
   if (into.empty()) {
     return {IoResult::Status::done, 0, 0};
   }
-  return read_outcome(transfer(SYS_recvfrom, ::recvfrom, fd, into.data(), into.size(), MSG_DONTWAIT, nullptr, nullptr),
+  const auto receive = [&] { return ::recv(fd, into.data(), into.size(), MSG_DONTWAIT); };
+  return read_outcome(transfer(receive, SYS_recvfrom, fd, into.data(), into.size(), MSG_DONTWAIT, nullptr, nullptr),
                       into.size());
 }
 
@@ -108,15 +109,17 @@ IoResult read_vector(int fd, std::span<MutableBytes> into) noexcept {
   if (bytes == 0) {
     return {IoResult::Status::done, 0, 0};
   }
-  return read_outcome(transfer(SYS_recvmsg, ::recvmsg, fd, &message, MSG_DONTWAIT), bytes);
+  const auto receive = [&] { return ::recvmsg(fd, &message, MSG_DONTWAIT); };
+  return read_outcome(transfer(receive, SYS_recvmsg, fd, &message, MSG_DONTWAIT), bytes);
 }
 
 IoResult write_some(int fd, Bytes from) noexcept {
   if (from.empty()) {
     return {IoResult::Status::done, 0, 0};
   }
-  return write_outcome(
-      transfer(SYS_sendto, ::sendto, fd, from.data(), from.size(), MSG_DONTWAIT | MSG_NOSIGNAL, nullptr, 0u));
+  constexpr int kFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
+  const auto send = [&] { return ::send(fd, from.data(), from.size(), kFlags); };
+  return write_outcome(transfer(send, SYS_sendto, fd, from.data(), from.size(), kFlags, nullptr, 0));
 }
 
 IoResult write_vector(int fd, std::span<const Bytes> from) noexcept {
@@ -125,7 +128,9 @@ IoResult write_vector(int fd, std::span<const Bytes> from) noexcept {
   if (fill(vector, message, from) == 0) {
     return {IoResult::Status::done, 0, 0};
   }
-  return write_outcome(transfer(SYS_sendmsg, ::sendmsg, fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
+  constexpr int kFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
+  const auto send = [&] { return ::sendmsg(fd, &message, kFlags); };
+  return write_outcome(transfer(send, SYS_sendmsg, fd, &message, kFlags));
 }
 
 }  // namespace weft::sys
