@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "capi/handles.h"
-#include "weft/zmtp/z85.h"
 #include "weft/zmtp/curve.h"
+#include "weft/zmtp/z85.h"
 
 using namespace weft;        // NOLINT(google-build-using-namespace)
 using namespace weft::capi;  // NOLINT(google-build-using-namespace)

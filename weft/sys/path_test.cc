@@ -93,7 +93,7 @@ TEST(Path, AFileSystemInMemoryIsToldFromOthers) {
   std::string point;
   std::string type;
   for (std::string line; mounts >> device >> point >> type && std::getline(mounts, line);) {
-    struct stat status {};
+    struct stat status{};
     if (type == "tmpfs" && point == "/dev/shm" && ::stat(point.c_str(), &status) == 0) {
       EXPECT_TRUE(is_in_memory(point)) << point;
     }

@@ -23,7 +23,7 @@ std::string read_small_file(const std::string& path) {
 bool is_in_memory(const std::string& path) noexcept {
   constexpr unsigned long kTmpfs = 0x01021994;  // linux/magic.h
   constexpr unsigned long kRamfs = 0x858458f6;
-  struct statfs status {};
+  struct statfs status{};
   if (::statfs(path.c_str(), &status) != 0) {
     return false;
   }
