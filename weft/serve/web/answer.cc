@@ -57,6 +57,12 @@ Result<void> send_response(HttpSession& session, const Answer& answer, const Res
   return sent;
 }
 
+Result<void> send_continue(HttpSession& session, WebCounters& counts) {
+  constexpr std::string_view kHead = "HTTP/1.1 100 Continue\r\n\r\n";
+  counts.continues.add();
+  return session.send_bytes(as_bytes(kHead));
+}
+
 Response status_response(unsigned status) {
   return Response(status, std::to_string(status).append(" ").append(net::http::reason_phrase(status)).append("\n"));
 }

@@ -8,6 +8,7 @@
 #include "weft/serve/session/service.h"
 #include "weft/serve/web/http_codec.h"
 #include "weft/serve/web/response.h"
+#include "weft/serve/web/web_counts.h"
 
 namespace weft::serve::web {
 
@@ -33,6 +34,9 @@ enum class BodyFraming : std::uint8_t { chunks, length, connection };
 // body follows, only the head is sent. Errors of send(): then nothing was sent. invalid_argument and message_too_large
 // leave the session unchanged, so that another response can be sent; any other error closes it.
 Result<void> send_response(HttpSession& session, const Answer& answer, const Response& response, std::string_view date);
+
+// Sends "100 Continue", for which a peer waits before it sends the body, and counts it.
+Result<void> send_continue(HttpSession& session, WebCounters& counts);
 
 // Whether a coroutine writes the body of the response after its head.
 [[nodiscard]] bool body_follows(const Answer& answer, const Response& response) noexcept;

@@ -13,7 +13,6 @@ namespace weft::serve::web {
 
 namespace {
 
-constexpr std::string_view kContinueHead = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr Error kTooLong(Errc::message_too_large, "the body of a response is longer than its length says");
 constexpr Error kBodyLate(Errc::timed_out, "no bytes of the body came for body_timeout");
 
@@ -63,11 +62,7 @@ rt::Task<Result<Bytes>> BodyReader::read() {
 }
 
 Result<void> BodyReader::send_continue() {
-  if (!std::exchange(continue_due_, false)) {
-    return {};
-  }
-  counts_.continues.add();
-  return session_.send_bytes(as_bytes(kContinueHead));
+  return std::exchange(continue_due_, false) ? web::send_continue(session_, counts_) : Result<void>();
 }
 
 void BodyReader::note_answer() {

@@ -15,7 +15,6 @@ namespace {
 
 namespace http = net::http;
 
-constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::size_t kChunkedKept = 64 * 1024;  // bytes of room that stay for the next body in chunks
 constexpr Error kNoAnswer(Errc::job_threw, "the handler threw");
 
@@ -120,8 +119,7 @@ void WebService::take_head(HttpSession& session, const HttpRequest& request) {
     session.shard().budget().give_back(request.text.size());
     throw;
   }
-  counts_.continues.add();
-  if (!session.send_bytes(as_bytes(kContinue))) {
+  if (!send_continue(session, counts_)) {
     session.close();
   }
 }
