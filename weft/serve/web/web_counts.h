@@ -95,7 +95,7 @@ namespace weft::serve::web {
       "serve/web/web_service.cc")                                                                                     \
   ROW(continues, counter, "continues_total", "", "", "requests",                                                      \
       "Requests whose body was awaited by 100 Continue.",                                                             \
-      "serve/web/web_service.cc")                                                                                     \
+      "serve/web/answer.cc")                                                                                          \
   ROW(worn, counter, "connections_worn_total", "", "", "connections",                                                 \
       "Connections that ended after the last of `requests_max`.",                                                     \
       "serve/web/web_service.cc")                                                                                     \
