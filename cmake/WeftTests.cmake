@@ -40,6 +40,7 @@ function(weft_add_cases target label)
     set_tests_properties(${name}.alone PROPERTIES RUN_SERIAL TRUE)
   endif()
   set_tests_properties(${entries} PROPERTIES LABELS ${label} TIMEOUT 3600 ENVIRONMENT "${cases_ENVIRONMENT}")
+  set(weft_entries ${entries} PARENT_SCOPE)
 endfunction()
 macro(weft_add_cases_entry entry)  # of weft_add_cases alone: the runner itself stops a case that hangs
   add_test(NAME ${entry} COMMAND ${WEFT_ANY_PYTHON} -B ${PROJECT_SOURCE_DIR}/tools/testing/run_cases.py
@@ -63,6 +64,8 @@ target_precompile_headers(test_headers PRIVATE
 
 set(weft_tests_without_threads base_test zmtp_test fuzz_test store_test)  # ThreadSanitizer has nothing to find in them
 set(weft_tests_of_each_build capi_test mem_test)  # they have cases that no sanitizer permits
+set(weft_nightly_with_threads exhaustion_test hub_kill_test)  # ThreadSanitizer runs them in the nightly effort only
+add_custom_target(nightly_tests)  # what `unit_tests` leaves out too
 add_custom_target(unit_tests)  # what `all` leaves out: `./dev test` runs the cases in the sanitized builds
 function(weft_add_test_program target)
   add_executable(${target} EXCLUDE_FROM_ALL ${ARGN})
@@ -83,7 +86,12 @@ function(weft_add_test_program target)
     set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL OFF)
   endif()
   weft_add_cases(${target} ${label} SHARDS ${weft_shards_of_${target}})
-  add_dependencies(unit_tests ${target})
+  if(WEFT_SANITIZE MATCHES "thread" AND target IN_LIST weft_nightly_with_threads)
+    weft_nightly(${weft_entries})
+    add_dependencies(nightly_tests ${target})
+  else()
+    add_dependencies(unit_tests ${target})
+  endif()
 endfunction()
 function(weft_add_unit_test target)
   weft_add_test_program(${target} ${ARGN})
@@ -100,7 +108,7 @@ function(weft_add_unit_test target)
   target_precompile_headers(${target} REUSE_FROM test_headers)
   # CMAKE_UNITY_BUILD compiles several sources of a large program at a time, so names of their own differ. GCC takes the
   # names of one for those of a header of the others.
-  if(target MATCHES "^(base|sys|sync|mem|rt|zmtp|net|store|stop_orders)_test$")
+  if(target MATCHES "^(base|sys|sync|mem|zmtp|net|store|stop_orders)_test$")
     set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
   elseif(CMAKE_UNITY_BUILD)
     target_compile_options(${target} PRIVATE -Wno-shadow -Wno-subobject-linkage)
@@ -110,7 +118,7 @@ endfunction()
 file(GLOB test_support CONFIGURE_DEPENDS tests/support/*.cc)
 foreach(folder IN LISTS weft_folders weft_topics_folders)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS weft/${folder}/*_test.cc weft/${folder}/test_*.cc)
-  if(NOT WEFT_RAPIDCHECK)
+  if(NOT WEFT_RAPIDCHECK OR WEFT_SANITIZE MATCHES "thread")  # a property test has one thread
     list(FILTER tests EXCLUDE REGEX "_property_test\\.cc$")
   endif()
   set(model_tests ${tests})

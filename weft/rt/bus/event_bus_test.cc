@@ -32,17 +32,17 @@ Subscription subscribed(EventBus& bus, Handler handler, SubscribeOptions<Event> 
   return std::move(bus.subscribe<Event>(std::move(handler), std::move(options))).value();
 }
 
-struct ThrowsWhenCopied {
-  ThrowsWhenCopied() = default;
-  ThrowsWhenCopied(const ThrowsWhenCopied& /*other*/) { throw std::runtime_error("thrown by a copy"); }
-  ThrowsWhenCopied& operator=(const ThrowsWhenCopied&) = delete;
-  ~ThrowsWhenCopied() = default;
+struct HandlerThrowsInItsCopy {
+  HandlerThrowsInItsCopy() = default;
+  HandlerThrowsInItsCopy(const HandlerThrowsInItsCopy& /*other*/) { throw std::runtime_error("thrown by a copy"); }
+  HandlerThrowsInItsCopy& operator=(const HandlerThrowsInItsCopy&) = delete;
+  ~HandlerThrowsInItsCopy() = default;
   void operator()(int /*event*/) const { ADD_FAILURE(); }
 };
 
 TEST(EventBus, TheExceptionOfAHandlersCopyPassesThroughAndNothingIsSubscribed) {
   EventBus bus;
-  const ThrowsWhenCopied handler;
+  const HandlerThrowsInItsCopy handler;
   EXPECT_THROW((void)bus.subscribe<int>(handler), std::runtime_error);
   EXPECT_EQ(bus.publish(1), 0u);
   EXPECT_EQ(bus.counts().handlers, 0u);

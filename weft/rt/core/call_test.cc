@@ -538,15 +538,15 @@ TEST(CallRegression, CallsAndWaitersThatAStopCutsOffGetAnErrorAndLeakNothing) {
   EXPECT_EQ(Live::alive.load(), 0);
 }
 
-struct ThrowsWhenCopied {
+struct ThrowsInItsCopy {
   static inline std::atomic<int> alive{0};
-  ThrowsWhenCopied() = default;
-  ThrowsWhenCopied(const ThrowsWhenCopied& /*other*/) { throw std::runtime_error("a copy"); }
+  ThrowsInItsCopy() = default;
+  ThrowsInItsCopy(const ThrowsInItsCopy& /*other*/) { throw std::runtime_error("a copy"); }
   int operator()() const { return room[0]; }
   char room[64 * 1024] = {};
 };
 
-Task<int> call_with_a_copy_that_throws(Runtime& runtime, const ThrowsWhenCopied& function) {
+Task<int> call_with_a_copy_that_throws(Runtime& runtime, const ThrowsInItsCopy& function) {
   int caught = 0;
   for (int i = 0; i < 10; ++i) {
     const auto before = mem::pool_allocate(sizeof(function) + 1024);
@@ -566,7 +566,7 @@ Task<int> call_with_a_copy_that_throws(Runtime& runtime, const ThrowsWhenCopied&
 
 TEST(Call, GivesItsBlockBackWhenTheCopyOfTheFunctionThrows) {
   const auto runtime = test::start_runtime(1);
-  const auto function = std::make_unique<ThrowsWhenCopied>();
+  const auto function = std::make_unique<ThrowsInItsCopy>();
   EXPECT_EQ(spawn(runtime->core(0), call_with_a_copy_that_throws(*runtime, *function)).value().get().value(), 10);
 }
 

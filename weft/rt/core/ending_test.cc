@@ -153,13 +153,13 @@ class CoreTaskSubject final : public RuntimeSubject {
 };
 
 enum class Takes : std::uint8_t { jobs, jobs_that_stop, delayed_jobs };  // each takes the ones before, too
-struct Row {
+struct EndingRow {
   std::string name;
   Takes takes;
   std::function<std::unique_ptr<Subject>()> make;
 };
-std::vector<Row> rows(Takes least) {
-  std::vector<Row> all;
+std::vector<EndingRow> rows(Takes least) {
+  std::vector<EndingRow> all;
   for (const test::Kind& kind : test::kKinds) {
     all.push_back({kind.name, Takes::delayed_jobs, [&kind] { return std::make_unique<ExecutorSubject>(kind); }});
   }
@@ -167,11 +167,11 @@ std::vector<Row> rows(Takes least) {
   all.push_back({"loop_task", Takes::jobs_that_stop, [] { return std::make_unique<LoopTaskSubject>(); }});
   all.push_back({"runtime", Takes::jobs, [] { return std::make_unique<RuntimeSubject>(); }});
   all.push_back({"core_task", Takes::jobs, [] { return std::make_unique<CoreTaskSubject>(); }});
-  std::erase_if(all, [least](const Row& row) { return row.takes < least; });
+  std::erase_if(all, [least](const EndingRow& row) { return row.takes < least; });
   return all;
 }
 
-class Ending : public testing::TestWithParam<Row> {
+class Ending : public testing::TestWithParam<EndingRow> {
  protected:
   std::unique_ptr<Subject> subject_ = GetParam().make();
 };
@@ -416,10 +416,10 @@ TEST_P(EndingOfDelays, TokensThatAreSetWhileDelayedJobsComeAndGoLoseNone) {
   }
 }
 
-std::string name_of(const testing::TestParamInfo<Row>& each) { return each.param.name; }
-INSTANTIATE_TEST_SUITE_P(All, Ending, testing::ValuesIn(rows(Takes::jobs)), name_of);
-INSTANTIATE_TEST_SUITE_P(All, EndingInside, testing::ValuesIn(rows(Takes::jobs_that_stop)), name_of);
-INSTANTIATE_TEST_SUITE_P(All, EndingOfDelays, testing::ValuesIn(rows(Takes::delayed_jobs)), name_of);
+std::string name_of_ending(const testing::TestParamInfo<EndingRow>& each) { return each.param.name; }
+INSTANTIATE_TEST_SUITE_P(All, Ending, testing::ValuesIn(rows(Takes::jobs)), name_of_ending);
+INSTANTIATE_TEST_SUITE_P(All, EndingInside, testing::ValuesIn(rows(Takes::jobs_that_stop)), name_of_ending);
+INSTANTIATE_TEST_SUITE_P(All, EndingOfDelays, testing::ValuesIn(rows(Takes::delayed_jobs)), name_of_ending);
 
 // --- of pools and strands only: a full queue ---
 

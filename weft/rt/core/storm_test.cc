@@ -180,7 +180,7 @@ constexpr Part kParts[] = {
     {"wait_queue", values_through_a_wait_queue},
     {"memory_pool", buffers_that_another_thread_frees},
 };
-std::string name_of(const testing::TestParamInfo<Part>& info) { return info.param.name; }
+std::string name_of_part(const testing::TestParamInfo<Part>& info) { return info.param.name; }
 
 class Storm : public testing::TestWithParam<Part> {};
 class LongStorm : public testing::TestWithParam<Part> {};
@@ -188,8 +188,8 @@ class LongStorm : public testing::TestWithParam<Part> {};
 TEST_P(Storm, LosesNothing) { GetParam().run(20'000); }
 TEST_P(LongStorm, LosesNothing) { GetParam().run(10'000'000); }
 
-INSTANTIATE_TEST_SUITE_P(EveryPart, Storm, testing::ValuesIn(kParts), name_of);
-INSTANTIATE_TEST_SUITE_P(EveryPart, LongStorm, testing::ValuesIn(kParts), name_of);
+INSTANTIATE_TEST_SUITE_P(EveryPart, Storm, testing::ValuesIn(kParts), name_of_part);
+INSTANTIATE_TEST_SUITE_P(EveryPart, LongStorm, testing::ValuesIn(kParts), name_of_part);
 
 }  // namespace
 }  // namespace weft::rt

@@ -138,8 +138,8 @@ TEST_P(Dropping, ADestructorMayDestroyItsOwnExecutor) {
   }
 }
 
-std::string name_of(const testing::TestParamInfo<test::Kind>& each) { return each.param.name; }
-INSTANTIATE_TEST_SUITE_P(All, Dropping, testing::ValuesIn(test::kKinds), name_of);
+std::string name_of_kind(const testing::TestParamInfo<test::Kind>& each) { return each.param.name; }
+INSTANTIATE_TEST_SUITE_P(All, Dropping, testing::ValuesIn(test::kKinds), name_of_kind);
 
 // --- jobs that wait in a queue ---
 

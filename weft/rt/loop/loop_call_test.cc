@@ -24,9 +24,9 @@ namespace {
 using namespace std::chrono_literals;
 using test::Signal;
 
-class Called final : public Watcher {
+class CalledAgain final : public Watcher {
  public:
-  explicit Called(std::function<void()> function) : function_(std::move(function)) {}
+  explicit CalledAgain(std::function<void()> function) : function_(std::move(function)) {}
   void handle_event(const sys::PollEvent& /*event*/) override { function_(); }
 
  private:
@@ -113,12 +113,12 @@ TEST_F(LoopThrow, AWatcherThatThrowsGetsItsNextEventAndSoDoTheOthers) {
   sys::EventFd first = std::move(sys::EventFd::make()).value();
   sys::EventFd second = std::move(sys::EventFd::make()).value();
   Signal seen;
-  Called throws([&] {
+  CalledAgain throws([&] {
     first.drain();
     seen.give();
     throw std::runtime_error("watcher");
   });
-  Called other([&] {
+  CalledAgain other([&] {
     second.drain();
     seen.give();
   });
@@ -179,7 +179,7 @@ TEST(LoopMisuse, IsStartedOrRunOnce) {
 TEST(LoopMisuse, AnotherThreadThanTheLoopsWatchesNothing) {
   const auto loop = std::move(Loop::make("loop-watch")).value();
   sys::EventFd event = std::move(sys::EventFd::make()).value();
-  Called nobody([] { ADD_FAILURE(); });
+  CalledAgain nobody([] { ADD_FAILURE(); });
   const auto early = loop->watch(event.fd(), sys::Interest::none, false, &nobody);  // before the loop runs: its maker
   ASSERT_TRUE(early);
   ASSERT_TRUE(loop->start(nullptr));
@@ -252,7 +252,7 @@ TEST_F(LoopDestroyed, ByItsWatcherAndNoOtherWatcherIsCalled) {
   sys::EventFd event = std::move(sys::EventFd::make()).value();
   sys::EventFd other = std::move(sys::EventFd::make()).value();
   int calls = 0;
-  Called either([&] {
+  CalledAgain either([&] {
     ++calls;
     destroy();
   });

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 using test::HandTurned;
 using test::Living;
 
-Task<int> give(int value) { co_return value; }
+Task<int> give_value(int value) { co_return value; }
 Task<std::string> give_after(Duration wait, std::string text) {
   const Result<void> slept = co_await sleep(wait);
   co_return slept ? text : "cancelled";
@@ -38,7 +38,7 @@ TEST(WhenAll, GivesEveryResultInTheOrderOfTheTasks) {
   HandTurned here;
   const auto sum = here.run([]() -> Task<std::string> {
     auto [slow, number, none, quick] =
-        co_await when_all(give_after(20ms, "slow"), give(5), nothing(), give_after(10ms, "quick"));
+        co_await when_all(give_after(20ms, "slow"), give_value(5), nothing(), give_after(10ms, "quick"));
     static_assert(std::is_same_v<decltype(none), std::monostate>);
     co_return slow + std::to_string(number) + quick;
   }());
@@ -73,7 +73,7 @@ TEST(WhenAll, OfAVectorGivesAVector) {
     std::vector<Task<int>> tasks;
     tasks.reserve(100);
     for (int i = 0; i < 100; ++i) {
-      tasks.push_back(give(i));
+      tasks.push_back(give_value(i));
     }
     co_return co_await when_all(std::move(tasks));
   }());
@@ -215,7 +215,7 @@ TEST(WhenAny, DoesNotBeginTheTasksAfterOneThatEndsAtOnce) {
       co_return counter;
     }
     static Task<std::size_t> go(int& counter) {
-      auto first = co_await when_any(give(1), count(counter), count(counter));
+      auto first = co_await when_any(give_value(1), count(counter), count(counter));
       co_return first.index();
     }
   };

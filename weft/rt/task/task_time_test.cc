@@ -115,7 +115,7 @@ TEST(TaskTime, ASleeperThatIsDueAndCancelledResumesOnce) {
   EXPECT_EQ(here.runner().tasks(), 0u);
 }
 
-Task<int> give(int value) { co_return value; }
+Task<int> give_at_once(int value) { co_return value; }
 Task<int> give_after(Duration wait, int value) {
   (void)co_await sleep(wait);
   co_return value;
@@ -131,7 +131,7 @@ Task<Result<int>> give_if_slept(Duration wait, int value) {
 TEST(TaskTime, ATaskThatEndsInTimeGivesItsValueAndLeavesNoTimer) {
   HandTurned here;
   const auto value = here.run([]() -> Task<int> {
-    const Result<int> at_once = co_await with_timeout(give(1), 1s);
+    const Result<int> at_once = co_await with_timeout(give_at_once(1), 1s);
     const Result<int> later = co_await with_timeout(give_after(10ms, 2), 1s);
     co_return at_once.value() * 10 + later.value();
   }());
