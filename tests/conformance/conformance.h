@@ -86,6 +86,9 @@ template <typename Predicate>
 [[nodiscard]] inline bool over_tcp(const Transport& row) {
   return std::string_view(row.endpoint).find("://127.0.0.1:*") != std::string_view::npos;
 }
+[[nodiscard]] inline bool over_vsock(const Transport& row) {
+  return std::string_view(row.endpoint).starts_with("vsock");
+}
 [[nodiscard]] inline bool over_ipc(const Transport& row) { return std::string_view(row.endpoint).starts_with("ipc"); }
 [[nodiscard]] inline bool over_curve(const Transport& row) { return row.encrypted; }
 // Where a peer can write ZMTP 3 by hand. Over WebSocket it does so above the client's or the server's layer.
