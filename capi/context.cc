@@ -11,6 +11,7 @@
 #include "capi/handles.h"
 #include "weft/base/version.h"
 #include "weft/net/tls.h"
+#include "weft/sys/call.h"
 #include "weft/zmtp/curve.h"
 
 namespace weft::capi {
@@ -128,11 +129,9 @@ struct Capability {
   bool (*available)() noexcept;
 };
 constexpr Capability kCapabilities[] = {
-    {"ipc", []() noexcept { return true; }},
-    {"draft", []() noexcept { return true; }},
-    {"curve", zmtp::curve_available},
-    {"ws", []() noexcept { return true; }},
-    {"wss", net::tls_available},
+    {"ipc", []() noexcept { return true; }},   {"vsock", []() noexcept { return true; }},
+    {"draft", []() noexcept { return true; }}, {"curve", zmtp::curve_available},
+    {"ws", []() noexcept { return true; }},    {"wss", net::tls_available},
 };
 
 void put_version(int* major, int* minor, int* patch, const std::array<int, 3>& version) noexcept {
@@ -287,6 +286,7 @@ int zmq_has(const char* capability) {
   }
   const auto row = std::find_if(std::begin(kCapabilities), std::end(kCapabilities),
                                 [&](const Capability& known) { return known.name == capability; });
+  const sys::CancellationOff off;  // a library starts
   return row != std::end(kCapabilities) && row->available() ? 1 : 0;
 }
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "capi/handles.h"
+#include "weft/sys/call.h"
 #include "weft/zmtp/curve.h"
 #include "weft/zmtp/z85.h"
 
@@ -56,6 +57,7 @@ int zmq_curve_keypair(char* z85_public_key, char* z85_secret_key) {
   if (z85_public_key == nullptr || z85_secret_key == nullptr) {
     return fail(EFAULT);
   }
+  const sys::CancellationOff off;  // libsodium asks the system for random bytes
   auto keys = zmtp::make_curve_key_pair();
   if (!keys) {
     return fail(keys.error());
@@ -70,6 +72,7 @@ int zmq_curve_public(char* z85_public_key, const char* z85_secret_key) {
   if (z85_public_key == nullptr || z85_secret_key == nullptr) {
     return fail(EFAULT);
   }
+  const sys::CancellationOff off;  // the same
   zmtp::CurveKey secret_key;
   if (std::strlen(z85_secret_key) != kKeyCharacters || !z85_decode({z85_secret_key, kKeyCharacters}, secret_key)) {
     return fail(EINVAL);

@@ -203,6 +203,15 @@ uint32_t zmq_connect_peer(void* socket, const char* endpoint) {
       0);
 }
 
+int zmq_disconnect_peer(void* socket, uint32_t routing_id) {
+  SocketHandle* handle = socket_of(socket);
+  if (handle == nullptr) {
+    return -1;
+  }
+  const auto done = handle->core->disconnect_peer(routing_id);
+  return done ? 0 : fail(done.error());
+}
+
 int zmq_join(void* socket, const char* group) { return change_group(socket, group, true); }
 int zmq_leave(void* socket, const char* group) { return change_group(socket, group, false); }
 

@@ -107,7 +107,7 @@ void* zmq_threadstart(zmq_thread_fn* func, void* arg) {
 }
 void zmq_threadclose(void* thread) {
   if (ThreadHandle* handle = ThreadHandle::of(thread); handle != nullptr) {
-    handle->value.join();
+    handle->value.join_cancellably();
     handle->retire();
   }
 }

@@ -425,6 +425,9 @@ ZMQ_EXPORT int zmq_leave(void* socket, const char* group);
 /* PEER: connects, and returns the routing id of the peer at the endpoint, or 0 after a failure. Errors: those of
    zmq_connect; ENOTSUP (another type); EFAULT (ZMQ_IMMEDIATE is set). */
 ZMQ_EXPORT uint32_t zmq_connect_peer(void* socket, const char* endpoint);
+/* SERVER and PEER: ends the connection of one peer, whose routing id is unknown from then on. Of libzmq's master, and
+   not of 4.3.5. Errors: EHOSTUNREACH (no peer has this routing id); ENOTSUP (another type). */
+ZMQ_EXPORT int zmq_disconnect_peer(void* socket, uint32_t routing_id);
 /* ROUTER: returns ZMQ_POLLOUT if there is room for a message to that peer, otherwise 0. Errors: EHOSTUNREACH (no
    peer has this routing id); ENOTSUP (another type). */
 ZMQ_EXPORT int zmq_socket_get_peer_state(void* socket, const void* routing_id, size_t routing_id_size);

@@ -2,6 +2,7 @@
 // pthread_cancel() and pthread_exit() of threads that are inside a call.
 #include <pthread.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -93,6 +94,11 @@ TEST_F(Cancel, AThreadThatWaitsInACallEndsAndTheSocketsStayUsable) {
   zmq_poller_event_t event{};
   zmq_pollitem_t one[] = {{pull_, 0, ZMQ_POLLIN, 0}};
   zmq_pollitem_t two[] = {{pull_, 0, ZMQ_POLLIN, 0}, {in_, 0, ZMQ_POLLIN, 0}};
+  int pipe_ends[2];
+  ASSERT_EQ(::pipe(pipe_ends), 0);
+  zmq_pollitem_t descriptor[] = {{nullptr, pipe_ends[0], ZMQ_POLLIN, 0}, {pull_, 0, ZMQ_POLLIN, 0}};
+  iovec parts[2];
+  std::size_t count = 2;
   char byte = 0;
   zmq_msg_t message;
   ASSERT_EQ(zmq_msg_init(&message), 0);
@@ -100,13 +106,24 @@ TEST_F(Cancel, AThreadThatWaitsInACallEndsAndTheSocketsStayUsable) {
       [&] { zmq_recv(pull_, &byte, 1, 0); },
       [&] { zmq_recv(in_, &byte, 1, 0); },
       [&] { zmq_msg_recv(&message, pull_, 0); },
+      [&] { zmq_recvmsg(pull_, &message, 0); },
+      [&] { zmq_recviov(pull_, parts, &count, 0); },
       [&] { zmq_send(push_, "x", 1, 0); },
+      [&] { zmq_sendmsg(push_, &message, 0); },
+      [&] { zmq_send_const(out_, "x", 1, 0); },
       [&] { zmq_send(out_, "x", 1, 0); },
       [&] { zmq_poll(one, 1, -1); },
       [&] { zmq_poll(two, 2, -1); },
       [&] { zmq_poll(one, 1, 1'000'000); },
+      [&] { zmq_poll(descriptor, 1, -1); },
+      [&] { zmq_poll(descriptor, 2, -1); },
+      [&] { zmq_poll(nullptr, 0, 1'000'000); },
+      [&] { zmq_ppoll(one, 1, -1, nullptr); },
       [&] { zmq_poller_wait(poller, &event, -1); },
+      [&] { zmq_poller_wait_all(poller, &event, 1, -1); },
       [&] { zmq_proxy(pull_, push_, nullptr); },
+      [&] { zmq_proxy_steerable(pull_, push_, nullptr, in_); },
+      [&] { zmq_device(ZMQ_STREAMER, pull_, push_); },
       [&] { zmq_ctx_term(waits); },
       [&] { zmq_sleep(1'000'000); },
   };
@@ -115,6 +132,8 @@ TEST_F(Cancel, AThreadThatWaitsInACallEndsAndTheSocketsStayUsable) {
     waiter.wait_until_asleep();
     EXPECT_EQ(waiter.cancel(), PTHREAD_CANCELED);
   }
+  ::close(pipe_ends[0]);
+  ::close(pipe_ends[1]);
   char endpoint[64];
   std::size_t size = sizeof endpoint;
   ASSERT_EQ(zmq_getsockopt(pull_, ZMQ_LAST_ENDPOINT, endpoint, &size), 0);
@@ -128,6 +147,22 @@ TEST_F(Cancel, AThreadThatWaitsInACallEndsAndTheSocketsStayUsable) {
   EXPECT_EQ(zmq_msg_close(&message), 0);
   EXPECT_EQ(zmq_close(kept), 0);
   EXPECT_EQ(zmq_ctx_term(waits), 0);
+}
+
+TEST_F(Cancel, AThreadThatWaitsForAnotherOneEndsAndTheOtherCanBeWaitedForAgain) {
+  std::atomic<bool> may_end{false};
+  void* const other = zmq_threadstart(
+      [](void* flag) {
+        while (!static_cast<std::atomic<bool>*>(flag)->load()) {
+          std::this_thread::yield();
+        }
+      },
+      &may_end);
+  const Caller waiter([&] { zmq_threadclose(other); });
+  waiter.wait_until_asleep();
+  EXPECT_EQ(waiter.cancel(), PTHREAD_CANCELED);
+  may_end.store(true);
+  zmq_threadclose(other);
 }
 
 // The system calls of a send are cancellation points of the C library.
@@ -151,6 +186,9 @@ TEST_F(Cancel, ACallThatDoesNotWaitIsNoCancellationPoint) {
     std::size_t bytes = sizeof events;
     EXPECT_EQ(zmq_getsockopt(sender, ZMQ_EVENTS, &events, &bytes), 0);
     EXPECT_EQ(zmq_unbind(push_, push_endpoint), 0);
+    char public_key[41];
+    char secret_key[41];
+    EXPECT_EQ(zmq_curve_keypair(public_key, secret_key), zmq_has("curve") != 0 ? 0 : -1);
     EXPECT_EQ(zmq_close(sender), 0);
     came_through.store(true);
     pthread_testcancel();

@@ -227,6 +227,40 @@ TEST_F(Drafts, ConnectPeerRefusesMisuse) {
   close({peer, client, dealer});
 }
 
+TEST_F(Drafts, ADisconnectedPeerIsUnreachable) {
+  for (const char* place : {"inproc://ended", "tcp://127.0.0.1:*"}) {
+    void* one = open(ZMQ_PEER);
+    void* two = open(ZMQ_PEER);
+    ASSERT_EQ(zmq_bind(one, place), 0);
+    char endpoint[256];
+    std::size_t size = sizeof endpoint;
+    ASSERT_EQ(zmq_getsockopt(one, ZMQ_LAST_ENDPOINT, endpoint, &size), 0);
+    zmq_msg_t msg;
+    ASSERT_EQ(zmq_msg_init_buffer(&msg, "hello", 5), 0);
+    ASSERT_EQ(zmq_msg_set_routing_id(&msg, zmq_connect_peer(two, endpoint)), 0);
+    ASSERT_EQ(zmq_msg_send(&msg, two, 0), 5);
+    ASSERT_EQ(zmq_msg_recv(&msg, one, 0), 5);
+    EXPECT_EQ(zmq_disconnect_peer(one, zmq_msg_routing_id(&msg)), 0);
+    EXPECT_ERRNO(EHOSTUNREACH, zmq_msg_send(&msg, one, 0));
+    EXPECT_ERRNO(EHOSTUNREACH, zmq_disconnect_peer(one, zmq_msg_routing_id(&msg)));
+    ASSERT_EQ(zmq_msg_close(&msg), 0);
+    close({one, two});
+  }
+}
+
+TEST_F(Drafts, DisconnectPeerRefusesMisuse) {
+  void* server = open(ZMQ_SERVER);
+  void* router = open(ZMQ_ROUTER);
+  EXPECT_ERRNO(ENOTSOCK, zmq_disconnect_peer(nullptr, 1));
+  EXPECT_ERRNO(ENOTSUP, zmq_disconnect_peer(router, 1));
+  EXPECT_ERRNO(EHOSTUNREACH, zmq_disconnect_peer(server, 0));
+  EXPECT_ERRNO(EHOSTUNREACH, zmq_disconnect_peer(server, 1));
+  zmq_ctx_shutdown(context_);
+  EXPECT_ERRNO(ETERM, zmq_disconnect_peer(server, 1));
+  close({server, router});
+  EXPECT_ERRNO(ENOTSOCK, zmq_disconnect_peer(server, 1));
+}
+
 TEST_F(Drafts, ARouterTellsWhetherAPeerHasRoom) {
   void* router = open(ZMQ_ROUTER);
   void* dealer = open(ZMQ_DEALER);

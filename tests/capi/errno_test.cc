@@ -2,6 +2,8 @@
 // For every function the errnos that its manual page names, where a program can cause them. The last test has EINTR of
 // the blocking calls. Pollers are in poller_test.cc, names of endpoints in endpoint_test.cc.
 #include <pthread.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -302,6 +304,11 @@ TEST_F(CapiErrnoTest, OfASignalThatComesWhileACallWaits) {
   ASSERT_EQ(zmq_poller_add(poller, pull, nullptr, ZMQ_POLLIN), 0);
   zmq_poller_event_t event{};
   zmq_pollitem_t item = {pull, 0, ZMQ_POLLIN, 0};
+  int pipe_ends[2];
+  ASSERT_EQ(::pipe(pipe_ends), 0);
+  zmq_pollitem_t both[] = {{nullptr, pipe_ends[0], ZMQ_POLLIN, 0}, item};
+  iovec part = {&byte_, 1};
+  std::size_t count = 1;
   const std::vector<std::function<int()>> calls = {
       [&] { return zmq_recv(pull, &byte_, 1, 0); },
       [&] { return zmq_msg_recv(&message_, pull, 0); },
@@ -310,7 +317,14 @@ TEST_F(CapiErrnoTest, OfASignalThatComesWhileACallWaits) {
       [&] { return zmq_msg_send(&message_, push, 0); },
       [&] { return zmq_send_const(push, "x", 1, 0); },
       [&] { return zmq_sendmsg(push, &message_, 0); },
+      [&] { return zmq_sendiov(push, &part, 1, 0); },
+      [&] { return zmq_recviov(pull, &part, &(count = 1), 0); },
       [&] { return zmq_poll(&item, 1, -1); },
+      [&] { return zmq_poll(&item, 1, 1'000'000); },
+      [&] { return zmq_poll(both, 1, -1); },
+      [&] { return zmq_poll(both, 2, -1); },
+      [&] { return zmq_poll(nullptr, 0, 1'000'000); },
+      [&] { return zmq_ppoll(&item, 1, -1, nullptr); },
       [&] { return zmq_poller_wait(poller, &event, -1); },
       [&] { return zmq_poller_wait_all(poller, &event, 1, -1); },
       [&] { return zmq_proxy(pull, push, nullptr); },
@@ -337,6 +351,8 @@ TEST_F(CapiErrnoTest, OfASignalThatComesWhileACallWaits) {
     }
   }
   ASSERT_EQ(sigaction(SIGUSR1, &before, nullptr), 0);
+  ::close(pipe_ends[0]);
+  ::close(pipe_ends[1]);
   ASSERT_EQ(zmq_poller_destroy(&poller), 0);
   // An interrupted call continues when the program calls it again.
   ASSERT_EQ(zmq_close(kept), 0);

@@ -84,6 +84,7 @@ TEST(CapiUtilitiesTest, SaysWhatItIsAndWhatItHas) {
   weft_version(&major, &minor, &patch);
   EXPECT_EQ(ZMQ_MAKE_VERSION(major, minor, patch), WEFT_VERSION);
   EXPECT_EQ(zmq_has("ipc"), 1);
+  EXPECT_EQ(zmq_has("vsock"), 1);
   EXPECT_EQ(zmq_has("draft"), 1);
   for (const char* missing : {"pgm", "tipc", "norm", "gssapi", "vmci", "IPC", ""}) {
     EXPECT_EQ(zmq_has(missing), 0) << missing;

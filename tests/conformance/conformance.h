@@ -11,6 +11,7 @@
 #include "tests/conformance/test_certificates.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
+#include "weft/sys/socket.h"
 #include "weft/weft.h"
 #include "weft/zmtp/curve.h"
 #include <gtest/gtest.h>
@@ -29,7 +30,7 @@ struct Transport {
   [[nodiscard]] bool websocket() const { return std::string_view(endpoint).starts_with("ws"); }
 };
 
-// A new transport is one line in this table.
+// A new transport is one line in this table, or in transports() where not every kernel has it.
 inline constexpr Transport kTransports[] = {
     {"inproc", "inproc://place-N", false},
     {"tcp", "tcp://127.0.0.1:*", true},
@@ -44,6 +45,14 @@ inline constexpr Transport kTransports[] = {
 #endif
 };
 
+[[nodiscard]] inline std::vector<Transport> transports() {
+  std::vector<Transport> rows(std::begin(kTransports), std::end(kTransports));
+  if (sys::has_vsock_loopback()) {
+    rows.push_back({"vsock", "vsock://1:*", true});
+  }
+  return rows;
+}
+
 // The message that an XPUB gives its application when a peer subscribes to the topic, or takes that back.
 inline std::string note(bool subscribed, std::string_view topic) {
   return (subscribed ? '\1' : '\0') + std::string(topic);
@@ -52,15 +61,15 @@ inline std::string note(bool subscribed, std::string_view topic) {
 inline void PrintTo(const Transport& transport, std::ostream* out) { *out << transport.name; }
 
 // Runs a suite over every transport: one line per suite.
-#define WEFT_EVERY_TRANSPORT(suite)                                                                    \
-  INSTANTIATE_TEST_SUITE_P(EveryTransport, suite, testing::ValuesIn(::weft::conformance::kTransports), \
+#define WEFT_EVERY_TRANSPORT(suite)                                                                     \
+  INSTANTIATE_TEST_SUITE_P(EveryTransport, suite, testing::ValuesIn(::weft::conformance::transports()), \
                            [](const auto& row) { return std::string(row.param.name); })
 
 // Runs a suite over those transports for which `wants` is true.
 template <typename Predicate>
 [[nodiscard]] std::vector<Transport> transports_where(Predicate wants) {
   std::vector<Transport> rows;
-  for (const Transport& row : kTransports) {
+  for (const Transport& row : transports()) {
     if (wants(row)) {
       rows.push_back(row);
     }
@@ -76,6 +85,9 @@ template <typename Predicate>
 [[nodiscard]] inline bool in_process(const Transport& row) { return !row.streams; }
 [[nodiscard]] inline bool over_tcp(const Transport& row) {
   return std::string_view(row.endpoint).find("://127.0.0.1:*") != std::string_view::npos;
+}
+[[nodiscard]] inline bool over_vsock(const Transport& row) {
+  return std::string_view(row.endpoint).starts_with("vsock");
 }
 [[nodiscard]] inline bool over_ipc(const Transport& row) { return std::string_view(row.endpoint).starts_with("ipc"); }
 [[nodiscard]] inline bool over_curve(const Transport& row) { return row.encrypted; }
@@ -237,6 +249,17 @@ class Conformance : public testing::TestWithParam<Transport> {
     const Texts texts = recv(socket);
     EXPECT_EQ(texts.size(), 1u);
     return texts.front();
+  }
+  [[nodiscard]] static Message receive(Socket& socket) {
+    auto message = socket.recv();
+    EXPECT_TRUE(message) << message.error().message();
+    return message ? std::move(message).value() : Message();
+  }
+  // SERVER, PEER.
+  [[nodiscard]] static Result<void> send_to(Socket& socket, std::uint32_t routing_id, std::string_view text) {
+    Message message = std::move(Message::copy_of(text)).value();
+    WEFT_TRY(message.set_routing_id(routing_id));
+    return socket.send(std::move(message));
   }
   // Receives `count` single-part messages.
   [[nodiscard]] static Texts recv_many(Socket& socket, std::size_t count) {

@@ -54,6 +54,18 @@ TEST_P(ConnectTwice, AndAgainAfterADisconnectReachesThePeer) {
   EXPECT_EQ(recv(router).back(), "a");
 }
 
+TEST_P(ConnectTwice, ToTheEndpointThatTheSocketBoundMakesNoConnection) {
+  Socket dealer = make(SocketType::dealer);
+  const std::string own = bind(dealer);
+  ASSERT_TRUE(dealer.connect(own));
+  EXPECT_EQ(dealer.disconnect(own).error(), Errc::no_such_endpoint);
+  Socket other = make(SocketType::dealer);
+  connect(other, own);
+  send(dealer, "to the other");  // it has no other peer
+  send(dealer, "as well");
+  EXPECT_EQ(recv_many(other, 2), (Texts{"to the other", "as well"}));
+}
+
 class ConnectTwiceInProcess : public Conformance {};
 WEFT_TRANSPORTS_WHERE(ConnectTwiceInProcess, in_process);
 

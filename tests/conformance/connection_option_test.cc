@@ -100,7 +100,10 @@ TEST_P(ConnectionOption, AFailedHandshakeIsNotRetriedIfTheOptionSaysSo) {
   EXPECT_EQ(push.next_event(30ms).error(), Errc::timed_out);
 }
 
-TEST_P(ConnectionOption, OnlyPeersThatTheFilterAdmitsAreAccepted) {
+class ConnectionFilter : public ConnectionOption {};
+WEFT_TRANSPORTS_WHERE(ConnectionFilter, [](const Transport& row) { return row.streams && !over_vsock(row); });
+
+TEST_P(ConnectionFilter, OnlyPeersThatTheFilterAdmitsAreAccepted) {
   Socket pull = make_watched(SocketType::pull);
   ASSERT_TRUE(pull.set(option::tcp_accept_filter, "10.255.255.0/24,::2"));
   ASSERT_TRUE(pull.set(option::ipc_filter, "uid:4294967000,pid:1"));
@@ -125,16 +128,20 @@ TEST_P(ConnectionOption, AFilterThatDoesNotParseIsSaidByBind) {
 
 TEST_P(ConnectionOption, ABoundDescriptorIsAdopted) {
   const net::Endpoint endpoint = *net::parse_endpoint(new_endpoint(), true);
-  const sys::SocketAddress at =
-      is_tcp() ? *sys::SocketAddress::parse_numeric("127.0.0.1", 0) : *sys::SocketAddress::from_path(endpoint.path);
-  auto listener = is_tcp() ? sys::open_tcp_listener(at, {}) : sys::open_unix_listener(at, {});
+  const bool is_vsock = over_vsock(GetParam());
+  const sys::SocketAddress at = is_tcp()   ? *sys::SocketAddress::parse_numeric("127.0.0.1", 0)
+                                : is_vsock ? sys::SocketAddress::from_vsock(1, sys::SocketAddress::kVsockAny)
+                                           : *sys::SocketAddress::from_path(endpoint.path);
+  auto listener = is_tcp()   ? sys::open_tcp_listener(at, {})
+                  : is_vsock ? sys::open_vsock_listener(at, {})
+                             : sys::open_unix_listener(at, {});
   ASSERT_TRUE(listener);
   const std::string exact =
       scheme() + sys::local_address(listener->fd())->to_text() + (is_tcp() ? endpoint.path : std::string());
   Socket pull = make(SocketType::pull);
   ASSERT_TRUE(pull.set(option::use_fd, listener->release()));
   secure_server(pull);
-  const auto bound = pull.bind(is_tcp() ? exact : endpoint.text());
+  const auto bound = pull.bind(is_tcp() || is_vsock ? exact : endpoint.text());
   ASSERT_TRUE(bound) << bound.error().message();
   EXPECT_EQ(*bound, exact);
   EXPECT_EQ(*pull.get(option::use_fd), -1);  // the next bind opens a descriptor of its own
@@ -143,7 +150,7 @@ TEST_P(ConnectionOption, ABoundDescriptorIsAdopted) {
   send(push, "through it");
   EXPECT_EQ(recv_text(pull), "through it");
   ASSERT_TRUE(pull.unbind(exact));
-  if (!is_tcp()) {
+  if (!is_tcp() && !is_vsock) {
     EXPECT_TRUE(sys::remove_file(endpoint.path));  // the file still belongs to its maker
   }
 }

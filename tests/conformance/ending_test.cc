@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Sockets and contexts end while others use them.
+#include <unistd.h>
+
 #include <atomic>
 
 #include "tests/conformance/conformance.h"
@@ -122,6 +124,23 @@ TEST_P(Ending, AForkedChildMayCloseWhatItInheritedAndItsParentGoesOn) {
   }));
   send(push, "after");
   EXPECT_EQ(recv_text(pull), "after");
+}
+
+class EndingOverTcp : public Ending {};
+WEFT_TRANSPORTS_WHERE(EndingOverTcp, over_tcp);
+
+// A forked child has duplicates of all descriptors.
+TEST_P(EndingOverTcp, AnEndpointIsFreeAtOnceWhileADuplicateOfItsDescriptorIsOpen) {
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.watch_events());
+  const std::string endpoint = bind(pull);
+  const sys::Fd duplicate(::dup(wait_for_event(pull, EventKind::listening).fd));
+  ASSERT_TRUE(duplicate.valid());
+  ASSERT_TRUE(pull.unbind(endpoint));
+  Socket other = make(SocketType::pull);
+  secure_server(other);
+  const auto bound = other.bind(endpoint);
+  EXPECT_TRUE(bound) << bound.error().message();
 }
 
 TEST_P(Ending, AForkedChildThatClosesABoundSocketLeavesTheEndpointToItsParent) {

@@ -26,16 +26,6 @@ class SinglePart : public Conformance {
     EXPECT_EQ(socket.statistics()->dropped, 2u);
     peer.write(wire_frame(kMore, "cut"));
   }
-  static Message receive(Socket& socket) {
-    auto message = socket.recv();
-    EXPECT_TRUE(message) << message.error().message();
-    return message ? std::move(message).value() : Message();
-  }
-  static Result<void> send_to(Socket& socket, std::uint32_t routing_id, std::string_view text) {
-    Message message = std::move(Message::copy_of(text)).value();
-    WEFT_TRY(message.set_routing_id(routing_id));
-    return socket.send(std::move(message));
-  }
 };
 WEFT_EVERY_TRANSPORT(SinglePart);
 class SinglePartWire : public SinglePart {};

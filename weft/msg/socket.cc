@@ -37,6 +37,9 @@ Result<void> Socket::connect(std::string_view endpoint) {
 Result<std::uint32_t> Socket::connect_peer(std::string_view endpoint) {
   return core_ == nullptr ? Result<std::uint32_t>(kClosed) : core_->connect_peer(endpoint);
 }
+Result<void> Socket::disconnect_peer(std::uint32_t routing_id) {
+  return core_ == nullptr ? Result<void>(kClosed) : core_->disconnect_peer(routing_id);
+}
 Result<void> Socket::unbind(std::string_view endpoint) {
   return core_ == nullptr ? Result<void>(kClosed) : core_->unbind(endpoint);
 }

@@ -49,16 +49,20 @@ class Socket {
   ~Socket();
   void close();  // idempotent; does not wait
 
-  // Binds to tcp://host:port, ipc://path, ipc://@name or inproc://name. With "*" or port 0 the system chooses. Returns
-  // the exact endpoint. Errors: malformed_endpoint, unknown_transport, address_in_use, address_unavailable,
-  // name_unresolved, resource_exhausted.
+  // Binds to tcp://host:port, ipc://path, ipc://@name, vsock://cid:port or inproc://name. With "*" or port 0 the system
+  // chooses. Returns the exact endpoint. Errors: malformed_endpoint, unknown_transport, address_in_use,
+  // address_unavailable, name_unresolved, resource_exhausted.
   Result<std::string> bind(std::string_view endpoint);
   // Returns at once. The I/O thread connects, and reconnects after a loss. A DEALER, SUB, PUB or REQ that is already
-  // connected to the endpoint does not connect to it again, except over inproc.
+  // connected or bound to the endpoint does not connect to it, except over inproc.
   Result<void> connect(std::string_view endpoint);
   // PEER: connects, and returns the routing id of the peer for Message::set_routing_id. Errors: not_supported;
   // invalid_state (option immediate).
   Result<std::uint32_t> connect_peer(std::string_view endpoint);
+  // SERVER, PEER: ends the connection of one peer. Its routing id is unknown from now on: the socket receives nothing
+  // more from the peer, and messages that were sent to it still go out, for the time of the option `linger`. A peer
+  // that dialled may come again, with another routing id. Errors: unreachable (no such peer); not_supported.
+  Result<void> disconnect_peer(std::uint32_t routing_id);
   // `endpoint`: the text that bind returned. The call ends the connections that peers made to it. Errors:
   // no_such_endpoint.
   Result<void> unbind(std::string_view endpoint);

@@ -24,7 +24,7 @@ Result<Endpoint> parse_endpoint(std::string_view text, bool for_bind) {
       return endpoint;
     }
   }
-  return Error(Errc::unknown_transport, "the transports are tcp, tls+tcp, ws, wss, ipc, inproc and udp");
+  return Error(Errc::unknown_transport, "the transports are tcp, tls+tcp, ws, wss, ipc, inproc, udp and vsock");
 }
 
 }  // namespace weft::net

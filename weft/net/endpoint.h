@@ -10,7 +10,7 @@
 
 namespace weft::net {
 
-enum class Transport : std::uint8_t { tcp, tls_tcp, ws, wss, ipc, inproc, udp };
+enum class Transport : std::uint8_t { tcp, tls_tcp, ws, wss, ipc, inproc, udp, vsock };
 [[nodiscard]] constexpr bool is_websocket(Transport transport) noexcept {
   return transport == Transport::ws || transport == Transport::wss;
 }
@@ -32,9 +32,12 @@ struct Endpoint {
 
   std::string path{};     // ipc: file path, or the abstract name without its '@'; ws: "/path?query"
   bool abstract = false;  // ipc
-  bool wildcard = false;  // tcp, udp: every interface; ipc: a fresh path
+  bool wildcard = false;  // tcp, udp, vsock: every interface; ipc: a fresh path
 
   std::string name{};  // inproc
+
+  std::uint32_t cid = 0;         // vsock: the number of a machine
+  std::uint32_t vsock_port = 0;  // vsock: not used with any_port
 
   [[nodiscard]] std::string text() const;  // parses back to an equal Endpoint
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
@@ -43,7 +46,8 @@ struct Endpoint {
 // tcp://host:port, tls+tcp://host:port, ws://host:port/path, wss://host:port/path, ipc://path, ipc://@name,
 // inproc://name; for bind also tcp://*:port, tcp://host:* (or :0), ipc://*; for connect also
 // tcp://source:port;host:port. tls+tcp, ws and wss have the same forms as tcp. udp://host:port has the forms of tcp,
-// and for both bind and connect udp://interface;group:port. The function does not look up names.
+// and for both bind and connect udp://interface;group:port. vsock://cid:port, vsock://@:port for the host of a virtual
+// machine, and for bind vsock://*:port, vsock://cid:*, with -1 for each *. The function does not look up names.
 // Errors: unknown_transport; malformed_endpoint, whose text has the broken rule.
 [[nodiscard]] Result<Endpoint> parse_endpoint(std::string_view text, bool for_bind);
 

@@ -93,6 +93,17 @@ TEST(Endpoint, ParsesAndFormats) {
        "udp://[::1];group.example:5555",
        {.transport = Transport::udp, .host = "group.example", .port = 5555, .has_source = true, .source_host = "::1"},
        "udp://::1;group.example:5555"},
+      {Use::both, "vsock://3:5555", {.transport = Transport::vsock, .cid = 3, .vsock_port = 5555}, ""},
+      {Use::both, "vsock://1:0", {.transport = Transport::vsock, .cid = 1}, ""},
+      {Use::both, "vsock://@:70000", {.transport = Transport::vsock, .cid = 2, .vsock_port = 70000}, "vsock://2:70000"},
+      {Use::both, "vsock://0:4294967294", {.transport = Transport::vsock, .cid = 0, .vsock_port = 4294967294}, ""},
+      {Use::bind, "vsock://*:5555", {.transport = Transport::vsock, .wildcard = true, .vsock_port = 5555}, ""},
+      {Use::bind, "vsock://1:*", {.transport = Transport::vsock, .any_port = true, .cid = 1}, ""},
+      {Use::bind, "vsock://-1:-1", {.transport = Transport::vsock, .any_port = true, .wildcard = true}, "vsock://*:*"},
+      {Use::bind,
+       "vsock://4294967295:4294967295",
+       {.transport = Transport::vsock, .any_port = true, .wildcard = true},
+       "vsock://*:*"},
       {Use::both, "inproc://a b://c", {.transport = Transport::inproc, .name = "a b://c"}, ""},
       {Use::both, "inproc://*", {.transport = Transport::inproc, .name = "*"}, ""},
       {Use::both, "inproc://" + longest_name, {.transport = Transport::inproc, .name = longest_name}, ""},
@@ -168,6 +179,23 @@ TEST(Endpoint, RefusesWithTheRuleThatWasBroken) {
       {Use::connect, "udp://*:5555", "connect needs a host, not the wildcard"},
       {Use::connect, "udp://127.0.0.1:*", "connect needs a port, not the wildcard"},
       {Use::connect, "udp://127.0.0.1:0", "connect needs a port other than 0"},
+      {Use::both, "vsock://", "a vsock address is CID:PORT"},
+      {Use::both, "vsock://3", "a vsock address is CID:PORT"},
+      {Use::both, "vsock://:5555", "a CID is a number of 32 bits, * or @"},
+      {Use::both, "vsock://localhost:5555", "a CID is a number of 32 bits, * or @"},
+      {Use::both, "vsock://4294967296:5555", "a CID is a number of 32 bits, * or @"},
+      {Use::both, "vsock://-2:5555", "a CID is a number of 32 bits, * or @"},
+      {Use::both, "vsock://@3:5555", "a CID is a number of 32 bits, * or @"},
+      {Use::both, "vsock://3:4:5555", "a CID is a number of 32 bits, * or @"},
+      {Use::both, "vsock://3:", "a vsock port is a number of 32 bits or *"},
+      {Use::both, "vsock://3:@", "a vsock port is a number of 32 bits or *"},
+      {Use::both, "vsock://3:4294967296", "a vsock port is a number of 32 bits or *"},
+      {Use::both, "vsock://3:5555/", "a vsock port is a number of 32 bits or *"},
+      {Use::both, "vsock://3: 5", "a vsock port is a number of 32 bits or *"},
+      {Use::connect, "vsock://*:5555", "connect needs a CID, not the wildcard"},
+      {Use::connect, "vsock://4294967295:5555", "connect needs a CID, not the wildcard"},
+      {Use::connect, "vsock://3:*", "connect needs a port, not the wildcard"},
+      {Use::connect, "vsock://3:-1", "connect needs a port, not the wildcard"},
       {Use::both, "inproc://", "an inproc name is missing"},
       {Use::both, "inproc://" + std::string(256, 'n'), "an inproc name has at most 255 bytes"},
   };
@@ -192,7 +220,7 @@ TEST(Endpoint, EveryTransportHasOneRow) {
     EXPECT_TRUE(names.insert(row.name).second);
     EXPECT_EQ(&transport_row(row.transport), &row);
   }
-  EXPECT_EQ(names.size(), 7u);
+  EXPECT_EQ(names.size(), 8u);
 }
 
 }  // namespace

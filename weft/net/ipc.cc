@@ -94,7 +94,7 @@ Result<BoundSocket> open_fresh(const sys::SocketOptions& options) {
 Result<BoundSocket> open_listener(const Endpoint& endpoint, const sys::SocketOptions& options) {
   if (options.adopt_fd >= 0) {
     BoundSocket bound;  // the program that made the socket owns the file
-    bound.fd = WEFT_TRY(sys::adopt_listener(options.adopt_fd, false));
+    bound.fd = WEFT_TRY(sys::adopt_listener(options.adopt_fd, &sys::SocketAddress::is_unix));
     bound.text = "ipc://" + WEFT_TRY(sys::local_address(bound.fd.fd())).to_text();
     return bound;
   }

@@ -173,7 +173,7 @@ Result<sys::Fd> listen_at(const Endpoint& endpoint, const sys::SocketOptions& op
 
 Result<BoundSocket> open_listener(const Endpoint& endpoint, const sys::SocketOptions& options) {
   BoundSocket bound;
-  bound.fd = options.adopt_fd >= 0 ? WEFT_TRY(sys::adopt_listener(options.adopt_fd, true))
+  bound.fd = options.adopt_fd >= 0 ? WEFT_TRY(sys::adopt_listener(options.adopt_fd, &sys::SocketAddress::is_ip))
                                    : WEFT_TRY(listen_at(endpoint, options));
   bound.text = std::string(transport_row(endpoint.transport).name) + "://" +
                WEFT_TRY(sys::local_address(bound.fd.fd())).to_text();

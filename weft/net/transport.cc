@@ -8,13 +8,14 @@
 #include "weft/net/ipc.h"
 #include "weft/net/tcp.h"
 #include "weft/net/udp.h"
+#include "weft/net/vsock.h"
 #include "weft/net/ws.h"
 
 namespace weft::net {
 
 std::span<const TransportRow> transports() noexcept {
-  static const std::array rows = {tcp_transport(), tls_tcp_transport(), ws_transport(), wss_transport(),
-                                  ipc_transport(), inproc_transport(),  udp_transport()};
+  static const std::array rows = {tcp_transport(), tls_tcp_transport(), ws_transport(),  wss_transport(),
+                                  ipc_transport(), inproc_transport(),  udp_transport(), vsock_transport()};
   return rows;
 }
 

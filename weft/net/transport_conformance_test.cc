@@ -189,6 +189,12 @@ TEST_P(TransportConformance, ADialerCanBeCancelledAndUsedAgain) {
   EXPECT_NE(dialer.take_stream(), nullptr);
 }
 
+std::vector<Place> vsock_places() {
+  return sys::has_vsock_loopback() ? std::vector<Place>{{"Vsock", "vsock://1:*"}} : std::vector<Place>{};
+}
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TransportConformance);
+INSTANTIATE_TEST_SUITE_P(Loopback, TransportConformance, testing::ValuesIn(vsock_places()),
+                         [](const auto& test) { return test.param.name; });
 INSTANTIATE_TEST_SUITE_P(All, TransportConformance,
                          testing::Values(Place{"TcpIpv4", "tcp://127.0.0.1:*"}, Place{"TcpWildcard", "tcp://*:0"},
                                          Place{"TcpInterface", "tcp://lo:*"}, Place{"TcpHostName", "tcp://localhost:*"},

@@ -6,6 +6,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+// After sys/socket.h, which it needs.
+#include <linux/vm_sockets.h>
 
 #include <algorithm>
 #include <charconv>
@@ -16,6 +18,9 @@ namespace {
 
 static_assert(sizeof(sockaddr_storage) == SocketAddress::kCapacity);
 static_assert(sizeof(sockaddr_un::sun_path) == SocketAddress::kMaxUnixName + 1);
+
+static_assert(VMADDR_CID_ANY == SocketAddress::kVsockAny && VMADDR_PORT_ANY == SocketAddress::kVsockAny &&
+              VMADDR_CID_LOCAL == SocketAddress::kVsockLoopback && VMADDR_CID_HOST == SocketAddress::kVsockHost);
 
 constexpr std::size_t kUnixNameOffset = offsetof(sockaddr_un, sun_path);
 
@@ -41,6 +46,10 @@ std::uint32_t scope_number(const char* scope) noexcept {
 std::string scope_text(std::uint32_t scope) {
   char name[IF_NAMESIZE] = {};
   return scope == 0 ? "" : "%" + (::if_indextoname(scope, name) != nullptr ? std::string(name) : std::to_string(scope));
+}
+
+std::string vsock_number(std::uint32_t number) {
+  return number == SocketAddress::kVsockAny ? "*" : std::to_string(number);
 }
 
 std::string_view unix_name(const SocketAddress& address, const sockaddr_un& raw) noexcept {
@@ -114,6 +123,14 @@ Result<SocketAddress> SocketAddress::from_abstract(std::string_view name) noexce
   return from_raw(&raw, kUnixNameOffset + 1 + name.size());
 }
 
+SocketAddress SocketAddress::from_vsock(std::uint32_t cid, std::uint32_t port) noexcept {
+  sockaddr_vm raw{};
+  raw.svm_family = AF_VSOCK;
+  raw.svm_cid = cid;
+  raw.svm_port = port;
+  return from_raw(&raw, sizeof raw);
+}
+
 SocketAddress SocketAddress::from_raw(const void* sockaddr, std::size_t size) noexcept {
   SocketAddress out;
   out.size_ = static_cast<std::uint32_t>(std::min(size, kCapacity));
@@ -129,9 +146,14 @@ SocketAddress SocketAddress::from_raw(const void* sockaddr, std::size_t size) no
         out.family_ = abstract ? Family::unix_abstract : Family::unix_path;
       }
       break;
+    case AF_VSOCK: out.family_ = Family::vsock; break;
     default: out.family_ = Family::none; break;
   }
   return out;
+}
+
+bool SocketAddress::is_unix() const noexcept {
+  return family_ == Family::unix_path || family_ == Family::unix_abstract || family_ == Family::unix_unnamed;
 }
 
 std::uint16_t SocketAddress::port() const noexcept {
@@ -182,7 +204,7 @@ std::string SocketAddress::host_text() const {
     ::inet_ntop(AF_INET6, &raw.sin6_addr, text, sizeof text);
     return text + scope_text(raw.sin6_scope_id);
   }
-  return {};
+  return family_ == Family::vsock ? vsock_number(view_as<sockaddr_vm>(*this).svm_cid) : std::string();
 }
 
 std::string SocketAddress::to_text() const {
@@ -191,6 +213,7 @@ std::string SocketAddress::to_text() const {
     case Family::ipv6: return "[" + host_text() + "]:" + std::to_string(port());
     case Family::unix_path: return std::string(unix_name(*this, view_as<sockaddr_un>(*this)));
     case Family::unix_abstract: return "@" + std::string(unix_name(*this, view_as<sockaddr_un>(*this)));
+    case Family::vsock: return host_text() + ":" + vsock_number(view_as<sockaddr_vm>(*this).svm_port);
     case Family::unix_unnamed:
     case Family::none: break;
   }

@@ -63,6 +63,20 @@ TEST(SocketAddress, ComparesByWhatItNames) {
   EXPECT_EQ(SocketAddress().to_text(), "");
 }
 
+TEST(SocketAddress, HoldsTheNumbersOfAVirtualMachine) {
+  const SocketAddress address = SocketAddress::from_vsock(3, 4'000'000'000);
+  EXPECT_EQ(address.family(), Family::vsock);
+  EXPECT_TRUE(address.is_vsock());
+  EXPECT_FALSE(address.is_ip());
+  EXPECT_FALSE(address.is_unix());
+  EXPECT_EQ(address.to_text(), "3:4000000000");
+  EXPECT_EQ(address.host_text(), "3");
+  EXPECT_EQ(address.port(), 0);
+  EXPECT_TRUE(address.ip_bytes().empty());
+  EXPECT_EQ(SocketAddress::from_raw(address.raw(), address.raw_size()), address);
+  EXPECT_EQ(SocketAddress::from_vsock(SocketAddress::kVsockAny, SocketAddress::kVsockAny).to_text(), "*:*");
+}
+
 TEST(SocketAddress, KnowsMulticast) {
   for (const char* group : {"224.0.0.1", "239.255.255.255", "ff02::1"}) {
     EXPECT_TRUE(SocketAddress::parse_numeric(group, 1)->is_multicast()) << group;

@@ -7,9 +7,12 @@
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+// After sys/socket.h, which it needs.
+#include <linux/vm_sockets.h>
 
 #include <algorithm>
 #include <climits>
+#include <cstdint>
 
 #include "weft/sys/call.h"
 
@@ -41,8 +44,19 @@ int domain_of(const SocketAddress& address) noexcept {
     case SocketAddress::Family::none: return AF_UNSPEC;
     case SocketAddress::Family::ipv4: return AF_INET;
     case SocketAddress::Family::ipv6: return AF_INET6;
+    case SocketAddress::Family::vsock: return AF_VSOCK;
     default: return AF_UNIX;
   }
+}
+
+// The bytes that a vsock holds for its reader. The kernel takes them up to a bound, which is an option, too.
+Result<void> set_vsock_buffer(int fd, int bytes) noexcept {
+  const auto size = static_cast<std::uint64_t>(bytes);
+  for (const int name : {SO_VM_SOCKETS_BUFFER_MAX_SIZE, SO_VM_SOCKETS_BUFFER_SIZE}) {
+    WEFT_TRY(
+        checked_call("set the receive buffer", [&] { return ::setsockopt(fd, AF_VSOCK, name, &size, sizeof size); }));
+  }
+  return {};
 }
 
 // Sets the buffers before bind and connect: the kernel derives the TCP window from the receive buffer at the
@@ -53,10 +67,12 @@ Result<Fd> open_stream(int domain, const SocketOptions& options) noexcept {
   if (options.send_buffer >= 0) {
     WEFT_TRY(set_option(fd.fd(), SOL_SOCKET, SO_SNDBUF, options.send_buffer, "set the send buffer"));
   }
-  if (options.receive_buffer >= 0) {
+  if (options.receive_buffer >= 0 && domain == AF_VSOCK) {
+    WEFT_TRY(set_vsock_buffer(fd.fd(), options.receive_buffer));
+  } else if (options.receive_buffer >= 0) {
     WEFT_TRY(set_option(fd.fd(), SOL_SOCKET, SO_RCVBUF, options.receive_buffer, "set the receive buffer"));
   }
-  if (domain != AF_UNIX && !options.device.empty()) {
+  if (domain != AF_UNIX && domain != AF_VSOCK && !options.device.empty()) {
     WEFT_TRY(checked_call("bind to the device", [&] {
       return ::setsockopt(fd.fd(), SOL_SOCKET, SO_BINDTODEVICE, options.device.data(),
                           static_cast<socklen_t>(options.device.size()));
@@ -68,6 +84,17 @@ Result<Fd> open_stream(int domain, const SocketOptions& options) noexcept {
 Result<void> bind_and_listen(int fd, const SocketAddress& at, int backlog) noexcept {
   WEFT_TRY(checked_call("bind", [&] { return ::bind(fd, raw(at), raw_size(at)); }));
   return set_backlog(fd, backlog);
+}
+
+Result<Connecting> begin_connect(Fd fd, const SocketAddress& to) noexcept {
+  const auto result = call_once([&] { return ::connect(fd.fd(), raw(to), raw_size(to)); });
+  if (!result.failed()) {
+    return Connecting{std::move(fd), true};
+  }
+  if (result.os_errno == EINPROGRESS || result.os_errno == EINTR) {  // after an interruption the connect continues
+    return Connecting{std::move(fd), false};
+  }
+  return make_error(result.os_errno, "connect");
 }
 
 Result<SocketAddress> query_address(int fd, int (*query)(int, sockaddr*, socklen_t*), StaticText what) noexcept {
@@ -169,10 +196,10 @@ Result<Fd> open_unix_listener(const SocketAddress& at, const SocketOptions& opti
   return fd;
 }
 
-Result<Fd> adopt_listener(int fd, bool ip) noexcept {
+Result<Fd> adopt_listener(int fd, bool (SocketAddress::*kind)() const noexcept) noexcept {
   const auto listens = read_option(fd, SO_ACCEPTCONN, "read whether the descriptor listens");
   const auto local = local_address(fd);
-  if (!listens || *listens == 0 || !local || local->is_ip() != ip) {
+  if (!listens || *listens == 0 || !local || !((*local).*kind)()) {
     return Error(Errc::invalid_argument, "this descriptor does not listen at such an endpoint");
   }
   const int flags = WEFT_TRY(checked_call("fcntl", [&] { return ::fcntl(fd, F_GETFL); }));
@@ -192,14 +219,31 @@ Result<Connecting> open_tcp_connection(const SocketAddress& to, const SocketAddr
     }
     WEFT_TRY(checked_call("bind the source", [&] { return ::bind(fd.fd(), raw(*source), raw_size(*source)); }));
   }
-  const auto result = call_once([&] { return ::connect(fd.fd(), raw(to), raw_size(to)); });
-  if (!result.failed()) {
-    return Connecting{std::move(fd), true};
+  return begin_connect(std::move(fd), to);
+}
+
+Result<Fd> open_vsock_listener(const SocketAddress& at, const SocketOptions& options) noexcept {
+  Fd fd = WEFT_TRY(open_stream(AF_VSOCK, options));
+  WEFT_TRY(bind_and_listen(fd.fd(), at, options.backlog));
+  return fd;
+}
+
+Result<Connecting> open_vsock_connection(const SocketAddress& to, const SocketOptions& options) noexcept {
+  Fd fd = WEFT_TRY(open_stream(AF_VSOCK, options));
+  if (options.connect_timeout > 0) {
+    const timeval timeout{options.connect_timeout / 1000, options.connect_timeout % 1000 * 1000};
+    WEFT_TRY(checked_call("set the time for connecting", [&] {
+      return ::setsockopt(fd.fd(), AF_VSOCK, SO_VM_SOCKETS_CONNECT_TIMEOUT, &timeout, sizeof timeout);
+    }));
   }
-  if (result.os_errno == EINPROGRESS || result.os_errno == EINTR) {  // after an interruption the connect continues
-    return Connecting{std::move(fd), false};
-  }
-  return make_error(result.os_errno, "connect");
+  return begin_connect(std::move(fd), to);
+}
+
+bool has_vsock_loopback() noexcept {
+  // The kernel binds to this number only where it has the module vsock_loopback. Elsewhere a connect to the number
+  // would go to the host.
+  return open_vsock_listener(SocketAddress::from_vsock(SocketAddress::kVsockLoopback, SocketAddress::kVsockAny), {})
+      .has_value();
 }
 
 Result<std::uint64_t> acknowledged_bytes(int fd) noexcept {
@@ -271,7 +315,7 @@ Result<Fd> accept_connection(int listen_fd) noexcept {
 Result<void> finish_connect(int fd) noexcept {
   const int os_errno = WEFT_TRY(read_option(fd, SO_ERROR, "read the socket's error"));
   if (os_errno != 0) {
-    return make_error(os_errno, "connect");
+    return make_error(os_errno == ECONNRESET ? ECONNREFUSED : os_errno, "connect");  // a vsock is refused by a reset
   }
   const auto peer = peer_address(fd);
   if (!peer) {

@@ -44,6 +44,7 @@ struct SocketOptions {
   int keepalive_idle = -1;      // seconds
   int keepalive_interval = -1;  // seconds
   int user_timeout = 0;         // TCP_USER_TIMEOUT, milliseconds; 0 leaves the default
+  int connect_timeout = 0;      // of a vsock, milliseconds; 0 leaves the default, 2 s
   int priority = 0;             // SO_PRIORITY of TCP; 0 leaves the default
   int busy_poll = 0;            // SO_BUSY_POLL of TCP, microseconds; 0 leaves the default
   bool reuse_port = false;      // SO_REUSEPORT: TCP listeners share an address, the kernel distributes
@@ -62,12 +63,16 @@ struct Connecting {
 // descriptor open.
 [[nodiscard]] Result<Fd> open_tcp_listener(const SocketAddress& at, const SocketOptions& options) noexcept;
 [[nodiscard]] Result<Fd> open_unix_listener(const SocketAddress& at, const SocketOptions& options) noexcept;
-// Takes over a listening stream socket, bound to an IP address or to a path. invalid_argument: `fd` is not such a
-// socket, and the caller keeps it.
-[[nodiscard]] Result<Fd> adopt_listener(int fd, bool ip) noexcept;
+[[nodiscard]] Result<Fd> open_vsock_listener(const SocketAddress& at, const SocketOptions& options) noexcept;
+// Takes over a listening stream socket whose address is of that kind (SocketAddress::is_ip, is_unix, is_vsock).
+// invalid_argument: `fd` is not such a socket, and the caller keeps it.
+[[nodiscard]] Result<Fd> adopt_listener(int fd, bool (SocketAddress::*kind)() const noexcept) noexcept;
 // `source` is the local address to connect from, or null.
 [[nodiscard]] Result<Connecting> open_tcp_connection(const SocketAddress& to, const SocketAddress* source,
                                                      const SocketOptions& options) noexcept;
+[[nodiscard]] Result<Connecting> open_vsock_connection(const SocketAddress& to, const SocketOptions& options) noexcept;
+// Whether this machine connects to itself by SocketAddress::kVsockLoopback.
+[[nodiscard]] bool has_vsock_loopback() noexcept;
 // The bytes of a TCP connection that the peer's system has acknowledged. not_supported: no TCP.
 [[nodiscard]] Result<std::uint64_t> acknowledged_bytes(int fd) noexcept;
 // The bytes of a TCP connection that the kernel holds until the peer's system has acknowledged them. 0 also for a

@@ -6,6 +6,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+// After sys/socket.h, which it needs.
+#include <linux/vm_sockets.h>
 
 #include <string>
 #include <vector>
@@ -308,6 +310,54 @@ TEST(Socket, Ipv6ListenerTakesIpv4OnlyWhenAsked) {
     }
     EXPECT_EQ(option_of(*listener, IPPROTO_IPV6, IPV6_V6ONLY), ipv6 ? 0 : 1);
   }
+}
+
+// By the numbers that this machine can bind to: none without AF_VSOCK.
+class VsockSocket : public testing::TestWithParam<std::uint32_t> {
+ protected:
+  [[nodiscard]] static Result<Fd> listen(const SocketOptions& options = {}) {
+    return open_vsock_listener(SocketAddress::from_vsock(GetParam(), SocketAddress::kVsockAny), options);
+  }
+};
+std::vector<std::uint32_t> vsock_numbers() {
+  std::vector<std::uint32_t> numbers;
+  for (const std::uint32_t number : {SocketAddress::kVsockAny, SocketAddress::kVsockLoopback}) {
+    if (open_vsock_listener(SocketAddress::from_vsock(number, SocketAddress::kVsockAny), {})) {
+      numbers.push_back(number);
+    }
+  }
+  return numbers;
+}
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(VsockSocket);
+INSTANTIATE_TEST_SUITE_P(Here, VsockSocket, testing::ValuesIn(vsock_numbers()), [](const auto& row) {
+  return std::string(row.param == SocketAddress::kVsockAny ? "Any" : "Loopback");
+});
+
+TEST_P(VsockSocket, AListenerHasAPortOfItsOwn) {
+  const Fd listener = std::move(listen()).value();
+  const SocketAddress at = local_address(listener.fd()).value();
+  EXPECT_TRUE(at.is_vsock());
+  EXPECT_EQ(at.host_text(), GetParam() == SocketAddress::kVsockAny ? "*" : "1");
+  EXPECT_EQ(open_vsock_listener(at, {}).error().code(), Errc::address_in_use);
+  EXPECT_EQ(accept_connection(listener.fd()).error().code(), Errc::would_block);
+}
+
+TEST_P(VsockSocket, TheReceiveBufferMayExceedTheSystemsDefaultBound) {
+  const Fd listener = std::move(listen({.receive_buffer = 1 << 20})).value();
+  std::uint64_t bytes = 0;
+  socklen_t size = sizeof bytes;
+  ASSERT_EQ(::getsockopt(listener.fd(), AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, &bytes, &size), 0);
+  EXPECT_EQ(bytes, 1U << 20);
+}
+
+TEST_P(VsockSocket, IsAdoptedAsAVsockOnly) {
+  Fd listener = std::move(listen()).value();
+  EXPECT_EQ(adopt_listener(listener.fd(), &SocketAddress::is_unix).error(), Errc::invalid_argument);
+  EXPECT_EQ(adopt_listener(listener.fd(), &SocketAddress::is_ip).error(), Errc::invalid_argument);
+  const int fd = listener.release();
+  const auto adopted = adopt_listener(fd, &SocketAddress::is_vsock);
+  ASSERT_TRUE(adopted) << adopted.error().message();
+  EXPECT_EQ(adopted->fd(), fd);
 }
 
 }  // namespace

@@ -104,6 +104,14 @@ Thread& Thread::operator=(Thread&& other) noexcept {
   return *this;
 }
 
+void Thread::join_cancellably() {
+  if (joinable_ && !birth_.elsewhere() && ::pthread_equal(id_, ::pthread_self()) == 0) {
+    ::pthread_join(id_, nullptr);
+    joinable_ = false;
+  }
+  join();
+}
+
 void Thread::join() noexcept {
   if (!std::exchange(joinable_, false) || birth_.elsewhere()) {
     return;

@@ -40,6 +40,8 @@ class Thread {
   ~Thread() { join(); }
 
   void join() noexcept;  // idempotent; a thread that joins itself is detached
+  // The same as a cancellation point. The object is unchanged if the calling thread ends in here.
+  void join_cancellably();
 
  private:
   std::thread::native_handle_type id_{};

@@ -25,6 +25,8 @@ sys::SocketOptions stream_options(const Options& options) {
   stream.ipv6 = options.ipv6;
   stream.user_timeout =
       static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(options.tcp_max_retransmission).count());
+  stream.connect_timeout =
+      static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(options.connect_timeout).count());
   stream.device = options.bind_to_device;
   return stream;
 }

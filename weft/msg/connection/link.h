@@ -49,8 +49,10 @@ class Link final : public rt::Watcher, public ListHook {
   [[nodiscard]] MonitorEvent describe(EventKind kind, Error reason = {}, int fd = -1) const;
 
   void start() noexcept { run<&Link::begin>(); }
-  void close(Instant deadline);                      // delivers the queued messages until then, then ends
-  void request_close(Instant deadline) noexcept;     // any thread: close() soon
+  void close(Instant deadline);                   // delivers the queued messages until then, then ends
+  void request_close(Instant deadline) noexcept;  // any thread: close() soon
+  // Any thread: an event shall report the end.
+  void announce_end() noexcept { closing_.announced.store(true, std::memory_order_relaxed); }
   void request_close_when_sent() noexcept;           // any thread: the same as long as the peer takes bytes
   void request_marks() noexcept;                     // any thread: the marks have changed
   void handle_requests(unsigned requests) noexcept;  // IoService::Request
@@ -179,6 +181,7 @@ class Link final : public rt::Watcher, public ListHook {
     std::string address;         // MonitorEvent::address; also while there is a connection
   };
   struct Closing {
+    std::atomic<bool> announced{false};  // an event reports the end; a flag alone, ordered by the request to close
     bool begun = false;
     bool patient = false;            // the deadline moves while the peer takes bytes
     std::uint64_t flushed_seen = 0;  // bytes that the kernel had taken when the deadline last moved

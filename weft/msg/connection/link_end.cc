@@ -280,7 +280,13 @@ void Link::finish() noexcept {
     return;
   }
   if (common_.stream != nullptr) {
+    const bool announces = closing_.announced.load(std::memory_order_relaxed) && phase_ >= Phase::traffic;
+    const int fd = common_.stream->fd();
+    const PeerId peer = peer_ == nullptr ? 0 : peer_->id();
     drop_stream();
+    if (announces) {
+      emit(EventKind::disconnected, Error(Errc::closed, "this socket ended the connection"), fd, 0, peer);
+    }
   }
   common_.io.loop().unwatch(std::exchange(watch_, 0));
   if (connector_ != nullptr) {

@@ -27,6 +27,9 @@ Result<std::size_t> Pattern::topics() { return Error(Errc::not_supported, "this 
 Result<bool> Pattern::peer_writable(Bytes /*routing_id*/) {
   return Error(Errc::not_supported, "this socket type does not know its peers by name");
 }
+Result<Pipe*> Pattern::find_peer(std::uint32_t /*routing_id*/) {
+  return Error(Errc::not_supported, "this socket type does not know its peers by number");
+}
 Result<void> Pattern::handle_subscription(Pipe& /*pipe*/, bool /*subscribe*/, const FilterView& /*topic*/) {
   return {};
 }

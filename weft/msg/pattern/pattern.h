@@ -28,7 +28,7 @@ struct PatternTraits {
   bool groups = false;               // RADIO, DISH: each message is of a group; peers JOIN and LEAVE groups
   bool takes_hiccup = false;         // the option `hiccup_message` has an effect
   bool takes_goodbye = false;        // the option `disconnect_message` has an effect
-  bool connects_once = false;        // a connect to an endpoint to which the socket is connected has no effect
+  bool connects_once = false;        // a connect to an endpoint that the socket is connected or bound to has no effect
 };
 
 // Pattern: the rules by which a socket type sends to its pipes and receives from them. A dynamic seam; a new pattern is
@@ -75,6 +75,8 @@ class Pattern {
   [[nodiscard]] virtual bool takes_group(Bytes /*group*/) noexcept { return true; }
   // Send lock. Whether the peer with that routing id takes a message now. Errors: unreachable; not_supported.
   [[nodiscard]] virtual Result<bool> peer_writable(Bytes routing_id);
+  // Send lock. The pipe of the peer with that number. Errors: unreachable; not_supported.
+  [[nodiscard]] virtual Result<Pipe*> find_peer(std::uint32_t routing_id);
   // Groups pass here, too, like in (un)subscribe. Errors: message_too_large (the peer would exceed a bound, and loses
   // this subscription); protocol_error, resource_exhausted (the socket refuses the peer). After an error nothing has
   // changed.

@@ -37,14 +37,17 @@ class Server final : public Pattern {
     if (part.more) {
       return refuse_more();
     }
-    const auto found = peers_.find(part.message == nullptr ? 0 : part.message->routing_id());
-    if (found == peers_.end()) {
-      return Error(Errc::unreachable, "no connected peer has the message's routing id");
-    }
-    const Offered offered = found->second->try_send(part, false);
+    Pipe* const peer = WEFT_TRY(find_peer(part.message == nullptr ? 0 : part.message->routing_id()));
+    const Offered offered = peer->try_send(part, false);
     return offered ? Result<void>() : offered.lacks_memory() ? Result<void>(kNoMemoryToSend) : Errc::would_block;
   }
   Result<void> receive(Inbound& part) override { return queue_.receive(part); }
+
+  Result<Pipe*> find_peer(std::uint32_t routing_id) override {
+    const auto found = peers_.find(routing_id);
+    return found == peers_.end() ? Result<Pipe*>(Error(Errc::unreachable, "no connected peer has this routing id"))
+                                 : Result<Pipe*>(found->second);
+  }
 
   // Always true: only the message's routing id names the peer, so its room is not known before.
   bool can_send() override { return true; }

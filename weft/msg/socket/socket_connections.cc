@@ -93,6 +93,76 @@ void SocketCore::make_room_for_end() {
   }
 }
 
+// The application sends nothing more there, and receives nothing more from there. The I/O thread reads, for the linger.
+void SocketCore::leave(const std::shared_ptr<Connection>& connection, Instant deadline) noexcept {
+  bool unswept = false;
+  {
+    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    unswept = leave_pipe(pipe_of(*connection));
+  }
+  if (unswept) {
+    start_sweep();
+  }
+  end_left(connection, deadline);
+}
+
+// Returns true if the pattern has work left for start_sweep().
+bool SocketCore::leave_pipe(Pipe& pipe) noexcept {
+  pipe.notes.left = true;  // its handshake may end after this
+  if (!pipe.notes.attached) {
+    return false;
+  }
+  detach(pipe);
+  return pattern_->sweep();
+}
+
+void SocketCore::end_left(const std::shared_ptr<Connection>& connection, Instant deadline) noexcept {
+  forget_descriptor(*connection);
+  context_.io().request(connection, IoService::read);
+  connection->link().request_close(deadline);
+}
+
+// The peer's name becomes unknown under the locks, so of two threads one ends the peer.
+Result<void> SocketCore::end_peer(std::uint32_t routing_id) {
+  const Instant deadline = linger_end();
+  std::shared_ptr<Connection> connection;
+  std::shared_ptr<InprocLink> link;
+  int end = 0;
+  bool unswept = false;
+  {
+    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    if (refuses()) {
+      return refusal();
+    }
+    Pipe& pipe = *WEFT_TRY(pattern_->find_peer(routing_id));
+    link = pipe.link();
+    end = pipe.link_end();
+    if (pipe.connection() != nullptr) {
+      const std::lock_guard table(table_mutex_);
+      ConnectedPipe& peer = connections_.find(pipe.connection())->second;
+      connection = peer.connection;
+      if (peer.connected) {  // the socket that dialled does not dial again
+        connected_.erase(*peer.connected);
+        peer.connected.reset();
+      }
+      context_.connection_started();  // as in take_bound()
+    }
+    unswept = leave_pipe(pipe);
+  }
+  if (unswept) {
+    start_sweep();
+  }
+  if (connection != nullptr) {
+    const Counted counted(context_);
+    connection->link().announce_end();
+    end_left(connection, deadline);
+  } else {
+    disconnect_inproc(*link, end);
+  }
+  share_.output_parker.wake_with_fence();  // a sender that waits for this very peer retries, and fails
+  return {};
+}
+
 bool SocketCore::connection_ready(Connection& connection, Bytes identity) {
   const std::scoped_lock lock(receive_mutex_, send_mutex_);
   Pipe& pipe = pipe_of(connection);

@@ -172,6 +172,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<std::uint32_t> connect_peer(std::string_view endpoint) {
     return or_no_memory([&] { return connect_named(endpoint); });
   }
+  [[nodiscard]] Result<void> disconnect_peer(std::uint32_t routing_id) {
+    return or_no_memory([&] { return end_peer(routing_id); });
+  }
   [[nodiscard]] Result<void> unbind(std::string_view endpoint) {
     return or_no_memory([&] { return unbind_endpoint(endpoint); });
   }
@@ -247,6 +250,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<std::uint32_t> connect_named(std::string_view endpoint);
   [[nodiscard]] Result<void> unbind_endpoint(std::string_view endpoint);
   [[nodiscard]] Result<void> disconnect_endpoint(std::string_view endpoint);
+  [[nodiscard]] Result<void> end_peer(std::uint32_t routing_id);
   [[nodiscard]] Result<void> change_subscription(const FilterView& topic, bool on);
   [[nodiscard]] Result<void> change_group(Bytes group, bool on);
   // The end of the linger of a socket or connection that is closed now; kNoLinger: without a linger.
@@ -327,7 +331,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void close_bound(const Bound& bound) noexcept;  // I/O thread
   [[nodiscard]] Bound take_bound(const std::string& name);
   void close_accepted(const std::string& endpoint) noexcept;
-  void leave(Connection& connection) noexcept;
+  void leave(const std::shared_ptr<Connection>& connection, Instant deadline) noexcept;
+  [[nodiscard]] bool leave_pipe(Pipe& pipe) noexcept;  // both locks
+  void end_left(const std::shared_ptr<Connection>& connection, Instant deadline) noexcept;
   struct Connections {
     std::vector<std::shared_ptr<Connection>> connections;
     std::vector<std::shared_ptr<InprocLink>> links;
@@ -346,7 +352,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
                                                                            const Options& options);
   // Return the routing id that the pattern gave the new peer; 0: none.
   [[nodiscard]] Result<std::uint32_t> connect_pipe(std::string_view endpoint);
-  [[nodiscard]] bool is_connected(const std::string& name) const;  // table lock
+  [[nodiscard]] bool knows(const std::string& name) const;  // table lock: is bound or connected there
   [[nodiscard]] Result<std::uint32_t> connect_inproc(const net::Endpoint& endpoint);
   void close_pipes(Instant deadline) noexcept;
   [[nodiscard]] Pipe* find_inproc(const InprocLink& link, int end) noexcept;

@@ -15,9 +15,12 @@ namespace weft::msg {
 
 namespace {
 
-// "tcp://localhost:5555" -> "tcp://127.0.0.1:5555"; a text without a numeric form stays unchanged. May query the name
-// service.
+// "tcp://localhost:5555" -> "tcp://127.0.0.1:5555", "vsock://@:5555" -> "vsock://2:5555"; a text without a numeric form
+// stays unchanged. May query the name service.
 std::string numeric_form(std::string_view text, bool ipv6) {
+  if (const auto bound = net::parse_endpoint(text, true); bound && bound->transport == net::Transport::vsock) {
+    return bound->text();
+  }
   const auto endpoint = net::parse_endpoint(text, false);
   if (!endpoint || !net::transport_row(endpoint->transport).over_tcp || endpoint->has_source) {
     return std::string(text);
@@ -193,7 +196,7 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
     }
     connection->apply_marks(options_);
     const std::lock_guard table(table_mutex_);
-    if (traits_.connects_once && is_connected(entry.begin()->first)) {
+    if (traits_.connects_once && knows(entry.begin()->first)) {
       return routing_id;
     }
     make_room_for_end();
@@ -225,9 +228,9 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
 }
 
 // Table lock. Over inproc each connect makes a link.
-bool SocketCore::is_connected(const std::string& name) const {
+bool SocketCore::knows(const std::string& name) const {
   const auto [first, last] = connected_.equal_range(name);
-  return std::any_of(first, last, [](const auto& entry) { return entry.second != nullptr; });
+  return bound_.contains(name) || std::any_of(first, last, [](const auto& entry) { return entry.second != nullptr; });
 }
 
 // A raw socket carries a stream of bytes, and some transports have none: inproc, and ws with its messages.
@@ -306,24 +309,6 @@ void SocketCore::close_accepted(const std::string& endpoint) noexcept {
   share_.output_parker.wake_with_fence();  // a sender that waits for one of them retries, and fails
 }
 
-// The application sends nothing more there, and receives nothing more from there. The I/O thread reads, for the linger.
-void SocketCore::leave(Connection& connection) noexcept {
-  bool unswept = false;
-  {
-    const std::scoped_lock lock(receive_mutex_, send_mutex_);
-    Pipe& pipe = pipe_of(connection);
-    pipe.notes.left = true;  // its handshake may end after this
-    if (pipe.notes.attached) {
-      detach(pipe);
-      unswept = pattern_->sweep();
-    }
-  }
-  forget_descriptor(connection);
-  if (unswept) {
-    start_sweep();
-  }
-}
-
 void SocketCore::unbind_all() noexcept {
   decltype(bound_) bound;
   {
@@ -350,9 +335,7 @@ Result<void> SocketCore::disconnect_endpoint(std::string_view text) {
   }
   const Instant deadline = linger_end();
   for (const auto& connection : ended.connections) {
-    leave(*connection);
-    context_.io().request(connection, IoService::read);
-    connection->link().request_close(deadline);
+    leave(connection, deadline);
   }
   share_.output_parker.wake_with_fence();  // a sender that waits for this very peer retries, and fails
   for (const auto& link : ended.links) {

@@ -62,7 +62,7 @@ bool AcceptFilter::admits(int fd) const noexcept {
     return true;
   }
   // Checks the listener's own family: the other end of a unix connection has no name, but does have
-  // credentials.
+  // credentials. A vsock has no filter.
   const auto local = sys::local_address(fd);
   if (!local) {
     return false;
@@ -72,6 +72,9 @@ bool AcceptFilter::admits(int fd) const noexcept {
     return networks_.empty() || (peer && std::any_of(networks_.begin(), networks_.end(), [&](const IpPrefix& network) {
                                    return network.contains(peer->ip_bytes());
                                  }));
+  }
+  if (!local->is_unix()) {
+    return true;
   }
   const auto peer = sys::peer_credentials(fd);
   return processes_.empty() ||

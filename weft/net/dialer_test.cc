@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Properties of single transports: bound endpoints, stale socket files, host names.
+#include "weft/net/dialer.h"
+
 #include <filesystem>
 #include <fstream>
 #include <future>
 #include <string>
 #include <thread>
 
-#include "weft/net/dialer.h"
 #include "weft/net/listener.h"
 #include "weft/sys/path.h"
 #include "weft/sys/poll.h"
