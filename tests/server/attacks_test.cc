@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A handler or a peer that misbehaves on one core. The other core keeps its rate, /healthz is right, a stop returns,
 // and every frame is answered or counted.
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -21,6 +22,9 @@
 #include "weft/serve/server/server_run.h"
 #include "weft/serve/server/test_client.h"
 #include "weft/sys/clock.h"
+#include "weft/sys/event_fd.h"
+#include "weft/sys/fd.h"
+#include "weft/sys/limits.h"
 #include <gtest/gtest.h>
 
 namespace weft::serve {
@@ -354,6 +358,104 @@ TEST_F(QuietAttack, OfPeersThatReadNothingEndsTheirSessionsAlone) {
   (void)server_->stop(sys::now() + kLong);
   expect_balance();
 }
+
+// The check of types in UndefinedBehaviorSanitizer needs a pipe: without descriptors it takes every object for another.
+#ifndef __SANITIZE_ADDRESS__
+
+// A peer whose descriptor is made before the process has none left. Its calls block.
+class EarlyPeer {
+ public:
+  EarlyPeer() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const timeval patience{30, 0};
+    EXPECT_EQ(::setsockopt(fd_.fd(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+  }
+  void connect(const std::string& endpoint) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(endpoint.substr(endpoint.rfind(':') + 1))));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd_.fd(), reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+  }
+  void write(std::string_view bytes) {
+    EXPECT_EQ(::send(fd_.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  }
+  std::string read(std::size_t size) {  // fewer bytes when the connection ends
+    std::string bytes(size, '\0');
+    const ssize_t got = ::recv(fd_.fd(), bytes.data(), size, MSG_WAITALL);
+    bytes.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+    return bytes;
+  }
+  // The body of the answer to a request, on a connection that stays.
+  std::string ask(std::string_view path) {
+    write("GET " + std::string(path) + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    std::string head;
+    for (std::string byte = read(1); !byte.empty(); byte = read(1)) {
+      head += byte;
+      if (head.ends_with("\r\n\r\n")) {
+        constexpr std::string_view kLength = "Content-Length: ";
+        return read(std::stoul(head.substr(head.find(kLength) + kLength.size())));
+      }
+    }
+    return "the connection ended";
+  }
+  void close() { fd_.close(); }
+
+ private:
+  sys::Fd fd_;
+};
+
+// The process may have few more descriptors than it has. Affinity: one thread.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(std::size_t more) {
+    const int lowest = sys::EventFd::make()->fd();
+    before_ = *sys::set_descriptor_limit(static_cast<std::size_t>(lowest) + more);
+  }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+  ~FewDescriptors() { EXPECT_TRUE(sys::set_descriptor_limit(before_)); }
+
+ private:
+  std::size_t before_;
+};
+
+// Those that found no descriptor are served when others leave, each in its turn.
+TEST_F(QuietAttack, OfPeersThatTakeAllDescriptorsLeavesOtherSessionsAndTheHealthAlone) {
+  constexpr std::size_t kTaken = 4;
+  const Duration before = best_rate();
+  std::vector<EarlyPeer> peers(4 * kTaken);
+  EarlyPeer administrator;
+  const std::string asked = frame_of(kEcho, "served");
+  {
+    const FewDescriptors few(kTaken);
+    for (EarlyPeer& peer : peers) {
+      peer.connect(endpoint_);
+      peer.write(asked);
+    }
+    until([](const CounterValues& counters) { return counters.accept_pauses != 0; });
+    EXPECT_FALSE(sys::EventFd::make());
+    expect_rate_kept(before);
+    administrator.connect(admin_->endpoint());  // it has a descriptor to spare
+    std::string said = administrator.ask("/healthz");
+    for (const Instant end = sys::now() + kLong; said.starts_with("not alive") && sys::now() < end;) {
+      said = administrator.ask("/healthz");
+    }
+    EXPECT_EQ(said, "alive\n");
+    EXPECT_LT(server_->counters().opened, 2 + peers.size());
+    for (EarlyPeer& peer : peers) {
+      EXPECT_EQ(peer.read(asked.size()), asked);
+      peer.close();
+    }
+  }
+  EXPECT_EQ(server_->counters().opened, 2 + peers.size());
+  EXPECT_EQ(server_->counters().rejected_for(Rejection::failed), 0u);
+  administrator.close();
+  expect_healthy();
+  EXPECT_TRUE(stop_by(kLong));
+  expect_balance();
+}
+
+#endif
 
 // Its sessions end; the core, the other core and the port of the administrator go on.
 TEST_F(QuietAttack, OfAHandlerThatDestroysTheServerEndsItsSessionsAlone) {

@@ -2,7 +2,8 @@
 #pragma once
 
 #include <mutex>
-#include <utility>
+
+#include "weft/sync/atomic.h"
 
 namespace weft::mem {
 
@@ -19,7 +20,8 @@ class BasicOrphanList {
 
   void push(T& orphan) noexcept {
     const std::lock_guard lock(mutex_);
-    orphan.next_orphan = std::exchange(first_, &orphan);
+    orphan.next_orphan = first_;
+    first_ = &orphan;
   }
   [[nodiscard]] T* pop() noexcept {  // the one that came last; null: there is none
     const std::lock_guard lock(mutex_);
@@ -34,7 +36,7 @@ class BasicOrphanList {
 
  private:
   Mutex mutex_;
-  T* first_ = nullptr;  // guarded by mutex_
+  sync::Plain<T*> first_ = nullptr;  // guarded by mutex_
 };
 
 }  // namespace weft::mem

@@ -161,6 +161,57 @@ void another_thread_takes_the_stack_over() {
   model::require(shelter.bytes_taken == nodes[0].taken + nodes[1].taken, "a byte is counted twice, or not at all");
 }
 
+struct Orphan {
+  sync::Plain<int> bytes = 0;  // the last write of its thread
+  int owners = 0;
+  Orphan* next_orphan = nullptr;
+};
+using Orphans = BasicOrphanList<Orphan, model::Mutex>;
+
+// Threads end, some of them after each other, while others take over their objects.
+void each_orphan_gets_one_other_owner() {
+  Orphan orphans[3];
+  Orphans list;
+  const auto leave = [&](int index) {
+    orphans[index].bytes = index + 1;
+    list.push(orphans[index]);
+  };
+  const auto take = [&] {
+    Orphan* const orphan = list.pop();
+    if (orphan != nullptr) {
+      model::require(orphan->bytes == static_cast<int>(orphan - orphans) + 1, "the writes of its thread are missing");
+      orphan->bytes = 0;
+      ++orphan->owners;
+    }
+    return orphan != nullptr;
+  };
+  model::run_threads(
+      [&] {
+        leave(0);
+        leave(1);
+      },
+      [&] {
+        leave(2);
+        (void)take();
+      },
+      [&] { (void)take(); });
+  while (take()) {
+  }
+  for (const Orphan& orphan : orphans) {
+    model::require(orphan.owners == 1, "an object is lost, or has two owners");
+  }
+}
+
+void the_orphan_that_came_last_goes_first() {
+  Orphan orphans[2];
+  Orphans list;
+  model::require(list.pop() == nullptr, "a new list has an object");
+  list.push(orphans[0]);
+  list.push(orphans[1]);
+  model::require(list.pop() == &orphans[1] && list.pop() == &orphans[0], "the objects go in another order");
+  model::require(list.pop() == nullptr, "an object goes twice");
+}
+
 constexpr model::Scenario kScenarios[] = {
     {"two_freers_and_the_owner", two_freers_and_the_owner},
     {"a_chain_comes_whole", a_chain_comes_whole},
@@ -168,6 +219,8 @@ constexpr model::Scenario kScenarios[] = {
     {"a_full_stack_refuses", a_full_stack_refuses},
     {"the_owner_ends", the_owner_ends},
     {"another_thread_takes_the_stack_over", another_thread_takes_the_stack_over, {.preemptions = 3}},
+    {"each_orphan_gets_one_other_owner", each_orphan_gets_one_other_owner, {.preemptions = 3}},
+    {"the_orphan_that_came_last_goes_first", the_orphan_that_came_last_goes_first},
 };
 
 TEST(ReturnStackModel, LosesNothingAndGivesNothingTwice) {

@@ -27,15 +27,21 @@ std::optional<std::size_t> IdWindow::place_of(std::string_view id, std::uint64_t
   return std::nullopt;
 }
 
-std::optional<std::uint64_t> IdWindow::find(std::string_view id) const {
+std::optional<std::uint64_t> IdWindow::find(std::string_view id, WallTime since) const {
   const auto place = place_of(id, hash_of(id));
-  return place ? std::optional(order_[*place].sequence) : std::nullopt;
+  return place && order_[*place].time >= since ? std::optional(order_[*place].sequence) : std::nullopt;
 }
 
-void IdWindow::add(std::string_view id, std::uint64_t sequence, WallTime time) {
-  const std::uint64_t hash = hash_of(id);
-  if (id.empty() || place_of(id, hash)) {
+void IdWindow::add(std::string_view id, std::uint64_t sequence, WallTime time, WallTime since) {
+  if (id.empty()) {
     return;
+  }
+  const std::uint64_t hash = hash_of(id);
+  if (const auto place = place_of(id, hash)) {
+    if (order_[*place].time >= since) {
+      return;
+    }
+    empty_place(*place, hash);
   }
   if (2 * (order_.size() + 1) > places_.size()) {
     grow();
@@ -52,11 +58,16 @@ void IdWindow::add(std::string_view id, std::uint64_t sequence, WallTime time) {
 void IdWindow::renew(std::string_view id, std::uint64_t sequence, WallTime time) {
   const std::uint64_t hash = hash_of(id);
   if (const auto place = place_of(id, hash); place && order_[*place].sequence < sequence) {
-    take(hash, first_ + *place);  // the entry stays in its place by age, without an id
-    bytes_ -= order_[*place].id.size();
-    order_[*place].id.clear();
+    empty_place(*place, hash);
   }
   add(id, sequence, time);
+}
+
+// The entry stays in its place by age, without an id.
+void IdWindow::empty_place(std::size_t place, std::uint64_t hash) noexcept {
+  take(hash, first_ + place);
+  bytes_ -= order_[place].id.size();
+  order_[place].id.clear();
 }
 
 void IdWindow::grow() {
@@ -106,16 +117,18 @@ void IdWindow::forget_from(std::uint64_t sequence) {
   }
 }
 
-void IdWindow::forget_before(WallTime time) {
-  while (!order_.empty() && order_.front().time < time) {
+void IdWindow::forget_before(WallTime time, std::size_t most) {
+  for (; most != 0 && !order_.empty() && order_.front().time < time; --most) {
     drop_oldest();
   }
 }
 
-void IdWindow::clear() noexcept {
+bool IdWindow::free_some(std::size_t most) noexcept {
   places_ = {};
-  order_.clear();
-  bytes_ = 0;
+  for (; most != 0 && !order_.empty(); --most) {
+    order_.pop_front();
+  }
+  return order_.empty();
 }
 
 void IdWindow::drop_oldest() {

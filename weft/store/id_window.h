@@ -28,14 +28,16 @@ class IdWindow {
   explicit IdWindow(std::size_t ids_max = kIdsMax, std::size_t bytes_max = kBytesMax)
       : ids_max_(ids_max), bytes_max_(bytes_max) {}
 
-  [[nodiscard]] std::optional<std::uint64_t> find(std::string_view id) const;
+  // Ids of a time before `since` are unknown.
+  [[nodiscard]] std::optional<std::uint64_t> find(std::string_view id, WallTime since = WallTime::min()) const;
   // Times of successive ids never decrease. A known id keeps its first sequence.
-  void add(std::string_view id, std::uint64_t sequence, WallTime time);
+  void add(std::string_view id, std::uint64_t sequence, WallTime time, WallTime since = WallTime::min());
   // For ids that are read from rows. A known id loses its earlier sequence.
   void renew(std::string_view id, std::uint64_t sequence, WallTime time);
   void forget_from(std::uint64_t sequence);  // takes back the newest ids, whose sequences are this one or above
-  void forget_before(WallTime time);
-  void clear() noexcept;
+  void forget_before(WallTime time, std::size_t most = ~std::size_t{0});  // at most so many
+  // For a window that is not used any longer: gives the memory of `most` ids back. Returns true when none is left.
+  [[nodiscard]] bool free_some(std::size_t most) noexcept;
 
   [[nodiscard]] std::optional<std::uint64_t> first_sequence() const noexcept {  // of the oldest id
     return order_.empty() ? std::nullopt : std::optional(order_.front().sequence);
@@ -79,6 +81,7 @@ class IdWindow {
   [[nodiscard]] std::optional<std::size_t> place_of(std::string_view id, std::uint64_t hash) const;  // in order_
   void grow();  // throws std::bad_alloc, and then changes nothing
   void put(std::uint64_t hash, std::uint64_t number) noexcept;
+  void empty_place(std::size_t place, std::uint64_t hash) noexcept;
   void take(std::uint64_t hash, std::uint64_t number) noexcept;
   void drop_oldest();
 

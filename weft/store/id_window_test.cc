@@ -27,6 +27,34 @@ TEST(IdWindow, KnowsAnIdUntilItsTimeHasPassed) {
   EXPECT_EQ(window.find("b"), 2U);
 }
 
+TEST(IdWindow, AnIdOfAnEarlierTimeIsUnknownBeforeItIsForgotten) {
+  IdWindow window;
+  window.add("a", 1, WallTime(10s));
+  window.add("b", 2, WallTime(11s));
+  EXPECT_EQ(window.find("a", WallTime(10s)), 1U);
+  EXPECT_EQ(window.find("a", WallTime(11s)), std::nullopt);
+  window.add("a", 3, WallTime(12s), WallTime(11s));
+  window.add("b", 4, WallTime(12s), WallTime(11s));
+  EXPECT_EQ(window.find("a"), 3U);
+  EXPECT_EQ(window.find("b"), 2U);
+  window.forget_before(WallTime(12s), 1);
+  EXPECT_EQ(window.find("b"), 2U) << "only one goes: the first entry of a";
+  window.forget_before(WallTime(12s), 1);
+  EXPECT_EQ(window.find("b"), std::nullopt);
+  EXPECT_EQ(window.find("a"), 3U);
+  EXPECT_EQ(window.first_sequence(), 3U);
+}
+
+TEST(IdWindow, IsFreedInParts) {
+  IdWindow window;
+  for (std::uint64_t i = 1; i <= 10; ++i) {
+    window.add(std::to_string(i), i, WallTime(1s));
+  }
+  EXPECT_FALSE(window.free_some(9));
+  EXPECT_EQ(window.size(), 1U);
+  EXPECT_TRUE(window.free_some(1));
+}
+
 TEST(IdWindow, KeepsTheFirstSequenceOfAnIdAndNoEmptyId) {
   IdWindow window;
   window.add("a", 1, WallTime(10s));

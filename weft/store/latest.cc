@@ -189,7 +189,6 @@ Result<std::optional<ReadMessage>> Latest::read(Cursor& cursor, const TopicPredi
   }
   Statement& read = sql_->read_from.set(0, stream_).set(1, cursor.next);
   const Rows rows(read);
-  std::size_t left = std::max<std::size_t>(cursor.scan_max, 1);
   while (WEFT_TRY(read.step())) {
     const std::uint64_t revision = read.sequence(0);
     if (revision >= next_) {
@@ -197,7 +196,8 @@ Result<std::optional<ReadMessage>> Latest::read(Cursor& cursor, const TopicPredi
     }
     if (wants && !wants(read.text(1))) {
       cursor.next = revision + 1;
-      if (--left == 0) {
+      ++cursor.passed;
+      if (cursor.passed_enough()) {
         return std::optional<ReadMessage>();
       }
       continue;

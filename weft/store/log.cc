@@ -12,6 +12,9 @@ namespace weft::store {
 namespace {
 
 constexpr Error kWrongRow(Errc::corrupt, "a block whose row says something else");
+// To remove so many topics, or bytes, takes the time of a look at a row.
+constexpr std::size_t kTopicsOfRow = 8;
+constexpr std::size_t kBytesOfRow = 16 * 1024;
 
 // Whether the block of these topics, one a line, may hold a wanted message.
 bool may_hold(std::string_view topics, const TopicPredicate& wants) {
@@ -227,20 +230,21 @@ std::shared_ptr<const Block> Log::cached(std::uint64_t sequence) const noexcept 
   return sequence <= found->last() ? found : nullptr;
 }
 
-Result<std::shared_ptr<const Block>> Log::load(Cursor& cursor, const TopicPredicate& wants, std::size_t& left) {
+Result<std::shared_ptr<const Block>> Log::load(Cursor& cursor, const TopicPredicate& wants) {
   Statement& read = sql_->read_from.set(0, stream_).set(1, cursor.next);
   const Rows rows(read);
   while (WEFT_TRY(read.step())) {
     const BlockRow row{stream_, read.sequence(0), read.sequence(1), wall_time(read.number(4))};
     if (wants && !may_hold(read_topics(read.text(2), row).listed, wants)) {
       cursor.next = read.sequence(1) + 1;
-      left -= std::min(left, Cursor::kBlockCost);
-      if (left == 0) {
+      cursor.passed += Cursor::kBlockCost;
+      if (cursor.passed_enough()) {
         break;
       }
       continue;
     }
     const Bytes bytes = read.bytes(3);
+    cursor.passed += bytes.size() / Cursor::kMessageCost;
     auto block =
         WEFT_TRY(Block::parse(std::vector<std::uint8_t>(bytes.begin(), bytes.end()), stream_, read.sequence(0)));
     if (block->last() != row.last || block->message(row.last).time != row.time) {
@@ -253,14 +257,13 @@ Result<std::shared_ptr<const Block>> Log::load(Cursor& cursor, const TopicPredic
 
 Result<std::optional<ReadMessage>> Log::read(Cursor& cursor, const TopicPredicate& wants) {
   cursor.next = std::max(cursor.next, first_);
-  std::size_t left = std::max<std::size_t>(cursor.scan_max, 1);
   while (cursor.next < next_) {
     if (cursor.block == nullptr || cursor.next < cursor.block->first() || cursor.next > cursor.block->last()) {
       cursor.block = cached(cursor.next);
       if (cursor.block == nullptr) {
-        cursor.block = WEFT_TRY(load(cursor, wants, left));
+        cursor.block = WEFT_TRY(load(cursor, wants));
       }
-      if (cursor.block == nullptr && left == 0) {
+      if (cursor.block == nullptr && cursor.passed_enough()) {
         return std::optional<ReadMessage>();
       }
       if (cursor.block == nullptr) {
@@ -275,8 +278,8 @@ Result<std::optional<ReadMessage>> Log::read(Cursor& cursor, const TopicPredicat
       if (!wants || wants(message.topic)) {
         return std::optional(ReadMessage{cursor.block, message});
       }
-      left -= std::min<std::size_t>(left, 1);
-      if (left == 0) {
+      ++cursor.passed;
+      if (cursor.passed_enough()) {
         return std::optional<ReadMessage>();  // the block stays for the next call
       }
     }
@@ -364,7 +367,7 @@ Log::Dropped Log::dropped_of(const BlockRow& row, Bytes bytes, std::set<std::str
   for (std::uint64_t at = block ? (*block)->first() : 1; block && at <= (*block)->last(); ++at) {
     topics.emplace((*block)->message(at).topic);
   }
-  return {block ? (*block)->count() : 1, bytes.size(), row.last};
+  return {block ? (*block)->count() : 1, bytes.size(), row.last, topics.size()};
 }
 
 Result<void> Log::drop_block(const Dropped& dropped, const std::set<std::string>& topics) {
@@ -384,15 +387,18 @@ Result<void> Log::drop_done(std::uint64_t& from, std::size_t rows, const DonePre
     from = 0;
     while (WEFT_TRY(read.step())) {
       const BlockRow row{stream_, read.sequence(0), read.sequence(1), wall_time(read.number(4))};
-      if (row.first >= next_ || rows-- == 0) {
+      if (row.first >= next_ || rows == 0) {
         from = row.first >= next_ ? 0 : row.first;
         break;
       }
+      std::size_t cost = 1;
       if (read_topics(read.text(2), row).whole && done(row.first, row.last)) {
         auto& [taken, topics] = found.emplace_back();
         taken = dropped_of(row, read.bytes(3), topics);
         taken.alone = true;
+        cost += taken.topics / kTopicsOfRow + static_cast<std::size_t>(taken.bytes / kBytesOfRow);
       }
+      rows -= std::min(rows, cost);
     }
   }
   for (const auto& [taken, topics] : found) {
@@ -435,7 +441,7 @@ Result<std::optional<Log::Dropped>> Log::trim(std::uint64_t before) {
   const std::vector<std::uint8_t> rest = builder.finish(stream_, before);
   WEFT_TRY(sql_->drop_block.set(0, stream_).set(1, old->last()).run());
   WEFT_TRY(insert_block(before, old->last(), newest, topics, rest));
-  return std::optional(Dropped{before - old->first(), old->size() - rest.size(), before - 1});
+  return std::optional(Dropped{before - old->first(), old->size() - rest.size(), before - 1, gone.size()});
 }
 
 void Log::keep_dropped(const Dropped& dropped) {

@@ -34,10 +34,14 @@ struct TopicLast {
 struct Cursor {
   std::uint64_t next = 1;
   std::shared_ptr<const Block> block{};
-  // About the number of unwanted messages that one read passes. Then the read finds none, and the cursor is before the
-  // newest message. A block whose list of topics has no wanted one costs kBlockCost of them.
+  // About the number of unwanted messages that reads pass, counted in `passed`, which the caller sets back. Beyond it a
+  // read passes one, and finds none: the cursor is before the newest message. A block whose list of topics has no
+  // wanted one costs kBlockCost of them, and one that is read from the file its bytes divided by kMessageCost.
   std::size_t scan_max = ~std::size_t{0};
+  std::size_t passed = 0;
   static constexpr std::size_t kBlockCost = 16;
+  static constexpr std::size_t kMessageCost = 256;  // bytes of a block that take the time of a message
+  [[nodiscard]] bool passed_enough() const noexcept { return passed >= scan_max; }
 };
 
 // Topics after another one, in byte order, and the begin of the next page.
@@ -111,12 +115,13 @@ class Log {
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
     std::uint64_t last = 0;    // sequence
+    std::uint64_t topics = 0;  // of Log: the rows of topics that went with them or gave way to later ones
     std::uint64_t newest = 0;  // of Latest: those that were the newest values of their topics
     bool alone = false;        // of Log: earlier messages stay
   };
   [[nodiscard]] Result<std::optional<Dropped>> drop_oldest(std::uint64_t before, WallTime age);
   // Inside a transaction. Of the next `rows` blocks from `from` on, removes those whose messages all pass `done`; then
-  // `from` is after them, or 0 at the end.
+  // `from` is after them, or 0 at the end. Fewer blocks, of large ones or of those with many topics.
   using DonePredicate = std::function<bool(std::uint64_t first, std::uint64_t last)>;
   [[nodiscard]] Result<void> drop_done(std::uint64_t& from, std::size_t rows, const DonePredicate& done,
                                        std::vector<Dropped>& dropped);
@@ -161,10 +166,9 @@ class Log {
                                           const std::set<std::string>& topics, Bytes bytes);
   [[nodiscard]] Result<void> refresh_first();
   [[nodiscard]] std::shared_ptr<const Block> cached(std::uint64_t sequence) const noexcept;
-  // The next block that may hold a wanted message; the cursor passes the others. Returns null if there is none, or
-  // `left` is 0.
-  [[nodiscard]] Result<std::shared_ptr<const Block>> load(Cursor& cursor, const TopicPredicate& wants,
-                                                          std::size_t& left);
+  // The next block that may hold a wanted message; the cursor passes the others. Returns null if there is none, or the
+  // cursor has passed enough.
+  [[nodiscard]] Result<std::shared_ptr<const Block>> load(Cursor& cursor, const TopicPredicate& wants);
 
   LogSql* sql_;
   std::uint32_t stream_;

@@ -43,6 +43,93 @@ TEST_F(PartsTest, AReadPassesABoundedNumberOfMessages) {
   }
 }
 
+TEST_F(PartsTest, AReadOfTheNewestOfEachTopicOfAFilterPassesABoundedNumberOfMessages) {
+  Stream& stream = declare({});
+  constexpr std::uint64_t kCount = 2000;
+  for (std::uint64_t i = 1; i <= kCount; ++i) {
+    ASSERT_TRUE(store_->append(stream, {.topic = i % 50 == 0 ? "wanted.a" : "other"}, {}, at(1s)));
+  }
+  ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+  Reader reader = *stream.open_reader("wanted.*", From::last_per_topic());
+  reader.cursor.scan_max = 100;
+  for (;;) {
+    const std::uint64_t before = reader.cursor.next;
+    const auto found = stream.read(reader);
+    ASSERT_LE(reader.cursor.next - before, 110U);
+    if (*found) {
+      EXPECT_EQ((*found)->message.sequence, kCount);
+      break;
+    }
+    ASSERT_LT(reader.cursor.next, stream.next());
+  }
+}
+
+// Blocks that are not among the newest are read from the file, each in whole.
+TEST_F(PartsTest, ABlockThatIsReadFromTheFileCountsByItsBytes) {
+  Stream& stream = declare({});
+  const std::string body(100'000, 'x');
+  for (int i = 0; i < 30; ++i) {
+    append(stream, {.topic = "a", .body = as_bytes(body)});
+  }
+  Reader reader = *stream.open_reader("", {});
+  ASSERT_TRUE(*stream.read(reader));
+  EXPECT_GE(reader.cursor.passed, body.size() / Cursor::kMessageCost);
+  EXPECT_LE(reader.cursor.passed, 2 * body.size() / Cursor::kMessageCost);
+}
+
+TEST_F(PartsTest, ADeliveryTakesABoundedNumberOfDeadLetters) {
+  constexpr int kCount = 200;
+  for (const bool kept : {true, false}) {
+    StreamSettings dead_settings;
+    dead_settings.topics = {"dead.*"};
+    Stream& dead = declare(dead_settings, "dead");
+    Stream& stream = declare({}, kept ? "kept" : "dropped");
+    for (int i = 0; i < kCount; ++i) {
+      ASSERT_TRUE(store_->append(stream, {.topic = "a"}, {}, at(1s)));
+    }
+    ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+    ConsumerSettings settings;
+    settings.ack_wait = 1s;
+    settings.tries_max = 1;
+    settings.dead_letters = kept ? "dead.s" : "";
+    Consumer& consumer = **store_->consumer(stream, "c", settings, false);
+    for (int i = 0; i < kCount; ++i) {
+      ASSERT_TRUE(*store_->next_delivery(stream, consumer, at(1s)));
+    }
+    consumer.cursor.scan_max = 10 * Stream::kLookUpCost;
+    const auto done = [&] { return kept ? dead.next() - 1 : store_->counts().dead_dropped; };
+    for (std::uint64_t before = 0; before < kCount; before = done()) {
+      EXPECT_FALSE(*store_->next_delivery(stream, consumer, at(10s)));
+      ASSERT_EQ(store_->commit(at(10s)).disk, Errc::ok);
+      ASSERT_GT(done(), before);
+      EXPECT_LE(done() - before, 10U);
+    }
+    EXPECT_EQ(consumer.state.waiting(), 0U);
+  }
+}
+
+TEST_F(PartsTest, MessagesOfABlockThatAreDueAgainReadItOnce) {
+  Stream& stream = declare({});
+  const std::string body(10'000, 'x');
+  for (int i = 0; i < 20; ++i) {  // one block
+    ASSERT_TRUE(store_->append(stream, {.topic = "a", .body = as_bytes(body)}, {}, at(1s)));
+  }
+  ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+  for (int i = 0; i < 200; ++i) {  // no longer among the newest blocks
+    append(stream, {.topic = "b", .body = as_bytes(body)});
+  }
+  Consumer& consumer = **store_->consumer(stream, "c", {.filter = "a", .ack_wait = 1s}, false);
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(*store_->next_delivery(stream, consumer, at(1s)));
+  }
+  std::size_t passed = 0;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(*store_->next_delivery(stream, consumer, at(10s)));
+    passed += consumer.cursor.passed;
+  }
+  EXPECT_LT(passed, 20 * Stream::kLookUpCost + 2 * 20 * body.size() / Cursor::kMessageCost);
+}
+
 TEST_F(PartsTest, APageOfTopicsReadsABoundedNumberOfRowsAlsoOfErasures) {
   StreamSettings settings;
   settings.keep = Keep::latest;
@@ -90,6 +177,41 @@ TEST_F(PartsTest, TheSearchForTheNewestMessageOfAFilterGoesOnByParts) {
     }
     EXPECT_EQ(stream.position_of(none), 501U);
   }
+}
+
+TEST_F(PartsTest, IdsLeaveTheirWindowInPartsAndAreUnknownAtOnce) {
+  StreamSettings settings;
+  settings.same_id_window = 10s;
+  settings.survives = Survives::nothing;
+  Stream& stream = declare(settings);
+  constexpr std::uint64_t kCount = 3 * Stream::kIdsPerCommit;
+  for (std::uint64_t i = 1; i <= kCount; ++i) {
+    ASSERT_TRUE(store_->append(stream, {.topic = "a", .id = std::to_string(i)}, {}, at(1s)));
+  }
+  ASSERT_EQ(store_->commit(at(1s)).memory, Errc::ok);
+  EXPECT_EQ(append(stream, {.topic = "a", .id = "1"}, 100s), 1U) << "no message has come since";
+  EXPECT_EQ(append(stream, {.topic = "a", .id = "new"}, 100s), kCount + 1);
+  const std::string last = std::to_string(kCount);
+  EXPECT_EQ(append(stream, {.topic = "a", .id = last}, 100s), kCount + 2) << "it has left";
+  EXPECT_EQ(append(stream, {.topic = "a", .id = last}, 100s), kCount + 2);
+  EXPECT_EQ(append(stream, {.topic = "a", .id = "new"}, 100s), kCount + 1);
+}
+
+TEST_F(PartsTest, TheMemoryOfARemovedStreamIsFreedInParts) {
+  StreamSettings settings;
+  settings.survives = Survives::nothing;
+  Stream& stream = declare(settings);
+  for (std::uint64_t i = 0; i < 3 * Stream::kIdsPerCommit; ++i) {
+    ASSERT_TRUE(store_->append(stream, {.topic = "a", .id = std::to_string(i)}, {}, at(1s)));
+  }
+  ASSERT_EQ(store_->commit(at(1s)).memory, Errc::ok);
+  ASSERT_TRUE(store_->remove("s"));
+  int commits = 0;
+  for (; store_->has_work(at(1s)) && commits < 100; ++commits) {
+    (void)store_->commit(at(1s));
+  }
+  EXPECT_GE(commits, 3);
+  EXPECT_LT(commits, 100);
 }
 
 TEST_F(PartsTest, WhatAStreamHadLeavesTheFileInPartsAfterItIsRemoved) {

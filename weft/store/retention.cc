@@ -34,31 +34,32 @@ bool Stream::must_drop(WallTime now) const noexcept {
          std::visit([below = floor()](const auto& messages) { return messages.may_drop(below); }, messages_);
 }
 
-Result<void> Stream::drop_up_to(std::uint64_t before, WallTime age) {
-  while (drops_.size() < kDropsPerCommit && drop_bytes_ < kDropBytesPerCommit) {
+Result<void> Stream::drop_up_to(std::uint64_t before, WallTime age, DropBudget& budget) {
+  for (std::uint64_t come = staged_count(); !budget.spent() || come != 0;) {
     const auto dropped =
         WEFT_TRY(std::visit([&](auto& messages) { return messages.drop_oldest(before, age); }, messages_));
     if (!dropped) {
       break;
     }
     drops_.push_back(*dropped);
-    drop_bytes_ += dropped->bytes;
+    budget.take(*dropped);
+    come -= std::min(come, dropped->messages);
   }
   return {};
 }
 
-Result<void> Stream::write_drops(WallTime now) {
+Result<void> Stream::write_drops(WallTime now, DropBudget& budget) {
   evicting_ = 0;
   const std::uint64_t committed = next();  // staged messages stay
   // Purged and acknowledged messages make room before any other one goes.
   if (const std::uint64_t below = floor();
       std::visit([below](const auto& messages) { return messages.may_drop(below); }, messages_)) {
-    WEFT_TRY(drop_up_to(below, WallTime::max()));
+    WEFT_TRY(drop_up_to(below, WallTime::max(), budget));
   }
-  WEFT_TRY(sweep());
+  WEFT_TRY(sweep(budget));
   WEFT_TRY(evict(committed, now));
   if (const WallTime age = age_limit(now); age != WallTime::min()) {
-    WEFT_TRY(drop_up_to(committed, age));
+    WEFT_TRY(drop_up_to(committed, age, budget));
   }
   return {};
 }
@@ -72,9 +73,9 @@ bool Stream::must_sweep() const noexcept {
   return sweep_.from != 0 || (acked != 0 && (refused_ != sweep_.refused || acked > (next() - first()) / 16));
 }
 
-Result<void> Stream::sweep() {
+Result<void> Stream::sweep(DropBudget& budget) {
   sweeping_ = sweep_;
-  if (!must_sweep()) {
+  if (!must_sweep() || !std::exchange(budget.sweeps, false)) {
     return {};
   }
   const ConsumerState& state = consumers_.begin()->second->state;
@@ -95,7 +96,8 @@ Result<void> Stream::evict(std::uint64_t before, WallTime now) {
   }
   // Of the latest each drop is one value: as many go as come.
   const std::uint64_t drops_max = kDropsPerCommit + staged_count();
-  while (size > settings_.bytes_max && drops_.size() < drops_max) {
+  std::uint64_t topics = 0;
+  while (size > settings_.bytes_max && drops_.size() < drops_max && topics < kEvictTopicsPerCommit) {
     auto* const latest = std::get_if<Latest>(&messages_);
     const auto dropped = latest != nullptr ? WEFT_TRY(latest->evict_oldest(before, std::max(now, newest_)))
                                            : WEFT_TRY(std::get<Log>(messages_).drop_oldest(before, WallTime::max()));
@@ -103,6 +105,7 @@ Result<void> Stream::evict(std::uint64_t before, WallTime now) {
       break;
     }
     drops_.push_back(*dropped);
+    topics += dropped->topics;
     size -= std::min(size, dropped->bytes);
     evicting_ += latest != nullptr ? dropped->newest : unread_of(*dropped);
   }
@@ -128,7 +131,8 @@ std::uint64_t Stream::unread_of(const Log::Dropped& dropped) const noexcept {
 
 Result<std::uint64_t> Stream::purge_before(std::uint64_t sequence) {
   const std::uint64_t before = std::min(sequence, next());
-  WEFT_TRY(drop_up_to(before, WallTime::max()));
+  DropBudget budget;
+  WEFT_TRY(drop_up_to(before, WallTime::max(), budget));
   if (auto* log = std::get_if<Log>(&messages_)) {
     const auto trimmed = log->trim(before);
     if (trimmed && *trimmed) {

@@ -150,6 +150,90 @@ TEST_F(RetentionTest, APurgeOfManyMessagesHoldsAtOnceAndTakesTheirRowsInParts) {
   }
 }
 
+TEST_F(RetentionTest, StreamsWhoseMessagesAgeAtOnceShareTheBoundOfACommit) {
+  constexpr std::uint64_t kStreams = 8;
+  constexpr std::uint64_t kMessages = 20;
+  StreamSettings settings;
+  settings.age_max = 10s;
+  std::vector<Stream*> streams;
+  for (std::uint64_t i = 0; i < kStreams; ++i) {
+    streams.push_back(&declare(settings, std::to_string(i)));
+    for (std::uint64_t message = 0; message < kMessages; ++message) {
+      append(*streams.back(), {.topic = "a"});
+    }
+  }
+  const auto left = [&] {
+    std::uint64_t count = 0;
+    for (const Stream* stream : streams) {
+      count += stream->next() - stream->first();
+    }
+    return count;
+  };
+  for (std::uint64_t before = left(); before != 0; before = left()) {
+    ASSERT_TRUE(store_->has_work(at(100s)));
+    ASSERT_EQ(store_->commit(at(100s)).disk, Errc::ok);
+    ASSERT_LT(left(), before);
+    EXPECT_LE(before - left(), Stream::kDropsPerCommit);
+  }
+}
+
+class TopicRowsTest : public StoreOnDisk {
+ protected:
+  static constexpr int kBlocks = 20;
+  static constexpr int kTopics = 500;  // of each block
+
+  void fill(Stream& stream) {
+    for (int block = 0; block < kBlocks; ++block) {
+      for (int topic = 0; topic < kTopics; ++topic) {
+        ASSERT_TRUE(store_->append(stream, {.topic = "t." + std::to_string(topic)}, {}, at(1s)));
+      }
+      ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+    }
+  }
+  // Commits until nothing is left to do. Returns the most bytes that left with one.
+  std::uint64_t commit_all(Stream& stream) {
+    std::uint64_t most = 0;
+    while (store_->has_work(at(1s))) {
+      const std::uint64_t before = stream.bytes();
+      EXPECT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+      most = std::max(most, before - stream.bytes());
+    }
+    return most;
+  }
+  // The bytes of the blocks whose topics a commit removes.
+  static std::uint64_t most_of(std::uint64_t bytes) {
+    return bytes / kBlocks * (Stream::kDropTopicsPerCommit / kTopics + 1);
+  }
+};
+
+TEST_F(TopicRowsTest, APurgeOfBlocksWithManyTopicsTakesFewOfThemInACommit) {
+  Stream& stream = declare({});
+  fill(stream);
+  const std::uint64_t bytes = stream.bytes();
+  ASSERT_TRUE(store_->purge_before(stream, stream.next()));
+  EXPECT_LE(bytes - stream.bytes(), most_of(bytes));
+  EXPECT_LE(commit_all(stream), most_of(bytes));
+  EXPECT_EQ(stream.bytes(), 0U);
+}
+
+TEST_F(TopicRowsTest, FinishedJobsOfManyTopicsMakeRoomInSeveralCommits) {
+  StreamSettings settings;
+  settings.keep = Keep::work;
+  settings.when_full = Discard::refuse;
+  Stream& stream = declare(settings);
+  fill(stream);
+  const std::uint64_t bytes = stream.bytes();
+  settings.bytes_max = bytes + bytes / kBlocks;
+  ASSERT_TRUE(store_->declare("s", settings, true, at(1s)));
+  Consumer& consumer = **store_->consumer(stream, "c", {.ack_wait = 1h}, false);
+  for (std::uint64_t job = 1; job < stream.next(); ++job) {
+    ASSERT_TRUE(*store_->next_delivery(stream, consumer, at(1s)));
+    EXPECT_TRUE(job == 1 || store_->ack(consumer, job, false));
+  }
+  EXPECT_LE(commit_all(stream), most_of(bytes) + bytes / kBlocks);
+  EXPECT_LT(stream.bytes(), settings.bytes_max / 8 * 7) << "as far as it must";
+}
+
 TEST_F(RetentionTest, AFullTableOfTheLatestRefusesNewKeysAndTakesNewValuesAndErasures) {
   StreamSettings settings;
   settings.keep = Keep::latest;

@@ -144,6 +144,7 @@ Result<void> Store::remove(std::string_view name) {
   Side& side = stream == nullptr ? *disk_ : *side_of(*stream);
   const std::uint32_t id = stream == nullptr ? damaged->second.id : stream->id();
   const std::string gone = kGoneMark + std::to_string(id);
+  removed_.reserve(removed_.size() + 1);
   const auto erase = [&]() -> Result<void> {
     WEFT_TRY(side.remove_consumers.set(0, id).run());
     return side.change(id, side.set_name.set(0, std::string_view(gone)).set(1, id));
@@ -157,7 +158,10 @@ Result<void> Store::remove(std::string_view name) {
   std::erase_if(dying_, [name](const Dying& dying) { return dying.stream == name; });
   std::erase(stored_, stream);
   ages_.erase({stream->listed_age(), stream});
-  streams_.erase(streams_.find(name));
+  stream->unhook();
+  const auto at = streams_.find(name);
+  removed_.push_back(std::move(at->second));  // reserved
+  streams_.erase(at);
   return {};
 }
 
@@ -267,7 +271,11 @@ bool Store::give_back(Consumer& consumer, std::uint64_t sequence, Holder holder,
 
 Result<std::optional<Delivery>> Store::next_delivery(Stream& stream, Consumer& consumer, const Now& now,
                                                      Holder holder) {
+  consumer.cursor.passed = 0;
   while (const auto dead = stream.exhausted(consumer, now.steady)) {
+    if (consumer.cursor.passed_enough()) {
+      return std::optional<Delivery>();
+    }
     if (!WEFT_TRY(bury(stream, consumer, *dead, now))) {
       consumer.state.postpone(dead->sequence, deadline_after(now.steady, kBuryAgain));
     }
@@ -278,12 +286,14 @@ Result<std::optional<Delivery>> Store::next_delivery(Stream& stream, Consumer& c
 // Returns true if the message does not wait any longer. Returns false if it waits until its dead letter is durable, or
 // is tried again.
 Result<bool> Store::bury(Stream& stream, Consumer& consumer, const Stream::Exhausted& dead, const Now& now) {
-  auto at = stream.message_at(dead.sequence);
+  auto at = stream.message_at(dead.sequence, consumer.again);
+  consumer.cursor.passed += Stream::kLookUpCost + std::exchange(consumer.again.passed, 0);
   if (!at && at.error() == Errc::corrupt) {
     ++counts_.dead_dropped;
     return ack(consumer, dead.sequence, false);
   }
   const auto message = WEFT_TRY(std::move(at));
+  consumer.cursor.passed += message ? message->message.body.size() / Cursor::kMessageCost : 0;
   if (!message || consumer.settings.dead_letters.empty()) {
     counts_.dead_dropped += message ? 1 : 0;
     return ack(consumer, dead.sequence, false);
@@ -314,11 +324,11 @@ std::string dead_letter_id(std::string_view stream, std::uint64_t sequence, std:
   return id;
 }
 
-Result<void> Store::write_stream(Side& side, Stream& stream, const Now& now) {
+Result<void> Store::write_stream(Side& side, Stream& stream, Stream::DropBudget& drops, const Now& now) {
   if (stream.has_staged()) {
     WEFT_TRY(stream.write_staged());
   }
-  WEFT_TRY(stream.write_drops(now.wall));
+  WEFT_TRY(stream.write_drops(now.wall, drops));
   for (const auto& [name, consumer] : stream.consumers()) {
     if (consumer->changed || consumer->moved) {
       const std::string settings = write_settings(consumer->settings);
@@ -356,8 +366,9 @@ Store::SideCommitted Store::commit_side(Side& side, bool in_memory, const Now& n
   bool cleared = false;
   const auto write = [&]() -> Result<void> {
     WEFT_TRY(side.database.begin(flush));
+    Stream::DropBudget drops;
     for (Stream* stream : changed) {
-      WEFT_TRY(write_stream(side, *stream, now));
+      WEFT_TRY(write_stream(side, *stream, drops, now));
     }
     cleared = !side.gone.empty() && WEFT_TRY(clear_gone(side));
     return side.database.commit();
@@ -423,6 +434,13 @@ Store::Committed Store::commit(const Now& now) {
   for (auto at = ages_.begin(); at != ages_.end() && at->first < now.wall; ++at) {
     at->second->add_work();
   }
+  if (!removed_.empty() && removed_.back()->free_some()) {
+    removed_.pop_back();
+  }
+  if (Stream* const first = work_.first()) {  // another stream is the first one to remove messages
+    first->unhook();
+    first->add_work();
+  }
   Committed committed;
   committed.memory = commit_side(*memory_, true, now).all;
   if (disk_ != nullptr) {
@@ -443,7 +461,7 @@ Store::Committed Store::commit(const Now& now) {
 
 bool Store::has_work(const Now& now) const noexcept {
   const bool has_gone = !memory_->gone.empty() || (disk_ != nullptr && !disk_->gone.empty());
-  return has_gone || !work_.empty() || next_age() < now.wall;
+  return has_gone || !removed_.empty() || !work_.empty() || next_age() < now.wall;
 }
 
 WallTime Store::next_age() const noexcept { return ages_.empty() ? WallTime::max() : ages_.begin()->first; }

@@ -177,7 +177,7 @@ class Store {
   [[nodiscard]] SideCommitted commit_side(Side& side, bool in_memory, const Now& now);
   // removes a part of the rows of one; returns true if it has no more
   [[nodiscard]] static Result<bool> clear_gone(Side& side);
-  [[nodiscard]] Result<void> write_stream(Side& side, Stream& stream, const Now& now);
+  [[nodiscard]] Result<void> write_stream(Side& side, Stream& stream, Stream::DropBudget& drops, const Now& now);
   [[nodiscard]] Result<bool> bury(Stream& stream, Consumer& consumer, const Stream::Exhausted& dead, const Now& now);
 
   std::unique_ptr<Side> disk_;
@@ -188,6 +188,7 @@ class Store {
   std::vector<Stream*> stored_;
   std::map<std::string, Damaged, std::less<>> damaged_;  // streams of the file that could not be opened
   std::vector<Dying> dying_;
+  std::vector<std::unique_ptr<Stream>> removed_;  // streams whose memory is freed in parts
   std::uint64_t incarnation_ = 0;
   std::uint64_t birth_ = 0;  // the first incarnation of the file; 0: a build without births made it
   bool unborn_ = false;      // a new file has no room for its birth: its first stream writes it

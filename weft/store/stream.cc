@@ -150,7 +150,7 @@ Result<Appended> Stream::append(const NewMessage& message, const Expect& expect,
   }
   const WallTime time = std::max(now, newest_);  // a clock that goes back does not reorder messages
   if (settings_.same_id_window > Duration::zero() && !message.id.empty()) {
-    if (const auto before = ids_.find(message.id)) {
+    if (const auto before = ids_.find(message.id, ids_since())) {
       return Appended{*before, true};
     }
   }
@@ -182,7 +182,7 @@ Result<Appended> Stream::append(const NewMessage& message, const Expect& expect,
   newest_ = time;
   add_work();
   if (settings_.same_id_window > Duration::zero()) {
-    ids_.add(message.id, sequence, time);
+    ids_.add(message.id, sequence, time, ids_since());
   }
   return Appended{sequence, false};
 }
@@ -259,30 +259,35 @@ Result<std::optional<ReadMessage>> Stream::read(Reader& reader) {
   if (reader.filter) {
     wants = [&reader](std::string_view topic) { return reader.filter->matches(topic); };
   }
-  // Below newest_until each message that is not the newest of its topic costs a look-up, at least one of them.
-  std::size_t left = std::max<std::size_t>(reader.cursor.scan_max, 1);
-  for (; left != 0; left -= std::min(left, kLookUpCost)) {
+  reader.cursor.passed = 0;
+  do {
     auto result = std::visit([&](auto& messages) { return messages.read(reader.cursor, wants); }, messages_);
     count_damage(result.error(), reader.cursor.next);
     auto found = WEFT_TRY(std::move(result));
     if (!found || found->message.sequence >= reader.newest_until) {
       return found;
     }
+    reader.cursor.passed += kLookUpCost;
     if (WEFT_TRY(last_of(found->message.topic)).sequence == found->message.sequence) {
       return found;
     }
-  }
+  } while (!reader.cursor.passed_enough());
   return std::optional<ReadMessage>();
 }
 
 Result<std::optional<ReadMessage>> Stream::message_at(std::uint64_t sequence) {
+  Cursor cursor;
+  return message_at(sequence, cursor);
+}
+
+Result<std::optional<ReadMessage>> Stream::message_at(std::uint64_t sequence, Cursor& cursor) {
   if (sequence < first() || sequence >= next()) {
     return std::optional<ReadMessage>();
   }
   if (auto* latest = std::get_if<Latest>(&messages_)) {
     return latest->value_at(sequence);
   }
-  Cursor cursor{sequence, nullptr};
+  cursor.next = sequence;
   auto found = WEFT_TRY(std::get<Log>(messages_).read(cursor, {}));
   if (found && found->message.sequence != sequence) {
     found.reset();
@@ -365,13 +370,13 @@ WallTime Stream::ages_at() const noexcept {
 Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instant now, Holder holder) {
   ConsumerState& state = consumer.state;
   const auto count = [&] { holder == kNoHolder ? consumer.count_delivery() : void(consumer.moved = true); };
-  std::size_t left = std::max<std::size_t>(consumer.cursor.scan_max, 1);
+  std::size_t& passed = consumer.cursor.passed;
   while (const auto due = state.due(now)) {
-    if (state.exhausted(*due) || left == 0) {
+    if (state.exhausted(*due) || consumer.cursor.passed_enough()) {
       return std::optional<Delivery>();
     }
-    left -= std::min(left, kLookUpCost);
-    auto at = message_at(due->sequence);
+    auto at = message_at(due->sequence, consumer.again);
+    passed += kLookUpCost + std::exchange(consumer.again.passed, 0);
     if (!at && at.error() != Errc::corrupt) {
       return at.error();
     }
@@ -386,14 +391,15 @@ Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instan
     count();
     return std::optional(Delivery{*std::move(found), due->tries + 1});
   }
+  consumer.again.block.reset();
   if (!state.may_take_new()) {
     return std::optional<Delivery>();
   }
   consumer.cursor.next = state.next();
   auto next = std::visit([&](auto& messages) { return messages.read(consumer.cursor, consumer.wants()); }, messages_);
   count_damage(next.error(), consumer.cursor.next);
-  while (!next && next.error() == Errc::corrupt && left != 0) {  // the messages after the damage are whole
-    left -= std::min(left, kLookUpCost);
+  while (!next && next.error() == Errc::corrupt && !consumer.cursor.passed_enough()) {  // those after it are whole
+    passed += kLookUpCost;
     const std::uint64_t at = consumer.cursor.next;
     consumer.cursor.next = WEFT_TRY(std::visit([at](auto& messages) { return messages.skip_block(at); }, messages_));
     consumer.cursor.block.reset();
@@ -428,9 +434,6 @@ void Stream::set_settings(StreamSettings settings, std::vector<Filter> topics) {
   if (auto* log = std::get_if<Log>(&messages_)) {
     log->set_bytes_max(settings_.bytes_max);
   }
-  if (settings_.same_id_window == Duration::zero()) {
-    ids_.clear();
-  }
 }
 
 Result<void> Stream::write_staged() {
@@ -448,10 +451,9 @@ void Stream::keep_staged() {
     std::visit([&dropped](auto& messages) { messages.keep_dropped(dropped); }, messages_);
   }
   newest_kept_ = newest_;
-  drop_bytes_ = 0;
   sweep_ = sweeping_;
   evicted_ += std::exchange(evicting_, 0);
-  ids_.forget_before(newest_ - settings_.same_id_window);
+  ids_.forget_before(ids_since(), kIdsPerCommit);
   for (auto& [name, consumer] : consumers_) {
     // Without a filter, undelivered messages were unread, too.
     const std::uint64_t unseen = consumer->filter ? 0 : first() - std::min(first(), consumer->state.next());
@@ -465,7 +467,6 @@ void Stream::keep_staged() {
 
 void Stream::drop_staged() {
   drops_.clear();
-  drop_bytes_ = 0;
   sweeping_ = sweep_;
   evicting_ = 0;
   std::visit([](auto& messages) { messages.drop_staged(); }, messages_);

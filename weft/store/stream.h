@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -48,6 +49,7 @@ struct Consumer {
   bool moved = false;           // the same by deliveries only, which cause no commit
   bool waits_for_disk = false;  // a caller waits until the change survives the faults that the stream survives
   Stream* stream = nullptr;     // the stream of the consumer; null: none yet
+  Cursor again{};               // for messages that are due again; its block is only a cache
 
   [[nodiscard]] TopicPredicate wants() const;
   void count_delivery() noexcept;  // counts a begun delivery
@@ -98,6 +100,8 @@ class Stream : public ListHook {
   [[nodiscard]] Result<Reader> open_reader(std::string_view filter, const From& from);
   [[nodiscard]] Result<std::optional<ReadMessage>> read(Reader& reader);
   [[nodiscard]] Result<std::optional<ReadMessage>> message_at(std::uint64_t sequence);
+  // The same for messages that are near each other: the block of the cursor is used, or replaced.
+  [[nodiscard]] Result<std::optional<ReadMessage>> message_at(std::uint64_t sequence, Cursor& cursor);
   [[nodiscard]] Result<std::optional<ReadMessage>> newest_of(std::string_view topic);  // returns an erasure, too
   // Topics after `after`, of at most about `rows` rows.
   [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows);
@@ -127,7 +131,7 @@ class Stream : public ListHook {
 
   // The next message for the consumer: one that is due again, before a new one. It skips those beyond tries_max: the
   // caller takes them with exhausted(). The message goes into the queue of the holder; without a holder its delivery
-  // begins.
+  // begins. Returns nullopt also if the consumer's cursor has passed enough.
   [[nodiscard]] Result<std::optional<Delivery>> next_delivery(Consumer& consumer, Instant now, Holder holder);
   // A due message that was delivered tries_max times. It stays until the caller acknowledges it.
   struct Exhausted {
@@ -154,10 +158,13 @@ class Stream : public ListHook {
   // Inside a transaction, after open(): writes the rows of the messages' ids, for a store of an older format.
   [[nodiscard]] Result<void> make_id_rows();
   void set_settings(StreamSettings settings, std::vector<Filter> topics);
+  // After its removal: gives a part of its memory back. Returns true when the rest is small.
+  [[nodiscard]] bool free_some() noexcept { return ids_.free_some(kIdsPerCommit); }
   [[nodiscard]] bool has_staged() const noexcept { return staged_count() != 0; }
   [[nodiscard]] std::uint64_t staged_count() const noexcept;
   [[nodiscard]] Result<void> write_staged();
-  [[nodiscard]] Result<void> write_drops(WallTime now);
+  struct DropBudget;
+  [[nodiscard]] Result<void> write_drops(WallTime now, DropBudget& budget);
   [[nodiscard]] bool must_drop(WallTime now) const noexcept;
   // The caller writes the returned sequence of purge_before() into the row of the stream, and calls set_purged() after
   // the commit: then no message before it is read. The next commits remove the remaining rows.
@@ -176,22 +183,41 @@ class Stream : public ListHook {
 
   static constexpr std::size_t kDropsPerCommit = 64;
   static constexpr std::uint64_t kDropBytesPerCommit = 4 * 1024 * 1024;
-  static constexpr std::size_t kLookUpCost = 16;    // messages passed in the time of one look-up
-  static constexpr std::size_t kDamagedMax = 4096;  // places whose damage counts once
+  static constexpr std::uint64_t kDropTopicsPerCommit = 2048;  // rows of topics that go with rows of messages
+  static constexpr std::uint64_t kEvictTopicsPerCommit = 8192;
+  // DropBudget: the rest that one commit may remove, of all streams together. Beyond it a stream removes as many
+  // messages as come, and a full stream as many bytes.
+  struct DropBudget {
+    std::size_t rows = kDropsPerCommit;
+    std::uint64_t bytes = kDropBytesPerCommit;
+    std::uint64_t topics = kDropTopicsPerCommit;
+    bool sweeps = true;  // one of them a commit
+    [[nodiscard]] bool spent() const noexcept { return rows == 0 || bytes == 0 || topics == 0; }
+    void take(const Log::Dropped& dropped) noexcept {
+      rows -= std::min<std::size_t>(rows, 1);
+      bytes -= std::min(bytes, dropped.bytes);
+      topics -= std::min(topics, dropped.topics);
+    }
+  };
+  static constexpr std::size_t kIdsPerCommit = 4096;  // that leave the window, or whose memory is freed
+  static constexpr std::size_t kLookUpCost = 16;      // messages passed in the time of one look-up
+  static constexpr std::size_t kDamagedMax = 4096;    // places whose damage counts once
 
  private:
   void count_damage(const Error& error, std::uint64_t sequence);
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);
   [[nodiscard]] Result<std::uint64_t> resolve(const From& from, const std::optional<Filter>& filter);
-  [[nodiscard]] Result<void> drop_up_to(std::uint64_t before, WallTime age);
+  [[nodiscard]] Result<void> drop_up_to(std::uint64_t before, WallTime age, DropBudget& budget);
   [[nodiscard]] Result<void> evict(std::uint64_t before, WallTime now);  // down to bytes_max
   [[nodiscard]] bool must_sweep() const noexcept;
-  [[nodiscard]] Result<void> sweep();
+  [[nodiscard]] Result<void> sweep(DropBudget& budget);
   [[nodiscard]] std::uint64_t unread_of(const Log::Dropped& dropped) const noexcept;
   [[nodiscard]] Result<std::uint64_t> check_room(const NewMessage& message, std::size_t size);
   [[nodiscard]] std::uint64_t floor() const noexcept;  // below it no message is needed any longer
   [[nodiscard]] std::uint64_t purged() const noexcept;
   [[nodiscard]] WallTime age_limit(WallTime now) const noexcept;
+  // An id of an earlier time is unknown, although the window may have it.
+  [[nodiscard]] WallTime ids_since() const noexcept { return newest_kept_ - settings_.same_id_window; }
 
   std::uint32_t id_;
   std::string name_;
@@ -207,7 +233,6 @@ class Stream : public ListHook {
   WallTime newest_kept_{};      // of committed ones
   std::map<std::string, std::unique_ptr<Consumer>, std::less<>> consumers_;
   std::vector<Log::Dropped> drops_;  // of the transaction
-  std::uint64_t drop_bytes_ = 0;     // of them
   // Of a nearly full work stream: removes finished jobs after an unfinished one, kSweepRows blocks a commit.
   static constexpr std::size_t kSweepRows = 256;
   struct Sweep {

@@ -19,6 +19,7 @@ std::uint32_t epoll_bits(Interest interest, bool edge) noexcept {
   bits |= has(interest, Interest::writable) ? static_cast<std::uint32_t>(EPOLLOUT) : 0u;
   bits |= has(interest, Interest::peer_closed) ? static_cast<std::uint32_t>(EPOLLRDHUP) : 0u;
   bits |= has(interest, Interest::urgent) ? static_cast<std::uint32_t>(EPOLLPRI) : 0u;
+  bits |= has(interest, Interest::one_of_many) ? static_cast<std::uint32_t>(EPOLLEXCLUSIVE) : 0u;
   return bits;
 }
 

@@ -18,6 +18,9 @@ enum class Interest : std::uint32_t {
   writable = 2,
   peer_closed = 4,  // the peer shut its writing side down (EPOLLRDHUP)
   urgent = 8,       // exceptional condition (EPOLLPRI)
+  // Of several pollers that watch the file so, an event ends the wait of one, where the system can do that
+  // (EPOLLEXCLUSIVE); otherwise of all. With `readable` and `writable` only; without modify().
+  one_of_many = 16,
 };
 
 [[nodiscard]] constexpr Interest operator|(Interest a, Interest b) noexcept {

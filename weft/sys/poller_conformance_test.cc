@@ -382,6 +382,21 @@ TEST_P(PollerConformance, UrgentIsWhatWasSentUrgently) {
   }
 }
 
+TEST_P(PollerConformance, OfManyPollersTheOneThatWaitsGetsTheEvent) {
+  const SocketPair pair;
+  const auto another = std::move(GetParam().make()).value();
+  std::vector<PollEvent> none(1);
+  EXPECT_EQ(another->wait(none, kAtOnce).value_or(1u), 0u);
+  for (Poller* const poller : {another.get(), poller_.get()}) {
+    ASSERT_TRUE(poller->add(pair.near.fd(), Interest::readable | Interest::one_of_many, true, 1));
+  }
+  send(pair.far);
+  EXPECT_TRUE(wait(kForever).at(0).readable);
+  for (Poller* const poller : {another.get(), poller_.get()}) {
+    EXPECT_TRUE(poller->remove(pair.near.fd()));
+  }
+}
+
 TEST_P(PollerConformance, FilesThatAreAlwaysReadyAreRefused) {
   const Fd folder(::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   ASSERT_TRUE(folder.valid());

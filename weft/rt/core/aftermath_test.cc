@@ -29,8 +29,8 @@ class AftermathTest : public testing::Test {
   AftermathTest() {
     on_core(*runtime_, 1, [this] { Core::current()->at_end(note_end_); });
   }
-  // Runs on core 0 after a message, while no message is left. Gives a stop that does not wait for it time to end core
-  // 1, and then posts there.
+  // Runs on core 0 after a message of it, or of core 1, while no message is left. Gives a stop that does not wait for
+  // it time to end core 1, and then posts there.
   void follow() {
     (void)runtime_->post(1, [] {});  // a turn of core 1, at whose end the stop counts
     Core::current()->flush();
@@ -44,16 +44,25 @@ class AftermathTest : public testing::Test {
     }
     EXPECT_TRUE(posted);
   }
-  // Stops the runtime. The core goes on when the drain has begun.
-  void stop_while(Blocked& blocked) {
+  // Stops the runtime. The core goes on when the drain has begun and `meanwhile` has returned.
+  void stop_while(Blocked& blocked, const std::function<void()>& meanwhile = [] {}) {
     std::optional<Result<void>> stopped;
     std::thread stopping([&] { stopped = runtime_->stop(in_a_minute()); });
     while (!(runtime_->post(1, [] {}) == Errc::closed)) {
       std::this_thread::yield();
     }
+    meanwhile();
     blocked.release();
     stopping.join();
     EXPECT_TRUE(*stopped);
+  }
+
+  void pass_turns_of_core_0() {
+    for (int turn = 0; turn < 4; ++turn) {
+      Signal turned;
+      runtime_->core(0).loop().post([&turned] { turned.give(); });
+      EXPECT_TRUE(turned.take());
+    }
   }
 
   struct NotesEnd final : TurnJob {
@@ -107,6 +116,51 @@ TEST_F(AftermathTest, AJobThatAMessagePostsToItsLoopPostsBeforeTheStopEnds) {
   ASSERT_TRUE(runtime_->post(0, [this] { runtime_->core(0).loop().post([this] { follow(); }); }));
   stop_while(blocked);
   EXPECT_TRUE(ran_);
+}
+
+// Core 0 has had turns in the drain, so that nothing is left there of the time before.
+TEST_F(AftermathTest, AJobThatAMessagePostsToTheLoopOfAnotherCorePostsBeforeTheStopEnds) {
+  Blocked blocked(*runtime_, 1);
+  ASSERT_TRUE(runtime_->post(1, [this] { runtime_->core(0).loop().post([this] { follow(); }); }));
+  stop_while(blocked, [this] { pass_turns_of_core_0(); });
+  EXPECT_TRUE(ran_);
+}
+
+TEST_F(AftermathTest, ACoroutineThatAMessageOfAnotherCoreMakesReadyPostsBeforeTheStopEnds) {
+  struct Follows final : detail::Ready {
+    explicit Follows(std::function<void()> function)
+        : Ready([](Ready& self) noexcept { static_cast<Follows&>(self).call(); }), call(std::move(function)) {}
+    std::function<void()> call;
+  };
+  Follows follows([this] { follow(); });
+  Blocked blocked(*runtime_, 1);
+  ASSERT_TRUE(runtime_->post(1, [&] { runtime_->core(0).loop().tasks().post(follows); }));
+  stop_while(blocked, [this] { pass_turns_of_core_0(); });
+  EXPECT_TRUE(ran_);
+}
+
+TEST_F(AftermathTest, JobsThatAlwaysPostToTheLoopsOfOthersKeepNoStop) {
+  std::atomic<std::uint64_t> passed{0};
+  std::function<void(unsigned)> pass = [&](unsigned core) {
+    passed.fetch_add(1, std::memory_order_relaxed);
+    runtime_->core(core).loop().post([&pass, core] { pass(1 - core); });
+  };
+  on_core(*runtime_, 0, [&] { pass(1); });
+  EXPECT_TRUE(runtime_->stop(in_a_minute()));
+  EXPECT_NE(passed.load(), 0u);
+}
+
+TEST_F(AftermathTest, AThreadThatAlwaysPostsToALoopKeepsNoStop) {
+  std::atomic<bool> stopped{false};
+  std::thread posting([&] {
+    while (!stopped) {
+      runtime_->core(0).loop().post([] {});
+      std::this_thread::yield();
+    }
+  });
+  EXPECT_TRUE(runtime_->stop(in_a_minute()));
+  stopped = true;
+  posting.join();
 }
 
 // More of them than a turn of the loop resumes, and the last one wakes another.

@@ -65,7 +65,7 @@ Instant Core::handle_turn(Instant now) {
   run_turn_jobs();
   ring_all();
   if (runtime_.draining()) [[unlikely]] {
-    aftermath_.settle(loop_->has_mail());
+    aftermath_.settle(loop_->mail_taken());
     runtime_.note_turn();
   }
   return ready_ != 0 || !turn_jobs_.empty() ? now : kNever;
@@ -201,28 +201,40 @@ void Core::take_given() noexcept {
   }
 }
 
-// The number of messages that the lane's ring has given out when all are run that are in it.
+// The number of messages that the lane's ring has given out when all are run that are in it. The lane after the last
+// one is the mail of the loop.
 std::uint64_t Core::end_of(unsigned lane) noexcept {
+  if (lane == lane_count_) {
+    return loop_->mailed();
+  }
   Ring* const ring = lanes_[lane].incoming();
   return ring == nullptr ? 0 : ring->popped() + ring->readable(ring->capacity());
 }
 
+std::uint64_t Core::done_of(unsigned lane) noexcept {
+  if (lane == lane_count_) {
+    return loop_->mail_taken();
+  }
+  Ring* const ring = lanes_[lane].incoming();
+  return ring == nullptr ? 0 : ring->popped();
+}
+
 // A job after all lanes takes them one after the other, so that it needs no more room than one place. It waits for at
-// most one lane's capacity, of each.
+// most one lane's capacity, of each, and for the mail that came until then.
 bool Core::is_due(CoreJob& job) noexcept {
   for (;;) {
-    Ring* const ring = lanes_[job.lane_].incoming();
-    if (ring != nullptr && ring->popped() < job.after_) {
+    if (done_of(job.lane_) < job.after_) {
       return false;
     }
-    if (!job.every_lane_ || job.lane_ + 1 == lane_count_) {
+    if (!job.every_lane_ || job.lane_ == lane_count_) {
       return true;
     }
     job.after_ = end_of(++job.lane_);
   }
 }
 
-// Runs the jobs whose messages have run. While one is left its lane has messages, so the core does not sleep.
+// Runs the jobs whose messages have run. While one is left its lane has messages or the loop mail, so the core does not
+// sleep.
 void Core::run_due_jobs() noexcept {
   for (CoreJob* job = jobs_.first(); job != nullptr;) {
     if (!is_due(*job)) {

@@ -159,7 +159,8 @@ class Core final : private TurnHook {
   void at_end(TurnJob& job) noexcept { end_jobs_.push_back(job); }
   // Runs the job once, soon, see invariant 4. Never refused, never waits. The core outlives the call.
   void give(CoreJob& job) noexcept { give(job, false); }
-  // The same, and after all messages to the core that any thread posted and showed (flush()) before.
+  // The same, and after all messages to the core that any thread posted and showed (flush()) before, and after all jobs
+  // that any thread posted to the core's loop before.
   void give_behind_all(CoreJob& job) noexcept { give(job, true); }
   [[nodiscard]] List<CoreResident>& residents() noexcept { return residents_; }
   void note_resident_missed() noexcept { count(counters_.residents_missed); }  // a message found that it has ended
@@ -232,6 +233,7 @@ class Core final : private TurnHook {
   void give(CoreJob& job, bool behind_all) noexcept;
   void take_given() noexcept;
   [[nodiscard]] std::uint64_t end_of(unsigned lane) noexcept;
+  [[nodiscard]] std::uint64_t done_of(unsigned lane) noexcept;
   [[nodiscard]] bool is_due(CoreJob& job) noexcept;
   void run_due_jobs() noexcept;
   void run_given() noexcept;

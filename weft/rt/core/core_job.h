@@ -23,7 +23,7 @@ class CoreJob : public ListHook {
   Run* function_;
   unsigned lane_ = 0;        // the giver's lane to the core
   std::uint64_t after_ = 0;  // the job runs once that lane's ring has given out so many messages
-  bool every_lane_ = false;  // and then the same of each lane after it
+  bool every_lane_ = false;  // and then the same of each lane after it, and of the loop's mail
 };
 
 }  // namespace weft::rt

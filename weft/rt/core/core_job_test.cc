@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -141,6 +142,23 @@ TEST(CoreJob, GivenBehindAllRunsAfterTheMessagesOfEveryThread) {
   }
   ASSERT_TRUE(done.take());
   EXPECT_EQ(seen, 1 + 2 * kMessages);
+}
+
+TEST(CoreJob, GivenBehindAllRunsAfterTheJobsOfTheLoop) {
+  const auto runtime = start_runtime(1);
+  Loop& loop = runtime->core(0).loop();
+  std::vector<std::string> ran;
+  Signal done;
+  Calls job([&] {
+    ran.emplace_back("given");
+    done.give();
+  });
+  loop.post([&] {
+    loop.post([&] { ran.emplace_back("posted"); });
+    runtime->core(0).give_behind_all(job);
+  });
+  ASSERT_TRUE(done.take());
+  EXPECT_EQ(ran, (std::vector<std::string>{"posted", "given"}));
 }
 
 TEST(CoreJob, MayGiveItselfAgainAndDestroyItself) {

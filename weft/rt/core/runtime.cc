@@ -2,6 +2,7 @@
 #include "weft/rt/core/runtime.h"
 
 #include <algorithm>
+#include <bitset>
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -167,20 +168,26 @@ void Runtime::note_turn() noexcept {
   changed_.notify_all();
 }
 
-// Whether no message is in a lane or runs, nor may follow from one (Aftermath). Mattern's double count: first sum the
-// messages executed, then those sent. The counts only grow, so if the sums are equal, they were equal in between.
+// Whether no message is in a lane or runs, nor may follow from one (Aftermath). A job that was posted to a core's loop
+// counts as a message. Mattern's double count: first sum the messages executed, then those sent. The counts only grow,
+// so if the sums are equal, they were equal in between.
 // The sender counts before it sends, and the receiver after it ran the message, both with release: a thread that sees a
 // count sees the counts before it.
 bool Runtime::quiescent() const noexcept {
   std::uint64_t executed = 0;
-  for (const auto& core : cores_) {
-    executed += core->dropped_.load(std::memory_order_acquire) +
-                core->counters_.executed.load(std::memory_order_acquire) + core->aftermath_.ended();
+  std::bitset<kCoresMax> with_mail;
+  for (unsigned i = 0; i < size(); ++i) {
+    const Core& core = *cores_[i];
+    const auto mail = core.aftermath_.mail_done();
+    with_mail[i] = mail.has_value();
+    executed += core.dropped_.load(std::memory_order_acquire) +
+                core.counters_.executed.load(std::memory_order_acquire) + core.aftermath_.ended() + mail.value_or(0);
   }
   std::uint64_t sent = 0;
-  for (const auto& core : cores_) {
-    const CoreCounts counts = core->counts();
-    sent += counts.posted + counts.foreign_posted + core->aftermath_.begun();
+  for (unsigned i = 0; i < size(); ++i) {
+    const CoreCounts counts = cores_[i]->counts();
+    sent += counts.posted + counts.foreign_posted + cores_[i]->aftermath_.begun() +
+            (with_mail[i] ? cores_[i]->loop_->mailed() : 0);
   }
   return executed == sent;
 }

@@ -284,7 +284,9 @@ bool Loop::run_jobs() noexcept {
   for (Job& job : opened_) {
     guard([&job] { job(); });
   }
+  const std::size_t ran = opened_.size();
   opened_.clear();
+  jobs_ran_ += ran;  // after their ends, which may post
   return true;
 }
 

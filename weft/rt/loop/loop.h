@@ -54,8 +54,8 @@ class TurnHook {
 // Owner: the caller of make(). Destruction stops the thread, waits for it, and drops the jobs in the mailbox. Inside a
 // job, watcher, timer or hook of the loop destruction only begins the stop: from then on the loop calls no watcher,
 // timer or hook. The loop waits for its coroutines and destroys itself. No call of another thread is under way then.
-// Affinity: post(), try_post(), nudge(), wake(), wake_sleeper(), stop(), on_loop_thread(), threw() any thread; the rest
-// the loop's thread, or the maker's until the loop runs.
+// Affinity: post(), try_post(), nudge(), wake(), wake_sleeper(), stop(), on_loop_thread(), threw(), mailed() any
+// thread; the rest the loop's thread, or the maker's until the loop runs.
 // Cost: an idle loop makes no wake-ups. post() locks a mutex; it is not for messages.
 // Invariants:
 //   1. A job posted before stop() runs. Jobs run in the order of posting. A job posted later runs or is dropped: after
@@ -102,6 +102,11 @@ class Loop {
 
   // Whether posted jobs or coroutines wait for the next turn; the loop's thread.
   [[nodiscard]] bool has_mail() const noexcept;
+  // The jobs and coroutines that were posted to the loop until now. A lock for each kind. Any thread, except in a
+  // forked child.
+  [[nodiscard]] std::uint64_t mailed() const noexcept { return mail_.posted() + tasks_.posted(); }
+  // Of these, the jobs that have run and the coroutines that are ready or have run; the loop's thread.
+  [[nodiscard]] std::uint64_t mail_taken() const noexcept { return jobs_ran_ + tasks_.taken(); }
 
   [[nodiscard]] std::uint64_t threw() const noexcept { return threw_.value(); }  // calls that ended in an exception
 
@@ -181,6 +186,7 @@ class Loop {
   sync::Counter threw_;
   Mailbox<Job> mail_{*poller_};
   std::vector<Job> opened_;  // the jobs that run_jobs() runs; a member to keep its memory
+  std::uint64_t jobs_ran_ = 0;
   std::atomic<std::thread::id> thread_id_{};
   std::atomic<bool> begun_{false};  // start() or run() was called
   std::atomic<Thread> runs_in_{Thread::none};

@@ -22,7 +22,7 @@ struct SystemMail {
 
 // Mailbox: the jobs that other threads post to a loop, and the calls that end its sleep and its life.
 // Owner: the loop.
-// Affinity: post(), stop(), wake_sleeper() and nudge() any thread; the rest the loop's thread.
+// Affinity: post(), posted(), stop(), wake_sleeper() and nudge() any thread; the rest the loop's thread.
 // Cost: post() locks a mutex, a fence, and a system call if the loop sleeps.
 // Use by the loop: open(), work; without work announce(), and if has_work() is false, sleep; end_sleep(). If see_stop()
 // returns true: open() once more, later close().
@@ -51,6 +51,7 @@ class BasicMailbox {
       }
       try {
         items_.push_back(std::move(item));
+        ++posted_;
       } catch (const std::bad_alloc&) {
         return Post::no_memory;
       }
@@ -78,6 +79,12 @@ class BasicMailbox {
         sleep_.compare_exchange_strong(expected, Sleep::awake, std::memory_order_relaxed, std::memory_order_relaxed)) {
       poller_.wake();
     }
+  }
+
+  // The items that post() took. The caller sees the item of each post() that happened before the call.
+  [[nodiscard]] std::uint64_t posted() const noexcept {
+    const std::lock_guard lock(mutex_);
+    return posted_;
   }
 
   // --- the loop's thread ---
@@ -120,9 +127,10 @@ class BasicMailbox {
   enum class Sleep : std::uint32_t { awake, nap, deep };
 
   typename System::Sleep& poller_;
-  typename System::Mutex mutex_;
-  bool closed_ = false;   // guarded by mutex_
-  std::vector<T> items_;  // guarded by mutex_
+  mutable typename System::Mutex mutex_;
+  bool closed_ = false;       // guarded by mutex_
+  std::vector<T> items_;      // guarded by mutex_
+  std::uint64_t posted_ = 0;  // guarded by mutex_
   bool saw_stop_ = false;
   sync::Atomic<bool> has_items_{false};
   sync::Atomic<bool> stopping_{false};

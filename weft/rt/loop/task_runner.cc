@@ -94,6 +94,7 @@ void TaskRunner::turn() noexcept {
     while (detail::Ready* const item = posted_.pop_front()) {
       ready_.push_back(*item);
     }
+    taken_ = posted_count_;
   }
   List<detail::Ready> now;  // an item that becomes ready during this turn waits for the next one
   for (std::size_t i = 0; i < kTurnMax; ++i) {
@@ -115,6 +116,7 @@ void TaskRunner::post(detail::Ready& item) noexcept {
   // Wakes the loop under the lock: once the loop has the item it may end and destroy this runner.
   const std::lock_guard lock(posted_mutex_);
   posted_.push_back(item);
+  ++posted_count_;
   has_posted_.store(true, std::memory_order_relaxed);
   loop_->wake_sleeper();
 }

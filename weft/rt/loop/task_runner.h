@@ -224,6 +224,13 @@ class TaskRunner {
   // an item that is in no list.
   void post(detail::Ready& item) noexcept;
   [[nodiscard]] bool has_posted() const noexcept { return has_posted_.load(std::memory_order_relaxed); }
+  // The items of post() until now. Any thread.
+  [[nodiscard]] std::uint64_t posted() const noexcept {
+    const std::lock_guard lock(posted_mutex_);
+    return posted_count_;
+  }
+  // Of these, the ones that run in this turn or are ready.
+  [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }
 
   // Cancels every task: those that are here, and those that come.
   void cancel_all() noexcept { root_.cancel(); }
@@ -247,8 +254,10 @@ class TaskRunner {
   CancelScope* first_cancelled_ = nullptr;  // scopes that the outermost cancel() still has to cancel
   std::uint32_t cancelled_row_ = 0;         // awaits in a row that were cancelled, of the coroutine that runs
   sync::Counter cancels_ignored_;
-  std::mutex posted_mutex_;
-  List<detail::Ready> posted_;  // guarded by posted_mutex_
+  mutable std::mutex posted_mutex_;
+  List<detail::Ready> posted_;      // guarded by posted_mutex_
+  std::uint64_t posted_count_ = 0;  // guarded by posted_mutex_
+  std::uint64_t taken_ = 0;
   std::atomic<bool> has_posted_{false};
 };
 

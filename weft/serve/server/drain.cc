@@ -103,7 +103,7 @@ std::uint64_t Drain::posted() const noexcept {
   std::uint64_t sum = 0;
   for (unsigned core = 0; core < steps_.size(); ++core) {
     const rt::CoreCounts counts = runtime_.core(core).counts();
-    sum += counts.posted + counts.foreign_posted;
+    sum += counts.posted + counts.foreign_posted + runtime_.core(core).loop().mailed();
   }
   return sum;
 }

@@ -12,12 +12,12 @@
 namespace weft::serve {
 
 // Drain: finds the moment of a stop at which every core has handled its messages, and no message that they caused is
-// under way. Then a session can close without missing a frame of another one.
+// under way, nor a job of a core's loop. Then a session can close without missing a frame of another one.
 // Owner: a ServerRun. Affinity: each call its core's thread, or any thread when that has ended.
 // Cost: a round is two jobs for each core. A drain of a quiet runtime takes one round.
 // Invariants:
-//   1. `over` is called once at most, when every core was drained after all messages posted before, and none was posted
-//      meanwhile; or after kRoundsMax rounds, where others never cease to post.
+//   1. `over` is called once at most, when every core was drained after all messages and jobs posted before, and none
+//      was posted meanwhile; or after kRoundsMax rounds, where others never cease to post.
 //   2. Nothing waits, nothing is allocated.
 class Drain {
  public:
@@ -36,7 +36,7 @@ class Drain {
   enum class Stage : std::uint8_t {
     waiting,  // for a core that is not drained
     showing,  // each core shows its posts to the others
-    passing,  // each core runs all messages that were posted to it before
+    passing,  // each core runs all messages and jobs that were posted to it before
     over,
   };
   struct Step final : rt::CoreJob {
@@ -62,7 +62,7 @@ class Drain {
   std::vector<bool> drained_;
   Stage stage_ = Stage::waiting;
   std::size_t pending_ = 0;   // steps of this stage that have not run
-  std::uint64_t posted_ = 0;  // messages of all cores when the round began
+  std::uint64_t posted_ = 0;  // messages and jobs of all cores when the round began
   unsigned rounds_ = 0;
 };
 

@@ -120,6 +120,28 @@ TEST_F(DrainTest, AFrameThatLeavesByWayOfSeveralCoresReachesTheMembersOfAll) {
   EXPECT_EQ(member.receive(), "news");
 }
 
+// Each job posts the next one to the other core's loop, and only the last one publishes.
+TEST_F(DrainTest, AFrameThatLeavesByWayOfJobsOfSeveralLoopsReachesTheMembersOfAll) {
+  const std::string endpoint = listen_in_turn();
+  Client speaker(endpoint);
+  Client member(endpoint);
+  begin_stop_while_owing(speaker, member);
+  std::function<void(unsigned)> pass = [&](unsigned left) {
+    if (left == 0) {
+      EXPECT_TRUE(server_->publish(kRoom, shared("news")));
+      return;
+    }
+    runtime_->core(left % 2).loop().post([&pass, left] { pass(left - 1); });
+  };
+  on_owing_core([&pass](Session& session) {
+    pass(12);
+    session.end_reply();
+  });
+  EXPECT_EQ(speaker.receive(), "news");
+  EXPECT_EQ(member.receive(), "news");
+  EXPECT_EQ(speaker.read_to_end(), "");  // the stop is over, and uses `pass` no longer
+}
+
 TEST_F(DrainTest, FramesThatHadComeWhenTheDrainBeganReachEveryMember) {
   script_.on_frame = [this](HeaderSession& session, const Frame& frame) {
     if (frame.header.id == 1) {

@@ -250,18 +250,17 @@ void ServerRun::set_acceptor(unsigned core, std::size_t port, std::unique_ptr<ne
   parts_[core]->ports[port]->acceptor = std::move(acceptor);
 }
 
-// On core 1. The acceptor is core 0's.
-Result<void> ServerRun::set_stand_in(std::size_t port, std::unique_ptr<net::Listener> listener) {
-  constexpr unsigned kCore = 1;
-  if (parts_[kCore]->stopping) {
+// The acceptor is core 0's.
+Result<void> ServerRun::set_stand_in(unsigned core, std::size_t port, std::unique_ptr<net::Listener> listener) {
+  if (parts_[core]->stopping) {
     return {};  // the listener closes
   }
   auto stand_in = std::make_unique<StandIn>(
-      runtime_.core(kCore).loop(), runtime_.core(0).loop().activity(), std::move(listener),
-      [this, port](std::unique_ptr<net::Stream> stream) { accept(kCore, port, std::move(stream), false); },
-      [&counters = counters_[kCore]] { counters.rejected[static_cast<std::size_t>(Rejection::failed)].add(); });
+      runtime_.core(core).loop(), runtime_.core(0).loop().activity(), std::move(listener),
+      [this, core, port](std::unique_ptr<net::Stream> stream) { accept(core, port, std::move(stream), false); },
+      [&counters = counters_[core]] { counters.rejected[static_cast<std::size_t>(Rejection::failed)].add(); });
   WEFT_TRY(stand_in->start());
-  parts_[kCore]->ports[port]->stand_in = std::move(stand_in);
+  parts_[core]->ports[port]->stand_in = std::move(stand_in);
   return {};
 }
 
@@ -275,9 +274,9 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
   const auto shared_options = std::make_shared<const ListenerOptions>(options);
   const bool everywhere = std::count(listeners.begin(), listeners.end(), nullptr) == 0;
   const std::size_t port = ports_;
-  std::unique_ptr<net::Listener> stand_in;
-  if (!everywhere) {
-    stand_in = WEFT_TRY(listeners[0]->share());
+  Listeners stand_ins(listeners.size());
+  for (unsigned core = 1; core < stand_ins.size() && !everywhere; ++core) {
+    stand_ins[core] = WEFT_TRY(listeners[0]->share());
   }
   std::atomic<bool> stops{false};
   WhyNot why_not;
@@ -305,8 +304,8 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
     if (port < ports.size() && ports[port]->acceptor != nullptr) {
       ports[port]->acceptor->start();
     }
-    return core != 1 || port >= ports.size() || stand_in == nullptr ||
-           set_stand_in(port, std::move(stand_in)).has_value();
+    return port >= ports.size() || stand_ins[core] == nullptr ||
+           set_stand_in(core, port, std::move(stand_ins[core])).has_value();
   });
   if (!started) {
     (void)on_each_core([&](unsigned core) {

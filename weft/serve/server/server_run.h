@@ -65,7 +65,7 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
     SessionOps ops;
     ServiceSlot slot;
     std::shared_ptr<net::Acceptor> acceptor;  // null: another core's acceptor passes connections to this one
-    std::unique_ptr<StandIn> stand_in;        // of core 1, for an acceptor that passes connections
+    std::unique_ptr<StandIn> stand_in;        // for core 0, whose acceptor passes connections
   };
   // PartJob: a job of one core's part. Job: rt::CoreJob or rt::TurnJob.
   template <typename Job, void (ServerRun::*kDo)(unsigned core) noexcept>
@@ -109,7 +109,7 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   // Runs the function on each core, and waits for all. Returns false if one returned false or threw. Not on a core.
   bool on_each_core(const std::function<bool(unsigned core)>& function);
   bool add_port(unsigned core, const std::shared_ptr<const ListenerOptions>& options, const ServiceKind& kind);
-  [[nodiscard]] Result<void> set_stand_in(std::size_t port, std::unique_ptr<net::Listener> listener);
+  [[nodiscard]] Result<void> set_stand_in(unsigned core, std::size_t port, std::unique_ptr<net::Listener> listener);
   void set_acceptor(unsigned core, std::size_t port, std::unique_ptr<net::Listener> listener, bool everywhere);
   void accept(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream, bool everywhere) noexcept;
   [[nodiscard]] unsigned next_core() noexcept;  // for hand_off

@@ -16,9 +16,10 @@ StandIn::StandIn(rt::Loop& loop, std::shared_ptr<const rt::Activity> acceptor, s
       accepted_(std::move(accepted)),
       failed_(std::move(failed)) {}
 
-// Edge-triggered: connections that the other core takes wake this one once.
+// Edge-triggered: connections that the other core takes wake this one once. Each wakes one core of those that wait.
 Result<void> StandIn::start() {
-  watch_ = WEFT_TRY(loop_.watch(listener_->fd(), sys::Interest::readable, true, this));
+  constexpr sys::Interest kInterest = sys::Interest::readable | sys::Interest::one_of_many;
+  watch_ = WEFT_TRY(loop_.watch(listener_->fd(), kInterest, true, this));
   return {};
 }
 

@@ -13,8 +13,9 @@
 namespace weft::serve {
 
 // StandIn: accepts the connections of a listener while the core that has its acceptor does not return from a turn.
-// Owner: the listener's port on another core. Affinity: that core's thread.
-// Cost: for connections that come, a wake-up and a timer; a descriptor. Without connections no wake-up.
+// Owner: the listener's port on another core; each other core has one. Affinity: that core's thread.
+// Cost: a descriptor. For connections that come, a wake-up and a timer of one core that waits; with io_uring of each.
+// Without connections no wake-up.
 // Invariant: it accepts nothing before the other core's turn has lasted for kPatience.
 class StandIn final : private rt::Watcher {
  public:

@@ -198,6 +198,39 @@ TEST_F(StopTest, AnotherCoreAcceptsWhileTheOneThatHandsOffDoesNotReturn) {
   EXPECT_EQ(after.receive(), "after");
 }
 
+TEST_F(StopTest, TheOneCoreThatReturnsAcceptsForAllOthers) {
+  Signal entered;
+  Signal leave;
+  script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    if (frame.header.id == 1) {
+      entered.give();
+      EXPECT_TRUE(leave.take());
+    }
+    echo(session, frame);
+  };
+  start_runtime(3);
+  ListenerOptions options;
+  options.accept = AcceptMode::hand_off;
+  const std::string endpoint = listen(options);
+  Client on_core_0(endpoint);
+  Client on_core_1(endpoint);
+  for (Client* const client : {&on_core_0, &on_core_1}) {
+    client->send(2, "there");
+    EXPECT_EQ(client->receive(), "there");
+  }
+  for (Client* const client : {&on_core_0, &on_core_1}) {
+    client->send(1, "");
+    ASSERT_TRUE(entered.take());
+  }
+  Client client(endpoint);
+  client.send(2, "served");
+  EXPECT_EQ(client.receive(), "served");
+  leave.give(2);
+  for (Client* const blocked : {&on_core_0, &on_core_1}) {
+    EXPECT_EQ(blocked->receive(), "");
+  }
+}
+
 TEST_F(StopTest, AConnectionThatTheOtherCoreRefusesMeanwhileIsCounted) {
   ListenerOptions options = start_with_blocking_handlers();
   Client blocked(listen(options));  // on core 0

@@ -109,6 +109,8 @@ void WriteQueue::pop(ByteBudget::Share& budget) noexcept {
   head_ = segment->next;
   if (head_ == nullptr) {
     tail_ = nullptr;
+  } else if (segment->searched != segment) {
+    head_->searched = segment->searched;
   }
   release(segment, budget);
 }
@@ -206,20 +208,20 @@ bool WriteQueue::drop_state_from(Segment& segment, Dropped& dropped) noexcept {
 }
 
 template <typename Drop>
-WriteQueue::Dropped WriteQueue::drop_with(std::size_t wanted, std::size_t states, ByteBudget::Share& budget,
-                                          const Drop& drop) noexcept {
+WriteQueue::Dropped WriteQueue::drop_with(Segment* from, std::size_t wanted, std::size_t states,
+                                          ByteBudget::Share& budget, const Drop& drop) noexcept {
   Dropped dropped;
   Segment* before = nullptr;
-  for (Segment* segment = head_; segment != nullptr && dropped.bytes < wanted && dropped.states < states;) {
+  for (Segment* segment = from; segment != nullptr && dropped.bytes < wanted && dropped.states < states;) {
     Segment* const next = segment->next;
-    if (drop(*segment, dropped)) {
-      (before == nullptr ? head_ : before->next) = next;
-      if (tail_ == segment) {
-        tail_ = before;
-      }
-      release(segment, budget);
-    } else {
+    if (!drop(*segment, dropped)) {
       before = segment;
+    } else if (before == nullptr) {
+      pop(budget);
+    } else {
+      before->next = next;
+      tail_ = tail_ == segment ? before : tail_;
+      release(segment, budget);
     }
     segment = next;
   }
@@ -229,14 +231,29 @@ WriteQueue::Dropped WriteQueue::drop_with(std::size_t wanted, std::size_t states
 }
 
 WriteQueue::Dropped WriteQueue::drop_oldest(std::size_t wanted, ByteBudget::Share& budget) noexcept {
-  return drop_with(wanted, kAll, budget,
-                   [wanted](Segment& segment, Dropped& dropped) { return drop_from(segment, wanted, dropped); });
+  const Dropped dropped = drop_with(head_, wanted, kAll, budget, [wanted](Segment& segment, Dropped& so_far) {
+    return drop_from(segment, wanted, so_far);
+  });
+  if (head_ != nullptr) {
+    head_->searched = nullptr;  // it may be one of those that have gone
+  }
+  return dropped;
 }
 
 std::size_t WriteQueue::drop_state(ByteBudget::Share& budget) noexcept {
   // A frame that was begun is the first one, and stays.
   const bool begun = states_ != 0 && head_->begun && is_state(*head_, head_->first);
-  return drop_with(kAll, begun ? states_ - 1 : states_, budget, &drop_state_from).frames;
+  const std::size_t states = begun ? states_ - 1 : states_;
+  if (states == 0) {
+    return 0;
+  }
+  // The last segment of an earlier search keeps an event, unless it is the head now.
+  Segment* const from = head_->searched != nullptr ? head_->searched : head_;
+  const Dropped dropped = drop_with(from, kAll, states, budget, &drop_state_from);
+  if (head_ != nullptr) {
+    head_->searched = tail_;
+  }
+  return dropped.frames;
 }
 
 std::size_t WriteQueue::clear(ByteBudget::Share& budget) noexcept {

@@ -85,8 +85,8 @@ class WriteQueue {
   };
   // Drops the oldest frames of which no byte was written yet, until `wanted` bytes are dropped.
   Dropped drop_oldest(std::size_t wanted, ByteBudget::Share& budget) noexcept;
-  // Drops the frames of state of which no byte was written yet. Returns their number. Without one it costs nothing,
-  // however long the queue is.
+  // Drops the frames of state of which no byte was written yet. Returns their number. The cost is for the frames since
+  // the last call, and for the block that was the last one then. Without such a frame it costs nothing.
   std::size_t drop_state(ByteBudget::Share& budget) noexcept;
   std::size_t clear(ByteBudget::Share& budget) noexcept;  // drops all; returns the number of frames
 
@@ -94,6 +94,7 @@ class WriteQueue {
   // Describes one block, in front of its bytes, or bytes of another buffer, in a block of its own.
   struct Segment {
     Segment* next;
+    Segment* searched;         // of the head: no segment before that one has state to drop; null: none is searched
     HeldFrames::Held* shared;  // holds the bytes; null: they lie after this segment
     std::uint8_t* bytes;
     // The end of each frame, from the back of the block downward, and kState; null for a shared segment.
@@ -129,10 +130,11 @@ class WriteQueue {
   // Drops frames of one segment. Returns true if the segment is empty now.
   static bool drop_from(Segment& segment, std::size_t wanted, Dropped& dropped) noexcept;
   static bool drop_state_from(Segment& segment, Dropped& dropped) noexcept;
-  // Calls drop(segment) for each, until it has dropped `wanted` bytes or `states` frames of state, and removes those
-  // for which it returns true.
+  // Calls drop(segment) for each from `from` on, until it has dropped `wanted` bytes or `states` frames of state, and
+  // removes those for which it returns true. It returns false for `from`, if that is not the head.
   template <typename Drop>
-  Dropped drop_with(std::size_t wanted, std::size_t states, ByteBudget::Share& budget, const Drop& drop) noexcept;
+  Dropped drop_with(Segment* from, std::size_t wanted, std::size_t states, ByteBudget::Share& budget,
+                    const Drop& drop) noexcept;
 
   Segment* head_ = nullptr;
   Segment* tail_ = nullptr;

@@ -143,6 +143,59 @@ TEST_F(WriteQueueTest, AQueueWithoutStateIsNotSearchedForState) {
   EXPECT_LT(spent, std::chrono::milliseconds(500));
 }
 
+// The peer reads nothing, and each new state takes the place of the one before, after many events.
+TEST_F(WriteQueueTest, StateAfterManyEventsIsFoundWithoutASearchOfThem) {
+  append("begun");
+  queue_.mark_last(FrameKind::state);
+  queue_.advance(1, share_);
+  for (int i = 0; i < 20'000; ++i) {
+    append_shared("event");
+  }
+  const Duration spent = shortest_time(std::chrono::milliseconds(500), [this] {
+    const Duration begin = thread_time();
+    for (int i = 0; i < 20'000; ++i) {
+      EXPECT_TRUE(append("state"));
+      queue_.mark_last(FrameKind::state);
+      EXPECT_EQ(queue_.drop_state(share_), 1u);
+    }
+    return thread_time() - begin;
+  });
+  EXPECT_LT(spent, std::chrono::milliseconds(500));
+  EXPECT_EQ(queue_.size(), 4u + 20'000 * 5);
+}
+
+// Events and state of all kinds, some of which leave meanwhile, in every order.
+TEST_F(WriteQueueTest, NoStateIsLeftBehindWhateverLeftAndWasDroppedBefore) {
+  Random random(17);
+  for (int round = 0; round < 300; ++round) {
+    std::size_t states = 0;
+    for (int step = 0; step < 40; ++step) {
+      switch (random.below(6)) {
+        case 0: append_shared("shared event"); break;
+        case 1: append("event"); break;
+        case 2:
+          append("state");
+          queue_.mark_last(FrameKind::state);
+          ++states;
+          break;
+        case 3:
+          append_shared("shared state");
+          queue_.mark_last(FrameKind::state);
+          ++states;
+          break;
+        case 4: queue_.advance(random.below(std::min<std::uint64_t>(queue_.size(), 30) + 1), share_); break;
+        default: (void)queue_.drop_oldest(random.below(20), share_); break;
+      }
+    }
+    EXPECT_LE(queue_.drop_state(share_), states);
+    const std::string left = content();
+    EXPECT_TRUE(left.find("state", 12) == std::string::npos) << "after the frame that was begun: " << left;
+    if (random.below(2) == 0) {
+      queue_.clear(share_);
+    }
+  }
+}
+
 TEST_F(WriteQueueTest, AQueueOfStateAloneIsEmptyWhenItIsDropped) {
   append("one");
   queue_.mark_last(FrameKind::state);

@@ -178,6 +178,7 @@ bool HubSession::flush(const std::string& name, Client& client) {
 }
 
 bool HubSession::finish_turn(const store::Now& now) {
+  wrote_alone_ = false;
   leases_.expire(now.steady);
   for (auto& [name, client] : clients_) {
     (void)flush(name, client);
@@ -206,7 +207,7 @@ bool HubSession::finish_turn(const store::Now& now) {
 
 bool HubSession::deliver(const store::Now& now) {
   gather_groups();
-  scans_ = 0;
+  passed_ = 0;
   scans_on_ = false;
   bool any = true;
   while (any) {
@@ -225,8 +226,13 @@ bool HubSession::deliver(const store::Now& now) {
         continue;
       }
       std::vector<std::uint32_t> ids;
-      for (const auto& [id, channel] : client.channels) {
-        ids.push_back(id);
+      for (auto at_channel = client.channels.upper_bound(client.scanned_last); at_channel != client.channels.end();
+           ++at_channel) {
+        ids.push_back(at_channel->first);
+      }
+      for (auto at_channel = client.channels.begin();
+           at_channel != client.channels.end() && at_channel->first <= client.scanned_last; ++at_channel) {
+        ids.push_back(at_channel->first);
       }
       for (const std::uint32_t id : ids) {
         for (std::size_t i = 0; i < kDeliveriesInARow; ++i) {
@@ -249,7 +255,7 @@ bool HubSession::deliver(const store::Now& now) {
 
 bool HubSession::deliver_one(const std::string& name, std::uint32_t id, Channel& channel, const store::Now& now) {
   switch (channel.kind) {
-    case Channel::Kind::consumer: return deliver_consumer(channel, now);
+    case Channel::Kind::consumer: return deliver_consumer(name, id, channel, now);
     case Channel::Kind::reader: return deliver_reader(name, id, channel);
     case Channel::Kind::leases: return channel.credit != 0 && deliver_lease(name, id, channel);
   }
@@ -257,8 +263,18 @@ bool HubSession::deliver_one(const std::string& name, std::uint32_t id, Channel&
 }
 
 bool HubSession::scanned_enough() noexcept {
-  scans_on_ = scans_on_ || scans_ >= kScansMax;
-  return scans_ >= kScansMax;
+  scans_on_ = scans_on_ || passed_ >= kScansMax * kScanMax;
+  return passed_ >= kScansMax * kScanMax;
+}
+
+// The channel that uses up the scans of a turn is the last one of the next turn.
+void HubSession::count_scan(const std::string& name, std::uint32_t id, std::size_t passed, bool far) {
+  passed_ += passed;
+  scans_on_ = scans_on_ || far;
+  if (passed != 0 && scanned_enough()) {
+    last_served_ = name;
+    clients_.find(name)->second.scanned_last = id;
+  }
 }
 
 bool HubSession::deliver_reader(const std::string& name, std::uint32_t id, Channel& channel) {
@@ -275,9 +291,7 @@ bool HubSession::deliver_reader(const std::string& name, std::uint32_t id, Chann
       return false;
     }
     found = *std::move(read);
-    const bool far = !found && channel.reader.cursor.next < stream->next();
-    scans_ += far ? 1 : 0;
-    scans_on_ = scans_on_ || far;
+    count_scan(name, id, channel.reader.cursor.passed, !found && channel.reader.cursor.next < stream->next());
   }
   const bool behind =
       channel.reader.cursor.next >= channel.caught_up && (!found || found->message.sequence >= channel.caught_up);

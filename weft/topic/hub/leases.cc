@@ -13,9 +13,17 @@ Result<std::uint64_t> LeaseTable::take(std::string_view name, std::string_view h
   if (data.size() > kDataMax) {
     return Error(Errc::message_too_large, "the data of a lease: up to 4,096 bytes");
   }
-  expire(now);
+  if (gone_.contains(holder)) {  // another connection with the name of an earlier one
+    while (end_one_of(holder)) {
+    }
+    gone_.erase(gone_.find(holder));
+  }
   const Instant until = time == Duration::zero() ? kNever : deadline_after(now, time);
   auto at = leases_.find(name);
+  if (at != leases_.end() && has_ended(at->second, now)) {
+    erase(at);
+    at = leases_.end();
+  }
   if (at != leases_.end()) {
     // A holder with a time may come back over another connection: its epoch proves that it is the one.
     if (at->second.holder != holder && (epoch == 0 || at->second.epoch != epoch)) {
@@ -39,6 +47,9 @@ Result<std::uint64_t> LeaseTable::take(std::string_view name, std::string_view h
   }
   if (epoch == 0 && now < quiet_) {
     return Error(Errc::would_block, "the hub is new: holders of leases may still come back");
+  }
+  if (leases_.size() >= kLeasesMax) {
+    expire(now);
   }
   if (leases_.size() >= kLeasesMax) {
     return Error(Errc::resource_exhausted, "a hub has 65,536 leases");
@@ -67,17 +78,38 @@ bool LeaseTable::release(std::string_view name, std::string_view holder) {
 }
 
 void LeaseTable::drop_holder(std::string_view holder) {
-  for (auto at = by_holder_.lower_bound({std::string(holder), std::string()});
-       at != by_holder_.end() && at->first == holder;
-       at = by_holder_.lower_bound({std::string(holder), std::string()})) {
-    erase(leases_.find(at->second));
+  std::size_t left = kEndsPerCall;
+  while (left != 0 && end_one_of(holder)) {
+    --left;
+  }
+  if (left == 0) {
+    gone_.emplace(holder);
   }
 }
 
 void LeaseTable::expire(Instant now) {
-  while (!by_time_.empty() && by_time_.begin()->first <= now) {
+  std::size_t left = kEndsPerCall;
+  for (; left != 0 && !by_time_.empty() && by_time_.begin()->first <= now; --left) {
     erase(leases_.find(by_time_.begin()->second));
   }
+  for (; left != 0 && !gone_.empty(); --left) {
+    if (!end_one_of(*gone_.begin())) {
+      gone_.erase(gone_.begin());
+    }
+  }
+}
+
+bool LeaseTable::has_ended(const Lease& lease, Instant now) const {
+  return lease.until <= now || (lease.until == kNever && gone_.contains(lease.holder));
+}
+
+bool LeaseTable::end_one_of(std::string_view holder) {
+  const auto at = by_holder_.lower_bound({std::string(holder), std::string()});
+  const bool found = at != by_holder_.end() && at->first == holder;
+  if (found) {
+    erase(leases_.find(at->second));
+  }
+  return found;
 }
 
 const Lease* LeaseTable::find(std::string_view name) const {

@@ -26,14 +26,16 @@ struct Lease {
 };
 
 // LeaseTable: the leases of a hub.
-// Owner: the hub. Affinity: one thread. Cost: a map entry; O(log n) a call.
+// Owner: the hub. Affinity: one thread. Cost: a map entry; O(log n) a call, and kEndsPerCall leases that end.
 // Invariants:
 // 1. At most kLeasesMax leases, and kDataMax bytes of data each.
 // 2. A name has one holder. Epochs of one name only grow, also across a change of the hub: they begin at
 //    Store::incarnation().
+// 3. A lease whose time or connection has ended does not keep its name from others, also before expire() removes it.
 class LeaseTable {
  public:
   static constexpr std::size_t kLeasesMax = 65'536;
+  static constexpr std::size_t kEndsPerCall = 256;
   static constexpr std::size_t kNameMax = 255;
   static constexpr std::size_t kDataMax = 4096;
 
@@ -51,8 +53,11 @@ class LeaseTable {
                              std::string_view data, Instant now);
   bool release(std::string_view name, std::string_view holder);  // returns false if the member does not hold it
   void drop_holder(std::string_view holder);                     // its connection ended: leases without a time end
+  // Removes leases that have ended, at most kEndsPerCall. The others are due at once, see next_expiry().
   void expire(Instant now);
-  [[nodiscard]] Instant next_expiry() const noexcept { return by_time_.empty() ? kNever : by_time_.begin()->first; }
+  [[nodiscard]] Instant next_expiry() const noexcept {
+    return !gone_.empty() ? Instant() : by_time_.empty() ? kNever : by_time_.begin()->first;
+  }
 
   [[nodiscard]] const Lease* find(std::string_view name) const;
   // Names after `after` that begin with `prefix`, in byte order.
@@ -61,6 +66,8 @@ class LeaseTable {
 
  private:
   using Table = std::map<std::string, Lease, std::less<>>;
+  [[nodiscard]] bool has_ended(const Lease& lease, Instant now) const;
+  [[nodiscard]] bool end_one_of(std::string_view holder);  // returns false if there is none
   void erase(Table::iterator at);
   void set_until(Table::iterator at, Instant until);
 
@@ -69,6 +76,7 @@ class LeaseTable {
   Table leases_;
   std::set<std::pair<Instant, std::string>> by_time_;
   std::set<std::pair<std::string, std::string>> by_holder_;  // holder, name: those of a connection
+  std::set<std::string, std::less<>> gone_;                  // holders that had more leases than a call ends
   std::function<void(const std::string& name)> observer_;
 };
 

@@ -82,7 +82,41 @@ TEST(LeaseTable, HasBounds) {
   }
   EXPECT_EQ(table.take("one more", "m", 0, 0s, "", kStart).error(), Errc::resource_exhausted);
   table.drop_holder("m");
-  EXPECT_EQ(table.size(), 0U);
+  EXPECT_EQ(*table.take("one more", "n", 0, 0s, "", kStart), LeaseTable::kLeasesMax + 1);
+}
+
+// Leases whose holder is gone, or whose time is over, while most of them have not been removed.
+TEST(LeaseTable, ManyLeasesEndInPartsAndKeepNoNameMeanwhile) {
+  constexpr std::size_t kCount = 3 * LeaseTable::kEndsPerCall;
+  for (const bool with_time : {false, true}) {
+    LeaseTable table(1, kStart);
+    std::size_t ended = 0;
+    for (std::size_t i = 0; i < kCount; ++i) {
+      ASSERT_TRUE(table.take(std::to_string(i), "m", 0, with_time ? Duration(1s) : Duration(), "", kStart));
+    }
+    ASSERT_TRUE(table.take("another", "n", 0, 0s, "", kStart));
+    table.set_observer([&ended](const std::string&) { ++ended; });
+    table.drop_holder("m");
+    const Instant later = kStart + 1s;
+    if (with_time) {
+      EXPECT_EQ(ended, 0U);
+      table.expire(later);
+    }
+    EXPECT_EQ(ended, LeaseTable::kEndsPerCall);
+    EXPECT_LE(table.next_expiry(), later) << "at once";
+    for (const char* const name : {"0", "700", "767"}) {
+      EXPECT_TRUE(table.take(name, "n", 0, 0s, "", later)) << name;
+    }
+    EXPECT_TRUE(table.take("again", "m", 0, 0s, "", later)) << "the same holder over a new connection";
+    for (std::size_t before = 0; table.next_expiry() <= later && before != ended;) {
+      before = ended;
+      table.expire(later);
+      EXPECT_LE(ended - before, LeaseTable::kEndsPerCall);
+    }
+    EXPECT_EQ(table.next_expiry(), kNever);
+    EXPECT_EQ(table.size(), 5U);
+    EXPECT_NE(table.find("again"), nullptr);
+  }
 }
 
 TEST(LeaseTable, ListsTheNamesOfAPrefixInOrder) {

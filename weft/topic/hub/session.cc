@@ -125,6 +125,7 @@ PendingAnswer& HubSession::answer(const std::string& client, const Op& op, const
 }
 
 void HubSession::declare(const std::string& client, const Op& op, const store::Now& now) {
+  wrote_alone_ = true;
   const auto settings = parse_stream_settings(as_text(op.body));
   const auto stream = settings ? store_->declare(op.name, *settings, op.has(OpFlags::redeclare), now)
                                : Result<store::Stream*>(settings.error());
@@ -194,6 +195,7 @@ void HubSession::info(const std::string& client, const Op& op) {
 }
 
 void HubSession::remove(const std::string& client, const Op& op, const store::Now& now) {
+  wrote_alone_ = true;
   send_answers(commit(now));  // the turn's messages of the stream are answered before it goes
   store::Stream* stream = store_->find(op.name);
   if (stream == nullptr && !op.key.empty()) {

@@ -65,6 +65,7 @@ struct Client {
   std::deque<Message> queue;  // ops for which the socket had no room
   std::size_t queue_bytes = 0;
   std::size_t unheard_bytes = 0;
+  std::uint32_t scanned_last = 0;  // the channel that used up the scans of a turn
 };
 
 // An answer that waits for the commit of its turn, or already has its result.
@@ -98,8 +99,8 @@ class HubSession {
 
   void handle(const std::string& client, Bytes op, const store::Now& now);
   void drop_client(const std::string& client, const store::Now& now);
-  // Whether the turn has taken as much as its memory allows.
-  [[nodiscard]] bool turn_full() const noexcept { return turn_bytes_ >= kTurnBytesMax; }
+  // Whether the turn has taken as much as its memory allows, or an op that had a transaction of its own.
+  [[nodiscard]] bool turn_full() const noexcept { return turn_bytes_ >= kTurnBytesMax || wrote_alone_; }
   // Commits the ops of the turn, answers them, and delivers. Returns true if there is more to deliver at once.
   bool finish_turn(const store::Now& now);
   [[nodiscard]] bool failed() const noexcept { return store_->failed(); }
@@ -107,7 +108,7 @@ class HubSession {
   static constexpr std::size_t kDeliveriesMax = 2000;                // a turn
   static constexpr std::size_t kDeliveryBytesMax = 4 * 1024 * 1024;  // a turn
   static constexpr std::size_t kScanMax = 2048;     // messages that one read passes without finding a wanted one
-  static constexpr std::size_t kScansMax = 4;       // such reads a turn; the next turn goes on
+  static constexpr std::size_t kScansMax = 4;       // kScanMax times, in all reads of a turn; the next turn goes on
   static constexpr std::size_t kSlowOpsMax = 1024;  // that take more than one turn
 
   // The time at which finish_turn() has work without an op.
@@ -148,7 +149,8 @@ class HubSession {
   // Each delivers at most one op, and returns false if the channel has nothing at the moment, or ended.
   [[nodiscard]] bool deliver_one(const std::string& name, std::uint32_t id, Channel& channel, const store::Now& now);
   // to the member with the fewest messages
-  [[nodiscard]] bool deliver_consumer(Channel& channel, const store::Now& now);
+  [[nodiscard]] bool deliver_consumer(const std::string& name, std::uint32_t id, Channel& channel,
+                                      const store::Now& now);
   [[nodiscard]] bool deliver_reader(const std::string& name, std::uint32_t id, Channel& channel);
   [[nodiscard]] bool deliver_lease(const std::string& name, std::uint32_t id, Channel& channel);
   // Members of one consumer, in share.cc.
@@ -186,6 +188,7 @@ class HubSession {
   std::map<std::string, Client, std::less<>> clients_;
   std::vector<PendingAnswer> answers_;
   std::size_t turn_bytes_ = 0;  // of ops and of answers
+  bool wrote_alone_ = false;    // an op of the turn had a transaction of its own
   Instant retry_at_{};          // time of the next try after a failed commit
   // for on_stored: of each stream, the first unpublished sequence
   std::map<std::string, std::uint64_t, std::less<>> told_;
@@ -201,9 +204,10 @@ class HubSession {
   store::Holder last_holder_ = store::kNoHolder;
   std::uint64_t deliveries_ = 0;  // to consumers
   Instant recall_at_ = kNever;
-  std::size_t scans_ = 0;                        // scans of the turn that found nothing before kScanMax
+  std::size_t passed_ = 0;                       // messages that the reads of the turn passed, see Cursor
   bool scans_on_ = false;                        // a channel has not reached the end of its stream
   [[nodiscard]] bool scanned_enough() noexcept;  // then the next turn continues
+  void count_scan(const std::string& name, std::uint32_t id, std::size_t passed, bool far);
 
   // Ops that take more than one turn, in slow.cc: each turn does a part of the first one.
   struct SlowOp {

@@ -58,7 +58,7 @@ HubSession::Member* HubSession::next_member(Group& group) {
   return best;
 }
 
-bool HubSession::deliver_consumer(Channel& channel, const store::Now& now) {
+bool HubSession::deliver_consumer(const std::string& name, std::uint32_t id, Channel& channel, const store::Now& now) {
   Group& group = groups_[channel.group];
   if (group.consumer == nullptr) {
     for (const Member& member : std::exchange(group.members, {})) {
@@ -80,10 +80,9 @@ bool HubSession::deliver_consumer(Channel& channel, const store::Now& now) {
     end_channel(*ended.client, ended.id, delivery.error(), consumer.state.next());
     return false;
   }
+  const bool far = !*delivery && consumer.state.may_take_new() && consumer.state.next() < stream_of(chosen)->next();
+  count_scan(name, id, consumer.cursor.passed, far);
   if (!*delivery) {
-    const bool far = consumer.state.may_take_new() && consumer.state.next() < stream_of(chosen)->next();
-    scans_ += far ? 1 : 0;
-    scans_on_ = scans_on_ || far;
     return false;
   }
   --chosen.credit;

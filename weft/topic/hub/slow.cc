@@ -12,6 +12,7 @@ constexpr Error kTooMany(Errc::resource_exhausted, "1,024 ops of a hub that take
 }  // namespace
 
 void HubSession::purge(const std::string& client, const Op& op, const store::Now& now) {
+  wrote_alone_ = true;
   send_answers(commit(now));
   store::Stream* stream = store_->find(op.name);
   if (stream == nullptr) {

@@ -2,6 +2,7 @@
 // Ops that take more than one turn.
 #include <future>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,109 @@
 
 namespace weft::topic {
 namespace {
+
+// A hub's state without a socket: each turn is a call.
+class TurnsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto store = store::Store::open({}, now_);
+    if (!store && store.error() == Errc::not_supported) {
+      GTEST_SKIP() << "this build has no SQLite";
+    }
+    ASSERT_TRUE(store) << store.error().message();
+    session_ = std::make_unique<HubSession>(
+        *std::move(store), HubOptions(), now_,
+        [this](const std::string& client, Message& message) {
+          const OwnedOp op(std::move(message));
+          deliveries_[client] += op.op.kind == OpKind::delivery ? 1 : 0;
+          return HubSession::Sent::yes;
+        },
+        counters_);
+  }
+  void handle(const std::string& client, Op op) {
+    op.id = op.id == 0 ? ++last_id_ : op.id;
+    std::vector<std::uint8_t> bytes(encoded_size(op));
+    encode_op(op, bytes);
+    session_->handle(client, bytes, now_);
+  }
+  void declare(std::string_view name) {
+    StreamSettings settings;
+    settings.survives = Survives::nothing;
+    const std::string text = write_settings(settings);
+    Op op;
+    op.kind = OpKind::declare;
+    op.name = name;
+    op.body = as_bytes(text);
+    handle("writer", op);
+    (void)session_->finish_turn(now_);
+  }
+  void append(std::string_view stream, std::string_view topic) {
+    handle("writer", TestMember::append_op(stream, topic, ""));
+  }
+  void read(const std::string& client, std::string_view stream, std::string_view settings) {
+    Op op;
+    op.kind = OpKind::read;
+    op.name = stream;
+    op.body = as_bytes(settings);
+    op.number = 1'000'000;  // credit
+    handle(client, op);
+  }
+
+  store::Now now_{WallTime(std::chrono::hours(24)), Instant(std::chrono::hours(1))};
+  HubCounters counters_;
+  std::unique_ptr<HubSession> session_;
+  std::map<std::string, int> deliveries_;  // by client
+  std::uint32_t last_id_ = 0;
+};
+
+constexpr std::size_t kTurnScan = HubSession::kScansMax * HubSession::kScanMax;
+
+TEST_F(TurnsTest, AReaderThatPassesManyMessagesKeepsNoOtherReaderWaiting) {
+  declare("large");
+  for (std::size_t i = 0; i < 10 * kTurnScan; ++i) {
+    append("large", "topic." + std::to_string(i % 1000));  // more than a row of messages lists
+  }
+  declare("small");
+  read("1", "small", "");
+  read("2", "large", "filter=none\n");
+  read("2", "small", "");
+  read("3", "small", "");
+  (void)session_->finish_turn(now_);
+  append("small", "a");
+  EXPECT_TRUE(session_->finish_turn(now_)) << "the scan goes on";
+  EXPECT_TRUE(session_->finish_turn(now_));
+  for (const char* client : {"1", "2", "3"}) {
+    EXPECT_EQ(deliveries_[client], 1) << client;
+  }
+}
+
+TEST_F(TurnsTest, AReaderThatFindsFewMessagesAmongManyPassesABoundedNumberOfThemInATurn) {
+  declare("s");
+  for (std::size_t i = 0; i < 10 * kTurnScan; ++i) {
+    append("s", i % 64 == 0 ? "wanted" : "other");
+  }
+  (void)session_->finish_turn(now_);
+  read("1", "s", "filter=wanted\n");
+  EXPECT_TRUE(session_->finish_turn(now_));
+  EXPECT_GE(deliveries_["1"], static_cast<int>(kTurnScan / 2 / 64));
+  EXPECT_LE(deliveries_["1"], static_cast<int>((kTurnScan + HubSession::kScanMax) / 64 + 1));
+}
+
+TEST_F(TurnsTest, AnOpWithATransactionOfItsOwnIsTheLastOneOfItsTurn) {
+  declare("s");
+  Op op;
+  op.name = "s";
+  for (const OpKind kind : {OpKind::declare, OpKind::purge, OpKind::remove}) {
+    append("s", "a");
+    EXPECT_FALSE(session_->turn_full());
+    op.kind = kind;
+    op.number = 1;
+    handle("writer", op);
+    EXPECT_TRUE(session_->turn_full());
+    (void)session_->finish_turn(now_);
+    EXPECT_FALSE(session_->turn_full());
+  }
+}
 
 TEST_F(HubTest, AFilterThatMatchesTheLastOfManyMessagesFindsItInSeveralTurns) {
   TestMember m = member();
