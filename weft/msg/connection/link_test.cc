@@ -207,6 +207,7 @@ TEST(LinkFlush, OfALongQueueTakesTurns) {
   const auto written = stream->written;
   const auto connection = std::make_shared<Connection>(owner, *io, std::shared_ptr<const Options>(options),
                                                        Accepted{std::move(stream)}, "test", nullptr);
+  connection->apply_marks(*options);
   Pipe pipe(*owner, *connection);
   const std::string text(kSize, 'x');
   for (std::size_t i = 0; i < kCount; ++i) {
