@@ -2,11 +2,17 @@
 // Against a peer that sends without pause frames that bring the application nothing: the I/O thread and the calls of
 // the application still serve all other peers, and no message after the flood is lost.
 #include <atomic>
+#include <functional>
+#include <optional>
 #include <thread>
+#include <vector>
 
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/wire.h"
+#include "weft/msg/connection/turn.h"
+#include "weft/msg/socket/context_core.h"
 #include "weft/msg/socket/socket_core.h"
+#include "weft/rt/loop/test_signal.h"
 #include "weft/sys/poll.h"
 
 namespace weft::conformance {
@@ -215,6 +221,57 @@ TEST_P(Floods, NobodyIsAcceptedWhileEndedConnectionsHoldTooMuch) {
   WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::push);
   peer.write(wire_frame(0, "next"));
   EXPECT_EQ(recv_text(pull), "next");
+}
+
+// Many peers flood one I/O thread, which queues their messages. Their bytes are there before the new peer connects.
+class ManyFloods : public Conformance {
+ protected:
+  static constexpr std::size_t kPeers = 64;
+  static constexpr std::size_t kFrames = 8 * msg::Turn::kFrames;  // of each
+
+  // The I/O thread waits for release().
+  void hold() {
+    context().core()->io().loop().post([this] { EXPECT_TRUE(released_.take()); });
+  }
+  void release() { released_.give(); }
+  // Calls check() in each turn of the I/O thread, until it returns true.
+  void in_each_turn(std::function<bool()> check) {
+    context().core()->io().loop().post(
+        [this, check = std::move(check)]() mutable { check() ? seen_.give() : in_each_turn(std::move(check)); });
+  }
+
+  rt::test::Signal released_;
+  rt::test::Signal seen_;
+};
+WEFT_TRANSPORTS_WHERE(ManyFloods, [](const Transport& row) { return row.name == std::string_view("tcp"); });
+
+TEST_P(ManyFloods, HaveFewTurnsBeforeANewPeerIsServed) {
+  Socket flooded = make(SocketType::pull);
+  ASSERT_TRUE(flooded.set(option::receive_high_water_mark, 0));
+  ASSERT_TRUE(flooded.set(option::address_connections_max, 0));
+  const std::string endpoint = bind(flooded);
+  Socket pull = make(SocketType::pull);
+  const std::string own_endpoint = bind(pull);
+  std::vector<WirePeer> peers;
+  for (std::size_t i = 0; i < kPeers; ++i) {
+    peers.push_back(WirePeer::dial(endpoint, zmtp::SocketType::push));
+  }
+  const std::string bytes = repeat(wire_frame(0, "flood"), kFrames);
+  hold();
+  for (WirePeer& peer : peers) {
+    ASSERT_EQ(peer.write_until_full(bytes, Duration::zero()), bytes.size());
+  }
+  BytePeer fresh = BytePeer::dial(own_endpoint);
+  fresh.write(first_words_of_push() + wire_frame(0, "fresh"));
+  std::uint64_t before = 0;
+  in_each_turn([&] {
+    before = flooded.statistics()->arrived;
+    return pull.statistics()->arrived != 0;
+  });
+  release();
+  ASSERT_TRUE(seen_.take());
+  EXPECT_LT(before, 2 * kPeers * msg::Turn::kFrames) << "messages";
+  EXPECT_EQ(recv_text(pull), "fresh");
 }
 
 }  // namespace

@@ -33,6 +33,33 @@ namespace weft::conformance {
   return std::string(as_text(Bytes(header, size))).append(body);
 }
 
+// All that a PUSH sends before its first message: greeting and READY.
+[[nodiscard]] inline std::string first_words_of_push() {
+  zmtp::LocalEndConfig ours;
+  ours.socket_type = zmtp::SocketType::push;
+  zmtp::LocalEndConfig theirs;
+  theirs.socket_type = zmtp::SocketType::pull;
+  zmtp::LocalEnd push(ours);
+  zmtp::LocalEnd pull(theirs);
+  push.start(sys::now());
+  pull.start(sys::now());
+  std::string said;
+  std::string to_push;
+  std::string to_pull;
+  const auto move = [](zmtp::LocalEnd& from, std::string& unread, zmtp::LocalEnd& to) {
+    const std::string output(as_text(from.pending_output()));
+    from.consume_output(output.size());
+    unread += output;
+    unread.erase(0, to.handle_input(as_bytes(unread), sys::now()));
+    return output;
+  };
+  while (!push.ready() || !pull.ready()) {
+    said += move(push, to_pull, pull);
+    (void)move(pull, to_push, push);
+  }
+  return said;
+}
+
 // BytePeer: the other end of a connection, without a protocol.
 class BytePeer {
  public:

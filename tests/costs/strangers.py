@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Peers by hand that stop, dribble or flood in a phase of a connection, and the process that they connect to."""
 
-import base64
 import os
 import re
 import socket
 import ssl
-import struct
 import sys
 import time
 from dataclasses import dataclass
@@ -15,25 +13,13 @@ from pathlib import Path
 sys.path += [str(Path(__file__).resolve().parents[1] / folder) for folder in ("interop", "support")]
 
 from peers import PATIENCE, Peer, PeerError  # noqa: E402
+from web_bytes import upgrade_request, web_frame  # noqa: E402
 from zmtp_bytes import command, framed, greeting, ready  # noqa: E402
 
 FLOOD = 256 * 1024  # bytes of each peer, as far as the other end reads them
 
 
 # --- the bytes of a peer ---
-
-def web_frame(body: bytes, first: int = 0x82) -> bytes:
-    """As a client: with a mask, which may be zero."""
-    size = bytes([0x80 | len(body)]) if len(body) < 126 else b"\xfe" + struct.pack(">H", len(body))
-    return bytes([first]) + size + bytes(4) + body
-
-
-def upgrade_request(padding: int = 0) -> bytes:
-    key = base64.b64encode(os.urandom(16)).decode()
-    padded = f"X-Pad: {'p' * padding}\r\n" if padding else ""
-    return (f"GET / HTTP/1.1\r\nHost: localhost\r\n{padded}Upgrade: websocket\r\nConnection: Upgrade\r\n"
-            f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: ZWS2.0/NULL\r\n\r\n").encode()
-
 
 def client_context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -7,7 +7,6 @@ Each refusal is checked with the event of the socket and the text that its user 
 import argparse
 import os
 import re
-import shlex
 import shutil
 import socket
 import ssl
@@ -21,49 +20,16 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
 
 from peers import PATIENCE, Peer, PeerError
+from tls_peers import NOTHING_IN_COMMON, REFUSED_BY_CLIENT, REFUSED_BY_SERVER, SUITES, Certificates
+from tls_peers import connect as connect_to
+from web_bytes import upgrade_request, web_frame
 from zmtp_bytes import framed, greeting, ready
 
 PROGRAM = Path()  # main() sets both
-FOLDER = ""
-SUITES = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
-NAMES = "subjectAltName=DNS:localhost,IP:127.0.0.1"
+CERTIFICATES: Certificates
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tls.md"
 REFUSALS = set()  # all texts that a test has read
 NOBODY = "closed during the handshake"  # of a peer that ends after a handshake of TLS without a greeting of ZMTP
-
-
-# --- certificates ---
-
-def openssl(command: str) -> None:
-    subprocess.run(["openssl", *shlex.split(command)], cwd=FOLDER, check=True, capture_output=True)
-
-
-def make_authority(name: str) -> None:
-    openssl(f'req -x509 -newkey ed25519 -nodes -days 2 -subj "/CN={name}" -keyout {name}.key -out {name}.crt')
-
-
-def issue(name: str, authority: str = "ca", more: str = NAMES, days: int = 1) -> None:
-    openssl(f'req -newkey ed25519 -nodes -subj "/CN={name}" -addext "{more}" -keyout {name}.key -out {name}.csr')
-    openssl(f"x509 -req -in {name}.csr -CA {authority}.crt -CAkey {authority}.key -days {days} -copy_extensions copy"
-            f" -out {name}.crt")
-
-
-def make_all_certificates() -> None:
-    make_authority("ca")
-    make_authority("other")
-    issue("good")
-    issue("second")
-    issue("stranger", "other")
-    issue("elsewhere", more="subjectAltName=DNS:elsewhere.example,IP:192.0.2.1")
-    issue("expired", days=-1)
-    issue("between", more="basicConstraints=critical,CA:TRUE")
-    issue("unchained", "between")  # and the one between is not sent
-    issue("for_servers", more="extendedKeyUsage=serverAuth")
-    openssl(f'req -x509 -newkey ed25519 -nodes -days 2 -subj "/CN=alone" -addext "{NAMES}" -keyout alone.key -out alone.crt')
-
-
-def path(name: str) -> str:
-    return f"{FOLDER}/{name}"
 
 
 # --- the ends ---
@@ -72,11 +38,11 @@ class Side(Peer):
     """A socket of ours."""
 
     def __init__(self, role: str, endpoint: str, certificate: str = "", authorities: str = "", server_name: str = ""):
-        options = {"tls_certificate": certificate and path(certificate + ".crt"),
-                   "tls_key": certificate and path(certificate + ".key"),
-                   "tls_authorities": authorities and path(authorities + ".crt"), "tls_server_name": server_name}
+        files = CERTIFICATES.pair(certificate) if certificate else ("", "")
+        options = {"tls_certificate": files[0], "tls_key": files[1], "tls_server_name": server_name,
+                   "tls_authorities": authorities and CERTIFICATES.path(authorities + ".crt")}
         super().__init__(PROGRAM, role, endpoint, *(f"{name}={value}" for name, value in options.items() if value))
-        self.port = int(self.expect("endpoint").rpartition(":")[2]) if role == "bind" else 0
+        self.port = int(self.expect("endpoint").rpartition(":")[2].rstrip("/")) if role == "bind" else 0
 
     def refusal(self) -> str:
         """The text of the next event handshake failed."""
@@ -96,20 +62,12 @@ class Side(Peer):
                 raise PeerError(line)
 
 
-def client_context(version=None) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.load_verify_locations(path("ca.crt"))
-    context.maximum_version = version or ssl.TLSVersion.MAXIMUM_SUPPORTED
-    return context
-
-
 def connect(side: Side, context: ssl.SSLContext, name: str = "localhost") -> ssl.SSLSocket:
-    raw = socket.create_connection(("127.0.0.1", side.port), PATIENCE)
-    try:
-        return context.wrap_socket(raw, server_hostname=name)
-    except BaseException:
-        raw.close()
-        raise
+    return connect_to(side.port, context, PATIENCE, name)
+
+
+def client_context(*arguments, **more) -> ssl.SSLContext:
+    return CERTIFICATES.client_context(*arguments, **more)
 
 
 def read_exactly(stream: socket.socket, size: int) -> bytes:
@@ -134,13 +92,13 @@ class Server:
 
     def __init__(self, certificate: str, version=None, authorities: str = ""):
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.load_cert_chain(path(certificate + ".crt"), path(certificate + ".key"))
+        self.context.load_cert_chain(*CERTIFICATES.pair(certificate))
         self.context.maximum_version = version or ssl.TLSVersion.MAXIMUM_SUPPORTED
         self.names = []
         self.context.sni_callback = lambda stream, name, context: self.names.append(name)
         if authorities:
             self.context.verify_mode = ssl.CERT_REQUIRED
-            self.context.load_verify_locations(path(authorities + ".crt"))
+            self.context.load_verify_locations(CERTIFICATES.path(authorities + ".crt"))
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.listener.settimeout(PATIENCE)
         self.port = self.listener.getsockname()[1]
@@ -176,8 +134,8 @@ class TlsPeers(unittest.TestCase):
         self.addCleanup(side.kill)
         return side
 
-    def serve(self, certificate: str = "good", authorities: str = "") -> Side:
-        return self.side("bind", "tls+tcp://127.0.0.1:*", certificate, authorities)
+    def serve(self, certificate: str = "good", authorities: str = "", scheme: str = "tls+tcp") -> Side:
+        return self.side("bind", scheme + "://127.0.0.1:*", certificate, authorities)
 
     def dial(self, server: Server, host: str = "localhost", **more) -> Side:
         return self.side("connect", f"tls+tcp://{host}:{server.port}", **{"authorities": "ca", **more})
@@ -191,20 +149,27 @@ class TlsPeers(unittest.TestCase):
             push(stream, b"from Python")
             self.assertEqual(side.message(), "from Python")
 
+    def test_a_message_of_pythons_client_arrives_over_wss(self):
+        side = self.serve(scheme="wss")
+        with connect(side, client_context()) as stream:
+            stream.sendall(upgrade_request())
+            head = b""
+            while not head.endswith(b"\r\n\r\n"):
+                head += read_exactly(stream, 1)
+            self.assertIn(b" 101 ", head)
+            stream.sendall(web_frame(b"\2" + ready()) + web_frame(b"\0from Python"))
+            self.assertEqual(side.message(), "from Python")
+
     def test_a_client_of_an_older_version_is_refused(self):
-        side = self.serve()
-        with self.assertRaisesRegex(ssl.SSLError, "alert protocol version"):
-            connect(side, client_context(ssl.TLSVersion.TLSv1_2))
-        self.assertEqual(side.refusal(), "unsupported protocol")
+        for scheme in ("tls+tcp", "wss"):
+            with self.subTest(scheme=scheme):
+                side = self.serve(scheme=scheme)
+                with self.assertRaisesRegex(ssl.SSLError, "alert protocol version"):
+                    connect(side, client_context(ssl.TLSVersion.TLSv1_2))
+                self.assertEqual(side.refusal(), "unsupported protocol")
 
     def test_a_clients_reason_to_refuse_our_certificate_is_told(self):
-        for certificate, name, theirs, ours in (
-                ("elsewhere", "localhost", "Hostname mismatch", "alert bad certificate"),
-                ("good", "elsewhere.example", "Hostname mismatch", "alert bad certificate"),
-                ("expired", "localhost", "certificate has expired", "alert certificate expired"),
-                ("alone", "localhost", "self-signed certificate", "alert unknown ca"),
-                ("stranger", "localhost", "unable to get local issuer certificate", "alert unknown ca"),
-                ("unchained", "localhost", "unable to get local issuer certificate", "alert unknown ca")):
+        for certificate, name, theirs, ours in REFUSED_BY_CLIENT:
             with self.subTest(certificate=certificate, name=name):
                 side = self.serve(certificate)
                 with self.assertRaisesRegex(ssl.SSLCertVerificationError, theirs):
@@ -212,18 +177,10 @@ class TlsPeers(unittest.TestCase):
                 self.assertRegex(side.refusal(), ours + "$")
 
     def test_a_clients_certificate_is_verified(self):
-        for certificate, ours in (
-                ("", "peer did not return a certificate"),
-                ("stranger", "unable to get local issuer certificate"),
-                ("unchained", "unable to get local issuer certificate"),
-                ("expired", "certificate has expired"),
-                ("alone", "self-signed certificate"),
-                ("for_servers", "unsuitable certificate purpose")):
+        for certificate, ours in REFUSED_BY_SERVER:
             with self.subTest(certificate=certificate):
                 side = self.serve(authorities="ca")
-                context = client_context()
-                if certificate:
-                    context.load_cert_chain(path(certificate + ".crt"), path(certificate + ".key"))
+                context = client_context(certificate=certificate)
                 with self.assertRaises((OSError, PeerError)):  # with TLS 1.3 after the client's own handshake
                     with connect(side, context) as stream:
                         push(stream, b"never")
@@ -232,17 +189,14 @@ class TlsPeers(unittest.TestCase):
 
     def test_a_client_with_a_certificate_of_the_authority_is_served(self):
         side = self.serve(authorities="ca")
-        context = client_context()
-        context.load_cert_chain(path("second.crt"), path("second.key"))
-        with connect(side, context) as stream:
+        with connect(side, client_context(certificate="second")) as stream:
             push(stream, b"known")
             self.assertEqual(side.message(), "known")
 
     def test_certificates_are_reloaded_while_clients_come(self):
-        shutil.copy(path("good.crt"), path("current.crt"))
-        shutil.copy(path("good.key"), path("current.key"))
+        CERTIFICATES.copy("good", "current")
         side = self.serve("current")
-        known = {name: ssl.PEM_cert_to_DER_cert(Path(path(name + ".crt")).read_text()) for name in ("good", "second")}
+        known = {name: CERTIFICATES.der(name) for name in ("good", "second")}
         seen, wrong, enough = set(), [], threading.Event()
 
         def come() -> None:
@@ -264,8 +218,7 @@ class TlsPeers(unittest.TestCase):
             try:
                 for number in range(20):
                     name = "good" if number % 2 else "second"
-                    shutil.copy(path(name + ".crt"), path("current.crt"))
-                    shutil.copy(path(name + ".key"), path("current.key"))
+                    CERTIFICATES.copy(name, "current")
                     side.send("reload")
                     line = side.read_line()
                     while not line.startswith("reloaded"):
@@ -327,9 +280,7 @@ class TlsPeers(unittest.TestCase):
     # --- openssl s_client ---
 
     def s_client(self, side: Side, *options: str) -> str:
-        done = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{side.port}", "-CAfile", path("ca.crt"),
-                               "-verify_return_error", *options], input=b"", capture_output=True, timeout=PATIENCE)
-        return (done.stdout + done.stderr).decode(errors="replace")
+        return CERTIFICATES.s_client(side.port, PATIENCE, *options)
 
     def test_s_client_agrees_on_each_suite(self):
         side = self.serve()
@@ -342,8 +293,7 @@ class TlsPeers(unittest.TestCase):
 
     def test_s_client_without_a_suite_or_version_of_ours_is_refused(self):
         side = self.serve()
-        for options, ours in ((("-ciphersuites", "TLS_AES_128_CCM_8_SHA256"), "no shared cipher"),
-                              (("-tls1_2",), "unsupported protocol")):
+        for options, ours in NOTHING_IN_COMMON:
             with self.subTest(options=options):
                 self.assertIn("Cipher is (NONE)", self.s_client(side, *options))
                 self.assertEqual(side.refusal(), ours)
@@ -351,9 +301,9 @@ class TlsPeers(unittest.TestCase):
     # --- openssl s_server ---
 
     def s_server(self, *options: str) -> tuple[subprocess.Popen, int]:
-        server = subprocess.Popen(["openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", path("good.crt"), "-key",
-                                   path("good.key"), *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT)
+        certificate, key = CERTIFICATES.pair("good")
+        server = subprocess.Popen(["openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", certificate, "-key", key,
+                                   *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(server.stdin.close)
         self.addCleanup(server.stdout.close)
         self.addCleanup(server.wait)
@@ -383,7 +333,7 @@ class TlsPeers(unittest.TestCase):
 
 
 def main() -> int:
-    global PROGRAM, FOLDER
+    global PROGRAM, CERTIFICATES
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build_dir", type=Path)
     arguments, rest = parser.parse_known_args()
@@ -392,8 +342,7 @@ def main() -> int:
         return 77
     PROGRAM = arguments.build_dir / "tests" / "interop" / "tls_side"
     with tempfile.TemporaryDirectory() as folder:
-        FOLDER = folder
-        make_all_certificates()
+        CERTIFICATES = Certificates(folder)
         os.environ.pop("SSL_CERT_FILE", None)
         result = unittest.main(argv=[sys.argv[0], *rest], exit=False).result
     return 0 if result.wasSuccessful() else 1

@@ -225,6 +225,12 @@ std::size_t LocalEnd::handle_handshake_frame(Bytes input, Instant now) {
   return header.header_size + header.body_size;
 }
 
+bool LocalEnd::completes(Bytes input) const noexcept {
+  FrameHeader ready;
+  return mechanism_name() == "NULL" && parse_frame_header(input, ready) == ParseStatus::complete &&
+         ready.body_size < input.size() - ready.header_size;
+}
+
 void LocalEnd::handle_handshake_command(Bytes body, Instant now) {
   Command command;
   if (parse_command(body, command) != ParseStatus::complete) {

@@ -120,6 +120,9 @@ class LocalEnd {
   // owner calls handle_input again.
   [[nodiscard]] const Question* question() const noexcept { return asking_ ? mechanism_->question() : nullptr; }
   void answer(int status, Instant now);
+  // While there is a question, whether `input` completes the peer's part of the handshake, and has bytes after it. With
+  // NULL a peer sends all that without an answer.
+  [[nodiscard]] bool completes(Bytes input) const noexcept;
   // After the fault handshake_refused: the status with which one side refused the other; 0 for other reasons.
   [[nodiscard]] int refusal_status() const noexcept { return refusal_status_; }
 

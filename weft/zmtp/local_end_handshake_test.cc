@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "weft/zmtp/greeting.h"
 #include "weft/zmtp/local_end.h"
+#include "weft/zmtp/null.h"
 #include "weft/zmtp/test_support.h"
 #include <gtest/gtest.h>
 
@@ -51,6 +53,24 @@ void expect_conversation(const LocalEndConfig& config, const Buffer& input, cons
   }
   peer.start(kStart);
   EXPECT_EQ(run(peer, input, [] { return std::size_t{1}; }), whole);
+}
+
+TEST(PeerHandshake, APeerOfNullCompletesItsPartWithoutAnAnswer) {
+  LocalEnd asks(config_of(pull), std::make_unique<NullMechanism>(true));
+  asks.start(kStart);
+  ASSERT_EQ(asks.handle_input(wire(kGreeting31), kStart), kGreetingSize);
+  ASSERT_NE(asks.question(), nullptr);
+  const Buffer ready = wire("04 1A 05 'READY' 0B 'Socket-Type' 00000004 'PUSH'");
+  const Buffer message = wire("00 01 'm'");
+  const Buffer all = ready + message;
+  for (std::size_t size = 0; size <= ready.size(); ++size) {
+    EXPECT_FALSE(asks.completes(Bytes(all).first(size))) << size;
+  }
+  EXPECT_TRUE(asks.completes(Bytes(all).first(ready.size() + 1)));
+  EXPECT_FALSE(asks.completes(wire("04 FF 05 'READY'"))) << "of a longer command";
+  asks.answer(kAdmitted, kStart);
+  EXPECT_EQ(asks.handle_input(all, kStart), ready.size());
+  EXPECT_TRUE(asks.ready());
 }
 
 TEST(PeerHandshake, ConversationWithA31Subscriber) {

@@ -94,6 +94,7 @@ void IoService::drop_armed(std::size_t place) noexcept {
 
 void IoService::run_flushes(bool only_bursts) {
   bool all_busy = true;
+  flushes_more_ = false;
   for (std::size_t i = 0; i < armed_.size();) {
     Connection& connection = *armed_[i];
     if (only_bursts && !connection.send_side().flush_at_once()) {
@@ -102,7 +103,8 @@ void IoService::run_flushes(bool only_bursts) {
     }
     const SendSide::FlushTurn turn = connection.send_side().flush_turn();
     all_busy &= turn == SendSide::FlushTurn::busy;
-    if (turn == SendSide::FlushTurn::keep || turn == SendSide::FlushTurn::busy) {
+    flushes_more_ |= turn == SendSide::FlushTurn::more;
+    if (turn != SendSide::FlushTurn::drop && turn != SendSide::FlushTurn::await_room) {
       ++i;
       continue;
     }
@@ -199,10 +201,10 @@ Instant IoService::handle_turn(Instant now) {
     next_flush_ = kNever;
   } else if (next_flush_ == kNever) {
     flush_bursts();
-    next_flush_ = armed_.empty() ? kNever : sys::now() + nap_;
+    next_flush_ = armed_.empty() ? kNever : flushes_more_ ? now : sys::now() + nap_;
   } else if (now >= next_flush_) {
     run_flushes(false);
-    next_flush_ = armed_.empty() ? kNever : now + nap_;
+    next_flush_ = armed_.empty() ? kNever : flushes_more_ ? now : now + nap_;
   }
   if (readers_.empty()) {
     next_check_ = kNever;
@@ -213,7 +215,8 @@ Instant IoService::handle_turn(Instant now) {
     next_check_ = readers_.empty() ? kNever : now + kCheckEvery;
   }
   take_back_some();
-  if (!idle_readers_.empty()) {
+  reads_.serve(now, [](Link& link) { link.read_in_line(); });
+  if (!idle_readers_.empty() || !reads_.empty()) {
     return now;
   }
   return std::min({next_flush_, next_check_, starved_.empty() ? kNever : now + kRetryEvery});

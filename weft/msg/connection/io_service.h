@@ -10,6 +10,7 @@
 #include "weft/base/list.h"
 #include "weft/msg/connection/socket_share.h"
 #include "weft/net/admit/handshake_turns.h"
+#include "weft/net/admit/read_turns.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/sync/call_list.h"
 
@@ -44,6 +45,8 @@ struct TimerRetry : ListHook {
 //   2. With no connection armed or left to the application, and no timer, the thread sleeps without a time-out.
 //   3. No turn costs more for connections that are neither armed nor have events. The check whether the application
 //      still reads costs one load for each socket, not for each connection.
+//   4. The reads of a turn have a bound of time, whatever the number of peers that flood: see net::ReadTurns. Steps of
+//      handshakes do not wait for them.
 class IoService final : private rt::TurnHook {
  public:
   static Result<std::unique_ptr<IoService>> make(const sys::ThreadOptions& thread_options);
@@ -80,6 +83,8 @@ class IoService final : private rt::TurnHook {
   }
 
   // I/O thread.
+  [[nodiscard]] net::ReadTurns<Link>& reads() noexcept { return reads_; }
+  [[nodiscard]] Turn turn() const noexcept { return Turn::share_of(reads_); }
   // A step of a handshake waits for the next turn.
   [[nodiscard]] bool defers_handshake() noexcept { return handshakes_.defers(loop_->now()); }
   // Room for one more connection in the list of the armed ones, until remove_link(). Throws std::bad_alloc.
@@ -132,8 +137,10 @@ class IoService final : private rt::TurnHook {
   List<AppReaders> idle_readers_;   // the I/O thread takes their links back
   Duration nap_ = kNap;
   Instant next_flush_ = kNever;
+  bool flushes_more_ = false;  // in the next turn, without a nap
   Instant next_check_ = kNever;
   net::HandshakeTurns handshakes_;
+  net::ReadTurns<Link> reads_;
 };
 
 }  // namespace weft::msg

@@ -17,7 +17,6 @@ namespace {
 // itself.
 constexpr Duration kProxyPatience = std::chrono::seconds(30);
 constexpr Duration kLookupPatience = std::chrono::seconds(30);  // the look-up goes on, for the next attempt
-constexpr int kTurnsAtUnbind = 24;                              // 6 MB, which a kernel holds for a connection
 }  // namespace
 
 Link::Link(ConnectionCommon& common, SendSide& send, ReceiveSide& receive, std::shared_ptr<ConnectionOwner> owner,
@@ -35,8 +34,7 @@ Link::Link(ConnectionCommon& common, SendSide& send, ReceiveSide& receive, std::
       send_(send),
       receive_(receive),
       keep_owner_(std::move(owner)),
-      accepted_at_(accepted.since),
-      greeted_(accepted.greeted) {}
+      arrival_{accepted.since, accepted.greeted} {}
 
 std::shared_ptr<void> Link::keep_alive() const { return common_.connection.shared_from_this(); }
 
@@ -96,15 +94,13 @@ void Link::handle_requests(unsigned requests) noexcept {
     run<&Link::handle_resolved>();
   }
   if ((requests & IoService::read) != 0) {
-    run<&Link::resume_reading>();
+    resume_reading();
   }
   if ((requests & IoService::read_left_over) != 0) {
     run<&Link::read_left_over>();
   }
   if ((requests & IoService::read_held) != 0) {
-    for (int turns = 0; turns == 0 || (receive_.stalled() && turns < kTurnsAtUnbind); ++turns) {
-      read_traffic();
-    }
+    read_held();
   }
   if ((requests & IoService::peer_time) != 0) {
     run<&Link::handle_peer_time>();
@@ -112,8 +108,9 @@ void Link::handle_requests(unsigned requests) noexcept {
   if ((requests & IoService::write_layer) != 0) {
     await_room();
   }
-  if ((requests & IoService::take_down) != 0) {
-    run<&Link::take_down>();
+  line_.end_due |= (requests & IoService::take_down) != 0;
+  if (line_.end_due) {
+    end_in_turn((requests & (IoService::drop_unread | IoService::close_when_sent | IoService::close)) != 0);
   }
   if ((requests & IoService::drop_unread) != 0) {
     run<&Link::drop_unread>();
@@ -281,9 +278,10 @@ void Link::handle_event(const sys::PollEvent& event) {
     return;
   }
   run<&Link::handle_readiness>();
-  // While the authenticator is asked, no bytes are read. A client still owes some, so one that ends its direction has
-  // given up. A server may have sent an ERROR before its end.
-  if (phase_ == Phase::handshake && zap_ != nullptr && !connecting() && (event.peer_closed || event.failed)) {
+  // While the authenticator is asked, no bytes are read. A client that still owes some and ends its direction has given
+  // up. A server may have sent an ERROR before its end.
+  const bool left = event.peer_closed || event.failed;
+  if (phase_ == Phase::handshake && zap_ != nullptr && !connecting() && left && !has_said_all()) {
     fail_handshake(Error(Errc::connection_closed, "the client left before the authenticator answered"));
   }
 }
@@ -295,8 +293,16 @@ void Link::handle_readiness() {
       common_.io.loop().unwatch(std::exchange(watch_, 0));  // finish() may close the descriptor
       handle_dial(connector_->dialer.finish());
       return;
-    case Phase::handshake: handle_handshake(); return;
-    case Phase::draining: drain(); return;
+    case Phase::handshake:
+      if (!refused_for_now_ || reads_now()) {
+        handle_handshake();
+      }
+      return;
+    case Phase::draining:
+      if (reads_now()) {
+        drain();
+      }
+      return;
     case Phase::traffic:
     case Phase::idle:
     case Phase::finished: return;

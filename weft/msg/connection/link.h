@@ -62,10 +62,10 @@ class Link final : public rt::Watcher, public ListHook {
   void await_input();  // the application reads no more: the poller reports input again
   void set_left_to_app(bool left) noexcept { receive_.set_left_to_app(left); }  // IoService's
   void take_down();                                                             // the input has ended
-  void drop_unread();            // the peer does not read our subscriptions: ends the connection
-  void resume_reading();         // the turn before was spent, or the application made room
-  void read_left_over();         // a turn of the application left bytes in the reader
-  void read_traffic() noexcept;  // for a turn, if there is a connection; ends nothing by itself
+  void drop_unread();     // the peer does not read our subscriptions: ends the connection
+  void resume_reading();  // the turn before was spent, or the application made room
+  void read_left_over();  // a turn of the application left bytes in the reader
+  void read_in_line() noexcept { run<&Link::read_for_turn>(); }
   void handle_peer_time();
 
  private:
@@ -124,7 +124,9 @@ class Link final : public rt::Watcher, public ListHook {
   [[nodiscard]] Error describe_refusal() const;
   void handle_handshake();
   void end_handshake(bool writable, int os_errno);
+  [[nodiscard]] bool has_said_all() noexcept;
   [[nodiscard]] bool has_last_words();
+  [[nodiscard]] bool computes_long() const noexcept;
   void handle_layer_handshake();
   [[nodiscard]] bool write_handshake(int& os_errno);
   void await_leaving();
@@ -143,6 +145,10 @@ class Link final : public rt::Watcher, public ListHook {
 
   // link_traffic.cc
   void handle_traffic(const sys::PollEvent& event);
+  [[nodiscard]] bool reads_now() noexcept;
+  void read_held() noexcept;
+  void read_for_turn();
+  void end_in_turn(bool at_once) noexcept;
   [[nodiscard]] bool leave_to_app();
   void push_layer() noexcept;
   [[nodiscard]] sys::Interest traffic_interest() const noexcept;
@@ -180,6 +186,17 @@ class Link final : public rt::Watcher, public ListHook {
     std::size_t tries_told = 0;  // addresses that events have reported
     std::string address;         // MonitorEvent::address; also while there is a connection
   };
+  // Of an accepted connection.
+  struct Arrival {
+    Instant at{};
+    std::size_t greeted = 0;  // bytes of our greeting that went out before
+  };
+  // The turns of the I/O thread.
+  struct Line {
+    explicit Line(Link& link) noexcept : place(link) {}
+    net::ReadTurns<Link>::Place place;
+    bool end_due = false;  // take_down() is due
+  };
   struct Closing {
     std::atomic<bool> announced{false};  // an event reports the end; a flag alone, ordered by the request to close
     bool begun = false;
@@ -196,14 +213,14 @@ class Link final : public rt::Watcher, public ListHook {
   std::shared_ptr<ConnectionOwner> keep_owner_;  // until finished
   const std::unique_ptr<Connector> connector_;
   const bool proxied_ = false;
-  const Instant accepted_at_{};
-  const std::size_t greeted_ = 0;  // accepted: bytes of our greeting that went out before
+  const Arrival arrival_{};
   Phase phase_ = Phase::idle;
   rt::Loop::WatchId watch_ = 0;
   sys::Interest interest_ = sys::Interest::none;
   Closing closing_;
   Timers timers_;
   TimerRetry timer_retry_{*this};
+  Line line_{*this};
   Instant traffic_since_{};                           // the end of the last handshake
   bool listed_ = false;                               // at the I/O service
   std::atomic<Instant::rep> close_deadline_{};        // of request_close()

@@ -26,6 +26,7 @@ bool Link::take_both_batons() noexcept {
 }
 
 void Link::take_down() {
+  line_.end_due = false;
   if (phase_ != Phase::traffic) {
     return;
   }
@@ -126,6 +127,8 @@ void Link::drop_stream(bool keep) noexcept {
   zap_.reset();
   authenticated_.clear();
   peer_.reset();
+  line_.end_due = false;
+  common_.io.reads().leave(line_.place);
   common_.owner.forget_descriptor(common_.connection);
   common_.io.loop().unwatch(std::exchange(watch_, 0));
   schedule<&Link::handle_peer_time>(timers_.peer, kNever);
@@ -239,11 +242,12 @@ void Link::await_delivery() {
 void Link::drain() {
   const auto keep = keep_alive();
   push_layer();
-  for (Turn turn; turn.may_read();) {
+  for (Turn turn = common_.io.turn(); turn.may_read();) {
     receive_.reader().reset();
     bool drained = false;
-    const sys::IoResult result = receive_.ended() ? sys::IoResult{sys::IoResult::Status::end_of_stream, 0, 0}
-                                                  : receive_.reader().fill(*common_.stream, nullptr, drained);
+    const sys::IoResult result = receive_.ended()
+                                     ? sys::IoResult{sys::IoResult::Status::end_of_stream, 0, 0}
+                                     : receive_.reader().fill(*common_.stream, nullptr, drained, turn.read_max());
     if (result.status == sys::IoResult::Status::would_block) {
       receive_.reader().reset();
       return;
@@ -293,6 +297,7 @@ void Link::finish() noexcept {
     connector_->dialer.cancel();
   }
   phase_ = Phase::finished;
+  common_.io.reads().leave(line_.place);
   schedule<&Link::handle_close_time>(timers_.close, kNever);
   schedule<&Link::dial>(timers_.retry, kNever);
   schedule<&Link::handle_connect_time>(timers_.connect, kNever);

@@ -49,8 +49,8 @@ void Link::begin_handshake(std::unique_ptr<net::Stream> stream) {
   receive_.begin_handshake();
   if (greets() || common_.layered()) {
     // Of a raw connection: for the time of the layer's handshake.
-    common_.local_end.start(connecting() ? sys::now() : accepted_at_, opening_);
-    common_.local_end.consume_output(greeted_);
+    common_.local_end.start(connecting() ? sys::now() : arrival_.at, opening_);
+    common_.local_end.consume_output(arrival_.greeted);
   }
   phase_ = Phase::handshake;
   if (const auto put = put_layer(); !put) {
@@ -73,9 +73,7 @@ void Link::begin_handshake(std::unique_ptr<net::Stream> stream) {
     return;  // the socket is writable: its event begins the layer's handshake
   }
   int os_errno = 0;
-  if (!write_handshake(os_errno)) {
-    fail_stream("lost during the handshake", os_errno);
-  }
+  (void)write_handshake(os_errno);  // a failure has an event; the peer's bytes may be here
 }
 
 // Requires a stream, which an error closes.
@@ -106,12 +104,17 @@ bool Link::write_handshake(int& os_errno) {
   return true;
 }
 
+// The steps of TLS and of CURVE do.
+bool Link::computes_long() const noexcept {
+  return common_.layered() || (!raw_ && common_.local_end.mechanism_name() == "CURVE");
+}
+
 void Link::handle_handshake() {
   if (refused_for_now_) {
     await_leaving();
     return;
   }
-  if (common_.layered() && common_.io.defers_handshake()) {
+  if (computes_long() && common_.io.defers_handshake()) {
     common_.io.request(common_.connection.shared_from_this(), IoService::read);
     return;
   }
@@ -127,7 +130,7 @@ void Link::handle_handshake() {
     receive_.reader().consume_bytes(common_.local_end.handle_input(receive_.reader().unparsed(), sys::now()));
     writable = writable && write_handshake(os_errno);
     if (common_.local_end.question() != nullptr) {
-      if (!writable) {
+      if (!writable && !has_said_all()) {
         break;
       }
       answer_question();
@@ -175,6 +178,19 @@ void Link::end_handshake(bool writable, int os_errno) {
   } else if (common_.local_end.pending_output().empty()) {
     enter_traffic();
   }
+}
+
+// Whether a peer that has left needs no answer of ours for its messages. They count as if it had left after the answer of
+// the authenticator.
+bool Link::has_said_all() noexcept {
+  for (int reads = 0; !common_.local_end.completes(receive_.reader().unparsed()); ++reads) {
+    bool drained = false;
+    if (reads == kLastReadsMax || receive_.reader().fill(*common_.stream, nullptr, drained, kHandshakeReadMax).status !=
+                                      sys::IoResult::Status::done) {
+      return false;
+    }
+  }
+  return true;
 }
 
 // The stream takes no more of our handshake, but the peer's is whole. Returns true if messages came after it, which
@@ -267,10 +283,10 @@ void Link::handle_zap_reply(const ZapReply& reply) {
 
 // The client gets no answer and may come again: after it gave up, or when the time for the handshake is over.
 void Link::await_leaving() {
-  for (Turn turn; turn.may_read();) {
+  for (Turn turn = common_.io.turn(); turn.may_read();) {
     receive_.reader().reset();
     bool drained = false;
-    const sys::IoResult result = receive_.reader().fill(*common_.stream, nullptr, drained);
+    const sys::IoResult result = receive_.reader().fill(*common_.stream, nullptr, drained, turn.read_max());
     if (result.status == sys::IoResult::Status::would_block) {
       receive_.reader().reset();
       return;

@@ -151,7 +151,7 @@ class LinkEnd : public testing::Test {
 TEST_F(LinkEnd, AConnectionWhoseInputEndedIsTakenDownAlthoughTheSocketClosesMeanwhile) {
   on_loop([&] {
     stream_->ended = true;
-    connection_->receive_side().read();  // asks for the take-down, which waits for the sender
+    connection_->receive_side().read(Turn());  // asks for the take-down, which waits for the sender
   });
   on_loop([&] { link().close(sys::now() + 1h); });
   stream_->fails = true;
@@ -191,6 +191,43 @@ TEST_F(LinkEnd, WithoutALingerAClosingWritesNothing) {
   });
   EXPECT_TRUE(finishes());
   EXPECT_EQ(*written, 0u);
+}
+
+// A peer that reads as fast as this end writes does not keep the I/O thread, however long the queue is.
+TEST(LinkFlush, OfALongQueueTakesTurns) {
+  constexpr std::size_t kSize = 1000;
+  constexpr std::size_t kCount = 5 * SendSide::kFlushMax / kSize;
+  const auto io = IoService::make({}).value();
+  const auto owner = std::make_shared<LoneOwner>();
+  auto finished = owner->finished();
+  auto options = std::make_shared<Options>();
+  options->send_high_water_mark = 0;
+  auto stream = std::make_unique<GatedStream>();
+  stream->open = true;
+  const auto written = stream->written;
+  const auto connection = std::make_shared<Connection>(owner, *io, std::shared_ptr<const Options>(options),
+                                                       Accepted{std::move(stream)}, "test", nullptr);
+  connection->apply_marks(*options);
+  Pipe pipe(*owner, *connection);
+  const std::string text(kSize, 'x');
+  for (std::size_t i = 0; i < kCount; ++i) {
+    Outbound part{as_bytes(text), nullptr, false};
+    ASSERT_TRUE(pipe.try_send(part, false));
+  }
+  std::size_t at_once = 0;
+  io->run([&] {
+    connection->link().start();
+    at_once = *written;
+  });
+  EXPECT_GE(at_once, SendSide::kFlushMax);
+  EXPECT_LE(at_once, 3 * SendSide::kFlushMax);
+  const Instant end = sys::now() + 10s;
+  while (*written != kCount * kSize && sys::now() < end) {
+    io->run([] {});
+  }
+  EXPECT_EQ(*written, kCount * kSize);
+  io->run([&] { connection->link().close(Instant::min()); });
+  EXPECT_EQ(finished.wait_for(10s), std::future_status::ready);
 }
 
 }  // namespace

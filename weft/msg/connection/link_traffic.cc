@@ -7,6 +7,10 @@
 
 namespace weft::msg {
 
+namespace {
+constexpr int kTurnsAtUnbind = 24;  // 6 MB, which a kernel holds for a connection
+}  // namespace
+
 void Link::handle_traffic(const sys::PollEvent& event) {
   if (event.writable && send_.flush_into_room()) {
     push_layer();
@@ -16,8 +20,33 @@ void Link::handle_traffic(const sys::PollEvent& event) {
     return;
   }
   // A layer that fails in a write has no event for its reader.
-  if (event.readable || event.failed || event.peer_closed || (common_.layered() && common_.stream->state().ended)) {
-    receive_.read();
+  const bool ended = common_.layered() && common_.stream->state().ended;
+  if ((event.readable || event.failed || event.peer_closed || ended) && reads_now()) {
+    receive_.read(common_.io.turn());
+  }
+}
+
+// If others wait, the link's next place in the line counts, not its events.
+bool Link::reads_now() noexcept {
+  net::ReadTurns<Link>& reads = common_.io.reads();
+  // Relaxed: a bit that is there leads to a visit after this.
+  const bool waits = (common_.connection.requests.load(std::memory_order_relaxed) & IoService::read) != 0;
+  return !(waits && reads.crowded()) && reads.admits(line_.place, common_.io.loop().now(), sys::ticks());
+}
+
+// The bytes that the kernel holds, before a close. The caller waits for them, so they have whole turns.
+void Link::read_held() noexcept {
+  for (int turns = 0; turns == 0 || (receive_.stalled() && turns < kTurnsAtUnbind); ++turns) {
+    if (phase_ == Phase::traffic && !receive_.held_by_link()) {
+      receive_.read(Turn());
+    }
+  }
+}
+
+// The end of many connections at once takes turns like their reads. A close does not come before it.
+void Link::end_in_turn(bool at_once) noexcept {
+  if (at_once || reads_now()) {
+    run<&Link::take_down>();
   }
 }
 
@@ -72,7 +101,9 @@ void Link::set_interest(sys::Interest interest) {
 void Link::await_input() {
   IoService::take_back(*this, common_.share);
   set_interest(interest_);
-  read_traffic();
+  if (phase_ == Phase::traffic && !receive_.held_by_link() && reads_now()) {
+    receive_.read(common_.io.turn());
+  }
 }
 
 // An application that reads on takes them itself. If it does not, the link is taken back: see await_input().
@@ -83,19 +114,23 @@ void Link::read_left_over() {
   }
 }
 
-void Link::read_traffic() noexcept {
-  if (phase_ == Phase::traffic && !receive_.held_by_link()) {
-    receive_.read();
+// A handshake that is under way does not wait for those that read messages.
+void Link::resume_reading() {
+  const bool reads_messages = phase_ == Phase::traffic || phase_ == Phase::draining;
+  if (reads_messages || (phase_ == Phase::handshake && refused_for_now_)) {
+    common_.io.reads().wait(line_.place);
+  } else {
+    run<&Link::read_for_turn>();
   }
 }
 
-void Link::resume_reading() {
+void Link::read_for_turn() {
   switch (phase_) {
     case Phase::traffic:
-      if (receive_.held_by_link()) {
+      if (line_.end_due || receive_.held_by_link()) {
         take_down();  // its reading goes on
       } else {
-        receive_.read();
+        receive_.read(common_.io.turn());
       }
       return;
     case Phase::handshake: handle_handshake(); return;
@@ -129,7 +164,7 @@ void Link::handle_peer_time() {
   }
   const bool held = receive_.held_by_link();
   if (!held) {
-    receive_.read();  // bytes in the kernel prove that the peer lives
+    receive_.read(common_.io.turn());  // bytes in the kernel prove that the peer lives
     if (!receive_.try_take_for_link()) {
       schedule<&Link::handle_peer_time>(timers_.peer, sys::now() + kBatonRetry);
       return;

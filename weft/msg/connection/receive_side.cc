@@ -2,6 +2,8 @@
 // ReceiveSide: reading from the kernel into the reader, in place to the consumer or into the channel.
 #include "weft/msg/connection/receive_side.h"
 
+#include <algorithm>
+
 #include "weft/msg/connection/connection.h"
 #include "weft/msg/connection/io_service.h"
 #include "weft/sys/call.h"
@@ -165,8 +167,8 @@ void ReceiveSide::resume_later() noexcept {
 
 bool ReceiveSide::fill(Turn& turn) noexcept {
   bool drained = false;
-  const sys::IoResult result =
-      reader_.fill(*common_.stream, has_partial_ ? &partial_ : nullptr, drained, channel_.bytes_beside());
+  const sys::IoResult result = reader_.fill(*common_.stream, has_partial_ ? &partial_ : nullptr, drained,
+                                            std::min(channel_.bytes_beside(), turn.read_max()));
   if (common_.layered()) [[unlikely]] {
     const net::StreamState now = common_.stream->state();
     drained = drained && !now.ended;
@@ -223,11 +225,10 @@ bool ReceiveSide::queue_notice() noexcept {
 }
 
 // The I/O thread reads: into the channel, up to its mark or to the end of the turn.
-void ReceiveSide::read() noexcept {
+void ReceiveSide::read(Turn turn) noexcept {
   if (!baton_.try_take_or_nudge()) {
     return;
   }
-  Turn turn;
   bool queued = false;
   for (;;) {
     queued |= read_once(turn);
@@ -278,7 +279,7 @@ bool ReceiveSide::read_once(Turn& turn) noexcept {
 void ReceiveSide::give_back() noexcept {
   held_by_link_ = false;
   (void)baton_.release();
-  read();
+  read(common_.io.turn());
 }
 
 void ReceiveSide::begin_handshake() noexcept {
@@ -302,11 +303,11 @@ void ReceiveSide::begin_traffic(bool notice) noexcept {
   WEFT_ASSERT(held_by_link_);
   const bool noticed = notice && queue_notice();
   // Bytes may have come after the peer's READY, and the kernel may hold more.
-  Turn turn;
+  Turn turn = common_.io.turn();
   const bool queued = read_once(turn) || noticed;
   held_by_link_ = false;
   if (baton_.release()) {
-    read();
+    read(common_.io.turn());
   }
   if (queued) {
     share_.signal_input(*common_.pipe);
@@ -316,7 +317,7 @@ void ReceiveSide::begin_traffic(bool notice) noexcept {
 bool ReceiveSide::read_rest(bool& queued) noexcept {
   WEFT_ASSERT(held_by_link_);
   end_.reached = true;
-  Turn turn;
+  Turn turn = common_.io.turn();
   queued = read_once(turn);
   return !stalled();
 }

@@ -51,7 +51,8 @@ class ReceiveSide {
   [[nodiscard]] std::uint64_t arrived_count() const noexcept { return channel_.written() + past_channel_.load(); }
 
   // --- I/O thread (receive_side.cc) ---
-  void read() noexcept;  // into the channel, up to its mark; nothing when another thread holds the baton
+  // Into the channel, up to its mark; nothing when another thread holds the baton.
+  void read(Turn turn) noexcept;
   [[nodiscard]] bool held_by_link() const noexcept { return held_by_link_; }
   [[nodiscard]] bool try_take_for_link() noexcept { return held_by_link_ = held_by_link_ || baton_.try_take(); }
   void give_back() noexcept;  // after try_take_for_link(), for a moment; reads bytes that came meanwhile

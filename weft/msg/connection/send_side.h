@@ -31,6 +31,8 @@ class SendSide {
   // Subscriptions and cancellations that wait for a peer that does not read them, besides those with which the
   // connection began. It is the bound on those that a publisher keeps of one peer.
   static constexpr std::uint64_t kSubscriptionBytesMax = std::uint64_t{32} << 20;
+  // Of one flush of a long queue to a peer that reads as fast; the I/O thread flushes the rest in its next turns.
+  static constexpr std::uint64_t kFlushMax = 4 * 1024 * 1024;
 
   explicit SendSide(ConnectionCommon& common);
   SendSide(const SendSide&) = delete;
@@ -60,7 +62,7 @@ class SendSide {
   [[nodiscard]] std::uint64_t queued_count() const noexcept { return channel_.queued() + writer_.pending_messages(); }
 
   // --- I/O thread (send_turn.cc) ---
-  enum class FlushTurn : std::uint8_t { drop, keep, busy, await_room };
+  enum class FlushTurn : std::uint8_t { drop, keep, more, busy, await_room };
   // while armed. After await_room it is not armed, and flush_into_room() is next
   [[nodiscard]] FlushTurn flush_turn() noexcept;
   [[nodiscard]] bool flush_into_room() noexcept;  // the poller reports room. Returns true if no more of it is needed
@@ -122,6 +124,7 @@ class SendSide {
   void change(FlushEvent event) noexcept;
   [[nodiscard]] std::uint64_t await_end(Outbound& call) const noexcept;
   void await_room(std::size_t size, Outbound& call) noexcept;
+  [[nodiscard]] bool has_rest() noexcept { return !channel_.empty() && !writer_.blocked(); }  // after kFlushMax bytes
   [[nodiscard]] bool is_idle(bool wide) const noexcept;
   void note_batch_begin() noexcept;
   void list_at_socket() noexcept;  // and with the send lock

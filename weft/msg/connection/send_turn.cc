@@ -124,9 +124,10 @@ bool SendSide::encode_cell(Cell& cell) noexcept {
   return true;
 }
 
-// Encodes until the channel is empty or the kernel takes no more. Flushes whenever the batch is full.
+// Encodes until the channel is empty, the kernel takes no more, or it took kFlushMax. Flushes whenever the batch is full.
 void SendSide::encode_channel() noexcept {
   bool credit = false;
+  const std::uint64_t most = writer_.written() + kFlushMax;
   while (Cell* cell = channel_.front()) {
     const bool ends_message = !cell->more && cell->is_message();
     const std::size_t bytes = Channel::footprint(*cell);
@@ -142,6 +143,10 @@ void SendSide::encode_channel() noexcept {
       writer_.grow_limit(channel_.bytes_beside());
       flush_batch();
       if (writer_.blocked()) {
+        break;
+      }
+      if (writer_.written() >= most) {
+        arm(true);  // the I/O thread's next turns
         break;
       }
     }
@@ -211,6 +216,8 @@ SendSide::FlushTurn SendSide::flush_turn() noexcept {
     if (writer_.blocked()) {
       change(FlushEvent::kernel_full);
       turn = FlushTurn::await_room;
+    } else if (has_rest()) {
+      turn = FlushTurn::more;
     }
     turns_.quiet = 0;
   } else if (++turns_.quiet > kQuietTurnsMax) {

@@ -22,7 +22,8 @@ namespace weft::msg {
 
 // Turn: the input that one peer can make a thread take before the thread serves others. The I/O thread has a turn for
 // each connection that it reads; a call of the application has one turn for all connections together.
-// Owner: the reading thread, or the socket. Affinity: its user; the socket's has the receive lock.
+// Owner: the reading thread, or the socket. Affinity: its user; the socket's has the receive lock. A turn of the I/O
+// thread is a share of a whole one while many connections wait for theirs (net::ReadTurns).
 // Cost: a subtraction for a frame that brings no message, and for a read from the kernel.
 // Invariant: a turn that is spent loses nothing. The I/O thread resumes the connection after the others; the
 // application's next call goes on, and a waiting thread is woken for it.
@@ -31,6 +32,14 @@ class Turn {
   static constexpr std::int32_t kFrames = 1024;       // that bring no message, or that the I/O thread queues
   static constexpr std::int64_t kBytes = 256 * 1024;  // read from the kernel; the last read may exceed it
   Turn() noexcept = default;
+  template <typename ReadTurns>
+  [[nodiscard]] static Turn share_of(const ReadTurns& turns) noexcept {
+    Turn turn;
+    turn.bytes_ = static_cast<std::int64_t>(turns.share_of(std::size_t{kBytes}));
+    turn.frames_ = static_cast<std::int32_t>(turns.share_of(std::size_t{kFrames}));
+    turn.read_max_ = static_cast<std::size_t>(turn.bytes_);
+    return turn;
+  }
 
   // `deadline`: the call may wait until then. Instant::min(): the call may not wait.
   void begin(Instant deadline) noexcept {
@@ -47,6 +56,7 @@ class Turn {
   [[nodiscard]] bool may_decode() const noexcept { return frames_ > 0; }
   [[nodiscard]] bool may_read() const noexcept { return bytes_ > 0; }
   [[nodiscard]] bool spent() const noexcept { return !may_decode() || !may_read(); }
+  [[nodiscard]] std::size_t read_max() const noexcept { return read_max_; }  // of one read, unless of a big frame
   // Once in a turn: the first connection that had to stop. It goes to the end of the line.
   [[nodiscard]] bool first_to_stop() noexcept {
     const bool first = !stopped_;
@@ -60,6 +70,7 @@ class Turn {
 
  private:
   std::int64_t bytes_ = kBytes;
+  std::size_t read_max_ = static_cast<std::size_t>(kBytes);
   std::int32_t frames_ = kFrames;
   bool stopped_ = false;
   Instant deadline_ = Instant::min();

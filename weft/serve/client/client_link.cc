@@ -17,6 +17,7 @@ constexpr Error kNotConnected(Errc::unreachable, "not connected yet: the first a
 constexpr Error kEnding(Errc::unreachable, "not connected: the connection is ending");
 constexpr Error kNoAttempt(Errc::timed_out, "the first attempt to connect has not ended");
 constexpr Error kSlow(Errc::timed_out, "no connection within connect_timeout");
+constexpr Error kSlowName(Errc::timed_out, "looking up the host's name took longer than lookup_timeout");
 constexpr Error kOwed(Errc::timed_out, "the peer left out a response");
 constexpr Error kMute(Errc::timed_out, "the peer answered none of its requests in time");
 }  // namespace
@@ -123,7 +124,7 @@ rt::Task<Attempt> ClientLink::attempt(ClientLink* self) {
   self->counts_->connections.attempts.add();
   Result<std::unique_ptr<net::Stream>> stream = kNoMemoryToConnect;
   try {
-    stream = co_await rt::with_timeout(connect(self), self->options_.connect_timeout);
+    stream = co_await connect(self);
   } catch (...) {  // NOLINT(bugprone-empty-catch): the attempt failed for lack of memory
   }
   const bool cancelled = co_await rt::is_cancelled();
@@ -137,7 +138,6 @@ rt::Task<Attempt> ClientLink::attempt(ClientLink* self) {
     opened = stream.error();
     if (stream.error() == Errc::timed_out) {
       self->counts_->connections.timed_out.add();
-      opened = kSlow;
     }
   }
   if (!opened) {
@@ -156,18 +156,36 @@ rt::Task<Attempt> ClientLink::attempt(ClientLink* self) {
   co_return self->heard_ ? Attempt::proved : Attempt::failed;
 }
 
-// Connects until a session can begin: dials, wraps, shakes hands.
+// Looks the name up, then connects. Each has a time of its own: a look-up that takes longer than a connection may, would
+// begin anew in each attempt.
 rt::Task<Result<std::unique_ptr<net::Stream>>> ClientLink::connect(ClientLink* self) {
   const ClientOptions& options = self->options_;
-  rt::Loop& loop = self->host_->core().loop();
-  auto stream = co_await dial(loop, self->endpoint_, options.socket, options.resolver);
+  Dialling dialling(self->host_->core().loop(), self->endpoint_, options.socket, options.resolver);
+  const auto looked_up = co_await rt::with_timeout(Dialling::look_up(&dialling), options.lookup_timeout);
+  if (!looked_up) {
+    co_return looked_up.error() == Errc::timed_out ? kSlowName : looked_up.error();
+  }
+  const bool timed = options.connect_timeout >= Duration::zero();
+  const Duration timeout =
+      timed ? Instant() + options.connect_timeout + dialling.time_to_last_address() - Instant() : Duration(-1);
+  auto stream = co_await rt::with_timeout(connect_to(self, &dialling), timeout);
+  if (!stream && stream.error() == Errc::timed_out) {
+    co_return kSlow;
+  }
+  co_return stream;
+}
+
+// Connects until a session can begin: dials, wraps, shakes hands.
+rt::Task<Result<std::unique_ptr<net::Stream>>> ClientLink::connect_to(ClientLink* self, Dialling* dialling) {
+  const ClientOptions& options = self->options_;
+  auto stream = co_await Dialling::connect(dialling);
   if (stream && options.wrap) {
     stream = wrap_stream(options.wrap, std::move(*stream));
   }
   if (stream && options.tls != nullptr) {
     stream = options.tls->wrap(std::move(*stream), options.tls_name.empty() ? self->endpoint_.host : options.tls_name);
     if (stream) {
-      stream = co_await shake_hands(loop, std::move(*stream));
+      stream = co_await shake_hands(self->host_->shard(), std::move(*stream));
     }
   }
   co_return stream;

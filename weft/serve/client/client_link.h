@@ -29,6 +29,8 @@
 
 namespace weft::serve {
 
+class Dialling;
+
 struct ClientEvent {
   enum class Kind : std::uint8_t {
     connected,
@@ -44,7 +46,8 @@ struct ClientOptions {
   // silence does not time out.
   SessionLimits limits = default_limits();
   sys::SocketOptions socket{};
-  Duration connect_timeout = std::chrono::seconds(5);         // negative: none
+  Duration lookup_timeout = std::chrono::seconds(30);         // of the host's name; negative: none
+  Duration connect_timeout = std::chrono::seconds(5);         // after that; negative: none
   Duration reconnect_first = std::chrono::milliseconds(100);  // the first wait is 0.5 to 1 times this, ...
   Duration reconnect_max = std::chrono::seconds(10);          // ... the next ones double up to this
   std::uint32_t in_flight_max = 1024;                         // requests that wait for a response
@@ -200,6 +203,7 @@ class ClientLink {
   static rt::Task<void> run(std::shared_ptr<ClientLink> self);
   static rt::Task<Attempt> attempt(ClientLink* self);
   static rt::Task<Result<std::unique_ptr<net::Stream>>> connect(ClientLink* self);
+  static rt::Task<Result<std::unique_ptr<net::Stream>>> connect_to(ClientLink* self, Dialling* dialling);
   static rt::Task<Result<void>> wait_quiet(ClientLink* self);
   static rt::Task<Result<void>> wait_ended(ClientLink* self);
   static rt::Task<Result<void>> wait_connected(std::shared_ptr<ClientLink> self);

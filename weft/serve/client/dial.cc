@@ -4,9 +4,8 @@
 #include <exception>
 #include <utility>
 
-#include "weft/net/dialer.h"
-#include "weft/rt/task/async_event.h"
 #include "weft/rt/task/task_time.h"
+#include "weft/serve/session/shard.h"
 #include "weft/sys/call.h"
 
 namespace weft::serve {
@@ -37,47 +36,58 @@ class WatchedFd final : private rt::Watcher {
 
 }  // namespace
 
-rt::Task<Result<std::unique_ptr<net::Stream>>> dial(rt::Loop& loop, net::Endpoint endpoint, sys::SocketOptions options,
-                                                    net::Resolver* resolver) {
-  if (const bool cancelled = co_await rt::is_cancelled(); cancelled) {
-    co_return rt::kCancelled;
-  }
-  // The event is shared: the loop's mailbox may still hold the wake-up when this coroutine has ended.
-  const auto resolved = std::make_shared<rt::AsyncEvent>();
-  net::Dialer dialer(std::move(endpoint), options, resolver);
-  dialer.on_resolved([&loop, resolved] {  // runs on a thread of the resolver; not after the dialer's end
+// The event is shared: the loop's mailbox may still hold the wake-up when the look-up was given up.
+Dialling::Dialling(rt::Loop& loop, net::Endpoint endpoint, const sys::SocketOptions& options, net::Resolver* resolver)
+    : loop_(loop), resolved_(std::make_shared<rt::AsyncEvent>()), dialer_(std::move(endpoint), options, resolver) {
+  dialer_.on_resolved([&loop, resolved = resolved_] {  // runs on a thread of the resolver; not after the dialer's end
     try {
       loop.post([resolved] { resolved->set(); });
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory; the caller has a deadline
     }
   });
-  auto progress = dialer.begin();
-  while (progress && *progress != net::Progress::connected) {
-    Result<void> waited;
-    if (*progress == net::Progress::resolving) {
-      waited = co_await resolved->wait();
-    } else {
-      WatchedFd watched(loop);
-      waited = watched.watch(dialer.fd(), dialer.interest());
-      if (waited) {
-        waited = co_await watched.ready().wait();
-      }
+}
+
+rt::Task<Result<void>> Dialling::look_up(Dialling* self) {
+  if (const bool cancelled = co_await rt::is_cancelled(); cancelled) {
+    co_return rt::kCancelled;
+  }
+  self->progress_ = self->dialer_.begin();
+  while (self->progress_ && *self->progress_ == net::Progress::resolving) {
+    const Result<void> waited = co_await self->resolved_->wait();
+    if (!waited) {
+      co_return waited.error();
+    }
+    self->progress_ = self->dialer_.finish();
+  }
+  co_return self->progress_ ? Result<void>() : self->progress_.error();
+}
+
+rt::Task<Result<std::unique_ptr<net::Stream>>> Dialling::connect(Dialling* self) {
+  while (self->progress_ && *self->progress_ != net::Progress::connected) {
+    WatchedFd watched(self->loop_);
+    Result<void> waited = watched.watch(self->dialer_.fd(), self->dialer_.interest());
+    if (waited) {
+      waited = co_await watched.ready().wait();
     }
     if (!waited) {
       co_return waited.error();
     }
-    progress = dialer.finish();
+    self->progress_ = self->dialer_.finish();
   }
-  if (!progress) {
-    co_return progress.error();
+  if (!self->progress_) {
+    co_return self->progress_.error();
   }
-  co_return dialer.take_stream();
+  co_return self->dialer_.take_stream();
 }
 
-rt::Task<Result<std::unique_ptr<net::Stream>>> shake_hands(rt::Loop& loop, std::unique_ptr<net::Stream> stream) {
-  WatchedFd watched(loop);
+rt::Task<Result<std::unique_ptr<net::Stream>>> shake_hands(Shard& shard, std::unique_ptr<net::Stream> stream) {
+  WatchedFd watched(shard.loop());
   Result<void> waited = watched.watch(stream->fd(), sys::Interest::readable | sys::Interest::writable);
   while (waited) {
+    if (shard.defers_handshake()) {
+      waited = co_await rt::yield();
+      continue;
+    }
     watched.ready().reset();
     sys::IoResult result = stream->read({});
     const bool cut = result.cut;

@@ -4,8 +4,14 @@
 
 #ifdef WEFT_HAVE_OPENSSL
 
+#include <map>
+#include <memory>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "weft/net/admit/handshake_turns.h"
 #include "weft/net/listener.h"
 #include "weft/net/test_certificates.h"
 #include "weft/serve/client/test_serve_client.h"
@@ -90,6 +96,52 @@ TEST_F(ClientTlsTest, AServerThatCannotShowThatItIsTheOneIsNotConnectedTo) {
   ClientOptions elsewhere = trusting(authority_);
   elsewhere.tls_name = "elsewhere.test";
   EXPECT_EQ(refused(endpoint, elsewhere), Errc::protocol_error);
+}
+
+// Notes the turn of the core in which it reads first, and reads for longer than the handshakes of a turn may take.
+class SlowReads final : public net::Stream {
+ public:
+  using Turns = std::map<Instant, int>;  // the number of such reads
+
+  SlowReads(std::unique_ptr<net::Stream> inner, Turns& turns) noexcept : inner_(std::move(inner)), turns_(turns) {}
+  [[nodiscard]] int fd() const override { return inner_->fd(); }
+  [[nodiscard]] sys::IoResult read(std::span<MutableBytes> into) override {
+    if (!std::exchange(noted_, true)) {  // a later one may be the session's
+      ++turns_[rt::Loop::current()->now()];
+    }
+    const Instant end = sys::now() + 2 * net::HandshakeTurns::kLongest;
+    while (sys::now() < end) {
+    }
+    return inner_->read(into);
+  }
+  [[nodiscard]] sys::IoResult write(std::span<const Bytes> from) override { return inner_->write(from); }
+  void shutdown_write() override { inner_->shutdown_write(); }
+  [[nodiscard]] std::string peer_address() const override { return inner_->peer_address(); }
+
+ private:
+  std::unique_ptr<net::Stream> inner_;
+  Turns& turns_;
+  bool noted_ = false;
+};
+
+TEST_F(ClientTlsTest, HandshakesThatBeginTogetherTakeTurns) {
+  SlowReads::Turns turns;
+  ClientOptions options = trusting(authority_);
+  options.wrap = [&turns](std::unique_ptr<net::Stream> stream) -> Result<std::unique_ptr<net::Stream>> {
+    return std::unique_ptr<net::Stream>(std::make_unique<SlowReads>(std::move(stream), turns));
+  };
+  const auto live = [](std::string endpoint, ClientOptions with) -> rt::Task<void> {
+    const auto host = std::make_shared<ClientHost>(*rt::Core::current());
+    std::vector<std::unique_ptr<test::HeaderClient>> clients;
+    for (int i = 0; i < 4; ++i) {
+      clients.push_back(open_client(endpoint, with, host));
+    }
+    for (const auto& client : clients) {
+      EXPECT_TRUE(co_await client->connected(in_long()));
+    }
+  };
+  run(live(listen(tls_), options));
+  EXPECT_EQ(turns.size(), 4u);
 }
 
 TEST_F(ClientTlsTest, AServerWithoutTlsIsNotConnectedTo) {

@@ -314,5 +314,30 @@ TEST_F(SilentReaders, ASharedFrameForAllIsChargedOnce) {
   EXPECT_EQ(taken, ids_.size());
 }
 
+// More than the window of the peer has room for, and less than the server's kernel takes.
+TEST_F(HostilePeers, APeerThatReadsAndSpeaksLongAfterTheCloseGetsEverything) {
+  constexpr std::size_t kMuch = 300'000;
+  script_.on_frame = [](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    EXPECT_TRUE(session.send(frame.header, as_bytes(std::string(kMuch, 'm'))));
+    session.close();
+  };
+  ListenerOptions options;
+  options.limits.close_timeout = kLong;
+  options.socket.send_buffer = 1 << 20;
+  Client client(listen(options));
+  client.send(1, "question");
+  pass(milliseconds(1500));
+  EXPECT_FALSE(any_closed()) << "the session closed with bytes in its kernel";
+  client.send(1, "after");  // to a closed descriptor: a reset
+  const auto answer = client.receive();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->size(), kMuch);
+  EXPECT_EQ(client.receive(), std::nullopt);
+  EXPECT_FALSE(client.reset());
+  client.close();
+  ASSERT_TRUE(closed_.take());
+  EXPECT_EQ(reason_, CloseReason::service);
+}
+
 }  // namespace
 }  // namespace weft::serve

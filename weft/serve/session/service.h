@@ -41,7 +41,7 @@ struct ServiceSlot {
   bool layered = false;  // the streams are more than sockets: they have a state()
 };
 
-inline constexpr std::size_t kSessionSize = 560;  // bytes; bound of a session with its codec
+inline constexpr std::size_t kSessionSize = 608;  // bytes; bound of a session with its codec
 
 // SessionOf: a session whose frames have a codec. Services receive this type.
 template <FrameCodec Codec>

@@ -95,8 +95,15 @@ const void* Session::codec_tag() const noexcept { return slot_.ops->codec_tag; }
 
 void Session::list() noexcept { shard_.core().at_turn_end(*this); }
 
+void Session::read_in_line() noexcept {
+  if (state_ != State::ended) {  // else it is listed
+    handle_turn();
+  }
+}
+
+// A session in the line of the shard reads when its place has come.
 void Session::handle_turn() noexcept {
-  if (is_open() && reading_.resume_due) {
+  if (is_open() && reading_.resume_due && !reading_.place.hooked()) {
     reading_.resume_due = false;
     writing_.flush_due = true;
     continue_reading();
@@ -128,7 +135,7 @@ void Session::settle() noexcept {
       return;  // the next writable event, or the timer, continues here
     }
     finish_writing();
-    clock_.finish_by(std::min(clock_.deadline(), shard_.loop().now() + kLinger));
+    clock_.linger_by(shard_.loop().now() + kLinger);
     arm_timer();
   }
   // A socket that is closed with unread bytes resets the connection, and the peer then loses bytes that it
@@ -218,7 +225,7 @@ void Session::close_for(CloseReason reason, Error why) noexcept {
   record_.set_cause(reason, why);
   leave_drain();
   cancel_tasks();
-  clock_.finish_by(deadline_after(shard_.loop().now(), slot_.limits.close_timeout));
+  clock_.close_by(deadline_after(shard_.loop().now(), slot_.limits.close_timeout));
   arm_timer();
   list();
 }
@@ -289,8 +296,7 @@ void Session::resume_reading() noexcept {
 // The session did not read for a while: it reads at the end of this turn, and a half-received frame has its time anew.
 void Session::read_again() noexcept {
   clock_.finish_by(kNever);
-  reading_.resume_due = true;
-  list();
+  read_later();
 }
 
 // Takes the token of the next frame after a frame was handled. Without a token, that frame waits.
@@ -334,6 +340,7 @@ void Session::leave(GroupId group) noexcept { shard_.groups().leave(*this, group
 
 void Session::clean_up() noexcept {
   unhook();  // on_close() may have listed the session
+  shard_.reads().leave(reading_.place);
   end_handshake();
   shard_.groups().leave_all(*this);
   clock_.cancel(shard_.loop().timers());
@@ -379,6 +386,11 @@ void Session::check_time() noexcept {
   if (is_open() && !wants_frames()) {
     clock_.finish_by(kNever);  // read_again() gives the half-received frame its time
     clock_.note_unread(shard_.loop().now());
+  }
+  // Once the descriptor is closed, the peer's next byte makes the kernel drop the bytes that it holds for the peer.
+  if (clock_.lingers() && sys::unacknowledged_bytes(stream_->fd()) != 0) {
+    clock_.linger_by(shard_.loop().now() + kLinger);
+    return arm_timer();
   }
   note_acknowledged();
   if (const auto cause = clock_.passed(slot_.limits, state_, replies_ != 0, shard_.loop().now())) {

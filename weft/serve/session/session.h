@@ -113,8 +113,9 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // Queues a frame that was encoded once for many sessions. Fails with invalid_argument if another codec encoded it.
   Result<void> send_shared(const SharedFrame& frame);
 
-  // Writes all queued bytes, ends the stream, waits up to 1 s for the peer's end, then ends the session; all that
-  // within close_timeout. The session discards frames that arrive in this time. Idempotent.
+  // Writes all queued bytes and ends the stream. When the peer's system has all of them, waits up to 1 s for the peer's
+  // end, then ends the session; all that within close_timeout. The session discards frames that arrive in this time.
+  // Idempotent.
   void close() noexcept {
     close_for(CloseReason::service, Error(Errc::closed, "this end closed the connection: close() was called"));
   }
@@ -214,9 +215,10 @@ class Session : private rt::Watcher, private rt::TurnJob {
 
   // --- from the shard ---
   [[nodiscard]] Result<void> start(std::unique_ptr<net::Stream> stream, SessionId id, net::Admission::Lease lease);
-  void handle_turn() noexcept;  // the work put off until the end of the turn; may destroy the session
-  void drain() noexcept;        // reads once more; the session is drained when it owes no reply
-  void drain_again() noexcept;  // for a drained session that owes a reply nevertheless
+  void handle_turn() noexcept;   // the work put off until the end of the turn; may destroy the session
+  void read_in_line() noexcept;  // the same, from the line of reads
+  void drain() noexcept;         // reads once more; the session is drained when it owes no reply
+  void drain_again() noexcept;   // for a drained session that owes a reply nevertheless
   // Whether the session was closed and has written all bytes: it waits for the peer's end, or for its coroutines.
   [[nodiscard]] bool delivered_all() const noexcept {
     return state_ == State::ended || (state_ == State::closing && all_written());
@@ -237,6 +239,8 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // --- reading (session_read.cc) ---
   void handle_event(const sys::PollEvent& event) override;
   void note_peer_end(bool failed) noexcept;
+  [[nodiscard]] bool reads_now() noexcept;
+  void read_later() noexcept;
   void read_some();
   [[nodiscard]] bool read_stream_state() noexcept;
   void continue_reading();
@@ -301,7 +305,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   void check_time() noexcept;
   void note_acknowledged() noexcept;
 
-  static constexpr Duration kLinger = std::chrono::seconds(1);  // for the peer's end, after all is written
+  static constexpr Duration kLinger = std::chrono::seconds(1);  // for the peer's end, once its system has all
   static constexpr std::size_t kUnlimited = ~std::size_t{0};
 
   // Members that every frame touches.
@@ -317,7 +321,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   WriteState writing_;
 
   // Members that every event touches.
-  ReadState reading_;
+  ReadState reading_{*this};
   std::uint32_t replies_ = 0;
   Shard& shard_;
   const ServiceSlot& slot_;

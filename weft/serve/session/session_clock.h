@@ -34,6 +34,10 @@ class SessionClock {
   // The deadline of the present work: of a half-received frame, and from close() on of the close. kNever: no work.
   void finish_by(Instant deadline) noexcept { deadline_ = deadline; }
   [[nodiscard]] Instant deadline() const noexcept { return deadline_; }
+  void close_by(Instant deadline) noexcept { deadline_ = close_by_ = deadline; }
+  // The deadline of the peer's end, after close() and the last byte.
+  void linger_by(Instant deadline) noexcept { deadline_ = std::min(deadline, close_by_); }
+  [[nodiscard]] bool lingers() const noexcept { return deadline_ < close_by_; }
   [[nodiscard]] Instant accepted() const noexcept { return accepted_; }
   [[nodiscard]] bool begun() const noexcept { return stage_ != Stage::connected; }
 
@@ -60,6 +64,7 @@ class SessionClock {
   rt::TimerId timer_;
   Instant timer_due_ = kNever;
   Instant deadline_ = kNever;
+  Instant close_by_ = Instant::min();  // before close(): no deadline is earlier
   Instant accepted_{};
   Stage stage_ = Stage::connected;
   Instant last_active_{};

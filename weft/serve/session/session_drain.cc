@@ -47,9 +47,8 @@ void Session::drain() noexcept {
     state_ = State::draining;
     holds_drain_ = true;
     shard_.hold_drain();
-    reading_.resume_due = true;
     reading_.readable = true;  // drain() answers requests that have arrived already
-    list();
+    read_later();
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "weft/serve/session/session.h"
 #include "weft/serve/session/shard.h"
+#include "weft/sys/clock.h"
 #include "weft/sys/socket.h"
 
 namespace weft::serve {
@@ -23,7 +24,7 @@ void Session::handle_event(const sys::PollEvent& event) {
     if (event.peer_closed || event.failed) {
       note_peer_end(event.failed);
     }
-    if (wants_frames()) [[likely]] {
+    if (wants_frames() && reads_now()) [[likely]] {
       read_some();
     }
   }
@@ -48,6 +49,21 @@ void Session::note_peer_end(bool failed) noexcept {
   record_.why = why;
 }
 
+// A handshake does not wait for the sessions that read frames.
+bool Session::reads_now() noexcept {
+  if (reading_.in_handshake || shard_.reads().admits(reading_.place, shard_.loop().now(), sys::ticks())) [[likely]] {
+    return true;
+  }
+  read_later();
+  return false;
+}
+
+// Reads in the line of the shard, after the sessions that wait already.
+void Session::read_later() noexcept {
+  reading_.resume_due = true;
+  shard_.read_in_line(reading_.place);
+}
+
 // One read. The rest of a half-received frame is read after its beginning; the bytes after it are decoded in place.
 void Session::read_some() {
   if (reading_.in_handshake && shard_.defers_handshake()) [[unlikely]] {
@@ -57,11 +73,13 @@ void Session::read_some() {
   }
   MutableBytes into[2];
   std::size_t count = 0;
-  const MutableBytes scratch = shard_.scratch();
+  const std::size_t most = shard_.reads().share_of(kReadMax);
+  MutableBytes scratch = shard_.scratch();
   if (scratch.empty() || (!input_.empty() && !input_.make_room(0, shard_.input_memory()))) [[unlikely]] {
     return end(CloseReason::out_of_memory, kNoMemoryForBytes);
   }
-  const MutableBytes missing = input_.missing(kReadMax);
+  scratch = scratch.first(most);
+  const MutableBytes missing = input_.missing(most);
   if (!missing.empty()) {
     into[count++] = missing;
   }
@@ -89,8 +107,7 @@ void Session::read_some() {
   const std::size_t into_kept = std::min(missing.size(), result.bytes);
   handle_bytes(into_kept, scratch.first(result.bytes - into_kept));
   if (reading_.readable && wants_frames()) {
-    reading_.resume_due = true;
-    list();
+    read_later();
   }
 }
 

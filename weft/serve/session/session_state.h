@@ -4,9 +4,12 @@
 #include <cstdint>
 
 #include "weft/base/error.h"
+#include "weft/net/admit/read_turns.h"
 #include "weft/serve/metrics/counters.h"
 
 namespace weft::serve {
+
+class Session;
 
 // The life of a session. A session only moves down this list, and may skip states.
 enum class SessionState : std::uint8_t {
@@ -35,7 +38,10 @@ enum class WriteEnd : std::uint8_t {
 
 // The state of a session's reading. The session reads while it is open, nothing pauses it, and its queue is short.
 struct ReadState {
-  std::uint32_t discarded = 0;  // bytes that came after close()
+  explicit ReadState(Session& session) noexcept : place(session) {}
+
+  net::ReadTurns<Session>::Place place;  // in the shard's line
+  std::uint32_t discarded = 0;           // bytes that came after close()
   PeerEnd peer_end = PeerEnd::none;
   bool readable = false;        // unread bytes may be there, and the kernel will report no event for them
   bool throttled = false;       // decoding stopped because too many bytes are queued

@@ -65,8 +65,7 @@ void Session::take_over(SessionRest rest) noexcept {
     return;
   }
   reading_.readable = true;
-  reading_.resume_due = true;
-  list();
+  read_later();
   arm_timer();
 }
 

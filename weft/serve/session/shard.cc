@@ -75,6 +75,14 @@ void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, n
   }
 }
 
+// Once more when the line is empty, so that the next read has a whole share.
+void Shard::serve_reads() noexcept {
+  reads_.serve(loop().now(), [](Session& session) noexcept { session.read_in_line(); });
+  if ((!reads_.empty() || reads_.crowded()) && !sessions_.empty()) {
+    core_.at_turn_end(read_job_);
+  }
+}
+
 Session* Shard::find(SessionId id) noexcept {
   if (id.epoch() != epoch_ || id.core() != core_.index()) {
     return nullptr;
@@ -116,6 +124,9 @@ void Shard::finish(Session& session) noexcept {
   service.ops->destroy(session);
   sessions_.erase(slot);
   count_.give_back();
+  if (sessions_.empty()) {
+    read_job_.unhook();  // another thread may destroy the shard from now on
+  }
   if (closing_ && sessions_.empty()) {
     report_empty();
   }

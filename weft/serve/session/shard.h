@@ -8,6 +8,7 @@
 
 #include "weft/base/slot_map.h"
 #include "weft/net/admit/handshake_turns.h"
+#include "weft/net/admit/read_turns.h"
 #include "weft/rt/core/core.h"
 #include "weft/serve/admission/byte_budget.h"
 #include "weft/serve/admission/session_count.h"
@@ -78,6 +79,12 @@ class Shard : public rt::CoreResident {
   [[nodiscard]] GroupTable& groups() noexcept { return groups_; }
   [[nodiscard]] MutableBytes scratch() noexcept;  // empty if there is no memory
   [[nodiscard]] bool defers_handshake() noexcept { return handshakes_.defers(core_.loop().now()); }
+  [[nodiscard]] net::ReadTurns<Session>& reads() noexcept { return reads_; }
+  // The session reads in the line, at the end of this turn at the earliest.
+  void read_in_line(net::ReadTurns<Session>::Place& place) noexcept {
+    reads_.wait(place);
+    core_.at_turn_end(read_job_);
+  }
 
   // Makes a session of a connection, or rejects the connection: counted, and closed.
   void open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, net::Admission::Lease lease = {});
@@ -126,6 +133,14 @@ class Shard : public rt::CoreResident {
     alignas(std::max_align_t) std::byte place[kSessionSize];
   };
 
+  // Serves the line of reads once in each turn.
+  struct ReadJob final : rt::TurnJob {
+    explicit ReadJob(Shard& of) noexcept
+        : rt::TurnJob([](rt::TurnJob& job) noexcept { static_cast<ReadJob&>(job).shard.serve_reads(); }), shard(of) {}
+    Shard& shard;
+  };
+
+  void serve_reads() noexcept;
   void finish(Session& session) noexcept;   // destroys it, once its coroutines have ended
   void replace(Session& session) noexcept;  // by a session of its successor
   void hold_drain() noexcept { ++undrained_; }
@@ -143,6 +158,8 @@ class Shard : public rt::CoreResident {
   HeldFrames held_frames_;
   SessionCount& count_;
   net::HandshakeTurns handshakes_;
+  net::ReadTurns<Session> reads_;
+  ReadJob read_job_{*this};
   CoreCounters& counters_;
   const LogSink& log_;
   const HandlerExceptionSink on_exception_;
