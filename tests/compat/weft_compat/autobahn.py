@@ -91,17 +91,3 @@ def judge(results, exceptions):
         elif behavior != wanted or close not in ("OK", wanted):
             wrong[case] = f"{behavior}, and its end {close}"
     return wrong, outdated
-
-
-def print_table(results, wrong, names):
-    """A line a group. Returns the groups that have fewer cases than they must."""
-    short = []
-    print("group  cases  as expected")
-    for group, expected in CASES.items():
-        cases = [case for case in results if case.split(".")[0] == group]
-        if not cases and group not in names:
-            continue
-        print(f"{group:>5s}  {len(cases):5d}  {len(cases) - sum(case in wrong for case in cases):11d}")
-        if group in names and len(cases) != expected:
-            short.append(f"group {group} ran {len(cases)} of its {expected} cases")
-    return short

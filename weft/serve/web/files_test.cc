@@ -61,11 +61,17 @@ class FilesTest : public test::SiteTest {
   void date(const std::string& path, std::chrono::seconds ago) const {
     std::filesystem::last_write_time(folder_ + path, std::filesystem::file_time_type::clock::now() - ago);
   }
-  std::string listen_files(FileOptions options = {}) {
+  std::string listen_files(FileOptions options = {}, const ListenerOptions& listener = {}) {
     auto files = Files::open(folder_ + "/www", std::move(options));
     EXPECT_TRUE(files);
     EXPECT_TRUE(router_.get("/s/{path...}", *files));
-    return listen_web();
+    return listen_web({}, listener);
+  }
+  // No large file fits into buffers of the system.
+  static ListenerOptions small_buffers() {
+    ListenerOptions options;
+    options.socket.send_buffer = 8 * 1024;
+    return options;
   }
   static std::string request(const std::string& path, const std::string& fields, const std::string& method = "GET") {
     return method + " /s/" + path + kHost + fields + "\r\n";
@@ -276,12 +282,7 @@ TEST_F(FilesTest, AsManyFilesAreSentAtATimeAsTheBoundPermits) {
   options.open_max = 2;
   sys::SocketOptions small;
   small.receive_buffer = 8 * 1024;
-  ListenerOptions listener;
-  listener.socket.send_buffer = 8 * 1024;  // so that no file fits into buffers of the system
-  auto files = Files::open(folder_ + "/www", options);
-  ASSERT_TRUE(files);
-  ASSERT_TRUE(router_.get("/s/{path...}", *files));
-  const std::string endpoint = listen_web({}, listener);
+  const std::string endpoint = listen_files(options, small_buffers());
   Client first(endpoint);
   Client second(endpoint, small);
   for (Client* client : {&first, &second}) {
@@ -388,7 +389,7 @@ TEST_F(FilesTest, APeerThatReadsSlowlyGetsItsFile) {
 TEST_F(FilesTest, APeerThatHasEndedItsStreamGetsItsFile) {
   sys::SocketOptions small;
   small.receive_buffer = 8 * 1024;
-  Client client(listen_files(), small);
+  Client client(listen_files({}, small_buffers()), small);
   client.write(get("/s/large.bin"));
   client.end_writing();
   EXPECT_EQ(read_reply(client).body.size(), kLargeSize);

@@ -316,8 +316,8 @@ TEST_F(WebStreamTest, ABodyThatComesTooSlowlyGets408) {
     (void)client.write_some("x", kLong);
     std::this_thread::yield();
   }
+  EXPECT_EQ(site_->counts().body_late, 1u) << "while the bytes came";
   EXPECT_EQ(read_reply(client).status, 408);
-  EXPECT_EQ(site_->counts().body_late, 1u);
 }
 
 TEST_F(WebStreamTest, ABrokenBodyIsRefusedWhileItsHandlerRuns) {
