@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// From message sockets and topics to browsers, and back: `web_gateway 8080 tcp://127.0.0.1:5556 examples/web_chat` serves
-// http://127.0.0.1:8080/ until its input ends. Publishers connect to the endpoint; their messages, a topic and a text,
-// and those of the topics web.* of this host go to each page. A page's lines are messages of the topic web.said.
-// Without arguments it starts and stops.
+// From message sockets and topics to browsers, and back.
+// `web_gateway 8080 tcp://127.0.0.1:5556 examples/web_chat` serves http://127.0.0.1:8080/ until its input ends.
+// Publishers connect to the endpoint; their messages, a topic and a text, and those of the topics web.* of this host go
+// to each page. A page's lines are messages of the topic web.lines. Without arguments the program starts and stops.
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -30,7 +30,7 @@ void show(serve::Server& server, std::string_view topic, std::string_view text) 
 }
 
 struct Page {
-  Publisher* said;
+  Publisher* lines;
 
   static void on_open(web::WebSocketSession& session) {
     if (!session.join(kPages)) {
@@ -38,19 +38,19 @@ struct Page {
     }
   }
   void on_message(web::WebSocketSession& session, const web::Message& message) const {
-    if (message.kind != web::Opcode::text || !said->publish(message.text())) {
+    if (message.kind != web::Opcode::text || !lines->publish(message.text())) {
       web::close(session, 1003, "texts only");
     }
   }
 };
 
-Result<web::Site> make_site(Publisher& said, const std::string& pages) {
+Result<web::Site> make_site(Publisher& lines, const std::string& pages) {
   web::WebSocketOptions options;
   options.limits.message_max = 4 * 1024;
   options.ping_every = 1min;  // a page that only listens is not idle
   options.session.slow_consumer = serve::SlowConsumer::drop_oldest;
   web::Router router;
-  WEFT_TRY(router.websocket("/chat", [&said] { return Page{&said}; }, options));
+  WEFT_TRY(router.websocket("/chat", [&lines] { return Page{&lines}; }, options));
   if (!pages.empty()) {
     WEFT_TRY(router.get("/{path...}", WEFT_TRY(web::Files::open(pages))));
   }
@@ -64,11 +64,11 @@ Result<void> run(const std::string& port, const std::string& endpoint, const std
   const std::string bound_sub = WEFT_TRY(sub.bind(endpoint));
   Topics topics = WEFT_TRY(Topics::open(context, {.fleet = pages.empty() ? "inproc:demonstration" : "local"}));
   Subscription heard = WEFT_TRY(topics.subscribe("web.*"));
-  Publisher said = WEFT_TRY(topics.publisher("web.said"));
+  Publisher lines = WEFT_TRY(topics.publisher("web.lines"));
 
   const auto runtime = WEFT_TRY(rt::Runtime::start());  // a thread for each core
   const auto server = WEFT_TRY(serve::Server::make(*runtime));
-  const web::Site site = WEFT_TRY(make_site(said, pages));
+  const web::Site site = WEFT_TRY(make_site(lines, pages));
   serve::ListenerOptions options;
   options.limits = web::session_limits();
   const std::string at = "tcp://127.0.0.1:" + port;

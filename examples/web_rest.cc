@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A REST service on every core: notes as JSON in a table in memory, and files that come and go in pieces. `web_rest 8080`
-// serves http://127.0.0.1:8080/ until it is ended; without a port it starts and stops.
+// A REST service on every core: notes as JSON in a table in memory, and files that come and go in pieces.
+// `web_rest 8080` serves http://127.0.0.1:8080/ until it is ended; without a port it starts and stops.
 #include <chrono>
 #include <cstdio>
 #include <map>

@@ -24,9 +24,9 @@ def pass_on(zmq, connect, side):
     publisher.connect(side.stdout.readline().strip())
     check("the subscription", b"\x01", publisher.recv())
     with connect(f"{url}/chat") as one, connect(f"{url}/chat") as two:
-        one.send("a line of a page")  # a message of the topic web.said, which comes back to all
+        one.send("a line of a page")  # a message of the topic web.lines, which comes back to all
         for page in (one, two):
-            check("a line of a page", "web.said: a line of a page", page.recv(TIMEOUT))
+            check("a line of a page", "web.lines: a line of a page", page.recv(TIMEOUT))
         publisher.send_multipart([b"news", b"\xff is no text"])  # passed over
         publisher.send_multipart([b"news", "κόσμε".encode()])
         for page in (one, two):

@@ -150,8 +150,8 @@ class Session : private rt::Watcher, private rt::TurnJob {
   void begin_reply() noexcept;
   void end_reply() noexcept;
 
-  // While on, the end of the peer's stream does not cancel the session's handlers, whatever SessionLimits::peer_left
-  // says: for a reply that has begun.
+  // While on, the end of the peer's stream cancels no handler of the session, with any SessionLimits::peer_left: for a
+  // reply that has begun.
   void keep_reply(bool on) noexcept { reading_.keeps_reply = on; }
 
   // Runs the coroutine until it first waits; from then on the session owns it. The coroutine may refer to the session

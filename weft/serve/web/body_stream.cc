@@ -64,8 +64,8 @@ rt::Task<Result<Bytes>> BodyReader::read() {
   co_return std::exchange(unread_, {});
 }
 
-// The time for the next part. A peer that sends a byte now and then may not hold its connection for ever: the waits of a
-// body have together as much time as its bytes take at the smallest rate. The time of the handler does not count.
+// The time for the next part. A peer that sends a byte now and then may not hold its connection for ever: the waits of
+// a body have together as much time as its bytes take at the smallest rate. The handler's own time does not count.
 Duration BodyReader::patience() const noexcept {
   const Duration limit = session_.slot().limits.body_timeout;
   const std::uint32_t rate = session_.codec().limits().streamed_rate_min;

@@ -106,8 +106,8 @@ rt::Task<> WebService::stream(HttpSession& session, Answer answer, const Respons
     co_return;
   }
   BodyWriter writer(session, framing_of(answer, response), response.length().value_or(0));
-  // A peer that has ended its stream after its request may read on (RFC 9112 section 9.6): an answer that has begun goes
-  // to its end. A write that fails shows that the peer has left.
+  // A peer that has ended its stream after its request may read on (RFC 9112 section 9.6): an answer that has begun
+  // goes to its end. A write that fails shows that the peer has left.
   session.keep_reply(true);
   if (writer.framing() == BodyFraming::connection) {
     session.begin_last_body();

@@ -90,7 +90,7 @@ std::vector<Refused> refused_lines() {
                "GET /./x HTTP/1.1", "GET /a%00.html HTTP/1.1", "GET http://x/../y HTTP/1.1"});
   add_refused(all, 505, &WebCounts::version, of_line, {"GET / HTTP/2.0", "GET / HTTP/0.9", "GET / HTTP/3.0"});
   add_refused(all, 501, &WebCounts::method_unknown, of_line, {"CONNECT x:443 HTTP/1.1"});
-  add_refused(all, 400, &WebCounts::malformed, as_it_is,  // other protocols, and what stands before a request
+  add_refused(all, 400, &WebCounts::malformed, as_it_is,  // other protocols, and bytes before a request
               {"\x16\x03\x01\x02", "SSH-2.0-OpenSSH_9\r\n\r\n", "\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n",
                "\nGET / HTTP/1.1\r\nHost: x\r\n\r\n", std::string_view("\0", 1), "\xEF\xBB\xBFGET / HTTP/1.1\r\n\r\n"});
   add_refused(all, 505, &WebCounts::version, as_it_is, {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"});

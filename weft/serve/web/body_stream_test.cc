@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Ends of connections inside an answer or a request: those of the peer, and those of this end.
+#include "weft/serve/web/body_stream.h"
+
 #include <chrono>
 #include <stdexcept>
 #include <string>
 
 #include "weft/rt/core/test_runtime.h"
 #include "weft/rt/task/async_event.h"
-#include "weft/serve/web/body_stream.h"
 #include "weft/serve/web/test_site.h"
 #include <gtest/gtest.h>
 
