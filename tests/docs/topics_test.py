@@ -1,12 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The promises of docs/topics.md: each cell of their tables has tests, and the tests exist."""
-import pathlib
-import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-CASE = re.compile(r"^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", re.MULTILINE)
+from named_tests import ROOT, cases_of, names_in
 
 
 def tables(text):
@@ -24,10 +21,7 @@ def tables(text):
 def main():
     page = (ROOT / "docs/topics.md").read_text(encoding="utf-8")
     promises, shown = page.split("\n# Promises\n", 1)[1].split("\n## The tests of the promises\n", 1)
-    cases = set()
-    for folder in ("weft/topic", "weft/store", "tests"):
-        for path in (ROOT / folder).rglob("*_test.cc"):
-            cases |= {".".join(case) for case in CASE.findall(path.read_text(encoding="utf-8"))}
+    cases = cases_of("weft/topic", "weft/store", "tests")
     failures = []
     named = 0
     for promise, tests in zip(tables(promises), tables(shown), strict=True):
@@ -37,7 +31,7 @@ def main():
             failures.append(f"other columns: {promise[0]} and {tests[0]}")
         for row in tests[1:]:
             for cell in row[1:]:
-                names = re.findall(r"`(\w+\.\w+)`", cell)
+                names = names_in(cell)
                 named += len(names)
                 if not names and cell != "-":
                     failures.append(f"a cell of `{row[0]}` without a test: {cell}")

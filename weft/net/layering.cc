@@ -31,6 +31,10 @@ class SharedStream final : public Stream {
     const std::lock_guard lock(mutex_);
     layer_->shutdown_write();
   }
+  void break_off() noexcept override {
+    const std::lock_guard lock(mutex_);
+    layer_->break_off();
+  }
   void admit() noexcept override {
     const std::lock_guard lock(mutex_);
     layer_->admit();

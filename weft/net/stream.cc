@@ -18,6 +18,7 @@ class SocketStream final : public Stream {
     return from.size() == 1 ? sys::write_some(fd(), from[0]) : sys::write_vector(fd(), from);
   }
   void shutdown_write() override { sys::shutdown_write(fd()); }
+  void break_off() noexcept override { sys::reset_at_close(fd()); }
   [[nodiscard]] std::string peer_address() const override {
     const auto address = sys::peer_address(fd());
     return address ? address->to_text() : std::string();

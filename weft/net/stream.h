@@ -43,6 +43,10 @@ class Stream {
   [[nodiscard]] virtual sys::IoResult read(std::span<MutableBytes> into) = 0;
   [[nodiscard]] virtual sys::IoResult write(std::span<const Bytes> from) = 0;  // the stream uses the first 64
   virtual void shutdown_write() = 0;                                           // the peer reads end_of_stream
+  // Destruction then resets the connection without an end in order, so that the peer does not take the bytes that it
+  // has for all. After it write() and shutdown_write() are not called. The peer of a unix socket reads end_of_stream
+  // nevertheless.
+  virtual void break_off() noexcept {}
   // The handshake of the protocol above is over. Until then kUnadmittedMax bounds the layers: bytes beyond it stay in
   // the kernel, and a read() after them, which needs them, fails.
   virtual void admit() noexcept {}

@@ -104,6 +104,10 @@ class TlsStream final : public Stream {
   [[nodiscard]] sys::IoResult read(std::span<MutableBytes> into) override;
   [[nodiscard]] sys::IoResult write(std::span<const Bytes> from) override;
   void shutdown_write() override;
+  void break_off() noexcept override {
+    write_ended_ = true;  // nothing is announced
+    below_->break_off();
+  }
   [[nodiscard]] std::string peer_address() const override { return below_->peer_address(); }
   [[nodiscard]] const Stream* below() const noexcept override { return below_.get(); }
   [[nodiscard]] StreamState state() const noexcept override {

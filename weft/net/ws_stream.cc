@@ -90,6 +90,7 @@ class ZwsStream final : public Stream {
   [[nodiscard]] IoResult read(std::span<MutableBytes> into) override;
   [[nodiscard]] IoResult write(std::span<const Bytes> from) override;
   void shutdown_write() override;
+  void break_off() noexcept override { below_->break_off(); }
   void admit() noexcept override;
   [[nodiscard]] std::string peer_address() const override { return below_->peer_address(); }
   [[nodiscard]] StreamState state() const noexcept override;

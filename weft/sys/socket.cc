@@ -351,6 +351,11 @@ void shutdown_write(int fd) noexcept {
   call([&] { return ::shutdown(fd, SHUT_WR); });  // refused only when the stream is gone already
 }
 
+void reset_at_close(int fd) noexcept {
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  call([&] { return ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once); });
+}
+
 Result<void> set_backlog(int fd, int backlog) noexcept {
   WEFT_TRY(checked_call("listen", [&] { return ::listen(fd, backlog); }));
   return {};

@@ -109,6 +109,9 @@ void bound_unsent(int fd, std::size_t bytes) noexcept;
 [[nodiscard]] Result<SocketAddress> local_address(int fd) noexcept;
 [[nodiscard]] Result<SocketAddress> peer_address(int fd) noexcept;
 void shutdown_write(int fd) noexcept;
+// Closing the socket then resets a TCP connection: the peer gets an error, and no end of the stream. Bytes that the
+// kernel has not sent are dropped. Nothing happens to a socket that is not TCP.
+void reset_at_close(int fd) noexcept;
 // So many connections, or as many as the system permits, wait at a listening socket for accept_connection().
 [[nodiscard]] Result<void> set_backlog(int fd, int backlog) noexcept;
 // A listening socket listens no more, for all its duplicates: peers are refused, and its port is free.

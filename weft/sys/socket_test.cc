@@ -245,8 +245,7 @@ TEST(Socket, ASocketHasTheErrorOfAResetOnce) {
   Pair pair = connect_pair();
   EXPECT_EQ(take_error(pair.client.fd()), Errc::ok);
   EXPECT_EQ(take_error(-1), Errc::ok);
-  const linger at_once{1, 0};  // closing resets
-  ASSERT_EQ(::setsockopt(pair.server.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+  reset_at_close(pair.server.fd());
   pair.server.close();
   ASSERT_TRUE(wait_for(pair.client.fd(), Interest::readable));
   EXPECT_EQ(take_error(pair.client.fd()), Errc::connection_failed);

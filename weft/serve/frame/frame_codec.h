@@ -80,6 +80,13 @@ concept TellsParts = requires(const C codec) {
   { codec.in_body() } -> std::same_as<bool>;
 };
 
+// A codec may have messages of several frames. in_message(): whether the next frame belongs to one that has begun, so
+// that the stream of the peer may not end here.
+template <typename C>
+concept HasMessages = requires(const C codec) {
+  { codec.in_message() } -> std::same_as<bool>;
+};
+
 // A codec may send another body than the caller's, such as a compressed one. packs(header, body) returns whether it
 // does. pack(header, body) returns the body for the next encode_header(), valid until end_pack(sent), or an error of
 // encode_header(). Only send() packs; a SharedFrame and a frame of state are sent as they are.

@@ -29,7 +29,8 @@ struct SessionOps {
   void (*stopping)(void* service);     // null if the service has no on_drain()
   // null if the codec has no farewell
   std::size_t (*farewell)(Session& session, EndCause why, std::span<std::uint8_t, kFarewellMax> out);
-  bool (*in_body)(const Session& session);  // null if the codec does not separate a frame's head and body
+  bool (*in_body)(const Session& session);     // null if the codec does not separate a frame's head and body
+  bool (*in_message)(const Session& session);  // null if the codec has no messages of several frames
 };
 
 // ServiceSlot: a listener on one core: its functions and their data.
@@ -209,7 +210,8 @@ struct ServiceCalls {
             kHasSessionDrain ? &draining : nullptr,
             kHasDrain ? &stopping : nullptr,
             farewell_of(),
-            in_body_of()};
+            in_body_of(),
+            in_message_of()};
   }
 
  private:
@@ -225,6 +227,13 @@ struct ServiceCalls {
   static constexpr auto in_body_of() noexcept -> decltype(SessionOps::in_body) {
     if constexpr (TellsParts<Codec>) {
       return [](const Session& session) { return static_cast<const Typed&>(session).codec_.in_body(); };
+    } else {
+      return nullptr;
+    }
+  }
+  static constexpr auto in_message_of() noexcept -> decltype(SessionOps::in_message) {
+    if constexpr (HasMessages<Codec>) {
+      return [](const Session& session) { return static_cast<const Typed&>(session).codec_.in_message(); };
     } else {
       return nullptr;
     }

@@ -122,7 +122,7 @@ void Session::settle() noexcept {
   if (reading_.peer_end == PeerEnd::broken && is_open() && !wants_frames()) {
     end(CloseReason::peer_failed, record_.why);
   }
-  if (replies_ != 0 && is_open() && reading_.peer_end >= PeerEnd::announced &&
+  if (replies_ != 0 && is_open() && reading_.peer_end >= PeerEnd::announced && !reading_.keeps_reply &&
       slot_.limits.peer_left == PeerLeft::cancel) {
     handle_leaving();
   }
@@ -191,6 +191,9 @@ bool Session::settle_open() noexcept {
 }
 
 void Session::finish_writing() noexcept {
+  if (writing_.last_body == LastBody::open) {
+    return is_open() ? abort() : end(record_.reason, record_.why);
+  }
   stream_->shutdown_write();
   writing_.end = WriteEnd::done;
   writing_.unsent = slot_.layered && stream_->state().unsent;
@@ -262,6 +265,9 @@ void Session::end(CloseReason reason, Error why) noexcept {
   }
   if (is_open()) {
     note_owed(reason);
+  }
+  if (writing_.last_body == LastBody::whole && all_written()) {
+    writing_.last_body = LastBody::none;
   }
   state_ = State::ended;
   queue_limits_.take = 0;
@@ -342,6 +348,9 @@ void Session::clean_up() noexcept {
   unhook();  // on_close() may have listed the session
   shard_.reads().leave(reading_.place);
   end_handshake();
+  if (writing_.last_body != LastBody::none && writing_.end != WriteEnd::done) {
+    stream_->break_off();
+  }
   shard_.groups().leave_all(*this);
   clock_.cancel(shard_.loop().timers());
   rate_.cancel(shard_.loop().timers());

@@ -108,7 +108,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // Writes bytes of a file to the peer without a copy (sendfile), if nothing is queued. Returns the number of bytes
   // that the kernel took, at most `size`; 0 if the caller must wait for written(). Waits for the disk. Errors:
   // not_supported (the stream or the file does not take such a write); invalid_state (the file ends before `offset`, or
-  // another thread calls); closed.
+  // another thread calls); closed; those of the system that a read of the file has: then the session is unchanged.
   Result<std::size_t> write_file(int file, std::uint64_t offset, std::size_t size);
   // Queues a frame that was encoded once for many sessions. Fails with invalid_argument if another codec encoded it.
   Result<void> send_shared(const SharedFrame& frame);
@@ -129,6 +129,12 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // `closed`.
   void end_writing() noexcept;
 
+  // For a body without any other end than that of the stream to the peer. From begin_last_body() on the connection is
+  // reset, whatever ends the session, until end_last_body() was called and all queued bytes are written: the peer
+  // cannot take a part for the whole.
+  void begin_last_body() noexcept { writing_.last_body = LastBody::open; }
+  void end_last_body() noexcept { writing_.last_body = LastBody::whole; }
+
   // Passes the connection to another codec and its service. At the end of the turn in which all queued bytes are
   // written, this session ends with on_close(ok), and a session of `next` begins with on_open(). The new session has
   // the id, the place and the counts of this one, and gets the bytes after the last handled frame. Until then this
@@ -144,6 +150,10 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // request numbers the session handles no further frame until then, see ReplyOrder. Each begin has one end.
   void begin_reply() noexcept;
   void end_reply() noexcept;
+
+  // While on, the end of the peer's stream cancels no handler of the session, with any SessionLimits::peer_left: for a
+  // reply that has begun.
+  void keep_reply(bool on) noexcept { reading_.keeps_reply = on; }
 
   // Runs the coroutine until it first waits; from then on the session owns it. The coroutine may refer to the session
   // and its service. An exception from it ends the session. Errors: closed (the session is not open);

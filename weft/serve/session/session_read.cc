@@ -290,7 +290,7 @@ void Session::handle_end() {
     return;  // continue_reading() calls again
   }
   reading_.note_end(PeerEnd::handled);
-  if (!input_.empty()) {
+  if (!input_.empty() || (slot_.ops->in_message != nullptr && slot_.ops->in_message(*this))) {
     return close_for(CloseReason::peer_failed, Error(Errc::connection_closed, "the stream ended inside a frame"));
   }
   try {

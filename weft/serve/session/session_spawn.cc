@@ -113,7 +113,7 @@ void Session::cancel_tasks() noexcept {
 // Ends a session whose coroutines still run: closes all but the stream and the memory that they may refer to.
 // The last coroutine to end lists the session for the shard again.
 void Session::release_all_but_tasks() noexcept {
-  if (writing_.end != WriteEnd::done) {
+  if (writing_.end != WriteEnd::done && writing_.last_body == LastBody::none) {
     stream_->shutdown_write();
     writing_.end = WriteEnd::done;
   }

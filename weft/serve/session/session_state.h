@@ -36,6 +36,13 @@ enum class WriteEnd : std::uint8_t {
   done,  // the stream was shut down for writing
 };
 
+// The last body of a connection, if the end of the stream to the peer is its end.
+enum class LastBody : std::uint8_t {
+  none,
+  open,   // bytes lack: the connection may not end in order
+  whole,  // the last byte is queued: the connection may end in order when it is written
+};
+
 // The state of a session's reading. The session reads while it is open, nothing pauses it, and its queue is short.
 struct ReadState {
   explicit ReadState(Session& session) noexcept : place(session) {}
@@ -51,6 +58,7 @@ struct ReadState {
   bool left = false;            // the service got the end while it owed replies: no more frames
   bool handlers_pause = false;  // reading is paused because handlers_max handlers run
   bool reply_pause = false;     // reading is paused because a reply is owed that no later one may overtake
+  bool keeps_reply = false;     // as PeerLeft::answer, whatever the limits say
 
   void note_end(PeerEnd seen) noexcept {
     if (peer_end < seen) {
@@ -63,6 +71,7 @@ struct ReadState {
 struct WriteState {
   bool flush_due = false;  // the read event at hand, or the end of the turn, will flush
   WriteEnd end = WriteEnd::none;
+  LastBody last_body = LastBody::none;
   bool blocked = false;  // the kernel took fewer bytes than it was given
   bool unsent = false;   // the stream itself still holds bytes that it took
   bool watches_writable = false;

@@ -96,6 +96,11 @@ Result<std::size_t> Session::write_file(int file, std::uint64_t offset, std::siz
   if (result.status == sys::IoResult::Status::failed && (result.os_errno == EINVAL || result.os_errno == ENOSYS)) {
     return Error(Errc::not_supported, "the file cannot be written to a socket");
   }
+  if (result.status == sys::IoResult::Status::failed) {
+    // The error does not say of which of both it is. Only that of the socket ends the session.
+    std::uint8_t byte = 0;
+    WEFT_TRY(sys::read_file_at(file, offset, MutableBytes(&byte, 1)));
+  }
   if (result.status == sys::IoResult::Status::done && result.bytes == 0 && size != 0) {
     return Error(Errc::invalid_state, "the file is shorter than it was");
   }

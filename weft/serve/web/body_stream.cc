@@ -2,6 +2,7 @@
 #include "weft/serve/web/body_stream.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -50,7 +51,9 @@ rt::Task<Result<Bytes>> BodyReader::read() {
     arrived_.reset();
     reading_ = true;
     session_.resume_reading();
-    const Result<void> waited = co_await rt::with_timeout(std::move(waiting), session_.slot().limits.body_timeout);
+    const Instant since = session_.shard().loop().now();
+    const Result<void> waited = co_await rt::with_timeout(std::move(waiting), patience());
+    waited_ += session_.shard().loop().now() - since;
     stop_reading();
     if (waited.error() == Errc::timed_out) {
       late_ = unread_.empty() && !ended_;
@@ -59,6 +62,19 @@ rt::Task<Result<Bytes>> BodyReader::read() {
     }
   }
   co_return std::exchange(unread_, {});
+}
+
+// The time for the next part. A peer that sends a byte now and then may not hold its connection for ever: the waits of
+// a body have together as much time as its bytes take at the smallest rate. The handler's own time does not count.
+Duration BodyReader::patience() const noexcept {
+  const Duration limit = session_.slot().limits.body_timeout;
+  const std::uint32_t rate = session_.codec().limits().streamed_rate_min;
+  if (limit < Duration::zero() || rate == 0) {
+    return limit;
+  }
+  const Duration earned =
+      std::chrono::seconds(received_ / rate) + std::chrono::nanoseconds(received_ % rate * 1'000'000'000 / rate);
+  return std::clamp(limit + earned - waited_, Duration::zero(), limit);
 }
 
 Result<void> BodyReader::send_continue() {
@@ -118,6 +134,7 @@ void BodyReader::deliver(const HttpFrame& frame) {
     throw;
   }
   unread_ = as_bytes(part_);
+  received_ += part_.size();
   ended_ = frame.header.last;
   stop_reading();
   arrived_.set();

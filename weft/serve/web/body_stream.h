@@ -41,7 +41,8 @@ class BodyReader {
   ~BodyReader();
 
   // The next part of the body; valid until the next call. Empty: the body has ended. Errors: timed_out: nothing came
-  // for body_timeout, and the peer gets 408 if the handler fails, too; kCancelled: the connection ended; closed.
+  // for body_timeout, or the body came more slowly than streamed_rate_min, and the peer gets 408 if the handler fails,
+  // too; kCancelled: the connection ended; closed.
   [[nodiscard]] rt::Task<Result<Bytes>> read();
   // The rest of the body; message_too_large: it has more than `most` bytes.
   [[nodiscard]] rt::Task<Result<std::string>> read_rest(std::size_t most);
@@ -57,6 +58,7 @@ class BodyReader {
 
  private:
   [[nodiscard]] rt::Task<Result<void>> wait();
+  [[nodiscard]] Duration patience() const noexcept;
   Result<void> send_continue();
   void release() noexcept;
   void stop_reading() noexcept;
@@ -67,8 +69,10 @@ class BodyReader {
   rt::AsyncEvent arrived_;
   std::string part_;  // that read() returned, or will return
   Bytes unread_;
-  bool continue_due_ = false;  // the peer waits for 100
-  bool reading_ = false;       // the session is not paused by this
+  Duration waited_{};           // for parts
+  std::uint64_t received_ = 0;  // bytes
+  bool continue_due_ = false;   // the peer waits for 100
+  bool reading_ = false;        // the session is not paused by this
   bool ended_ = false;
   bool late_ = false;
   bool answered_ = false;

@@ -2,12 +2,15 @@
 #include "weft/serve/web/files.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 
 #include "weft/net/http/chars.h"
+#include "weft/net/http/field.h"
+#include "weft/serve/web/answer.h"
 #include "weft/serve/web/body_stream.h"
 #include "weft/serve/web/date.h"
 #include "weft/sys/clock.h"
@@ -21,6 +24,10 @@ namespace http = net::http;
 using std::chrono::sys_seconds;
 
 constexpr Error kNoFile(Errc::not_found, "there is no such file");
+
+// RFC 9110 section 8.8.2.2: a date is a weak validator while the file may change again in the same second. The clock of
+// a file system on another machine may differ, so that the second counts as over a minute later.
+constexpr auto kSettledAfter = std::chrono::seconds(60);
 
 constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
     {".html", "text/html; charset=utf-8"},
@@ -67,13 +74,13 @@ struct Found {
   std::uint64_t size;
   std::string tag;
   sys_seconds modified;
+  bool settled;  // the date is a strong validator
 };
 struct FilePart {
   std::uint64_t first = 0;
   std::uint64_t size = 0;
   unsigned status = 200;  // 200 the whole, 206 a part, 416 none
 };
-
 std::string hex_of(std::uint64_t number) {
   char digits[16];
   return {digits, std::to_chars(digits, digits + sizeof digits, number, 16).ptr};
@@ -83,11 +90,30 @@ std::string tag_of(const sys::OpenFile& file) {
   return "\"" + hex_of(file.size) + "-" + hex_of(static_cast<std::uint64_t>(file.modified_ns)) + "\"";
 }
 
+// RFC 9110 section 8.8.2.1: no date is later than that of the answer.
+Found found_of(const sys::OpenFile& file) {
+  const auto now = std::chrono::floor<std::chrono::seconds>(sys::wall_now());
+  const sys_seconds second(std::chrono::floor<std::chrono::seconds>(std::chrono::nanoseconds(file.modified_ns)));
+  return {file.size, tag_of(file), std::min(second, now), now - second >= kSettledAfter};
+}
+
 // Whether a list of tags has that of the file. `weak`: also as W/"x".
 bool has_tag(std::string_view list, std::string_view tag, bool weak) {
   return list == "*" || http::any_element(list, [&](std::string_view one) {
            return one == tag || (weak && one.starts_with("W/") && one.substr(2) == tag);
          });
+}
+
+// Whether one of the fields of that name, which are one list, has the tag; none: there is no such field.
+std::optional<bool> find_tag(const Request& request, std::string_view name, std::string_view tag, bool weak) {
+  std::optional<bool> found;
+  http::any_field(request.fields(), [&](const http::Field& field) {
+    if (http::same_text(field.name, name)) {
+      found = found.value_or(false) || has_tag(field.value, tag, weak);
+    }
+    return false;
+  });
+  return found;
 }
 
 std::optional<sys_seconds> date_in(const Request& request, std::string_view name) {
@@ -97,16 +123,16 @@ std::optional<sys_seconds> date_in(const Request& request, std::string_view name
 
 // RFC 9110 section 13.2.2: 304, 412, or 200: the conditions hold.
 unsigned check_conditions(const Request& request, const Found& file) {
-  if (const auto match = request.find("If-Match")) {
-    if (!has_tag(*match, file.tag, false)) {
+  if (const auto match = find_tag(request, "If-Match", file.tag, false)) {
+    if (!*match) {
       return 412;
     }
   } else if (const auto unmodified = date_in(request, "If-Unmodified-Since");
              unmodified && file.modified > *unmodified) {
     return 412;
   }
-  if (const auto none = request.find("If-None-Match")) {
-    return has_tag(*none, file.tag, true) ? 304 : 200;
+  if (const auto known = find_tag(request, "If-None-Match", file.tag, true)) {
+    return *known ? 304 : 200;
   }
   const auto modified = date_in(request, "If-Modified-Since");
   return modified && file.modified <= *modified ? 304 : 200;
@@ -133,7 +159,7 @@ FilePart part_of(const Request& request, const Found& file) {
   }
   if (const auto only_if = request.find("If-Range"); only_if && *only_if != file.tag) {
     const auto date = date_in(request, "If-Range");
-    if (!date || *date != file.modified) {
+    if (!date || *date != file.modified || !file.settled) {
       return whole;
     }
   }
@@ -162,8 +188,11 @@ FilePart part_of(const Request& request, const Found& file) {
 }  // namespace
 
 struct Files::State {
+  State(sys::FileTree of, FileOptions with) noexcept : tree(std::move(of)), options(std::move(with)) {}
+
   sys::FileTree tree;
   FileOptions options;
+  mutable std::atomic<std::uint32_t> sending{0};  // files that are open for a body; relaxed: it guards nothing
 
   [[nodiscard]] std::string_view type_of(std::string_view name) const noexcept {
     for (const auto& [end, type] : options.types) {
@@ -173,19 +202,41 @@ struct Files::State {
     }
     return content_type_of(name);
   }
-  [[nodiscard]] Result<Response> body_of(sys::OpenFile file, const FilePart& part, std::string_view type) const;
+};
+
+// SentFile: a file that stays open while it is sent, and its place among open_max.
+struct Files::SentFile {
+  SentFile(std::shared_ptr<const State> of, sys::OpenFile opened) noexcept
+      : state(std::move(of)),
+        file(std::move(opened)),
+        has_place(state->sending.fetch_add(1, std::memory_order_relaxed) < state->options.open_max) {}
+  SentFile(const SentFile&) = delete;
+  SentFile& operator=(const SentFile&) = delete;
+  ~SentFile() { state->sending.fetch_sub(1, std::memory_order_relaxed); }
+
+  // The answer with that part of the file.
+  static Result<Response> answer(const std::shared_ptr<const State>& state, sys::OpenFile file, const FilePart& part,
+                                 std::string_view type);
+
+  std::shared_ptr<const State> state;
+  sys::OpenFile file;
+  bool has_place;
 };
 
 Result<Files> Files::open(const std::string& directory, FileOptions options) {
   auto tree = WEFT_TRY(sys::FileTree::open(directory));
-  return Files(std::make_shared<const State>(State{std::move(tree), std::move(options)}));
+  return Files(std::make_shared<const State>(std::move(tree), std::move(options)));
 }
 
-Result<Response> Files::State::body_of(sys::OpenFile file, const FilePart& part, std::string_view type) const {
-  if (part.size > std::min(options.whole_max, kBodyMax)) {
-    const auto kept = std::make_shared<const sys::OpenFile>(std::move(file));
-    return Response::stream([kept, first = part.first,
-                             size = part.size](BodyWriter& out) { return out.send_file(kept->fd.fd(), first, size); },
+Result<Response> Files::SentFile::answer(const std::shared_ptr<const State>& state, sys::OpenFile file,
+                                         const FilePart& part, std::string_view type) {
+  if (part.size > std::min(state->options.whole_max, kBodyMax)) {
+    const auto kept = std::make_shared<const SentFile>(state, std::move(file));
+    if (!kept->has_place) {
+      return status_response(503).set_cause(Response::Cause::files_busy);
+    }
+    return Response::stream([kept, first = part.first, size = part.size](
+                                BodyWriter& out) { return out.send_file(kept->file.fd.fd(), first, size); },
                             type, part.size);
   }
   std::string text(static_cast<std::size_t>(part.size), '\0');
@@ -213,8 +264,7 @@ Result<Response> Files::operator()(const Request& request) const {
     return to_index ? Result<Response>(kNoFile)
                     : Result<Response>(Response(301).set("Location", std::string(request.path()) + "/" + query));
   }
-  const std::chrono::nanoseconds since(opened->modified_ns);
-  const Found file{opened->size, tag_of(*opened), sys_seconds(std::chrono::floor<std::chrono::seconds>(since))};
+  const Found file = found_of(*opened);
   const auto modified = http_date(file.modified);
   const auto finish = [&](Response response) {
     response.set("ETag", file.tag).set("Last-Modified", {modified.data(), modified.size()});
@@ -231,7 +281,10 @@ Result<Response> Files::operator()(const Request& request) const {
   if (part.status == 416) {
     return finish(Response(416).set("Content-Range", "bytes */" + std::to_string(file.size)));
   }
-  Response response = WEFT_TRY(state_->body_of(*std::move(opened), part, state_->type_of(path)));
+  Response response = WEFT_TRY(SentFile::answer(state_, *std::move(opened), part, state_->type_of(path)));
+  if (response.status() == 503) {
+    return response;
+  }
   response.set_status(part.status);
   if (part.status == 206) {
     response.set("Content-Range", "bytes " + std::to_string(part.first) + "-" +

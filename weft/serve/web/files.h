@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@ struct FileOptions {
   std::string index = "index.html";   // the file for a path that ends with '/'; empty: there is none
   std::string cache_control{};        // the value of the field Cache-Control; empty: none is sent
   std::size_t whole_max = 64 * 1024;  // bytes; a larger file is sent piece by piece, as its peer reads
+  std::uint32_t open_max = 1000;      // files that are sent piece by piece at a time; beyond it the answer is 503
   bool hidden = false;                // whether files and directories are there whose name begins with '.'
   // Types by the end of a name, such as {".md", "text/markdown"}; before those of content_type_of().
   std::vector<std::pair<std::string, std::string>> types{};
@@ -40,6 +42,7 @@ class Files {
 
  private:
   struct State;
+  struct SentFile;
   explicit Files(std::shared_ptr<const State> state) noexcept : state_(std::move(state)) {}
 
   std::shared_ptr<const State> state_;

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "weft/serve/web/body_stream.h"
+#include "weft/serve/web/date.h"
 #include "weft/serve/web/test_site.h"
+#include "weft/sys/clock.h"
 #include "weft/sys/files/file_tree.h"
 #include "weft/sys/path.h"
 #include <gtest/gtest.h>
@@ -53,11 +55,21 @@ class FilesTest : public test::SiteTest {
   void write(const std::string& path, const std::string& text) const {
     std::ofstream(folder_ + path, std::ios::binary) << text;
   }
-  std::string listen_files(FileOptions options = {}) {
+  // The file was modified that long ago.
+  void date(const std::string& path, std::chrono::seconds ago) const {
+    std::filesystem::last_write_time(folder_ + path, std::filesystem::file_time_type::clock::now() - ago);
+  }
+  std::string listen_files(FileOptions options = {}, const ListenerOptions& listener = {}) {
     auto files = Files::open(folder_ + "/www", std::move(options));
     EXPECT_TRUE(files);
     EXPECT_TRUE(router_.get("/s/{path...}", *files));
-    return listen_web();
+    return listen_web({}, listener);
+  }
+  // No large file fits into buffers of the system.
+  static ListenerOptions small_buffers() {
+    ListenerOptions options;
+    options.socket.send_buffer = 8 * 1024;
+    return options;
   }
   static std::string request(const std::string& path, const std::string& fields, const std::string& method = "GET") {
     return method + " /s/" + path + kHost + fields + "\r\n";
@@ -139,6 +151,8 @@ TEST_F(FilesTest, AClientThatHasTheFileIsToldSo) {
       {"If-None-Match: " + tag, 304},
       {"If-None-Match: \"x\", W/" + tag, 304},
       {"If-None-Match: *", 304},
+      {"If-None-Match: \"x\"\r\nIf-None-Match: " + tag, 304},
+      {"If-Match: \"x\"\r\nIf-Match: " + tag, 200},
       {"If-None-Match: \"x\"", 200},
       {"If-None-Match: \"x\"\r\nIf-Modified-Since: " + date, 200},
       {"If-Modified-Since: " + date, 304},
@@ -150,6 +164,8 @@ TEST_F(FilesTest, AClientThatHasTheFileIsToldSo) {
       {"If-Match: *\r\nIf-None-Match: *", 304},
       {"If-Unmodified-Since: " + old, 412},
       {"If-Unmodified-Since: " + date, 200},
+      {"If-Unmodified-Since: yesterday", 200},
+      {"If-Match: " + tag + "\r\nIf-Unmodified-Since: " + old, 200},
   };
   for (const auto& [fields, status] : cases) {
     client.write(request("a%20b.TXT", fields + "\r\n"));
@@ -164,6 +180,7 @@ TEST_F(FilesTest, AClientThatHasTheFileIsToldSo) {
 }
 
 TEST_F(FilesTest, APartOfAFileIsSentWhereOneIsAskedFor) {
+  date("/www/a b.TXT", std::chrono::hours(1));
   Client client(listen_files());
   client.write(get("/s/a%20b.TXT"));
   const Reply first = read_reply(client);
@@ -193,6 +210,10 @@ TEST_F(FilesTest, APartOfAFileIsSentWhereOneIsAskedFor) {
       {"Range: bytes=1-2\r\nIf-Range: " + field(first, "Last-Modified"), 206, "12", "bytes 1-2/10"},
       {"Range: bytes=1-2\r\nIf-Range: \"x\"", 200, "0123456789", ""},
       {"Range: bytes=1-2\r\nIf-Range: W/" + tag, 200, "0123456789", ""},
+      {"Range: bytes=1-2\r\nIf-Range: *", 200, "0123456789", ""},
+      {"Range: bytes=1-2\r\nIf-Range: \"x\", " + tag, 200, "0123456789", ""},
+      {"Range: bytes=1-2\r\nIf-Range: Sun, 06 Nov 1994 08:49:37 GMT", 200, "0123456789", ""},
+      {"If-Range: " + tag, 200, "0123456789", ""},
       {"Range: bytes=1-2\r\nIf-None-Match: " + tag, 304, "", ""},
   };
   for (const auto& [fields, status, body, range] : cases) {
@@ -211,6 +232,89 @@ TEST_F(FilesTest, APartOfAFileIsSentWhereOneIsAskedFor) {
   EXPECT_EQ(large.body.back(), large_at(2'999'999));
   EXPECT_EQ(read_reply(client).status, 416);
   EXPECT_EQ(read_reply(client, false).status, 200);
+}
+
+// RFC 9110 section 8.8.2.2: the file may have changed twice in that second.
+TEST_F(FilesTest, ADateIsAConditionOfARangeOnlyIfItsSecondIsLongOver) {
+  Client client(listen_files());
+  for (const auto& [ago, status] :
+       {std::pair(std::chrono::seconds(0), 200), std::pair(std::chrono::seconds(90), 206)}) {
+    date("/www/a b.TXT", ago);
+    client.write(get("/s/a%20b.TXT"));
+    const std::string modified = field(read_reply(client), "Last-Modified");
+    client.write(request("a%20b.TXT", "Range: bytes=1-2\r\nIf-Range: " + modified + "\r\n"));
+    EXPECT_EQ(read_reply(client).status, status) << ago.count();
+  }
+}
+
+TEST_F(FilesTest, NoFileWasModifiedLaterThanItsAnswer) {
+  date("/www/a b.TXT", -std::chrono::hours(1));
+  Client client(listen_files());
+  const auto before = std::chrono::floor<std::chrono::seconds>(sys::wall_now());
+  client.write(get("/s/a%20b.TXT"));
+  const std::string modified = field(read_reply(client), "Last-Modified");
+  const auto after = std::chrono::floor<std::chrono::seconds>(sys::wall_now());
+  const auto named = parse_http_date(modified, after);
+  ASSERT_TRUE(named);
+  EXPECT_TRUE(before <= *named && *named <= after) << modified;
+}
+
+// RFC 9110 sections 15.3.7 and 15.4.5.
+TEST_F(FilesTest, APartAndAnAnswerWithoutTheFileHaveItsFields) {
+  FileOptions options;
+  options.cache_control = "max-age=60";
+  Client client(listen_files(options));
+  client.write(get("/s/a%20b.TXT"));
+  const Reply whole = read_reply(client);
+  for (const std::string& fields : {std::string("Range: bytes=1-2"), "If-None-Match: " + field(whole, "ETag")}) {
+    client.write(request("a%20b.TXT", fields + "\r\n"));
+    const Reply reply = read_reply(client);
+    for (const std::string name : {"ETag", "Last-Modified", "Cache-Control"}) {
+      EXPECT_EQ(field(reply, name), field(whole, name)) << fields;
+    }
+  }
+}
+
+TEST_F(FilesTest, AsManyFilesAreSentAtATimeAsTheBoundPermits) {
+  FileOptions options;
+  options.open_max = 2;
+  sys::SocketOptions small;
+  small.receive_buffer = 8 * 1024;
+  const std::string endpoint = listen_files(options, small_buffers());
+  Client first(endpoint);
+  Client second(endpoint, small);
+  for (Client* client : {&first, &second}) {
+    client->write(get("/s/large.bin"));
+    EXPECT_EQ(read_reply(*client, false).status, 200);
+  }
+  Client third(endpoint);
+  third.write(get("/s/large.bin") + get("/s/a%20b.TXT"));
+  EXPECT_EQ(read_reply(third).status, 503);
+  EXPECT_EQ(read_reply(third).body, "0123456789") << "a short file takes no place";
+  until_counted([](const WebCounts& counts) { return counts.files_busy == 1 && counts.status_5xx == 1; });
+  EXPECT_EQ(first.read(kLargeSize).size(), kLargeSize);
+  second.close();
+  int status = 503;
+  for (const Instant limit = sys::now() + kLong; status == 503 && sys::now() < limit;) {
+    third.write(get("/s/large.bin"));
+    const Reply reply = read_reply(third);
+    status = reply.status;
+  }
+  EXPECT_EQ(status, 200) << "each end gave its place back";
+}
+
+// That no read of the file succeeds is not the peer's fault.
+TEST_F(FilesTest, AFileThatCannotBeReadEndsItsConnectionForItself) {
+  ASSERT_TRUE(router_.get("/file", [] {
+    return Response::stream([](BodyWriter& out) { return out.send_file(-1, 0, kLargeSize); }, "text/plain", kLargeSize);
+  }));
+  Client client(listen_web());
+  client.write(get("/file"));
+  EXPECT_EQ(read_reply(client, false).status, 200);
+  EXPECT_EQ(client.read_to_end(), "");
+  client.close();
+  until_counted([](const WebCounts& counts) { return counts.broken == 1; });
+  until([](const CounterValues& counters) { return counters.closed_for(CloseReason::service_failed) == 1; });
 }
 
 TEST_F(FilesTest, AFileThatGetsShorterMeanwhileEndsItsConnection) {
@@ -275,6 +379,17 @@ TEST_F(FilesTest, APeerThatReadsSlowlyGetsItsFile) {
   ASSERT_EQ(whole.body.size(), kLargeSize);
   const Reply part = read_reply(client);
   EXPECT_EQ(part.body, whole.body.substr(1));
+}
+
+TEST_F(FilesTest, APeerThatHasEndedItsStreamGetsItsFile) {
+  sys::SocketOptions small;
+  small.receive_buffer = 8 * 1024;
+  Client client(listen_files({}, small_buffers()), small);
+  client.write(get("/s/large.bin"));
+  client.end_writing();
+  EXPECT_EQ(read_reply(client).body.size(), kLargeSize);
+  EXPECT_EQ(client.read_to_end(), "");
+  EXPECT_FALSE(client.reset());
 }
 
 TEST_F(FilesTest, APeerThatLeavesEndsItsFile) {

@@ -18,7 +18,8 @@ namespace weft::serve::web {
 // Bounds of a connection that speaks HTTP. Those of time are its session's, see session_limits().
 struct HttpLimits : net::http::HeadLimits, net::http::BodyLimits {
   std::uint32_t streamed_max = 1024 * 1024 * 1024;  // bytes of a body that its handler takes as it arrives
-  std::uint32_t requests_max = 10'000;              // of one connection; the answer to the last one closes it
+  std::uint32_t streamed_rate_min = 64;  // bytes a second of such a body, after the first body_timeout; 0: any rate
+  std::uint32_t requests_max = 10'000;   // of one connection; the answer to the last one closes it
 };
 
 // The part of an answer that a frame is.
@@ -119,6 +120,8 @@ class HttpCodec {
   }
   [[nodiscard]] std::size_t farewell(EndCause why, std::span<std::uint8_t, kFarewellMax> out) noexcept;
   [[nodiscard]] bool in_body() const noexcept { return stage_ == Stage::whole_body || stage_ == Stage::lonely_body; }
+  // Inside a body that is handed over in pieces.
+  [[nodiscard]] bool in_message() const noexcept { return stage_ == Stage::pieces; }
   [[nodiscard]] bool answered_late() const noexcept { return answered_late_; }  // farewell() answered
 
  private:
@@ -151,6 +154,6 @@ class HttpCodec {
   bool keep_alive_ = false;
   bool answered_late_ = false;
 };
-static_assert(FrameCodec<HttpCodec> && HasFarewell<HttpCodec> && TellsParts<HttpCodec>);
+static_assert(FrameCodec<HttpCodec> && HasFarewell<HttpCodec> && TellsParts<HttpCodec> && HasMessages<HttpCodec>);
 
 }  // namespace weft::serve::web

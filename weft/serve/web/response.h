@@ -26,6 +26,9 @@ class BodyWriter;
 // The server adds Date, Content-Length and Connection. The body of an answer to HEAD is measured and not sent.
 class Response {
  public:
+  // Why a handler of this library refuses, for a counter of its own.
+  enum class Cause : std::uint8_t { none, files_busy };
+
   Response() = default;  // 200 without a body
   // 200 with a text of that type.
   Response(std::string body, std::string_view content_type = kPlainText)  // NOLINT(google-explicit-constructor)
@@ -62,6 +65,10 @@ class Response {
     status_ = status;
     return *this;
   }
+  Response& set_cause(Cause cause) noexcept {
+    cause_ = cause;
+    return *this;
+  }
   // The connection ends after this answer.
   Response& close() noexcept {
     closes_ = true;
@@ -73,6 +80,7 @@ class Response {
   [[nodiscard]] const std::string& body() const noexcept { return body_; }
   [[nodiscard]] const Fields& fields() const noexcept { return fields_; }
   [[nodiscard]] bool closes() const noexcept { return closes_; }
+  [[nodiscard]] Cause cause() const noexcept { return cause_; }
   [[nodiscard]] const Produce& producer() const noexcept { return produce_; }  // empty: the body is whole
   [[nodiscard]] const std::optional<std::uint64_t>& length() const noexcept { return length_; }
   // The first mistake; ok if there is none.
@@ -109,6 +117,7 @@ class Response {
 
   unsigned status_ = 200;
   bool closes_ = false;
+  Cause cause_ = Cause::none;
   Error error_;
   Fields fields_;
   std::string body_;

@@ -47,7 +47,8 @@ class Site {
 };
 
 // The bounds of time for a session that speaks HTTP: 30 s from accept to the first head, 30 s for a head from its first
-// byte to its last, 30 s for a body after its head, 60 s without a request, 5 min for a handler.
+// byte to its last, 30 s for a body after its head, 60 s without a request, 5 min for a handler. A peer that has ended
+// its stream gets its answers: it may read on (RFC 9112 section 9.6).
 [[nodiscard]] inline SessionLimits session_limits() {
   SessionLimits limits;
   limits.handshake_timeout = std::chrono::seconds(30);
@@ -55,6 +56,7 @@ class Site {
   limits.body_timeout = std::chrono::seconds(30);
   limits.idle_timeout = std::chrono::seconds(60);
   limits.reply_timeout = std::chrono::minutes(5);
+  limits.peer_left = PeerLeft::answer;
   return limits;
 }
 

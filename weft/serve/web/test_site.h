@@ -59,6 +59,30 @@ inline Reply read_reply(Client& client, bool with_body = true) {
   return reply;
 }
 
+// Reads chunks to their end; "!" at the end of the content: the stream ended before.
+inline std::string read_chunked(Client& client) {
+  std::string content;
+  for (;;) {
+    std::string line;
+    while (!line.ends_with("\r\n")) {
+      const std::string byte = client.read(1);
+      if (byte.empty()) {
+        return content + "!";
+      }
+      line += byte;
+    }
+    const std::size_t size = std::strtoul(line.c_str(), nullptr, 16);
+    const std::string chunk = client.read(size + 2);
+    if (chunk.size() < size + 2) {
+      return content + "!";
+    }
+    content += chunk.substr(0, size);
+    if (size == 0) {
+      return content;
+    }
+  }
+}
+
 class SiteTest : public serve::test::ServerTest {
  protected:
   std::string listen_web(const HttpLimits& limits = {}, const ListenerOptions& options = {}) {

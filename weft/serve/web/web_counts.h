@@ -87,6 +87,9 @@ namespace weft::serve::web {
   ROW(no_memory, counter, "handlers_failed_total", "reason", "memory", "requests",                                    \
       "Requests whose handler failed: no memory for its coroutine.",                                                  \
       "serve/web/web_service.cc")                                                                                     \
+  ROW(files_busy, counter, "handlers_failed_total", "reason", "files", "requests",                                    \
+      "Requests whose handler failed: as many files as `open_max` are sent already.",                                 \
+      "serve/web/web_service.cc")                                                                                     \
   ROW(broken, counter, "handlers_failed_total", "reason", "body", "requests",                                         \
       "Requests whose handler failed: the body of its answer ended early.",                                           \
       "serve/web/web_stream.cc")                                                                                      \

@@ -293,6 +293,9 @@ bool WebService::send_at_once(HttpSession& session, const Answer& of, const Resp
   if (sent) {
     counter_of_status(counts_, status).add();
   }
+  if (response.cause() == Response::Cause::files_busy) {
+    counts_.files_busy.add();
+  }
   return sent && as_wanted;
 }
 

@@ -106,12 +106,19 @@ rt::Task<> WebService::stream(HttpSession& session, Answer answer, const Respons
     co_return;
   }
   BodyWriter writer(session, framing_of(answer, response), response.length().value_or(0));
+  // A peer that has ended its stream after its request may read on (RFC 9112 section 9.6): an answer that has begun
+  // goes to its end. A write that fails shows that the peer has left.
+  session.keep_reply(true);
+  if (writer.framing() == BodyFraming::connection) {
+    session.begin_last_body();
+  }
   Result<void> outcome = Error(Errc::job_threw, "the body of a response threw");
   try {
     outcome = co_await response.producer()(writer);
   } catch (...) {
     session.note_exception(std::current_exception());
   }
+  session.keep_reply(false);
   if (!session.is_open()) {
     counts_.cancelled.add();
     co_return;
@@ -119,17 +126,17 @@ rt::Task<> WebService::stream(HttpSession& session, Answer answer, const Respons
   if (outcome) {
     outcome = writer.end();
   }
-  if (outcome && stays_open(answer, response)) {
+  if (!outcome) {
+    counts_.broken.add();
+    session.close(CloseReason::service_failed, outcome.error());
     co_return;
   }
-  if (outcome) {
+  if (!stays_open(answer, response)) {
+    if (writer.framing() == BodyFraming::connection) {
+      session.end_last_body();
+    }
     session.close();
-    co_return;
   }
-  counts_.broken.add();
-  // Without a frame around it, an end in order would look like the end of the body.
-  writer.framing() == BodyFraming::connection ? session.abort(CloseReason::service_failed, outcome.error())
-                                              : session.close(CloseReason::service_failed, outcome.error());
 }
 
 }  // namespace weft::serve::web

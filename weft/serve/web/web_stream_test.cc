@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "weft/rt/task/async_event.h"
@@ -25,32 +26,9 @@ using serve::test::Signal;
 using test::get;
 using test::kHost;
 using test::post;
+using test::read_chunked;
 using test::read_reply;
 using test::Reply;
-
-// Reads chunks to their end; "!" at the end of the content: the stream ended before.
-std::string read_chunked(Client& client) {
-  std::string content;
-  for (;;) {
-    std::string line;
-    while (!line.ends_with("\r\n")) {
-      const std::string byte = client.read(1);
-      if (byte.empty()) {
-        return content + "!";
-      }
-      line += byte;
-    }
-    const std::size_t size = std::strtoul(line.c_str(), nullptr, 16);
-    const std::string chunk = client.read(size + 2);
-    if (chunk.size() < size + 2) {
-      return content + "!";
-    }
-    content += chunk.substr(0, size);
-    if (size == 0) {
-      return content;
-    }
-  }
-}
 
 class WebStreamTest : public test::SiteTest {
  protected:
@@ -323,6 +301,23 @@ TEST_F(WebStreamTest, ABodyThatStallsGets408) {
   EXPECT_EQ(client.read_to_end(), "");
   EXPECT_FALSE(client.reset());
   until_counted([](const WebCounts& counts) { return counts.body_late == 1 && counts.status_4xx == 1; });
+}
+
+// A byte now and then is not a body: each one comes in time, and all of them do not.
+TEST_F(WebStreamTest, ABodyThatComesTooSlowlyGets408) {
+  add_upload("/up/{name}", count_bytes);
+  HttpLimits limits;
+  limits.streamed_rate_min = 1'000'000'000;
+  ListenerOptions options;
+  options.limits.body_timeout = std::chrono::milliseconds(200);
+  Client client(listen_web(limits, options));
+  client.write("POST /up/a" + kHost + "Content-Length: 1000000000\r\n\r\n");
+  for (const Instant limit = sys::now() + kLong; site_->counts().body_late == 0 && sys::now() < limit;) {
+    (void)client.write_some("x", kLong);
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(site_->counts().body_late, 1u) << "while the bytes came";
+  EXPECT_EQ(read_reply(client).status, 408);
 }
 
 TEST_F(WebStreamTest, ABrokenBodyIsRefusedWhileItsHandlerRuns) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "weft/net/http/chars.h"
+#include "weft/net/http/field.h"
 #include "weft/serve/web/web_service.h"
 
 namespace weft::serve::web {
@@ -27,10 +28,20 @@ std::string_view choose_protocol(const ws::HandshakeFields& fields, const WebSoc
   return chosen;
 }
 
-bool takes_origin(const WebSocketOptions& options, std::string_view origin) {
+// One Origin that the route has. A request with two could mean another one to a proxy in front.
+bool takes_origin(const WebSocketOptions& options, std::string_view fields) {
+  std::size_t count = 0;
+  std::string_view origin;
+  http::any_field(fields, [&](const http::Field& field) {
+    if (http::same_text(field.name, "origin")) {
+      origin = field.value;
+      ++count;
+    }
+    return false;
+  });
   return options.origins.empty() ||
-         std::any_of(options.origins.begin(), options.origins.end(),
-                     [origin](std::string_view taken) { return http::same_text(taken, origin); });
+         (count == 1 && std::any_of(options.origins.begin(), options.origins.end(),
+                                    [origin](std::string_view taken) { return http::same_text(taken, origin); }));
 }
 
 }  // namespace
@@ -52,7 +63,7 @@ void WebService::upgrade(HttpSession& session, const Incoming& incoming, const R
     }
     return send(session, answer, response);
   }
-  if (!takes_origin(route.options, http::find_field(incoming.head.fields, "origin").value_or(""))) {
+  if (!takes_origin(route.options, incoming.head.fields)) {
     counts_.upgrade_origin.add();
     return send(session, incoming.answer, status_response(403));
   }

@@ -126,6 +126,7 @@ TEST_F(WebSocketTest, ARequestThatIsNoneIsRefusedAndTheConnectionStays) {
       {line + wish + version + "Sec-WebSocket-Key: short\r\n\r\n", 400},
       {line + wish + version + key + key + "\r\n", 400},
       {line + wish + version + key + "Content-Length: 1\r\n\r\nx", 400},
+      {"GET /echo HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\n" + wish + version + key + "\r\n", 400},
       {"POST /echo HTTP/1.1\r\nHost: x\r\n" + wish + version + key + "Content-Length: 0\r\n\r\n", 405},
   };
   for (const auto& [request, status] : cases) {
@@ -137,7 +138,7 @@ TEST_F(WebSocketTest, ARequestThatIsNoneIsRefusedAndTheConnectionStays) {
     (void)client.read(std::stoul(head.substr(head.find("Content-Length: ") + 16)));
   }
   upgrade(client);
-  until_counted([](const WebCounts& counts) { return counts.upgrade_request == 8; });
+  until_counted([](const WebCounts& counts) { return counts.upgrade_request == 9; });
 }
 
 TEST_F(WebSocketTest, OriginsAndTheProgramDecideWhoIsTaken) {
@@ -156,6 +157,7 @@ TEST_F(WebSocketTest, OriginsAndTheProgramDecideWhoIsTaken) {
   const std::pair<std::string, int> cases[] = {
       {"", 403},
       {"Origin: https://example.com.evil\r\nAuthorization: good\r\n", 403},
+      {"Origin: https://example.com\r\nOrigin: https://evil.com\r\nAuthorization: good\r\n", 403},
       {"Origin: https://example.com\r\n", 401},
       {"Origin: https://example.com\r\nAuthorization: old\r\n", 426},
       {"Origin: https://example.com\r\nAuthorization: throw\r\n", 500},
@@ -171,7 +173,7 @@ TEST_F(WebSocketTest, OriginsAndTheProgramDecideWhoIsTaken) {
     }
   }
   until_counted([](const WebCounts& counts) {
-    return counts.upgrade_origin == 2 && counts.upgrade_route == 2 && counts.thrown == 1;
+    return counts.upgrade_origin == 3 && counts.upgrade_route == 2 && counts.thrown == 1;
   });
 }
 
