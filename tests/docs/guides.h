@@ -17,5 +17,6 @@ weft::Result<void> beside_asio();
 weft::Result<void> clients();
 weft::Result<void> operations();
 weft::Result<void> web_servers();
+weft::Result<void> web_clients();
 
 }  // namespace guides

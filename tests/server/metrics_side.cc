@@ -21,6 +21,9 @@
 #include "weft/serve/dispatch/dispatcher.h"
 #include "weft/serve/server/admin.h"
 #include "weft/serve/web/site.h"
+#include "weft/serve/web_client/http_client.h"
+#include "weft/serve/web_client/websocket_client.h"
+#include "weft/serve/web_client/websocket_client_counts.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
 #include "weft/topic/hub/counters.h"
@@ -42,6 +45,8 @@ constexpr const CounterTable* kTables[] = {&kSocketTable,
                                            &serve::kClientHostTable,
                                            &serve::kDispatchTable,
                                            &serve::web::kWebTable,
+                                           &serve::web::kHttpClientTable,
+                                           &serve::web::kWebSocketClientTable,
                                            &rt::kCoreTable,
                                            &rt::kCoreTurnTable,
                                            &rt::kExecutorTable,
@@ -142,6 +147,24 @@ rt::Task<Result<void>> ask(Asking* asking, std::string endpoint) {
   co_return Result<void>();
 }
 
+struct Browsing {
+  std::unique_ptr<serve::web::HttpClient> http;
+  std::unique_ptr<serve::web::WebSocketClient> feed;
+};
+
+// A client without a request, and a WebSocket without a message.
+rt::Task<Result<void>> browse(Browsing* browsing, std::string authority) {
+  const auto host = std::make_shared<serve::ClientHost>(*rt::Core::current());
+  auto http = serve::web::HttpClient::open(host);
+  auto feed = co_await serve::web::WebSocketClient::connect(host, "ws://" + authority + "/feed");
+  if (!http || !feed) {
+    co_return http ? feed.error() : http.error();
+  }
+  browsing->http = std::move(*http);
+  browsing->feed = std::move(*feed);
+  co_return Result<void>();
+}
+
 // Prints where the page is, and waits for the end of the input.
 void show(const serve::Admin& admin) {
   std::printf("%s\n", admin.endpoint().c_str());
@@ -202,8 +225,17 @@ Result<void> run() {
     admin->add("echo", echo->dispatcher);
   }
 
-  const serve::web::Site site{serve::web::Router()};
+  serve::web::Router routes;
+  WEFT_TRY(routes.websocket("/feed", [](serve::web::WebSocketSession&, const serve::web::Message&) {}));
+  const serve::web::Site site{std::move(routes)};
   admin->add("shop", site);
+  const auto shop = WEFT_TRY(serve::Server::make(*runtime));
+  const std::string shop_at =
+      WEFT_TRY(shop->listen<serve::web::HttpCodec>("tcp://127.0.0.1:0", {}, site.services(), site.codec()));
+  Browsing browsing;
+  WEFT_TRY(rt::spawn(runtime->core(0).loop(), browse(&browsing, shop_at.substr(6))).get());
+  admin->add("browser", *browsing.http);
+  admin->add("feed", *browsing.feed);
 
   const auto workers = WEFT_TRY(rt::ThreadPool::make_fixed(1));
   for (int i = 0; i < 4; ++i) {

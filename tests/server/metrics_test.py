@@ -46,6 +46,8 @@ EXPECTED = {
     'weft_client_host_sessions{client_host="host"}': 3,
     'weft_dispatcher_frames_total{dispatcher="echo",outcome="handled"}': 6,
     'weft_web_responses_total{class="2xx",web="shop"}': 0,
+    'weft_http_client_connections{http_client="browser"}': 0,
+    'weft_websocket_client_messages_total{websocket_client="feed"}': 0,
     'weft_executor_jobs_executed_total{executor="workers"}': 4,
     'weft_executor_workers{executor="workers"}': 1,
     'weft_event_bus_handlers{event_bus="news"}': 1,

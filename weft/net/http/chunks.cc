@@ -2,6 +2,8 @@
 #include "weft/net/http/chunks.h"
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 
 #include "weft/net/http/chars.h"
 
@@ -145,6 +147,17 @@ std::size_t copy_chunks(Bytes body, std::uint8_t* into) noexcept {
     body = body.subspan(at + size + 2);
   }
   return static_cast<std::size_t>(into - begin);
+}
+
+std::size_t write_chunk_line(std::size_t size, bool after_chunk, std::uint8_t* into) noexcept {
+  char line[kChunkLineMax];
+  char* at = line;
+  const auto append = [&at](std::string_view text) { at = std::copy(text.begin(), text.end(), at); };
+  append(after_chunk ? "\r\n" : "");
+  at = std::to_chars(at, at + 8, size, 16).ptr;
+  append(size == 0 ? "\r\n\r\n" : "\r\n");
+  copy_bytes(into, as_bytes(std::string_view(line, static_cast<std::size_t>(at - line))));
+  return static_cast<std::size_t>(at - line);
 }
 
 }  // namespace weft::net::http

@@ -87,4 +87,9 @@ class ChunkScanner {
 // their number.
 std::size_t copy_chunks(Bytes body, std::uint8_t* into) noexcept;
 
+// Writes the line before a chunk of that size, at most 16 MiB, with the line end of the chunk before; or, of size 0,
+// the end of the chunks. Returns the number of bytes, at most kChunkLineMax.
+inline constexpr std::size_t kChunkLineMax = 16;
+std::size_t write_chunk_line(std::size_t size, bool after_chunk, std::uint8_t* into) noexcept;
+
 }  // namespace weft::net::http

@@ -5,53 +5,12 @@
 
 #include "weft/net/http/chars.h"
 #include "weft/net/http/field.h"
+#include "weft/net/http/message_fields.h"
+#include "weft/net/http/target.h"
 
 namespace weft::net::http {
 
 namespace {
-
-constexpr std::size_t kLengthDigitsMax = 19;  // of a Content-Length: fewer than 2^63 bytes
-
-// Whether the text has only characters of `is_one`, and "%XX".
-template <typename IsOne>
-bool is_encoded(std::string_view text, IsOne is_one) noexcept {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%') {
-      if (text.size() - i < 3 || hex_value(text[i + 1]) < 0 || hex_value(text[i + 2]) < 0) {
-        return false;
-      }
-      i += 2;
-    } else if (!is_one(text[i])) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// "host", "host:port" or "[v6]:port".
-bool is_host(std::string_view text) noexcept {
-  std::size_t end = 0;
-  if (text.starts_with('[')) {
-    end = std::min(text.find(']'), text.size());
-    const std::string_view inside = text.substr(1, end - 1);
-    if (end == text.size() || inside.empty() ||
-        !std::all_of(inside.begin(), inside.end(), [](char c) { return hex_value(c) >= 0 || c == ':' || c == '.'; })) {
-      return false;
-    }
-    ++end;
-  } else {
-    end = std::min(text.find(':'), text.size());
-    if (!is_encoded(text.substr(0, end), [](char c) { return is_path_char(c) && c != '/' && c != '@' && c != ':'; })) {
-      return false;
-    }
-  }
-  std::string_view port = text.substr(end);
-  if (port.empty()) {
-    return true;
-  }
-  port.remove_prefix(1);
-  return text[end] == ':' && port.size() <= 5 && std::all_of(port.begin(), port.end(), is_digit);
-}
 
 // A segment "." or "..", also percent-encoded.
 bool is_dots(std::string_view segment) noexcept {
@@ -147,39 +106,25 @@ Refusal parse_request_line(std::string_view line, const HeadLimits& limits, Requ
 class FieldJudge {
  public:
   [[nodiscard]] Refusal take(const Field& field, RequestHead& into) noexcept {
-    const std::string_view name = field.name;
-    if (same_text(name, "host")) {
+    if (same_text(field.name, "host")) {
       return take_host(field.value, into);
     }
-    if (same_text(name, "content-length")) {
-      return take_length(field.value, into);
-    }
-    if (same_text(name, "transfer-encoding")) {
-      return take_coding(field.value, into);
-    }
-    if (same_text(name, "connection")) {
-      any_element(field.value, [&](std::string_view option) {
-        close_ = close_ || same_text(option, "close");
-        keep_ = keep_ || same_text(option, "keep-alive");
-        return false;
-      });
-    } else if (same_text(name, "expect") && into.minor != 0) {
-      if (!same_text(field.value, "100-continue")) {
-        unexpected_ = true;
-      }
+    if (same_text(field.name, "expect") && into.minor != 0) {
+      unexpected_ = unexpected_ || !same_text(field.value, "100-continue");
       into.expects_continue = true;
+      return Refusal::none;
     }
-    return Refusal::none;
+    return message_.take(field);
   }
   [[nodiscard]] Refusal finish(RequestHead& into) const noexcept {
-    into.keep_alive = !close_ && (into.minor != 0 || keep_);
+    into.content_length = message_.content_length();
+    into.chunked = message_.chunked();
+    into.keep_alive = message_.keep_alive(into.minor);
     if (!hosted_ && into.minor != 0) {
       return Refusal::host;
     }
-    if (into.chunked && (measured_ || into.minor == 0)) {
-      return Refusal::framing;
-    }
-    return unexpected_ ? Refusal::expectation : Refusal::none;
+    const Refusal why = message_.check(into.minor);
+    return why == Refusal::none && unexpected_ ? Refusal::expectation : why;
   }
 
  private:
@@ -193,40 +138,9 @@ class FieldJudge {
     }
     return Refusal::none;
   }
-  Refusal take_length(std::string_view value, RequestHead& into) noexcept {
-    if (measured_ || value.empty() || !std::all_of(value.begin(), value.end(), is_digit)) {
-      return Refusal::framing;
-    }
-    measured_ = true;
-    if (value.size() > kLengthDigitsMax) {
-      return Refusal::body_large;
-    }
-    for (const char digit : value) {
-      into.content_length = into.content_length * 10 + static_cast<unsigned>(digit - '0');
-    }
-    return Refusal::none;
-  }
-  Refusal take_coding(std::string_view value, RequestHead& into) noexcept {
-    std::size_t codings = 0;
-    bool last_chunks = false;
-    bool other = false;
-    any_element(value, [&](std::string_view coding) {
-      ++codings;
-      last_chunks = same_text(coding, "chunked");
-      other = other || !last_chunks;
-      return false;
-    });
-    if (into.chunked || !last_chunks || (codings > 1 && !other)) {
-      return Refusal::framing;
-    }
-    into.chunked = true;
-    return other ? Refusal::coding : Refusal::none;
-  }
 
+  MessageFields message_;
   bool hosted_ = false;
-  bool measured_ = false;
-  bool close_ = false;
-  bool keep_ = false;
   bool unexpected_ = false;
 };
 

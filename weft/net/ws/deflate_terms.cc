@@ -17,6 +17,7 @@ struct DeflateOffer {
   bool server_forgets = false;
   bool client_forgets = false;
   bool client_may_bound = false;
+  bool client_bits_bare = false;  // the parameter has no value
   int server_bits = 0;
   int client_bits = 0;
 };
@@ -56,6 +57,7 @@ bool take_parameter(std::string_view name, std::optional<std::string_view> value
     if (std::exchange(offer.client_may_bound, true)) {
       return false;
     }
+    offer.client_bits_bare = !value;
     offer.client_bits = value ? window_bits_of(*value) : kWindowBitsMax;
     return offer.client_bits != 0;
   }
@@ -116,6 +118,43 @@ std::optional<DeflateAnswer> answer_deflate(std::string_view offers, const Defla
     return answer.has_value();
   });
   return answer;
+}
+
+std::string offer_deflate(const DeflateWish& wish) {
+  const int most = std::clamp(wish.window_bits, kWindowBitsMin, kWindowBitsMax);
+  const std::string bits = most == kWindowBitsMax ? "" : "=" + std::to_string(most);
+  std::string text(kDeflateName);
+  if (!wish.server_keeps) {
+    text += "; server_no_context_takeover";
+  }
+  if (!wish.client_keeps) {
+    text += "; client_no_context_takeover";
+  }
+  if (most != kWindowBitsMax) {
+    text.append("; server_max_window_bits").append(bits);
+  }
+  return text.append("; client_max_window_bits").append(bits);
+}
+
+std::optional<DeflateTerms> accept_deflate(std::string_view answer, const DeflateWish& wish) {
+  std::size_t elements = 0;
+  std::optional<DeflateOffer> agreed;
+  http::any_element(answer, [&](std::string_view element) {
+    ++elements;
+    agreed = parse_offer(element);
+    return false;
+  });
+  const int most = std::clamp(wish.window_bits, kWindowBitsMin, kWindowBitsMax);
+  if (elements != 1 || !agreed || agreed->client_bits_bare || (!wish.server_keeps && !agreed->server_forgets)) {
+    return std::nullopt;
+  }
+  const int server_bits = agreed->server_bits == 0 ? kWindowBitsMax : agreed->server_bits;
+  const int client_bits = agreed->client_may_bound ? agreed->client_bits : most;
+  if (server_bits > most || client_bits < kWindowBitsMin || client_bits > most) {
+    return std::nullopt;
+  }
+  return DeflateTerms{!agreed->server_forgets, wish.client_keeps && !agreed->client_forgets,
+                      static_cast<std::uint8_t>(server_bits), static_cast<std::uint8_t>(client_bits)};
 }
 
 }  // namespace weft::net::ws

@@ -78,5 +78,44 @@ TEST(DeflateTerms, AnOfferThatCannotBeTakenIsDeclinedAndTheNextOneCounts) {
   EXPECT_EQ(answer_to(""), "");
 }
 
+// --- the client's end ---
+
+TEST(DeflateTerms, AClientOffersItsWish) {
+  EXPECT_EQ(offer_deflate(kKeeps), "permessage-deflate; client_max_window_bits");
+  EXPECT_EQ(offer_deflate(kForgets), "permessage-deflate" + kBoth + "; client_max_window_bits");
+  EXPECT_EQ(offer_deflate({true, true, 10}),
+            "permessage-deflate; server_max_window_bits=10; client_max_window_bits=10");
+}
+
+TEST(DeflateTerms, AServersAnswerFitsTheOffer) {
+  for (const DeflateWish& wish : {kKeeps, kForgets, DeflateWish{true, false, 9}, DeflateWish{false, true, 12}}) {
+    for (const DeflateWish& server : {kKeeps, kForgets, DeflateWish{true, false, 10}}) {
+      const auto answer = answer_deflate(offer_deflate(wish), server);
+      ASSERT_TRUE(answer);
+      const auto terms = accept_deflate(answer->text, wish);
+      ASSERT_TRUE(terms) << answer->text;
+      EXPECT_EQ(terms->server_keeps, answer->terms.server_keeps);
+      EXPECT_EQ(terms->client_keeps, answer->terms.client_keeps);
+      EXPECT_GE(terms->server_bits, answer->terms.server_bits);  // the client's window holds the server's
+      EXPECT_LE(terms->client_bits, answer->terms.client_bits);
+    }
+  }
+}
+
+TEST(DeflateTerms, AnAnswerThatFitsNoOfferIsRefused) {
+  for (const char* text :
+       {"", "x", "permessage-deflate, permessage-deflate", "permessage-deflate; x", "permessage-deflate, x",
+        "permessage-deflate; client_max_window_bits", "permessage-deflate; client_max_window_bits=8",
+        "permessage-deflate; server_max_window_bits=16",
+        "permessage-deflate; server_no_context_takeover; server_no_context_takeover"}) {
+    EXPECT_FALSE(accept_deflate(text, kKeeps)) << text;
+  }
+  EXPECT_FALSE(accept_deflate("permessage-deflate", kForgets));  // the server would refer to earlier messages
+  EXPECT_FALSE(accept_deflate("permessage-deflate", DeflateWish{true, true, 10}));  // and have a larger window
+  EXPECT_FALSE(accept_deflate("permessage-deflate; server_max_window_bits=11", DeflateWish{true, true, 10}));
+  EXPECT_FALSE(accept_deflate("permessage-deflate; server_max_window_bits=9; client_max_window_bits=11",
+                              DeflateWish{true, true, 10}));
+}
+
 }  // namespace
 }  // namespace weft::net::ws

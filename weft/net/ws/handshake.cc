@@ -65,4 +65,14 @@ std::string accept_head(const HandshakeFields& fields, std::string_view protocol
   return head.append("\r\n");
 }
 
+StaticText check_answer(const HandshakeFields& fields, std::string_view key) {
+  if (!fields.has(HandshakeFields::kUpgrade, "websocket") || !fields.has(HandshakeFields::kConnection, "upgrade")) {
+    return "the server's answer does not upgrade to a WebSocket";
+  }
+  if (fields.times(HandshakeFields::kAccept) != 1 || fields.text(HandshakeFields::kAccept) != accept_key(key)) {
+    return "the server's answer does not prove that it read the request";
+  }
+  return {};
+}
+
 }  // namespace weft::net::ws

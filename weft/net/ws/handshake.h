@@ -50,4 +50,8 @@ struct HandshakeRefusal {
 [[nodiscard]] std::string accept_head(const HandshakeFields& fields, std::string_view protocol,
                                       std::string_view extensions = {});
 
+// The broken rule of a server's answer 101 to a request with that key; null: none. Sub-protocols and extensions are for
+// the caller.
+[[nodiscard]] StaticText check_answer(const HandshakeFields& fields, std::string_view key);
+
 }  // namespace weft::net::ws

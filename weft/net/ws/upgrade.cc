@@ -8,7 +8,6 @@
 #include "weft/net/http/field.h"
 #include "weft/net/http/head_scanner.h"
 #include "weft/net/http/request_head.h"
-#include "weft/net/ws/accept_key.h"
 #include "weft/net/ws/handshake.h"
 
 namespace weft::net::ws {
@@ -122,16 +121,11 @@ bool Upgrade::Parser::choose_protocol() {
 }
 
 StaticText Upgrade::Parser::check_answer() const {
-  if (!fields_.has(HandshakeFields::kUpgrade, "websocket") || !fields_.has(HandshakeFields::kConnection, "upgrade")) {
-    return "the server's answer does not upgrade to a WebSocket";
-  }
-  if (fields_.text(HandshakeFields::kAccept) != accept_key(key_)) {
-    return "the server's answer does not prove that it read the request";
-  }
-  if (!fields_.text(HandshakeFields::kExtensions).empty()) {
+  const StaticText problem = net::ws::check_answer(fields_, key_);
+  if (problem == nullptr && !fields_.text(HandshakeFields::kExtensions).empty()) {
     return "the server wants a WebSocket extension that was not offered";
   }
-  return nullptr;
+  return problem;
 }
 
 void Upgrade::Parser::end_answer(std::string_view head) {

@@ -22,41 +22,6 @@ constexpr Error kOwed(Errc::timed_out, "the peer left out a response");
 constexpr Error kMute(Errc::timed_out, "the peer answered none of its requests in time");
 }  // namespace
 
-// Awaits the end of the session. The await cannot be cancelled: a cancelled task aborts the session and still
-// waits for its end.
-class ClientLink::SessionEnd {
- public:
-  explicit SessionEnd(ClientLink& link) noexcept : link_(link), wait_(this) {}
-
-  [[nodiscard]] bool await_ready() const noexcept { return link_.session_ == nullptr; }
-  template <rt::detail::TaskPromise Promise>
-  void await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    rt::CancelScope& scope = coroutine.promise().scope();
-    link_.end_wait_ = this;
-    wait_.begin_always(scope, coroutine);
-    if (scope.cancelled()) {
-      abort();
-    }
-  }
-  void await_resume() const noexcept {}
-  void finish() noexcept { wait_.finish(); }
-
- private:
-  struct EndWait : rt::Wait {
-    explicit EndWait(SessionEnd* who) noexcept
-        : Wait([](rt::Wait& self) noexcept { static_cast<EndWait&>(self).end->abort(); }), end(who) {}
-    SessionEnd* end;
-  };
-  void abort() noexcept {
-    if (link_.session_ != nullptr) {
-      link_.session_->abort(CloseReason::service, kClientClosed);
-    }
-  }
-
-  ClientLink& link_;
-  EndWait wait_;
-};
-
 namespace {
 constexpr CounterRow kClientRows[] = {WEFT_REQUEST_COUNTERS(WEFT_COUNTER_ROW) WEFT_CONNECT_COUNTERS(WEFT_COUNTER_ROW)
                                           WEFT_CLIENT_GAUGES(WEFT_COUNTER_ROW)};
@@ -149,7 +114,7 @@ rt::Task<Attempt> ClientLink::attempt(ClientLink* self) {
   self->counts_->connections.connected.add();
   self->changed_.pulse();
   self->report(ClientEvent::Kind::connected, Error());
-  co_await SessionEnd(*self);
+  co_await SessionEnd(self->session_, self->end_wait_, kClientClosed);
   self->counts_->connections.lost.add();
   self->changed_.pulse();
   self->report(ClientEvent::Kind::lost, self->why_);

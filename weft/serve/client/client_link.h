@@ -21,6 +21,7 @@
 #include "weft/serve/client/client_host.h"
 #include "weft/serve/client/in_flight.h"
 #include "weft/serve/client/reconnect.h"
+#include "weft/serve/client/session_end.h"
 #include "weft/serve/session/service.h"
 #include "weft/serve/session/session.h"
 #include "weft/sync/counter.h"
@@ -196,8 +197,6 @@ class ClientLink {
   [[nodiscard]] Instant now() noexcept { return host_->core().loop().now(); }
 
  private:
-  class SessionEnd;
-
   void watch_owed() noexcept;
   void check_owed() noexcept;
   static rt::Task<void> run(std::shared_ptr<ClientLink> self);

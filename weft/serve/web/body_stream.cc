@@ -14,25 +14,49 @@ namespace weft::serve::web {
 
 namespace {
 
-constexpr Error kTooLong(Errc::message_too_large, "the body of a response is longer than its length says");
+constexpr Error kTooLong(Errc::message_too_large, "a body is longer than its length says");
 constexpr Error kBodyLate(Errc::timed_out, "no bytes of the body came for body_timeout");
 
 }  // namespace
 
+BodyReader::BodyReader(HttpSession& session, WebCounters& counts, Bytes whole) noexcept
+    : session_(&session),
+      counts_(&counts),
+      loop_(session.shard().loop()),
+      budget_(session.shard().budget()),
+      part_timeout_(session.slot().limits.body_timeout),
+      unread_(whole),
+      reading_(true),
+      ended_(true) {}
+
 BodyReader::BodyReader(HttpSession& session, WebCounters& counts, Readers& readers, bool expects_continue)
-    : session_(session), counts_(counts), readers_(&readers), continue_due_(expects_continue) {
+    : session_(&session),
+      continues_(expects_continue ? &session : nullptr),
+      counts_(&counts),
+      readers_(&readers),
+      loop_(session.shard().loop()),
+      budget_(session.shard().budget()),
+      part_timeout_(session.slot().limits.body_timeout),
+      rate_min_(session.codec().limits().streamed_rate_min) {
   readers.emplace(session.id().value, this);
+  session.pause_reading();
+}
+
+BodyReader::BodyReader(Session& session, Duration part_timeout, Instant deadline) noexcept
+    : session_(&session),
+      loop_(session.shard().loop()),
+      budget_(session.shard().budget()),
+      part_timeout_(part_timeout),
+      deadline_(deadline) {
   session.pause_reading();
 }
 
 BodyReader::~BodyReader() {
   release();
   if (readers_ != nullptr) {
-    readers_->erase(session_.id().value);
-    if (!reading_) {
-      session_.resume_reading();
-    }
+    readers_->erase(session_->id().value);
   }
+  leave(Error());
 }
 
 rt::Task<Result<Bytes>> BodyReader::read() {
@@ -44,16 +68,20 @@ rt::Task<Result<Bytes>> BodyReader::read() {
     if (ended_) {
       co_return Bytes();
     }
+    if (session_ == nullptr) {
+      co_return left_;
+    }
     if (const auto told = send_continue(); !told) {
       co_return told.error();
     }
+    const Instant now = loop_.now();
+    const Instant due = std::min(deadline_after(now, patience()), deadline_);
     rt::Task<Result<void>> waiting = wait();  // before a change that an exception would leave half made
     arrived_.reset();
     reading_ = true;
-    session_.resume_reading();
-    const Instant since = session_.shard().loop().now();
-    const Result<void> waited = co_await rt::with_timeout(std::move(waiting), patience());
-    waited_ += session_.shard().loop().now() - since;
+    session_->resume_reading();
+    const Result<void> waited = co_await rt::with_timeout(std::move(waiting), time_left(due, now));
+    waited_ += loop_.now() - now;
     stop_reading();
     if (waited.error() == Errc::timed_out) {
       late_ = unread_.empty() && !ended_;
@@ -67,23 +95,31 @@ rt::Task<Result<Bytes>> BodyReader::read() {
 // The time for the next part. A peer that sends a byte now and then may not hold its connection for ever: the waits of
 // a body have together as much time as its bytes take at the smallest rate. The handler's own time does not count.
 Duration BodyReader::patience() const noexcept {
-  const Duration limit = session_.slot().limits.body_timeout;
-  const std::uint32_t rate = session_.codec().limits().streamed_rate_min;
-  if (limit < Duration::zero() || rate == 0) {
-    return limit;
+  if (part_timeout_ < Duration::zero() || rate_min_ == 0) {
+    return part_timeout_;
   }
-  const Duration earned =
-      std::chrono::seconds(received_ / rate) + std::chrono::nanoseconds(received_ % rate * 1'000'000'000 / rate);
-  return std::clamp(limit + earned - waited_, Duration::zero(), limit);
+  const Duration earned = std::chrono::seconds(received_ / rate_min_) +
+                          std::chrono::nanoseconds(received_ % rate_min_ * 1'000'000'000 / rate_min_);
+  return std::clamp(part_timeout_ + earned - waited_, Duration::zero(), part_timeout_);
 }
 
 Result<void> BodyReader::send_continue() {
-  return std::exchange(continue_due_, false) ? web::send_continue(session_, counts_) : Result<void>();
+  HttpSession* const session = std::exchange(continues_, nullptr);
+  return session == nullptr ? Result<void>() : web::send_continue(*session, *counts_);
 }
 
 void BodyReader::note_answer() {
   answered_ = true;
   (void)send_continue();
+}
+
+void BodyReader::leave(const Error& why) noexcept {
+  Session* const session = std::exchange(session_, nullptr);
+  left_ = why;
+  if (session != nullptr && !std::exchange(reading_, true)) {
+    session->resume_reading();
+  }
+  arrived_.set();
 }
 
 rt::Task<Result<void>> BodyReader::wait() { co_return co_await arrived_.wait(); }
@@ -99,7 +135,7 @@ rt::Task<Result<std::string>> BodyReader::read_rest(std::size_t most) {
       co_return rest;
     }
     if (part->size() > most - rest.size()) {
-      co_return Error(Errc::message_too_large, "the body of a request");
+      co_return Error(Errc::message_too_large, "a body has more bytes than read_rest() may take");
     }
     rest.append(as_text(*part));
   }
@@ -108,37 +144,49 @@ rt::Task<Result<std::string>> BodyReader::read_rest(std::size_t most) {
 // A part that was read gives its memory back.
 void BodyReader::release() noexcept {
   if (!part_.empty()) {
-    session_.shard().budget().give_back(part_.size());
+    budget_.give_back(part_.size());
     part_ = std::string();  // `{}` would keep its memory
   }
   unread_ = {};
 }
 
 void BodyReader::stop_reading() noexcept {
-  if (std::exchange(reading_, false)) {
-    session_.pause_reading();
+  if (std::exchange(reading_, false) && session_ != nullptr) {
+    session_->pause_reading();
   }
 }
 
-void BodyReader::deliver(const HttpFrame& frame) {
-  if (frame.body.empty() && !frame.header.last) {
+void BodyReader::deliver(Bytes part, bool last) {
+  if (!part.empty()) {
+    if (!reading_ || !budget_.take(part.size())) {
+      return session_->abort(CloseReason::out_of_memory, Error(Errc::resource_exhausted, "no memory for a body"));
+    }
+    try {
+      part_ = as_text(part);
+    } catch (...) {
+      budget_.give_back(part.size());
+      throw;
+    }
+    unread_ = as_bytes(part_);
+  } else if (!last) {
     return;
   }
-  if (!reading_ || !session_.shard().budget().take(frame.body.size())) {
-    return session_.abort(CloseReason::out_of_memory, Error(Errc::resource_exhausted, "no memory for a body"));
-  }
-  try {
-    part_ = as_text(frame.body);
-  } catch (...) {
-    session_.shard().budget().give_back(frame.body.size());
-    throw;
-  }
-  unread_ = as_bytes(part_);
-  received_ += part_.size();
-  ended_ = frame.header.last;
+  received_ += part.size();
+  ended_ = last;
   stop_reading();
   arrived_.set();
 }
+
+BodyWriter::BodyWriter(HttpSession& session, BodyFraming framing, std::uint64_t length) noexcept
+    : BodyWriter(
+          session,
+          [](Session& to, bool after_chunk, Bytes chunk) {
+            ResponseHead head;
+            head.part = chunk.empty() ? ResponsePart::end : ResponsePart::chunk;
+            head.after_chunk = after_chunk;
+            return static_cast<HttpSession&>(to).send(head, chunk);
+          },
+          framing, length) {}
 
 rt::Task<Result<void>> BodyWriter::write(Bytes bytes) {
   if (framing_ == BodyFraming::length && bytes.size() > rest_) {
@@ -232,10 +280,7 @@ Result<void> BodyWriter::send(Bytes piece) {
     rest_ -= framing_ == BodyFraming::length ? piece.size() : 0;
     return {};
   }
-  ResponseHead head;
-  head.part = ResponsePart::chunk;
-  head.after_chunk = after_chunk_;
-  WEFT_TRY(session_.send(head, piece));
+  WEFT_TRY(send_chunk_(session_, after_chunk_, piece));
   after_chunk_ = true;
   return {};
 }
@@ -252,16 +297,12 @@ Result<void> BodyWriter::end() {
     return failed_;
   }
   if (framing_ == BodyFraming::length) {
-    return rest_ == 0 ? Result<void>()
-                      : Error(Errc::invalid_state, "the body of a response is shorter than its length");
+    return rest_ == 0 ? Result<void>() : Error(Errc::invalid_state, "a body is shorter than its length says");
   }
   if (framing_ == BodyFraming::connection) {
     return {};
   }
-  ResponseHead head;
-  head.part = ResponsePart::end;
-  head.after_chunk = after_chunk_;
-  return session_.send(head, {});
+  return send_chunk_(session_, after_chunk_, {});
 }
 
 }  // namespace weft::serve::web

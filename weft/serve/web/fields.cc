@@ -33,8 +33,8 @@ Result<void> Fields::check(std::string_view name, std::string_view value) const 
 Result<void> Fields::add(std::string_view name, std::string_view value) {
   WEFT_TRY(check(name, value));
   const std::size_t size = name.size() + value.size() + 4;
-  if (size > kBytesMax - lines_.size()) {
-    return Error(Errc::message_too_large, "the fields of an answer");
+  if (size > bytes_max_ - lines_.size()) {
+    return Error(Errc::message_too_large, "more bytes of fields than a head may have");
   }
   lines_.reserve(lines_.size() + size);
   lines_.append(name).append(": ").append(value).append("\r\n");

@@ -43,17 +43,7 @@ Result<std::size_t> encode_chunk(const ResponseHead& header, Bytes body, std::ui
   if (body.empty() != (header.part == ResponsePart::end) || body.size() > kBodyMax) {
     return Error(Errc::invalid_argument, "a chunk has 1 byte to 16 MiB, and the end has none");
   }
-  Text text(out);
-  text << (header.after_chunk ? "\r\n" : "");
-  if (body.empty()) {
-    text << "0\r\n";
-  } else {
-    char digits[8];
-    const auto result = std::to_chars(digits, digits + sizeof digits, body.size(), 16);
-    text << std::string_view(digits, static_cast<std::size_t>(result.ptr - digits));
-  }
-  text << "\r\n";
-  return static_cast<std::size_t>(text.at() - out);
+  return http::write_chunk_line(body.size(), header.after_chunk, out);
 }
 
 HttpLimits clamped(HttpLimits limits) noexcept {

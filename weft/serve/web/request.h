@@ -18,6 +18,8 @@ class Session;
 
 namespace weft::serve::web {
 
+struct JsonSupport;  // of json.h
+
 inline constexpr std::size_t kParamsMax = 8;  // "{name}"s of one route
 
 // A part of a path that matches a "{name}" of its route.
@@ -75,6 +77,11 @@ class Request {
   }
 
   [[nodiscard]] std::string_view body() const noexcept { return as_text(body_); }
+  // The body as Result<nlohmann::json>; invalid_argument: it is not JSON. Needs nlohmann/json, and json.h.
+  template <typename Support = JsonSupport>
+  [[nodiscard]] auto json() const {
+    return Support::parse(body());
+  }
   // The connection: its peer's address, TLS, or an id to find it later.
   [[nodiscard]] Session& session() const noexcept { return *session_; }
 

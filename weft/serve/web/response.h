@@ -18,6 +18,7 @@ namespace weft::serve::web {
 inline constexpr std::string_view kPlainText = "text/plain; charset=utf-8";
 
 class BodyWriter;
+struct JsonSupport;  // of json.h
 
 // Response: an answer: a status, fields and a body: whole, or written by a coroutine. A value.
 //   return web::Response("hello");
@@ -61,6 +62,13 @@ class Response {
   Response& set(std::string_view name, std::string_view value) { return note(fields_.set(name, value)); }
   // Adds a field, such as a further Set-Cookie.
   Response& add(std::string_view name, std::string_view value) { return note(fields_.add(name, value)); }
+  // The value as JSON is the body: whatever nlohmann::json can be made of. Needs nlohmann/json, and json.h.
+  //   return web::Response(201).json(user);
+  template <typename Value, typename Support = JsonSupport>
+  Response& json(const Value& value) {
+    body_ = Support::write(value);
+    return set("Content-Type", "application/json");
+  }
   Response& set_status(unsigned status) noexcept {
     status_ = status;
     return *this;

@@ -48,7 +48,7 @@ void WebService::begin_body(HttpSession& session, const HttpRequest& request) {
 
 void WebService::take_piece(HttpSession& session, const HttpFrame& frame) {
   if (const auto at = readers_.find(session.id().value); at != readers_.end()) {
-    at->second->deliver(frame);
+    at->second->deliver(frame.body, frame.header.last);
   }
 }
 

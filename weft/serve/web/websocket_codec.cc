@@ -52,11 +52,11 @@ StaticText WebSocketCodec::check(const ws::Header& header) const noexcept {
 }
 
 // Scans the bytes of a text's frame that have come since the last call. Returns false if they are not UTF-8.
-bool WebSocketCodec::scan(Bytes body, const ws::Header& header) noexcept {
+bool WebSocketCodec::scan(Bytes body, const ws::MaskKey& mask) noexcept {
   std::uint8_t clear[512];
   while (scanned_ < body.size()) {
     const std::size_t size = std::min(sizeof clear, body.size() - scanned_);
-    ws::copy_masked(clear, body.subspan(scanned_, size), *header.mask, scanned_);
+    ws::copy_masked(clear, body.subspan(scanned_, size), mask, scanned_);
     if (!scanner_.take(Bytes(clear, size))) {
       return false;
     }
@@ -73,7 +73,7 @@ Decoded<WebSocketFrame> WebSocketCodec::decode(Bytes input) noexcept {
     return Decoded<Frame>::refused(Error(Errc::protocol_error, "bytes behind the end of a WebSocket"));
   }
   ws::Header header;
-  const ws::Parsed parsed = ws::parse_header(input, true, header, deflate_ != nullptr);
+  const ws::Parsed parsed = ws::parse_header(input, masker_ == nullptr, header, deflate_ != nullptr);
   if (parsed.status == ws::ParseStatus::malformed) {
     return refuse(parsed.problem);
   }
@@ -91,14 +91,15 @@ Decoded<WebSocketFrame> WebSocketCodec::decode(Bytes input) noexcept {
   const Opcode kind = control || first ? header.opcode : message_;
   const bool compressed = !control && (first ? header.compressed : compressed_);
   const bool clear_text = kind == Opcode::text && !compressed;
-  if (clear_text && !scan(body, header)) {
+  const ws::MaskKey mask = header.mask.value_or(ws::MaskKey{});
+  if (clear_text && !scan(body, mask)) {
     return refuse(kNoText, CloseStatus::text);
   }
   if (body.size() < size) {
     const std::size_t step = clear_text ? (size - body.size() > kScanStep ? kScanStep : 1) : size;
     return Decoded<Frame>::more(std::min(whole, input.size() + step));
   }
-  const WebSocketHead head{header.opcode, kind, header.last, *header.mask, compressed};
+  const WebSocketHead head{header.opcode, kind, header.last, mask, compressed};
   if (header.opcode == Opcode::close) {
     return end_close(header, head, body);
   }
@@ -120,7 +121,7 @@ Decoded<WebSocketFrame> WebSocketCodec::decode(Bytes input) noexcept {
 Decoded<WebSocketFrame> WebSocketCodec::end_close(const ws::Header& header, const WebSocketHead& head,
                                                   Bytes body) noexcept {
   std::uint8_t clear[ws::kControlBodyMax];
-  ws::copy_masked(clear, body, *header.mask, 0);
+  ws::copy_masked(clear, body, head.mask, 0);
   const ws::CloseBody parsed = ws::parse_close_body(Bytes(clear, body.size()));
   if (parsed.problem != nullptr) {
     return refuse(parsed.problem, parsed.answer);
@@ -130,45 +131,72 @@ Decoded<WebSocketFrame> WebSocketCodec::end_close(const ws::Header& header, cons
   return Decoded<Frame>::whole({head, body}, header.header_size + body.size());
 }
 
-// The body is checked here, since the packed one cannot be.
-Result<Bytes> WebSocketCodec::pack(Opcode opcode, Bytes body) noexcept {
-  if (body.size() > serve::kBodyMax) {
-    return kTooLargeToSend;
+Bytes WebSocketMasker::put_on(Bytes body) {
+  if (room_.size() < body.size() || (room_.size() > kRoomKept && body.size() <= kRoomKept)) {
+    room_ = std::vector<std::uint8_t>(body.size());
   }
-  if (opcode == Opcode::text && !is_text(body)) {
-    return Error(Errc::invalid_argument, kNoText);
-  }
-  const Bytes packed = deflate_->pack(body);
-  packed_ = !packed.empty();
-  return packed_ ? packed : body;
+  mask_ = masks_.next();
+  ws::copy_masked(room_.data(), body, mask_, 0);
+  return Bytes(room_).first(body.size());
 }
 
-Result<std::size_t> WebSocketCodec::encode_header(Opcode opcode, Bytes body,
-                                                  std::span<std::uint8_t, kHeaderMax> out) const noexcept {
-  if (packed_) {
-    const std::size_t size = ws::write_header(out.data(), opcode, body.size(), std::nullopt);
-    out[0] |= ws::kCompressedBit;
-    return size;
-  }
+// The rule that a frame to be sent breaks.
+Error WebSocketCodec::check_out(Opcode opcode, Bytes body) const noexcept {
   if (body.size() > serve::kBodyMax) {
     return kTooLargeToSend;
   }
   if (opcode == Opcode::continuation) {
-    return Error(Errc::invalid_argument, "a WebSocket message is sent whole");
+    return {Errc::invalid_argument, "a WebSocket message is sent whole"};
   }
   if (opcode == Opcode::close && !close_sent_) {
-    return Error(Errc::invalid_argument, "web::close() sends the close frame of a WebSocket");
+    return {Errc::invalid_argument, "web::close() sends the close frame of a WebSocket"};
   }
   if (opcode == Opcode::text && !is_text(body)) {
-    return Error(Errc::invalid_argument, kNoText);
+    return {Errc::invalid_argument, kNoText};
   }
   if (ws::is_control(opcode) && body.size() > ws::kControlBodyMax) {
-    return Error(Errc::invalid_argument, "a WebSocket control frame of more than 125 bytes");
+    return {Errc::invalid_argument, "a WebSocket control frame of more than 125 bytes"};
   }
   if (opcode == Opcode::close && ws::parse_close_body(body).problem != nullptr) {
-    return Error(Errc::invalid_argument, "a status or a reason that no WebSocket may send");
+    return {Errc::invalid_argument, "a status or a reason that no WebSocket may send"};
   }
-  return ws::write_header(out.data(), opcode, body.size(), std::nullopt);
+  return {};
+}
+
+// The body is checked here, since the packed one cannot be.
+Result<Bytes> WebSocketCodec::pack(Opcode opcode, Bytes body) noexcept {
+  if (const Error wrong = check_out(opcode, body); !(wrong == Errc::ok)) {
+    return wrong;
+  }
+  if (compresses(opcode, body)) {
+    compressing_ = true;
+    const Bytes packed = deflate_->pack(body);
+    packed_ = !packed.empty();
+    body = packed_ ? packed : body;
+  }
+  if (masker_ == nullptr) {
+    return body;
+  }
+  try {
+    return masker_->put_on(body);
+  } catch (...) {
+    end_pack(false);
+    return Error(Errc::resource_exhausted, "no memory or no random numbers to mask a WebSocket frame");
+  }
+}
+
+Result<std::size_t> WebSocketCodec::encode_header(Opcode opcode, Bytes body,
+                                                  std::span<std::uint8_t, kHeaderMax> out) const noexcept {
+  const bool is_checked = packed_ || masker_ != nullptr;  // by pack()
+  if (const Error wrong = is_checked ? Error() : check_out(opcode, body); !(wrong == Errc::ok)) {
+    return wrong;
+  }
+  const auto mask = masker_ == nullptr ? std::nullopt : std::optional(masker_->mask());
+  const std::size_t size = ws::write_header(out.data(), opcode, body.size(), mask);
+  if (packed_) {
+    out[0] |= ws::kCompressedBit;
+  }
+  return size;
 }
 
 std::size_t WebSocketCodec::farewell(EndCause why, std::span<std::uint8_t, kFarewellMax> out) noexcept {
@@ -189,8 +217,16 @@ std::size_t WebSocketCodec::farewell(EndCause why, std::span<std::uint8_t, kFare
   }
   std::uint8_t body[ws::kControlBodyMax];
   const std::size_t size = write_close_body(body, close_status_, {});
-  const std::size_t front = ws::write_header(out.data(), Opcode::close, size, std::nullopt);
-  copy_bytes(out.data() + front, Bytes(body, size));
+  std::optional<ws::MaskKey> mask;
+  if (masker_ != nullptr) {
+    try {
+      mask = masker_->next();
+    } catch (...) {
+      return 0;  // no random numbers: the connection ends without a close frame
+    }
+  }
+  const std::size_t front = ws::write_header(out.data(), Opcode::close, size, mask);
+  ws::copy_masked(out.data() + front, Bytes(body, size), mask.value_or(ws::MaskKey{}), 0);
   return front + size;
 }
 

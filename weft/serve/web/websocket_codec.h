@@ -6,10 +6,13 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "weft/base/time.h"
 #include "weft/net/ws/close_status.h"
 #include "weft/net/ws/frame.h"
+#include "weft/net/ws/masks.h"
 #include "weft/net/ws/utf8_scanner.h"
 #include "weft/serve/frame/frame_codec.h"
 #include "weft/serve/web/websocket_deflate.h"
@@ -25,13 +28,13 @@ struct WebSocketLimits {
   Duration message_timeout = std::chrono::seconds(60);  // from its first fragment to its last; negative: none
 };
 
-// The header of a frame that a client sent.
+// The header of a frame that the other end sent.
 struct WebSocketHead {
   Opcode opcode = Opcode::binary;
   Opcode kind = Opcode::binary;  // of the message that the frame is of: text or binary; of a control frame its opcode
   bool last = true;              // of its message
-  net::ws::MaskKey mask{};
-  bool compressed = false;  // the message is, by permessage-deflate
+  net::ws::MaskKey mask{};       // of a server's frame zero: it has no mask
+  bool compressed = false;       // the message is, by permessage-deflate
 
   operator Opcode() const noexcept { return kind; }  // NOLINT(google-explicit-constructor): the answer's kind
 };
@@ -48,9 +51,27 @@ enum class DeflateFault : std::uint8_t {
   large,      // more than message_max bytes come out of it
 };
 
-// WebSocketCodec: the server's end of RFC 6455. A FrameCodec: a frame in is a fragment or a control frame of the
-// client, a frame out is a whole message or a control frame. WebSocketService makes messages of fragments, and expands
-// them.
+// WebSocketMasker: the masks of a client's frames, from a strong source of entropy, and the room of a masked body.
+// Owner: a client's connection. Affinity: its core. Cost: a copy of each body that is sent.
+class WebSocketMasker {
+ public:
+  static constexpr std::size_t kRoomKept = 64 * 1024;  // bytes of room that stay for the next body
+
+  // Takes the next mask; for a frame of less than 125 bytes. Throws as Masks::next() does.
+  [[nodiscard]] net::ws::MaskKey next() { return masks_.next(); }
+  // The body under the next mask, valid until the next call. Throws the same, and std::bad_alloc.
+  [[nodiscard]] Bytes put_on(Bytes body);
+  [[nodiscard]] const net::ws::MaskKey& mask() const noexcept { return mask_; }  // of the last body
+
+ private:
+  net::ws::Masks masks_;
+  net::ws::MaskKey mask_{};
+  std::vector<std::uint8_t> room_;
+};
+
+// WebSocketCodec: an end of RFC 6455: the server's, or a client's if it has a masker. A FrameCodec: a frame in is a
+// fragment or a control frame of the other end, a frame out is a whole message or a control frame. WebSocketBase makes
+// messages of fragments, and expands them.
 // Cost: a text is scanned once, however it is cut; nothing else is touched.
 // Invariants:
 //   (1) The fragments of a message follow each other, are at most message_max bytes, and those of a text are UTF-8. For
@@ -64,7 +85,7 @@ class WebSocketCodec {
  public:
   using Header = Opcode;
   using Frame = WebSocketFrame;
-  static constexpr std::size_t kHeaderMax = 10;
+  static constexpr std::size_t kHeaderMax = net::ws::kHeaderMax;
   static constexpr std::size_t kScanStep = 64 * 1024;  // a text is scanned in steps of this size if it is larger
 
   WebSocketCodec() noexcept : WebSocketCodec(WebSocketLimits()) {}
@@ -95,13 +116,19 @@ class WebSocketCodec {
   [[nodiscard]] PeerDeflate* deflate() const noexcept { return deflate_; }
   void set_deflate(PeerDeflate* deflate) noexcept { deflate_ = deflate; }
   [[nodiscard]] bool packs(Opcode opcode, Bytes body) const noexcept {
-    return deflate_ != nullptr && (opcode == Opcode::text || opcode == Opcode::binary) && deflate_->packs(body.size());
+    return masker_ != nullptr || compresses(opcode, body);
   }
   [[nodiscard]] Result<Bytes> pack(Opcode opcode, Bytes body) noexcept;
   void end_pack(bool sent) noexcept {
+    if (std::exchange(compressing_, false)) {
+      deflate_->end_pack(sent);
+    }
     packed_ = false;
-    deflate_->end_pack(sent);
   }
+
+  // This is the client's end: send() puts a mask on each frame, and the other end's frames have none. The masker
+  // outlives the open session.
+  void set_masker(WebSocketMasker* masker) noexcept { masker_ = masker; }
   // The content of a message is refused, after its frames were taken.
   void refuse_content(CloseStatus status, DeflateFault fault) noexcept {
     refusal_ = status;
@@ -115,14 +142,19 @@ class WebSocketCodec {
 
  private:
   [[nodiscard]] Decoded<Frame> refuse(StaticText why, CloseStatus status = CloseStatus::protocol) noexcept;
+  [[nodiscard]] Error check_out(Opcode opcode, Bytes body) const noexcept;
+  [[nodiscard]] bool compresses(Opcode opcode, Bytes body) const noexcept {
+    return deflate_ != nullptr && (opcode == Opcode::text || opcode == Opcode::binary) && deflate_->packs(body.size());
+  }
   [[nodiscard]] StaticText check(const net::ws::Header& header) const noexcept;
   // Bytes of a compressed message: an incompressible one gets a little larger.
   [[nodiscard]] std::uint32_t compressed_max() const noexcept { return message_max_ + message_max_ / 8 + 64; }
-  [[nodiscard]] bool scan(Bytes body, const net::ws::Header& header) noexcept;
+  [[nodiscard]] bool scan(Bytes body, const net::ws::MaskKey& mask) noexcept;
   [[nodiscard]] Decoded<Frame> end_close(const net::ws::Header& header, const WebSocketHead& head, Bytes body) noexcept;
 
   std::string_view protocol_;
   PeerDeflate* deflate_ = nullptr;
+  WebSocketMasker* masker_ = nullptr;
   std::uint32_t message_max_;
   std::uint32_t message_size_ = 0;         // of the fragments so far of the message under way
   std::uint32_t scanned_ = 0;              // bytes of the body of the text's frame under way
@@ -133,9 +165,10 @@ class WebSocketCodec {
   std::uint16_t close_status_ = 0;
   bool close_chosen_ = false;
   bool close_sent_ = false;
-  bool ended_ = false;       // by a close frame or a fault
-  bool compressed_ = false;  // the message under way is
-  bool packed_ = false;      // the next body to be sent is
+  bool ended_ = false;        // by a close frame or a fault
+  bool compressed_ = false;   // the message under way is
+  bool compressing_ = false;  // between pack() and end_pack()
+  bool packed_ = false;       // the next body to be sent is compressed
   DeflateFault deflate_fault_ = DeflateFault::none;
 };
 static_assert(FrameCodec<WebSocketCodec> && HasFarewell<WebSocketCodec> && PacksBodies<WebSocketCodec>);

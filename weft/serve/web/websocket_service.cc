@@ -102,6 +102,30 @@ std::string WebSocketBase::agree(Session& session, std::string_view offers) {
   return answer->text;
 }
 
+// The streams of a client's connection are its own, also where messages refer to none.
+bool WebSocketBase::compress(Session& session, const ws::DeflateTerms& terms) {
+  if (!deflate_) {
+    return false;
+  }
+  const std::size_t bytes =
+      ws::deflater_bytes(terms.server_bits, deflate_->options.memory_level) + ws::inflater_bytes(ws::kWindowBitsMax);
+  if (!session.shard().budget().take(bytes)) {
+    return false;
+  }
+  try {
+    peers_.try_emplace(session.id().value, *deflate_, terms, bytes);
+  } catch (...) {
+    session.shard().budget().give_back(bytes);
+    throw;
+  }
+  return true;
+}
+
+PeerDeflate* WebSocketBase::deflate_of(Session& session) noexcept {
+  const auto at = peers_.find(session.id().value);
+  return at == peers_.end() ? nullptr : &at->second;
+}
+
 void WebSocketBase::drop_deflate(Session& session) noexcept {
   const auto at = peers_.find(session.id().value);
   if (at != peers_.end()) {
@@ -129,8 +153,8 @@ void WebSocketBase::open(WebSocketSession& session, const std::function<void(con
   openings_.erase(at);
   session.shard().budget().give_back(opening.head.size());
   session.codec().set_protocol(opening.protocol);
-  if (const auto peer = peers_.find(session.id().value); peer != peers_.end()) {
-    session.codec().set_deflate(&peer->second);
+  if (PeerDeflate* const peer = deflate_of(session)) {
+    session.codec().set_deflate(peer);
     site_.counts.websockets_compressed.add();
   }
   net::http::RequestHead head;

@@ -70,6 +70,10 @@ class WebSocketBase {
   void set_service(void* service) noexcept { slot_.service = service; }
   // Calls the function with the request of a session that begins.
   void open(WebSocketSession& session, const std::function<void(const Request&)>& opened);
+  // Of a client's connection, before it begins: the terms of permessage-deflate, in which "server" means this end.
+  // Returns false if the memory of the host is spent.
+  [[nodiscard]] bool compress(Session& session, const net::ws::DeflateTerms& terms);
+  [[nodiscard]] PeerDeflate* deflate_of(Session& session) noexcept;  // null: nothing is compressed
   // Takes a frame. The content of a message that becomes complete is valid until release().
   [[nodiscard]] std::optional<Content> take(WebSocketSession& session, const WebSocketFrame& frame);
   void release(Session& session) noexcept;

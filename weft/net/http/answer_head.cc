@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "weft/net/http/answer_head.h"
+
+#include <algorithm>
+
+#include "weft/net/http/chars.h"
+#include "weft/net/http/field.h"
+#include "weft/net/http/message_fields.h"
+#include "weft/net/http/request_head.h"
+
+namespace weft::net::http {
+
+namespace {
+
+constexpr unsigned kStatusMax = 599;
+
+Refusal take_status_line(std::string_view line, AnswerHead& into) noexcept {
+  const bool versioned =
+      line.size() > 8 && line.starts_with("HTTP/") && is_digit(line[5]) && line[6] == '.' && is_digit(line[7]);
+  if (versioned && line[5] != '1') {
+    return Refusal::version;
+  }
+  const StatusLine parsed = parse_status_line(line);
+  if (parsed.status == 0 || parsed.status > kStatusMax) {
+    return Refusal::malformed;
+  }
+  into.status = static_cast<std::uint16_t>(parsed.status);
+  into.minor = std::min<std::uint8_t>(parsed.minor, 1);
+  into.reason = line.substr(std::min<std::size_t>(line.size(), 13));
+  return Refusal::none;
+}
+
+}  // namespace
+
+Refusal parse_answer_head(std::string_view head, AnswerHead& into) noexcept {
+  into = {};
+  std::string_view rest = head;
+  const Refusal line = take_status_line(take_line(rest), into);
+  if (line != Refusal::none) {
+    return line;
+  }
+  if (!rest.ends_with("\r\n")) {
+    return Refusal::malformed;
+  }
+  rest.remove_suffix(2);
+  into.fields = rest;
+  MessageFields message;
+  while (!rest.empty()) {
+    const Field field = field_of(take_line(rest));
+    if (field.name.empty()) {
+      return Refusal::malformed;
+    }
+    const Refusal why = message.take(field);
+    if (why != Refusal::none) {
+      return why;
+    }
+  }
+  into.content_length = message.content_length();
+  into.has_length = message.has_length();
+  into.chunked = message.chunked();
+  into.keep_alive = message.keep_alive(into.minor);
+  const bool announces = into.chunked || into.content_length != 0;
+  if (announces && into.is_bodiless() && into.status != 304) {
+    return Refusal::framing;
+  }
+  return message.check(into.minor);
+}
+
+}  // namespace weft::net::http

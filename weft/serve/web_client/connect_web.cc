@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "weft/serve/web_client/connect_web.h"
+
+#include <utility>
+
+#include "weft/serve/client/dial.h"
+
+namespace weft::serve::web {
+
+namespace {
+constexpr Error kNotHttp1(Errc::protocol_error, "the server chose another protocol than http/1.1 by ALPN");
+}  // namespace
+
+net::Endpoint endpoint_of(const net::http::Url& url) {
+  net::Endpoint endpoint;
+  endpoint.transport = net::Transport::tcp;
+  endpoint.host = url.host;
+  endpoint.port = url.port;
+  return endpoint;
+}
+
+Result<std::shared_ptr<net::TlsClient>> tls_of(std::shared_ptr<net::TlsClient> made) {
+  if (made != nullptr) {
+    return made;
+  }
+  net::TlsClientOptions options;
+  options.protocols = {"http/1.1"};
+  return net::TlsClient::make(options);
+}
+
+rt::Task<Result<std::unique_ptr<net::Stream>>> connect_web(rt::Loop& loop, net::Endpoint endpoint,
+                                                           std::shared_ptr<net::TlsClient> tls,
+                                                           sys::SocketOptions socket, net::Resolver* resolver) {
+  auto stream = co_await dial(loop, endpoint, socket, resolver);
+  if (stream && tls != nullptr) {
+    stream = tls->wrap(std::move(*stream), endpoint.host);
+    if (stream) {
+      stream = co_await shake_hands(loop, std::move(*stream));
+    }
+    if (stream) {
+      const auto info = net::tls_info(**stream);
+      if (info && !info->protocol.empty() && info->protocol != "http/1.1") {
+        co_return kNotHttp1;
+      }
+    }
+  }
+  co_return stream;
+}
+
+}  // namespace weft::serve::web

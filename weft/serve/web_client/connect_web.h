@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+
+#include "weft/base/result.h"
+#include "weft/net/endpoint.h"
+#include "weft/net/http/url.h"
+#include "weft/net/resolver.h"
+#include "weft/net/stream.h"
+#include "weft/net/tls.h"
+#include "weft/rt/loop/loop.h"
+#include "weft/rt/task/task.h"
+#include "weft/sys/socket.h"
+
+namespace weft::serve::web {
+
+// The endpoint of a URL's host and port.
+[[nodiscard]] net::Endpoint endpoint_of(const net::http::Url& url);
+
+// `made`; null: a client with the authorities that the system trusts, and "http/1.1" by ALPN. Then it reads their file.
+[[nodiscard]] Result<std::shared_ptr<net::TlsClient>> tls_of(std::shared_ptr<net::TlsClient> made);
+
+// Connects once, and with TLS shakes hands and checks that the certificate is for the endpoint's host. Null: no TLS.
+// Bound it with with_timeout(). Errors: those of dial() and shake_hands(); protocol_error (the server chose another
+// protocol than http/1.1 by ALPN).
+[[nodiscard]] rt::Task<Result<std::unique_ptr<net::Stream>>> connect_web(rt::Loop& loop, net::Endpoint endpoint,
+                                                                         std::shared_ptr<net::TlsClient> tls,
+                                                                         sys::SocketOptions socket,
+                                                                         net::Resolver* resolver);
+
+}  // namespace weft::serve::web
