@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "weft/serve/client/dial.h"
+#include "weft/serve/session/shard.h"
 
 namespace weft::serve::web {
 
@@ -28,14 +29,19 @@ Result<std::shared_ptr<net::TlsClient>> tls_of(std::shared_ptr<net::TlsClient> m
   return net::TlsClient::make(options);
 }
 
-rt::Task<Result<std::unique_ptr<net::Stream>>> connect_web(rt::Loop& loop, net::Endpoint endpoint,
+rt::Task<Result<std::unique_ptr<net::Stream>>> connect_web(Shard& shard, net::Endpoint endpoint,
                                                            std::shared_ptr<net::TlsClient> tls,
                                                            sys::SocketOptions socket, net::Resolver* resolver) {
-  auto stream = co_await dial(loop, endpoint, socket, resolver);
+  Dialling dialling(shard.loop(), endpoint, socket, resolver);
+  const Result<void> looked_up = co_await Dialling::look_up(&dialling);
+  if (!looked_up) {
+    co_return looked_up.error();
+  }
+  auto stream = co_await Dialling::connect(&dialling);
   if (stream && tls != nullptr) {
     stream = tls->wrap(std::move(*stream), endpoint.host);
     if (stream) {
-      stream = co_await shake_hands(loop, std::move(*stream));
+      stream = co_await shake_hands(shard, std::move(*stream));
     }
     if (stream) {
       const auto info = net::tls_info(**stream);

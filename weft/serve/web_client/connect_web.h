@@ -9,9 +9,12 @@
 #include "weft/net/resolver.h"
 #include "weft/net/stream.h"
 #include "weft/net/tls.h"
-#include "weft/rt/loop/loop.h"
 #include "weft/rt/task/task.h"
 #include "weft/sys/socket.h"
+
+namespace weft::serve {
+class Shard;
+}
 
 namespace weft::serve::web {
 
@@ -22,9 +25,9 @@ namespace weft::serve::web {
 [[nodiscard]] Result<std::shared_ptr<net::TlsClient>> tls_of(std::shared_ptr<net::TlsClient> made);
 
 // Connects once, and with TLS shakes hands and checks that the certificate is for the endpoint's host. Null: no TLS.
-// Bound it with with_timeout(). Errors: those of dial() and shake_hands(); protocol_error (the server chose another
+// Bound it with with_timeout(). Errors: those of Dialling and shake_hands(); protocol_error (the server chose another
 // protocol than http/1.1 by ALPN).
-[[nodiscard]] rt::Task<Result<std::unique_ptr<net::Stream>>> connect_web(rt::Loop& loop, net::Endpoint endpoint,
+[[nodiscard]] rt::Task<Result<std::unique_ptr<net::Stream>>> connect_web(Shard& shard, net::Endpoint endpoint,
                                                                          std::shared_ptr<net::TlsClient> tls,
                                                                          sys::SocketOptions socket,
                                                                          net::Resolver* resolver);

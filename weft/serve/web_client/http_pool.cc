@@ -74,7 +74,7 @@ rt::Task<void> HttpPool::run(std::shared_ptr<HttpPool> self, std::shared_ptr<Htt
       tls = self->tls_ = made ? *made : nullptr;
     }
     if (ready) {
-      auto connecting = connect_web(self->host_->core().loop(), origin.endpoint, std::move(tls), self->options_.socket,
+      auto connecting = connect_web(self->host_->shard(), origin.endpoint, std::move(tls), self->options_.socket,
                                     self->options_.resolver);
       stream = co_await rt::with_timeout(std::move(connecting), self->options_.connect_timeout);
     } else {

@@ -170,7 +170,7 @@ rt::Task<Result<void>> WebSocketLink::ask(WebSocketLink* self) {
     }
     tls = std::move(*made);
   }
-  auto stream = co_await connect_web(self->host_->core().loop(), endpoint_of(self->url_), std::move(tls),
+  auto stream = co_await connect_web(self->host_->shard(), endpoint_of(self->url_), std::move(tls),
                                      self->options_.socket, self->options_.resolver);
   if (!stream) {
     co_return stream.error();
