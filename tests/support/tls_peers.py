@@ -14,7 +14,7 @@ from pathlib import Path
 SUITES = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 NAMES = "subjectAltName=DNS:localhost,IP:127.0.0.1"
 
-# Our server's certificate, the name that the client wants, the reason of Python's ssl, and what our end reads.
+# Our server's certificate, the name that the client expects, the reason of Python's ssl, and the error at our end.
 REFUSED_BY_CLIENT = (
     ("elsewhere", "localhost", "Hostname mismatch", "alert bad certificate"),
     ("good", "elsewhere.example", "Hostname mismatch", "alert bad certificate"),

@@ -180,8 +180,8 @@ void Link::end_handshake(bool writable, int os_errno) {
   }
 }
 
-// Whether a peer that has left needs no answer of ours for its messages. They count as if it had left after the answer of
-// the authenticator.
+// Whether a peer that has left needs no answer of ours for its messages. They count as if it had left after the answer
+// of the authenticator.
 bool Link::has_said_all() noexcept {
   for (int reads = 0; !common_.local_end.completes(receive_.reader().unparsed()); ++reads) {
     bool drained = false;

@@ -124,7 +124,8 @@ bool SendSide::encode_cell(Cell& cell) noexcept {
   return true;
 }
 
-// Encodes until the channel is empty, the kernel takes no more, or it took kFlushMax. Flushes whenever the batch is full.
+// Encodes until the channel is empty, the kernel takes no more, or it took kFlushMax. Flushes whenever the batch is
+// full.
 void SendSide::encode_channel() noexcept {
   bool credit = false;
   const std::uint64_t most = writer_.written() + kFlushMax;

@@ -26,7 +26,7 @@ struct AnswerHead {
 };
 
 // Parses a head that HeadScanner found: from its first line to the end of its empty line. The rules of fields are those
-// of requests. Refused as `framing`, too: an answer that may have no body and says that one follows, other than 304.
+// of requests. Refused as `framing`, too: an answer without a body, other than 304, that announces one.
 // After a refusal `into` is worth nothing.
 [[nodiscard]] Refusal parse_answer_head(std::string_view head, AnswerHead& into) noexcept;
 

@@ -12,7 +12,7 @@ namespace weft::net::http {
 
 inline constexpr std::size_t kUrlMax = 16 * 1024;  // bytes
 
-// Url: the parts of a URL that a client needs: "https://host:port/path?query". A value. What it has is safe to write
+// Url: the parts of a URL that a client needs: "https://host:port/path?query". A value. Its parts are safe to write
 // into the head of a request: no character that RFC 3986 does not allow, apart from those that browsers leave in a
 // query. The fragment is dropped.
 struct Url {

@@ -121,8 +121,8 @@ rt::Task<Attempt> ClientLink::attempt(ClientLink* self) {
   co_return self->heard_ ? Attempt::proved : Attempt::failed;
 }
 
-// Looks the name up, then connects. Each has a time of its own: a look-up that takes longer than a connection may, would
-// begin anew in each attempt.
+// Looks the name up, then connects. Each has a time of its own: a look-up that takes longer than a connection may,
+// would begin anew in each attempt.
 rt::Task<Result<std::unique_ptr<net::Stream>>> ClientLink::connect(ClientLink* self) {
   const ClientOptions& options = self->options_;
   Dialling dialling(self->host_->core().loop(), self->endpoint_, options.socket, options.resolver);

@@ -11,7 +11,7 @@ namespace http = net::http;
 using http::Refusal;
 
 constexpr std::uint32_t kAnswerHeadMax = 64u * 1024 * 1024;
-constexpr std::uint64_t kChunkedMax = 0xF000'0000;  // what ChunkScanner can count
+constexpr std::uint64_t kChunkedMax = 0xF000'0000;  // the most that ChunkScanner counts
 constexpr std::uint16_t kSwitching = 101;
 
 http::HeadLimits bounded(http::HeadLimits limits) noexcept {

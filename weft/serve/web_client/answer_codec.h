@@ -24,7 +24,7 @@ struct AnswerLimits : net::http::HeadLimits {
 // Why the bytes of a server are not an answer.
 enum class AnswerFault : std::uint8_t {
   none,
-  refused,   // AnswerHeader::refusal says why
+  refused,   // AnswerHeader::refusal has the reason
   unasked,   // no request waits for them
   interims,  // more than kInterimsMax interim answers
   switched,  // 101 without a request for it

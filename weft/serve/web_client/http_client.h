@@ -26,11 +26,11 @@ namespace weft::serve::web {
 // Affinity: its core's thread, which also awaits the tasks. Any thread may call counts().
 // Cost: a request costs a few coroutine frames from the pool, one write, and a copy of the answer.
 // Invariants:
-//   1. Each request ends once: with its whole answer, or with an error whose fate() says how far it came: not_sent;
+//   1. Each request ends once: with its whole answer, or with an error whose fate() is how far it came: not_sent;
 //      outcome_unknown; answered (the head of the answer came).
 //   2. A request is sent again only where nothing was sent, or where it is repeatable and a connection that had served
 //      another request ended before any byte of the answer: once, over a new connection.
-//   3. The end of a connection inside an answer is an error. A body is never shorter than the answer says.
+//   3. The end of a connection inside an answer is an error. A body is never shorter than the answer announces.
 //   4. The fields Authorization, Cookie and Proxy-Authorization never go to another origin than that of the request.
 class HttpClient {
  public:

@@ -269,7 +269,7 @@ TEST_F(HttpClientTest, ABodyHasABound) {
   run(exceed_bounds(serve_site()));
 }
 
-// Answers when it is told to.
+// A server that answers after `open` is set.
 struct Gate {
   std::atomic<int> waiting{0};
   std::atomic<bool> open{false};

@@ -162,8 +162,8 @@ std::shared_ptr<HttpLink> HttpPool::make_link(HttpOrigin& origin) {
   return link;
 }
 
-// Whether the server has ended an idle connection, or sent bytes that answer nothing: its session has not read that yet.
-// Over TLS bytes are none: they may be a ticket.
+// Whether the server has ended an idle connection, or sent bytes that answer nothing: its session has not read that
+// yet. Over TLS bytes do not count: they may be a ticket.
 bool HttpPool::has_news(const HttpLink& link) noexcept {
   sys::PollFd polled;
   polled.fd = link.session->stream().fd();

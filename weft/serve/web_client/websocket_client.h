@@ -64,9 +64,9 @@ class WebSocketLink;
 class WebSocketClient {
  public:
   // Connects, and asks for a WebSocket. Errors: invalid_argument (no URL of ws or wss, or a mistake in the options);
-  // invalid_state (not on the host's core); those of Dialling; timed_out (connect_timeout); handshake_refused (the server
-  // answered with another status, which the text has); protocol_error (the answer is none to this request);
-  // resource_exhausted; kCancelled.
+  // invalid_state (not on the host's core); those of Dialling; timed_out (connect_timeout); handshake_refused (the
+  // server answered with another status, which the text has); protocol_error (the answer does not belong to this
+  // request); resource_exhausted; kCancelled.
   [[nodiscard]] static rt::Task<Result<std::unique_ptr<WebSocketClient>>> connect(std::shared_ptr<ClientHost> host,
                                                                                   std::string url,
                                                                                   WebSocketClientOptions options = {});
