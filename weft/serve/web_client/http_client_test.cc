@@ -474,6 +474,15 @@ rt::Task<void> close_gently(std::string url, Gate* gate) {
   EXPECT_EQ(answered, "200 open");
   EXPECT_EQ(second->counts().connections.value(), 0u);
 
+  const auto streaming = open_http();
+  auto whole = co_await streaming->stream(ClientRequest::get(url + "/gate"));
+  EXPECT_TRUE(whole);
+  for (bool more = static_cast<bool>(whole); more;) {
+    const Result<Bytes> part = co_await whole->reader().read();
+    more = part && !part->empty();
+  }
+  EXPECT_TRUE(co_await streaming->close(sys::now() + kLong)) << "a whole answer that lives is not under way";
+
   auto third = open_http();
   std::string lost;
   EXPECT_EQ(outcome_text(co_await third->get(url + "/gate")), "200 open");

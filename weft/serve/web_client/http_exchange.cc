@@ -67,7 +67,14 @@ HttpExchange::~HttpExchange() {
       pool_->release(link);
     }
   }
-  pool_->note_exchange(-1);
+  leave_pool();
+}
+
+// The pool waits for it no longer: the answer came whole, or failed, or its object has gone.
+void HttpExchange::leave_pool() noexcept {
+  if (std::exchange(counted_, false)) {
+    pool_->note_exchange(-1);
+  }
 }
 
 void HttpExchange::detach() noexcept {
@@ -233,6 +240,7 @@ bool HttpExchange::finish(const AnswerSession& session) noexcept {
   }
   detach();
   changed_.pulse();
+  leave_pool();
   return clean;
 }
 
@@ -248,6 +256,7 @@ void HttpExchange::fail(const Error& why, bool heard, bool answered) noexcept {
   }
   detach();
   changed_.pulse();
+  leave_pool();
 }
 
 }  // namespace weft::serve::web

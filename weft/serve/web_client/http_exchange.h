@@ -68,6 +68,7 @@ class HttpExchange {
   [[nodiscard]] bool is_done() const noexcept { return ended_ || failed_ || (!whole_ && status_ != 0); }
   [[nodiscard]] bool uploads() const noexcept { return upload_ != nullptr; }
   [[nodiscard]] Error give_up(const Error& waited, bool at_deadline) noexcept;
+  void leave_pool() noexcept;
   void detach() noexcept;
 
   const std::shared_ptr<HttpPool> pool_;
@@ -81,6 +82,7 @@ class HttpExchange {
   rt::AsyncEvent changed_;
   std::uint16_t status_ = 0;  // 0: the head has not come
   bool whole_ = true;
+  bool counted_ = true;  // as one under way, by the pool
   bool reused_ = false;
   bool sent_ = false;
   bool ended_ = false;  // the answer came whole
