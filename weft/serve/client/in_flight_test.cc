@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Outcome {
+struct CallOutcome {
   bool over = false;
   Result<void> result;
   std::string body;
@@ -23,7 +23,7 @@ struct Outcome {
 };
 
 rt::Task<void> wait_for(InFlight* in_flight, std::uint32_t key, Instant deadline, rt::test::HandTurned* time,
-                        Outcome* outcome) {
+                        CallOutcome* outcome) {
   InFlight::Waiter waiter(deadline);
   const auto number = in_flight->add(waiter, key);
   if (!number) {
@@ -46,8 +46,8 @@ class InFlightTest : public testing::Test {
     in_flight_ = std::make_unique<InFlight>(matching, max, counts_);
     return *in_flight_;
   }
-  Outcome& ask(std::uint32_t key = 0, Instant deadline = kNever) {
-    outcomes_.push_back(std::make_unique<Outcome>());
+  CallOutcome& ask(std::uint32_t key = 0, Instant deadline = kNever) {
+    outcomes_.push_back(std::make_unique<CallOutcome>());
     time_.start(wait_for(in_flight_.get(), key, deadline, &time_, outcomes_.back().get()));
     return *outcomes_.back();
   }
@@ -70,13 +70,13 @@ class InFlightTest : public testing::Test {
   RequestCounts counts_;
   std::unique_ptr<InFlight> in_flight_;
   rt::test::HandTurned time_;
-  std::vector<std::unique_ptr<Outcome>> outcomes_;
+  std::vector<std::unique_ptr<CallOutcome>> outcomes_;
 };
 
 TEST_F(InFlightTest, InOrderEachGetsTheNextResponse) {
   make(Matching::in_order);
-  const Outcome& first = ask();
-  const Outcome& second = ask();
+  const CallOutcome& first = ask();
+  const CallOutcome& second = ask();
   EXPECT_TRUE(answer(0, "1"));
   EXPECT_EQ(first.body, "1");
   EXPECT_FALSE(second.over);
@@ -89,9 +89,9 @@ TEST_F(InFlightTest, InOrderEachGetsTheNextResponse) {
 
 TEST_F(InFlightTest, KeysAreAnsweredApartFromEachOther) {
   make(Matching::in_order_of_key);
-  const Outcome& a1 = ask(1);
-  const Outcome& b1 = ask(2);
-  const Outcome& a2 = ask(1);
+  const CallOutcome& a1 = ask(1);
+  const CallOutcome& b1 = ask(2);
+  const CallOutcome& a2 = ask(1);
   EXPECT_TRUE(answer(2, "b1"));
   EXPECT_TRUE(answer(1, "a1"));
   EXPECT_TRUE(answer(1, "a2"));
@@ -101,8 +101,8 @@ TEST_F(InFlightTest, KeysAreAnsweredApartFromEachOther) {
 
 TEST_F(InFlightTest, NumbersAreAnsweredInAnyOrder) {
   make(Matching::by_number);
-  const Outcome& first = ask();
-  const Outcome& second = ask();
+  const CallOutcome& first = ask();
+  const CallOutcome& second = ask();
   EXPECT_NE(first.number, second.number);
   EXPECT_TRUE(answer(second.number, "2"));
   EXPECT_TRUE(answer(first.number, "1"));
@@ -113,7 +113,7 @@ TEST_F(InFlightTest, NumbersAreAnsweredInAnyOrder) {
 TEST_F(InFlightTest, ADeadlineIsNeverEarlyAndAtMostATickLate) {
   make(Matching::in_order);
   const Instant start = time_.now();
-  std::vector<std::pair<const Outcome*, Instant>> asked;
+  std::vector<std::pair<const CallOutcome*, Instant>> asked;
   for (const Duration wait : {Duration(1ms), Duration(2ms), Duration(50ms), Duration(1s)}) {
     asked.emplace_back(&ask(0, start + wait), start + wait);
   }
@@ -129,7 +129,7 @@ TEST_F(InFlightTest, ADeadlineIsNeverEarlyAndAtMostATickLate) {
 
 TEST_F(InFlightTest, AResponseTakesTheTimerAway) {
   make(Matching::in_order);
-  const Outcome& outcome = ask(0, time_.now() + 1s);
+  const CallOutcome& outcome = ask(0, time_.now() + 1s);
   EXPECT_TRUE(answer(0, "in time"));
   EXPECT_EQ(time_.wheel().size(), 0u);
   time_.pass(2s);
@@ -140,7 +140,7 @@ TEST_F(InFlightTest, ARequestThatIsGivenUpKeepsItsPlaceInTheOrder) {
   for (const Matching matching : {Matching::in_order, Matching::in_order_of_key}) {
     make(matching);
     ask(0, time_.now() + 1ms);
-    const Outcome& patient = ask();
+    const CallOutcome& patient = ask();
     time_.pass(10ms);
     EXPECT_EQ(in_flight_->size(), 2u);
     EXPECT_EQ(in_flight_->waiting(), 1u);
@@ -153,10 +153,10 @@ TEST_F(InFlightTest, ARequestThatIsGivenUpKeepsItsPlaceInTheOrder) {
 
 TEST_F(InFlightTest, ByNumberNoPlaceIsKeptAndALateResponseIsKnownAsOne) {
   make(Matching::by_number, 1);
-  const Outcome& first = ask(0, time_.now() + 1ms);
+  const CallOutcome& first = ask(0, time_.now() + 1ms);
   time_.pass(10ms);
   EXPECT_EQ(in_flight_->size(), 0u);
-  const Outcome& second = ask();
+  const CallOutcome& second = ask();
   EXPECT_FALSE(answer(first.number, "late"));
   EXPECT_EQ(counts_.late.value(), 1u);
   EXPECT_FALSE(second.over);
@@ -177,11 +177,11 @@ TEST_F(InFlightTest, TheWindowIsBoundedAndPlacesThatAreKeptCount) {
 TEST_F(InFlightTest, ARequestThatWasNotSentLeavesNoPlace) {
   for (const Matching matching : {Matching::in_order, Matching::in_order_of_key, Matching::by_number}) {
     make(matching);
-    const Outcome& first = ask(7);
+    const CallOutcome& first = ask(7);
     InFlight::Waiter unsent(kNever);
     ASSERT_TRUE(in_flight_->add(unsent, 7));
     in_flight_->take_back(unsent);
-    const Outcome& second = ask(7);
+    const CallOutcome& second = ask(7);
     InFlight::Waiter alone(kNever);
     ASSERT_TRUE(in_flight_->add(alone, 8));
     in_flight_->take_back(alone);
@@ -197,14 +197,14 @@ TEST_F(InFlightTest, AllFailTogetherAndNoWaiterIsForgotten) {
     make(matching);
     ask(1, time_.now() + 1ms);
     time_.pass(10ms);
-    const Outcome& one = ask(1, time_.now() + 1s);
-    const Outcome& two = ask(2);
+    const CallOutcome& one = ask(1, time_.now() + 1s);
+    const CallOutcome& two = ask(2);
     in_flight_->fail_all(Error(Errc::connection_closed));
     time_.turn();
     EXPECT_EQ(one.result.error(), Errc::connection_closed);
     EXPECT_EQ(two.result.error(), Errc::connection_closed);
     EXPECT_EQ(in_flight_->size(), 0u);
-    const Outcome& next = ask(1);  // the lost request's place is not before it
+    const CallOutcome& next = ask(1);  // the lost request's place is not before it
     EXPECT_TRUE(answer(matching == Matching::by_number ? next.number : 1, "fresh"));
     EXPECT_EQ(next.body, "fresh");
   }
@@ -214,7 +214,7 @@ TEST_F(InFlightTest, AllFailTogetherAndNoWaiterIsForgotten) {
 TEST_F(InFlightTest, ACancelledTaskResumesAtOnce) {
   make(Matching::in_order);
   rt::TaskScope scope(time_.runner());
-  Outcome outcome;
+  CallOutcome outcome;
   ASSERT_TRUE(scope.spawn(wait_for(in_flight_.get(), 0, time_.now() + 1s, &time_, &outcome)));
   scope.cancel();
   time_.turn();
