@@ -315,7 +315,9 @@ Result<Fd> accept_connection(int listen_fd) noexcept {
 Result<void> finish_connect(int fd) noexcept {
   const int os_errno = WEFT_TRY(read_option(fd, SO_ERROR, "read the socket's error"));
   if (os_errno != 0) {
-    return make_error(os_errno == ECONNRESET ? ECONNREFUSED : os_errno, "connect");  // a vsock is refused by a reset
+    const auto local = local_address(fd);
+    const bool refused = os_errno == ECONNRESET && local && local->is_vsock();  // a vsock is refused by a reset
+    return make_error(refused ? ECONNREFUSED : os_errno, "connect");
   }
   const auto peer = peer_address(fd);
   if (!peer) {

@@ -216,7 +216,8 @@ Instant IoService::handle_turn(Instant now) {
   }
   take_back_some();
   reads_.serve(now, [](Link& link) { link.read_in_line(); });
-  if (!idle_readers_.empty() || !reads_.empty()) {
+  // A link that ended in the line may have collected connections that were armed meanwhile: see disarm().
+  if (!idle_readers_.empty() || !reads_.empty() || (next_flush_ == kNever && !armed_.empty())) {
     return now;
   }
   return std::min({next_flush_, next_check_, starved_.empty() ? kNever : now + kRetryEvery});

@@ -136,7 +136,8 @@ rt::Task<Result<ClientResponse>> perform(std::shared_ptr<HttpPool> pool, ClientR
   for (unsigned redirects = 0;; ++redirects) {
     auto answered = co_await ask(pool, &asking);
     if (!answered) {
-      co_return answered.error();
+      const Error why = answered.error();  // if it was redirected, its first server has answered
+      co_return redirects != 0 && why.fate() == Fate::not_sent ? why.with_fate(Fate::answered) : why;
     }
     ExchangePtr exchange = std::move(*answered);
     std::string where;

@@ -406,6 +406,11 @@ rt::Task<void> follow_redirects(std::string url) {
   keeps.follow_redirects(1);
   EXPECT_EQ(outcome_text(co_await http->request(keeps)), "200 POST body ");
 
+  ClientRequest lost = ClientRequest::post(url + "/gone", "body", "text/plain");  // the second server refuses
+  lost.follow_redirects(1);
+  const auto refused = co_await http->request(lost);
+  EXPECT_EQ(refused.error().fate(), Fate::answered) << outcome_text(refused);
+
   ClientRequest secret = ClientRequest::get(url + "/see");
   secret.set("Authorization", "Bearer x").set("Cookie", "a=b").follow_redirects(1);
   EXPECT_EQ(outcome_text(co_await http->request(secret)), "200 GET  Bearer xa=b");
@@ -435,6 +440,7 @@ TEST_F(HttpClientTest, RedirectsAreFollowedOnlyWhereTheRequestSaysSo) {
   ASSERT_TRUE(router_.get("/see", to(302, "/here?x=1")));
   ASSERT_TRUE(router_.post("/see", to(303, "here")));
   ASSERT_TRUE(router_.post("/same", to(307, "/here")));
+  ASSERT_TRUE(router_.post("/gone", to(307, "http://127.0.0.1:1/")));
   ASSERT_TRUE(router_.get("/loop", to(301, "loop")));
   ASSERT_TRUE(router_.get("/bad", to(301, "ftp://x/")));
   ASSERT_TRUE(router_.get("/other", [other] { return Response(302).set("Location", *other + "/here"); }));

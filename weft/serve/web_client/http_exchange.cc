@@ -202,8 +202,8 @@ void HttpExchange::take_head(AnswerSession& session, const AnswerHeader& header)
   counter_of_answer(pool_->counts(), status_).add();
   if (!whole_) {
     reader_.emplace(session, pool_->options().body_timeout, deadline_);
-    changed_.pulse();
   }
+  changed_.pulse();  // from now on body_timeout counts
 }
 
 void HttpExchange::take_piece(AnswerSession& session, Bytes piece, bool last) {

@@ -131,14 +131,14 @@ void HttpPool::drop(HttpOrigin& origin, HttpLink& link) noexcept {
 
 HttpOrigin& HttpPool::origin_of(const net::http::Url& url) {
   std::string name = url.origin();
-  auto& place = origins_[name];
-  if (place == nullptr) {
-    place = std::make_unique<HttpOrigin>();
-    place->endpoint = endpoint_of(url);
-    place->secure = url.secure;
-    place->name = std::move(name);
+  if (const auto known = origins_.find(name); known != origins_.end()) {
+    return *known->second;
   }
-  return *place;
+  auto made = std::make_unique<HttpOrigin>();
+  made->endpoint = endpoint_of(url);
+  made->secure = url.secure;
+  made->name = name;
+  return *origins_.emplace(std::move(name), std::move(made)).first->second;
 }
 
 void HttpPool::forget_if_empty(HttpOrigin& origin) noexcept {

@@ -46,6 +46,13 @@ TEST_F(JsonTest, ValuesAreBodiesInBothDirections) {
   run(send_json(serve_site()));
 }
 
+TEST_F(JsonTest, ATextThatNestsTooDeepIsRefused) {
+  const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  EXPECT_TRUE(JsonSupport::parse(nested(JsonSupport::kDepthMax)));
+  EXPECT_EQ(JsonSupport::parse(nested(JsonSupport::kDepthMax + 2)).error(), Errc::invalid_argument);
+  EXPECT_EQ(JsonSupport::parse(nested(500'000)).error(), Errc::invalid_argument);
+}
+
 TEST_F(JsonTest, TextThatIsNotUtf8IsReplaced) {
   EXPECT_EQ(Response().json(std::string("a\xFF")).body(), "\"a\xEF\xBF\xBD\"");
 }
