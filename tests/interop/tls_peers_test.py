@@ -13,7 +13,6 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 from pathlib import Path
 
@@ -22,6 +21,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
 from peers import PATIENCE, Peer, PeerError
 from tls_peers import NOTHING_IN_COMMON, REFUSED_BY_CLIENT, REFUSED_BY_SERVER, SUITES, Certificates
 from tls_peers import connect as connect_to
+from tls_peers import reload_beside_clients
 from web_bytes import upgrade_request, web_frame
 from zmtp_bytes import framed, greeting, ready
 
@@ -196,42 +196,11 @@ class TlsPeers(unittest.TestCase):
     def test_certificates_are_reloaded_while_clients_come(self):
         CERTIFICATES.copy("good", "current")
         side = self.serve("current")
-        known = {name: CERTIFICATES.der(name) for name in ("good", "second")}
-        seen, wrong, enough = set(), [], threading.Event()
-
-        def come() -> None:
-            while not enough.is_set():
-                try:
-                    with connect(side, client_context()) as stream:
-                        seen.add(stream.getpeercert(binary_form=True))
-                except OSError as error:
-                    wrong.append(error)
-                    return
-
         with connect(side, client_context()) as early:
             early.sendall(greeting(b"NULL"))
             read_exactly(early, 64)
             early.sendall(framed(ready()))
-            clients = [threading.Thread(target=come) for _ in range(2)]
-            for client in clients:
-                client.start()
-            try:
-                for number in range(20):
-                    name = "good" if number % 2 else "second"
-                    CERTIFICATES.copy(name, "current")
-                    side.send("reload")
-                    line = side.read_line()
-                    while not line.startswith("reloaded"):
-                        line = side.read_line()
-                    self.assertEqual(line, "reloaded all")
-                    with connect(side, client_context()) as stream:
-                        self.assertEqual(stream.getpeercert(binary_form=True), known[name])
-            finally:
-                enough.set()
-                for client in clients:
-                    client.join()
-            self.assertEqual(wrong, [])
-            self.assertLessEqual(seen, set(known.values()))
+            reload_beside_clients(self, CERTIFICATES, side, lambda: connect(side, client_context()))
             early.sendall(framed(b"still here", 0))
             line = side.read_line()
             while line != "message still here":

@@ -7,6 +7,8 @@ import socket
 import subprocess
 import sys
 
+from checks import check
+
 TIMEOUT = 60
 
 
@@ -14,11 +16,6 @@ def ask(connection, method, path):
     connection.request(method, path)
     answer = connection.getresponse()
     return answer.status, answer.headers, answer.read().decode()
-
-
-def check(what, expected, got):
-    if expected != got:
-        sys.exit(f"{what}: expected {expected!r}, got {got!r}")
 
 
 def main():

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import urllib.request
 
+from checks import check
+
 TIMEOUT = 60
 SUBSCRIBE, UNSUBSCRIBE, SEND, MESSAGE, REFUSED = range(1, 6)
 
@@ -14,11 +16,6 @@ try:
 except ImportError:
     print("there is no pyzmq")
     sys.exit(77)
-
-
-def check(what, expected, got):
-    if expected != got:
-        sys.exit(f"{what}: expected {expected!r}, got {got!r}")
 
 
 class Session:

@@ -11,6 +11,8 @@ import sys
 import time
 import urllib.request
 
+from checks import check
+
 TIMEOUT = 60
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "metrics.md"
@@ -56,11 +58,6 @@ EXPECTED = {
     'weft_hub_messages_total{hub="fleet",outcome="appended"}': 2,
     'weft_hub_stored_published_total{hub="fleet",outcome="published"}': 2,
 }
-
-
-def check(what, expected, got):
-    if expected != got:
-        sys.exit(f"{what}: expected {expected!r}, got {got!r}")
 
 
 def split_page(text):

@@ -7,14 +7,11 @@ import subprocess
 import sys
 import tempfile
 
+from checks import check, go_without_proxy
+
 TIMEOUT = 60
 SKIP = 77
-os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"  # the clients would ask it
-
-
-def check(what, expected, got):
-    if expected != got:
-        sys.exit(f"{what}: expected {str(expected)[:200]!r}, got {str(got)[:200]!r}")
+go_without_proxy()
 
 
 def rows(name, client, url):

@@ -9,7 +9,6 @@ import shutil
 import ssl
 import sys
 import tempfile
-import threading
 import unittest
 from pathlib import Path
 
@@ -17,7 +16,7 @@ sys.path += [str(Path(__file__).resolve().parents[1] / folder) for folder in ("i
 
 from peers import PATIENCE, Peer  # noqa: E402
 from tls_peers import (NOTHING_IN_COMMON, REFUSED_BY_CLIENT, REFUSED_BY_SERVER, SUITES, Certificates,  # noqa: E402
-                       connect)
+                       connect, reload_beside_clients)
 
 PROGRAM = Path()  # main() sets both
 CERTIFICATES: Certificates
@@ -113,39 +112,8 @@ class TlsPeers(unittest.TestCase):
     def test_certificates_are_reloaded_while_clients_come(self):
         CERTIFICATES.copy("good", "current")
         side = self.serve("current")
-        known = {name: CERTIFICATES.der(name) for name in ("good", "second")}
-        seen, wrong, enough = set(), [], threading.Event()
-
-        def come() -> None:
-            while not enough.is_set():
-                try:
-                    with connect(side.port, CERTIFICATES.client_context(), PATIENCE) as stream:
-                        seen.add(stream.getpeercert(binary_form=True))
-                except OSError as error:
-                    wrong.append(error)
-                    return
-
         with connect(side.port, CERTIFICATES.client_context(), PATIENCE) as early:
-            clients = [threading.Thread(target=come) for _ in range(2)]
-            for client in clients:
-                client.start()
-            try:
-                for number in range(20):
-                    name = "good" if number % 2 else "second"
-                    CERTIFICATES.copy(name, "current")
-                    side.send("reload")
-                    line = side.read_line()
-                    while not line.startswith("reloaded"):
-                        line = side.read_line()
-                    self.assertEqual(line, "reloaded all")
-                    with connect(side.port, CERTIFICATES.client_context(), PATIENCE) as stream:
-                        self.assertEqual(stream.getpeercert(binary_form=True), known[name])
-            finally:
-                enough.set()
-                for client in clients:
-                    client.join()
-            self.assertEqual(wrong, [])
-            self.assertLessEqual(seen, set(known.values()))
+            reload_beside_clients(self, CERTIFICATES, side, lambda: connect(side.port, CERTIFICATES.client_context(), PATIENCE))
             early.sendall(GET)
             self.assertEqual(read_answer(early), b"hello")
 

@@ -3,21 +3,17 @@
 
 Leaves a picture of the page in the folder.
 """
-import os
 import pathlib
 import shutil
 import subprocess
 import sys
 
+from checks import check, go_without_proxy
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIMEOUT = 60
 SKIP = 77
-os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"  # the clients would ask it
-
-
-def check(what, expected, got):
-    if expected != got:
-        sys.exit(f"{what}: expected {expected!r}, got {got!r}")
+go_without_proxy()
 
 
 def wait_for(page, text):

@@ -6,12 +6,9 @@ import socket
 import subprocess
 import sys
 
+from checks import check
+
 TIMEOUT = 60
-
-
-def check(what, expected, got):
-    if expected != got:
-        sys.exit(f"{what}: expected {expected!r}, got {got!r}")
 
 
 def ask(connection, method, path, body=None, headers=None):

@@ -12,13 +12,10 @@ import subprocess
 import sys
 import zlib
 
+from checks import check
+
 TIMEOUT = 60
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
-
-
-def check(what, expected, got):
-    if expected != got:
-        sys.exit(f"{what}: expected {str(expected)[:200]!r}, got {str(got)[:200]!r}")
 
 
 class Client:

@@ -9,6 +9,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import threading
 from pathlib import Path
 
 SUITES = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
@@ -100,3 +101,42 @@ def connect(port: int, context: ssl.SSLContext, patience: float, name: str = "lo
     except BaseException:
         raw.close()
         raise
+
+
+def reload_beside_clients(test, certificates: Certificates, side, come) -> None:
+    """Reloads the certificate `current` of the peer 20 times, while two threads connect by come(), which returns a stream.
+
+    No connection fails, each gets one of the two certificates, and one after a reload gets the new one.
+    """
+    known = {name: certificates.der(name) for name in ("good", "second")}
+    seen, wrong, enough = set(), [], threading.Event()
+
+    def keep_coming() -> None:
+        while not enough.is_set():
+            try:
+                with come() as stream:
+                    seen.add(stream.getpeercert(binary_form=True))
+            except OSError as error:
+                wrong.append(error)
+                return
+
+    clients = [threading.Thread(target=keep_coming) for _ in range(2)]
+    for client in clients:
+        client.start()
+    try:
+        for number in range(20):
+            name = "good" if number % 2 else "second"
+            certificates.copy(name, "current")
+            side.send("reload")
+            line = side.read_line()
+            while not line.startswith("reloaded"):
+                line = side.read_line()
+            test.assertEqual(line, "reloaded all")
+            with come() as stream:
+                test.assertEqual(stream.getpeercert(binary_form=True), known[name])
+    finally:
+        enough.set()
+        for client in clients:
+            client.join()
+    test.assertEqual(wrong, [])
+    test.assertLessEqual(seen, set(known.values()))
