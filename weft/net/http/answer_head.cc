@@ -39,21 +39,10 @@ Refusal parse_answer_head(std::string_view head, AnswerHead& into) noexcept {
   if (line != Refusal::none) {
     return line;
   }
-  if (!rest.ends_with("\r\n")) {
-    return Refusal::malformed;
-  }
-  rest.remove_suffix(2);
-  into.fields = rest;
   MessageFields message;
-  while (!rest.empty()) {
-    const Field field = field_of(take_line(rest));
-    if (field.name.empty()) {
-      return Refusal::malformed;
-    }
-    const Refusal why = message.take(field);
-    if (why != Refusal::none) {
-      return why;
-    }
+  const Refusal why = take_fields(rest, into.fields, [&](const Field& field) noexcept { return message.take(field); });
+  if (why != Refusal::none) {
+    return why;
   }
   into.content_length = message.content_length();
   into.has_length = message.has_length();

@@ -11,6 +11,25 @@
 
 namespace weft::net::http {
 
+// Calls take(Field) for each line of a head after the first, until it refuses one. `rest` ends with the empty line of
+// the head; `fields` becomes the lines without it.
+template <typename Take>
+[[nodiscard]] Refusal take_fields(std::string_view rest, std::string_view& fields, Take take) noexcept {
+  if (!rest.ends_with("\r\n")) {
+    return Refusal::malformed;
+  }
+  rest.remove_suffix(2);
+  fields = rest;
+  while (!rest.empty()) {
+    const Field field = field_of(take_line(rest));
+    const Refusal why = field.name.empty() ? Refusal::malformed : take(field);
+    if (why != Refusal::none) {
+      return why;
+    }
+  }
+  return Refusal::none;
+}
+
 // MessageFields: the fields of a head that say where its body ends, and whether its connection stays open: the same
 // rules for requests and answers. A value. Affinity: one thread at a time. Cost: a comparison of names a field.
 // Invariants: (1) A head with two lengths, or with a length beside chunks, is refused.

@@ -153,21 +153,11 @@ Refusal parse_request_head(std::string_view head, const HeadLimits& limits, Requ
   if (line != Refusal::none) {
     return line;
   }
-  if (!rest.ends_with("\r\n")) {
-    return Refusal::malformed;
-  }
-  rest.remove_suffix(2);
-  into.fields = rest;
   FieldJudge judge;
-  while (!rest.empty()) {
-    const Field field = field_of(take_line(rest));
-    if (field.name.empty()) {
-      return Refusal::malformed;
-    }
-    const Refusal why = judge.take(field, into);
-    if (why != Refusal::none) {
-      return why;
-    }
+  const Refusal why =
+      take_fields(rest, into.fields, [&](const Field& field) noexcept { return judge.take(field, into); });
+  if (why != Refusal::none) {
+    return why;
   }
   return judge.finish(into);
 }
