@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -146,6 +147,7 @@ class Conformance : public testing::TestWithParam<Transport> {
     EXPECT_TRUE(socket) << socket.error().message();
     EXPECT_TRUE((*socket).set(option::receive_timeout, kLong));
     EXPECT_TRUE((*socket).set(option::send_timeout, kLong));
+    EXPECT_TRUE((*socket).set(option::handshake_timeout, kLong));  // a test may be slow to accept
     EXPECT_TRUE((*socket).set(option::reconnect_interval, 2ms));
     EXPECT_TRUE((*socket).set(option::reconnect_interval_max, 20ms));
 #ifdef WEFT_HAVE_OPENSSL
@@ -207,15 +209,15 @@ class Conformance : public testing::TestWithParam<Transport> {
   }
   // Waits until `count` more peers are connected. The socket must have watched events since before they could connect.
   static void wait_for_peers(Socket& socket, int count = 1) {
-    while (GetParam().streams && count > 0) {
-      const auto event = socket.next_event(kLong);
+    for (const Instant end = sys::now() + kLong; GetParam().streams && count > 0;) {
+      const auto event = socket.next_event(std::max(end - sys::now(), Duration(0)));
       ASSERT_TRUE(event) << event.error().message();
       count -= event->kind == EventKind::handshake_succeeded ? 1 : 0;
     }
   }
   static MonitorEvent wait_for_event(Socket& socket, EventKind kind) {
-    for (;;) {
-      auto event = socket.next_event(kLong);
+    for (const Instant end = sys::now() + kLong;;) {
+      auto event = socket.next_event(std::max(end - sys::now(), Duration(0)));
       EXPECT_TRUE(event) << "waiting for " << event_name(kind) << ": " << event.error().message();
       if (!event || event->kind == kind) {
         return event ? std::move(*event) : MonitorEvent{kind, "", event.error()};

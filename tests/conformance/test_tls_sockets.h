@@ -57,6 +57,7 @@ class Tls : public testing::Test {
     Socket socket = context_.socket(type).value();
     EXPECT_TRUE(socket.set(option::receive_timeout, kLong));
     EXPECT_TRUE(socket.set(option::send_timeout, kLong));
+    EXPECT_TRUE(socket.set(option::handshake_timeout, kLong));
     EXPECT_TRUE(socket.set(option::reconnect_interval, 2ms));
     EXPECT_TRUE(socket.set(option::linger, 0ms));
     EXPECT_TRUE(socket.watch_events());
@@ -81,8 +82,8 @@ class Tls : public testing::Test {
     EXPECT_TRUE(connected) << connected.error().message();
   }
   static MonitorEvent wait_for(Socket& socket, EventKind kind) {
-    for (;;) {
-      auto event = socket.next_event(kLong);
+    for (const Instant end = sys::now() + kLong;;) {
+      auto event = socket.next_event(std::max(end - sys::now(), Duration(0)));
       EXPECT_TRUE(event) << "waiting for " << event_name(kind);
       if (!event || event->kind == kind) {
         return event ? std::move(*event) : MonitorEvent{kind, "", event.error()};
