@@ -292,7 +292,7 @@ Result<Log::Dropped> Latest::drop_revision(std::uint64_t revision) {
 }
 
 Result<std::optional<Log::Dropped>> Latest::evict_oldest(std::uint64_t before, WallTime time) {
-  if (erasures_dropped_ < erasures_.size()) {
+  if (evicts_erasure()) {
     return std::optional(WEFT_TRY(drop_revision(erasures_[erasures_dropped_++])));
   }
   std::uint64_t revision = 0;

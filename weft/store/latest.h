@@ -62,6 +62,8 @@ class Latest {
   // erasures, the committed ones go first: otherwise they would push out values in their turn.
   [[nodiscard]] Result<std::optional<Log::Dropped>> evict_oldest(std::uint64_t before, WallTime time);
   static constexpr std::size_t kErasuresMax = 65'536;  // remembered ones
+  // Whether the next evict_oldest() removes such an erasure.
+  [[nodiscard]] bool evicts_erasure() const noexcept { return erasures_dropped_ < erasures_.size(); }
   [[nodiscard]] Result<Log::Dropped> drop_topic(std::string_view topic);
   void keep_dropped(const Log::Dropped& dropped);
   void set_purged(std::uint64_t before) noexcept;  // like Log's

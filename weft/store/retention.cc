@@ -94,18 +94,28 @@ Result<void> Stream::evict(std::uint64_t before, WallTime now) {
   for (const Log::Dropped& dropped : drops_) {
     size -= std::min(size, dropped.bytes);
   }
-  // Of the latest each drop is one value: as many go as come.
+  auto* const latest = std::get_if<Latest>(&messages_);
+  // As many messages go as come, and as many bytes: of the latest each drop is one value. The erasures of values that
+  // went with the last commit count as none: otherwise each value would take the room of two.
   const std::uint64_t drops_max = kDropsPerCommit + staged_count();
+  std::uint64_t drops = drops_.size();
   std::uint64_t topics = 0;
-  while (size > settings_.bytes_max && drops_.size() < drops_max && topics < kEvictTopicsPerCommit) {
-    auto* const latest = std::get_if<Latest>(&messages_);
+  std::uint64_t dropped_bytes = 0;
+  while (size > settings_.bytes_max) {
+    const bool few = drops < drops_max && topics < kEvictTopicsPerCommit;
+    if (!few && (dropped_bytes >= staged || drops + topics >= kEvictRowsPerCommit)) {
+      break;
+    }
+    const bool erasure = latest != nullptr && latest->evicts_erasure();
     const auto dropped = latest != nullptr ? WEFT_TRY(latest->evict_oldest(before, std::max(now, newest_)))
                                            : WEFT_TRY(std::get<Log>(messages_).drop_oldest(before, WallTime::max()));
     if (!dropped) {
       break;
     }
     drops_.push_back(*dropped);
+    drops += erasure ? 0 : 1;
     topics += dropped->topics;
+    dropped_bytes += erasure ? 0 : dropped->bytes;
     size -= std::min(size, dropped->bytes);
     evicting_ += latest != nullptr ? dropped->newest : unread_of(*dropped);
   }

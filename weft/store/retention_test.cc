@@ -393,6 +393,52 @@ TEST_F(RetentionTest, AJobThatTakesLongLeavesTheStoreNothingToDo) {
   EXPECT_EQ(stream.bytes(), 0U);
 }
 
+// A stream that is full of small messages, and takes larger ones or more of them. Each round is a commit.
+struct Replacement {
+  const char* name;
+  Keep keep;
+  int small_ones;
+  int small_per_commit;
+  int per_round;
+  std::size_t body;
+};
+
+class ReplacementTest : public StoreOnDisk, public testing::WithParamInterface<Replacement> {};
+
+TEST_P(ReplacementTest, AsManyBytesLeaveAFullStreamAsCome) {
+  const Replacement& shape = GetParam();
+  StreamSettings settings;
+  settings.keep = shape.keep;
+  Stream& stream = declare(settings);
+  int topics = 0;
+  const auto commit_some = [&](int count, const std::string& body) {
+    for (int i = 0; i < count; ++i) {
+      const std::string topic = "t." + std::to_string(++topics);
+      ASSERT_TRUE(store_->append(stream, {.topic = topic, .body = as_bytes(body)}, {}, at(1s)));
+    }
+    ASSERT_EQ(store_->commit(at(1s)).of(stream), Errc::ok);
+  };
+  while (topics < shape.small_ones) {
+    ASSERT_NO_FATAL_FAILURE(commit_some(shape.small_per_commit, ""));
+  }
+  settings.bytes_max = stream.bytes();
+  ASSERT_TRUE(store_->declare("s", settings, true, at(1s)));
+  const std::string body(shape.body, 'x');
+  const std::uint64_t round = shape.per_round * (shape.body + 100);
+  for (int i = 0; i < 12; ++i) {
+    ASSERT_NO_FATAL_FAILURE(commit_some(shape.per_round, body));
+    // The erasures of a table's dropped keys are as large as small values, and leave with the next commit.
+    ASSERT_LE(stream.bytes(), settings.bytes_max + 2 * round) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, ReplacementTest,
+                         testing::Values(Replacement{"BlocksOfManyTopics", Keep::log, 60'000, 1000, 1, 600'000},
+                                         Replacement{"SmallBlocks", Keep::log, 2000, 1, 1, 16'000},
+                                         Replacement{"SmallValues", Keep::latest, 4000, 1000, 1, 16'000},
+                                         Replacement{"ManySmallValues", Keep::latest, 4000, 1000, 1000, 0}),
+                         [](const auto& shape) { return std::string(shape.param.name); });
+
 // A purge removes messages of one life of the stream, and a sequence counts in one life.
 class InstanceTest : public StoreOnDisk {};
 

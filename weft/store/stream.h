@@ -185,6 +185,8 @@ class Stream : public ListHook {
   static constexpr std::uint64_t kDropBytesPerCommit = 4 * 1024 * 1024;
   static constexpr std::uint64_t kDropTopicsPerCommit = 2048;  // rows of topics that go with rows of messages
   static constexpr std::uint64_t kEvictTopicsPerCommit = 8192;
+  // Rows of messages and topics that go at most, where those that go are smaller than those that come.
+  static constexpr std::uint64_t kEvictRowsPerCommit = 32'768;
   // DropBudget: the rest that one commit may remove, of all streams together. Beyond it a stream removes as many
   // messages as come, and a full stream as many bytes.
   struct DropBudget {

@@ -40,6 +40,21 @@ rt::Task<void> ask_nobody() {
 }
 TEST_F(ClientLifeTest, WithoutAConnectionARequestIsRefusedAtOnceAndCounted) { run(ask_nobody()); }
 
+rt::Task<void> close_before_the_attempt_begins() {
+  std::unique_ptr<HeaderClient> client;
+  rt::TaskScope scope(rt::Core::current()->loop());
+  EXPECT_TRUE(scope.spawn(test::run_nested(&scope, [&]() -> rt::Task<void> {
+    client = open_client("tcp://127.0.0.1:1");
+    co_return;
+  })));
+  const auto closed = co_await client->close(sys::now() + std::chrono::seconds(5));
+  EXPECT_TRUE(closed) << closed.error().message();
+  EXPECT_TRUE(co_await scope.join());
+}
+TEST_F(ClientLifeTest, AClientThatClosesBeforeItsFirstAttemptBeginsWaitsForNothing) {
+  run(close_before_the_attempt_begins());
+}
+
 // Waits for the first attempt's end, so that no deadline races with it.
 rt::Task<void> ask_why(std::string endpoint, ClientOptions options, std::vector<std::string>* texts) {
   rt::AsyncEvent told;

@@ -72,6 +72,7 @@ Result<void> ClientLink::start(const std::shared_ptr<ClientLink>& self, const Se
 }
 
 rt::Task<void> ClientLink::run(std::shared_ptr<ClientLink> self) {
+  self->begun_ = true;
   (void)co_await rt::yield();  // the caller of open() gets its client before the first event
   ClientLink* const link = self.get();
   net::Backoff backoff(link->options_.reconnect_first / 2, link->options_.reconnect_max, net::Backoff::seed_for(link));
@@ -270,8 +271,18 @@ void ClientLink::check_owed() noexcept {
 }
 
 void ClientLink::shut_down() noexcept {
-  closing_ = silent_ = true;
+  silent_ = true;
+  cancel_run();
+}
+
+// A run() that has not begun, because many tasks were nested at its start, never runs.
+void ClientLink::cancel_run() noexcept {
+  closing_ = true;
   scope_.cancel();
+  if (!begun_) {
+    ended_ = true;
+    changed_.pulse();
+  }
 }
 
 // --- waiting ---
@@ -303,13 +314,13 @@ rt::Task<Result<void>> ClientLink::close(std::shared_ptr<ClientLink> self, Insta
   self->closing_ = true;
   const auto quiet = co_await rt::with_timeout(wait_quiet(self.get()), time_left(deadline, self->now()));
   if (self->session_ == nullptr || !quiet) {
-    self->scope_.cancel();  // run() still dials or waits, or no time is left
+    self->cancel_run();  // run() still dials or waits, or no time is left
   } else {
     self->session_->close();
   }
   auto ended = co_await rt::with_timeout(wait_ended(self.get()), time_left(deadline, self->now()));
   if (!ended) {
-    self->scope_.cancel();
+    self->cancel_run();
   }
   co_return quiet ? ended : quiet;
 }

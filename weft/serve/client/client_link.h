@@ -210,6 +210,7 @@ class ClientLink {
   void report(ClientEvent::Kind kind, const Error& why) noexcept;
   [[nodiscard]] Error named(const Error& why) const noexcept;  // with the endpoint in the text
   void note_trouble(const Error& why) noexcept;
+  void cancel_run() noexcept;
   [[nodiscard]] Error not_connected() noexcept;
 
   const std::shared_ptr<ClientHost> host_;
@@ -229,6 +230,7 @@ class ClientLink {
   Error not_connected_;  // the error of requests in the meantime; ok: none was refused yet
   rt::TimerId owed_timer_;
   bool heard_ = false;
+  bool begun_ = false;  // run() has begun
   bool closing_ = false;
   bool ended_ = false;      // run() has ended
   bool silent_ = false;     // shut_down() was called: the objects of on_event may be gone

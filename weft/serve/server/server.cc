@@ -34,7 +34,11 @@ Result<std::unique_ptr<Server>> Server::make(rt::Runtime& runtime, const ServerO
   }
   std::unique_ptr<Server> server(new Server(runtime, options));
   if (options.stall_after > Duration::zero()) {
-    server->stall_watch_ = WEFT_TRY(StallWatch::make(runtime, options.stall_after, options.log));
+    server->stall_watch_ = WEFT_TRY(StallWatch::make(runtime, options.stall_after, options.log, [at = server.get()] {
+      if (const auto run = at->run()) {
+        run->stand_in();
+      }
+    }));
   }
   server->start();
   return server;

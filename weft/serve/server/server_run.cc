@@ -107,6 +107,7 @@ void ServerRun::attend(unsigned core) noexcept {
   std::shared_ptr<ServerRun> self;
   bool begun = false;
   bool drained = false;
+  bool stands_in = false;
   Instant deadline;
   {
     const std::lock_guard lock(mutex_);
@@ -116,6 +117,7 @@ void ServerRun::attend(unsigned core) noexcept {
     }
     begun = begun_;
     drained = drained_;
+    stands_in = std::exchange(part.stands_in, false);
     deadline = stop_deadline_;
   }
   rt::Core& here = runtime_.core(core);
@@ -125,6 +127,8 @@ void ServerRun::attend(unsigned core) noexcept {
   if (part.keep == nullptr) {
     part.keep = self;
     here.at_end(part.core_ended);
+    const std::lock_guard lock(mutex_);
+    part.attended = true;
   }
   if (begun) {
     stop_by(core, deadline);
@@ -132,6 +136,27 @@ void ServerRun::attend(unsigned core) noexcept {
   if (drained && !part.closing) {
     close_sessions(part);
     arm(part);
+  }
+  for (const auto& port : part.ports) {
+    if (stands_in && port->stand_in != nullptr) {
+      port->stand_in->look();
+    }
+  }
+}
+
+// The lock keeps the runtime: a core ends after the tear_down() of its part, if that was attended once.
+void ServerRun::stand_in() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (unsigned core = 0; core < parts_.size(); ++core) {
+    Part& part = *parts_[core];
+    if (part.down || !part.attended) {
+      continue;
+    }
+    part.stands_in = true;
+    if (part.due == nullptr) {
+      part.due = shared_from_this();
+      runtime_.core(core).give(part.attend);
+    }
   }
 }
 

@@ -47,6 +47,8 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   Result<std::string> add_listener(const net::Endpoint& endpoint, const ListenerOptions& options,
                                    const ServiceKind& kind);
   void begin_stop(Instant deadline);
+  // A core stalls: if it is the one that passes connections on, every other core accepts for it until it returns.
+  void stand_in() noexcept;
   // begin_stop(), and waits for the end until kStopGrace after the deadline, but not on a core.
   Result<void> stop(Instant deadline);
   [[nodiscard]] bool down() noexcept;           // nothing is left
@@ -96,6 +98,8 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
     bool stopping = false;
     bool closing = false;             // drained sessions close
     bool down = false;                // guarded by mutex_: nothing of the part is left
+    bool attended = false;            // guarded by mutex_: tear_down() follows at the core's end
+    bool stands_in = false;           // guarded by mutex_: the next attend() looks for connections
     bool met_deadline = false;        // guarded by mutex_: the core ended the sessions that the deadline found
     std::shared_ptr<ServerRun> keep;  // from the first attend() until the part is down
     std::shared_ptr<ServerRun> due;   // guarded by mutex_: `attend` was given and has not run; keeps the run

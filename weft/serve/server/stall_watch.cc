@@ -16,8 +16,9 @@ namespace {
 constexpr Duration kShortest = std::chrono::milliseconds(1);  // between two looks
 }
 
-Result<std::unique_ptr<StallWatch>> StallWatch::make(rt::Runtime& runtime, Duration after, LogSink log) {
-  std::unique_ptr<StallWatch> watch(new StallWatch(after, std::move(log)));
+Result<std::unique_ptr<StallWatch>> StallWatch::make(rt::Runtime& runtime, Duration after, LogSink log,
+                                                     std::function<void()> stalled) {
+  std::unique_ptr<StallWatch> watch(new StallWatch(after, std::move(log), std::move(stalled)));
   for (unsigned core = 0; core < runtime.size(); ++core) {
     watch->cores_.push_back({core, runtime.core(core).loop().activity(), Instant()});
     watch->cores_.back().activity->add_bell(*watch);
@@ -75,6 +76,7 @@ void StallWatch::run() {
 
 bool StallWatch::look(Instant now) {
   bool busy_core = false;
+  bool stalled = false;
   for (Watched& core : cores_) {
     core.activity->arm();
     busy_core = busy_core || core.activity->busy_since(now);
@@ -82,7 +84,11 @@ bool StallWatch::look(Instant now) {
       core.told = busy->since;
       core.activity->note_stall(*busy);
       tell(core, *busy, now);
+      stalled = true;
     }
+  }
+  if (stalled && stalled_) {
+    stalled_();
   }
   return busy_core;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -22,8 +23,10 @@ namespace weft::serve {
 // between two looks. The thread sleeps without a limit when no core had a turn for `after`; the next turn wakes it.
 class StallWatch final : private rt::Activity::Bell {
  public:
-  // Fails with resource_exhausted if there is no thread.
-  [[nodiscard]] static Result<std::unique_ptr<StallWatch>> make(rt::Runtime& runtime, Duration after, LogSink log);
+  // `stalled`: called in the watch's thread after turns were logged; does not throw. Fails with resource_exhausted if
+  // there is no thread.
+  [[nodiscard]] static Result<std::unique_ptr<StallWatch>> make(rt::Runtime& runtime, Duration after, LogSink log,
+                                                                std::function<void()> stalled = nullptr);
   StallWatch(const StallWatch&) = delete;
   StallWatch& operator=(const StallWatch&) = delete;
   ~StallWatch();
@@ -36,7 +39,8 @@ class StallWatch final : private rt::Activity::Bell {
     Instant told;  // the turn that was logged
   };
 
-  StallWatch(Duration after, LogSink log) : after_(after), log_(std::move(log)) {}
+  StallWatch(Duration after, LogSink log, std::function<void()> stalled)
+      : after_(after), log_(std::move(log)), stalled_(std::move(stalled)) {}
   void ring() noexcept override;
   void run();
   [[nodiscard]] bool look(Instant now);  // whether a core has a turn
@@ -44,6 +48,7 @@ class StallWatch final : private rt::Activity::Bell {
 
   const Duration after_;
   const LogSink log_;
+  const std::function<void()> stalled_;
   std::vector<Watched> cores_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;

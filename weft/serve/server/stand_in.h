@@ -16,7 +16,10 @@ namespace weft::serve {
 // Owner: the listener's port on another core; each other core has one. Affinity: that core's thread.
 // Cost: a descriptor. For connections that come, a wake-up and a timer of one core that waits; with io_uring of each.
 // Without connections no wake-up.
-// Invariant: it accepts nothing before the other core's turn has lasted for kPatience.
+// Invariants:
+//   1. It accepts nothing before the other core's turn has lasted for kPatience.
+//   2. After look() it looks every kPatience while that turn lasts. A connection wakes one core, which may not return
+//      either: so the stall watch calls look() on each.
 class StandIn final : private rt::Watcher {
  public:
   static constexpr Duration kPatience = std::chrono::milliseconds(100);
@@ -30,12 +33,12 @@ class StandIn final : private rt::Watcher {
   ~StandIn() { close(); }
 
   [[nodiscard]] Result<void> start();  // the errors of Loop::watch()
+  void look();                         // for connections that wait
   void close() noexcept;               // idempotent
 
  private:
   void handle_event(const sys::PollEvent& event) override;
   void look_later();
-  void look();
   void accept();
 
   rt::Loop& loop_;

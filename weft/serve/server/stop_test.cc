@@ -231,6 +231,33 @@ TEST_F(StopTest, TheOneCoreThatReturnsAcceptsForAllOthers) {
   }
 }
 
+// A connection wakes one core of those that wait, and it may be this one: each is in a round.
+TEST_F(StopTest, AConnectionIsAcceptedAlthoughTheCoreThatItWokeDoesNotReturn) {
+  script_.on_frame = echo;
+  const auto block = [this] {
+    entered_.give();
+    EXPECT_TRUE(leave_.take());
+  };
+  for (const unsigned second : {1U, 2U}) {
+    start_runtime(3);
+    ServerOptions server_options;
+    server_options.stall_after = std::chrono::milliseconds(50);
+    make_server(server_options);
+    ListenerOptions options;
+    options.accept = AcceptMode::hand_off;
+    const std::string endpoint = listen(options);
+    ASSERT_TRUE(runtime_->post(0, block));
+    ASSERT_TRUE(entered_.take());
+    Client client(endpoint);
+    ASSERT_TRUE(runtime_->post(second, block));
+    ASSERT_TRUE(entered_.take());
+    client.send(2, "served");
+    EXPECT_EQ(client.receive(), "served");
+    leave_.give(2);
+    server_.reset();
+  }
+}
+
 TEST_F(StopTest, AConnectionThatTheOtherCoreRefusesMeanwhileIsCounted) {
   ListenerOptions options = start_with_blocking_handlers();
   Client blocked(listen(options));  // on core 0

@@ -15,6 +15,7 @@
 #include "weft/net/dialer.h"
 #include "weft/net/tls.h"
 #include "weft/rt/loop/test_signal.h"
+#include "weft/rt/task/task_scope.h"
 #include "weft/serve/frame/delimiter_codec.h"
 #include "weft/serve/frame/header_codec.h"
 #include "weft/serve/server/server.h"
@@ -35,6 +36,14 @@ inline constexpr Duration kLong = std::chrono::seconds(30);  // never passes unl
                                  MutableBytes(reinterpret_cast<std::uint8_t*>(frame.data()), frame.size()));
   EXPECT_TRUE(size);
   return frame;
+}
+
+// Starts tasks inside each other, until one more would begin in the next turn. The innermost one runs `last`.
+inline rt::Task<void> run_nested(rt::TaskScope* scope, std::function<rt::Task<void>()> last) {
+  if (rt::detail::nested_too_deep()) {
+    co_return co_await last();
+  }
+  EXPECT_TRUE(scope->spawn(run_nested(scope, std::move(last))));
 }
 
 // Client: the other end of a connection. It has no protocol, and its calls block.

@@ -135,6 +135,9 @@ void Session::settle() noexcept {
       return;  // the next writable event, or the timer, continues here
     }
     finish_writing();
+    if (state_ == State::ended) {
+      return;
+    }
     clock_.linger_by(shard_.loop().now() + kLinger);
     arm_timer();
   }
@@ -170,6 +173,9 @@ void Session::handle_leaving() noexcept {
 bool Session::settle_open() noexcept {
   if (writing_.end == WriteEnd::due && all_written()) {
     finish_writing();
+    if (!is_open()) {
+      return true;  // it ended the session
+    }
   }
   const bool last = state_ != State::open || (reading_.peer_end == PeerEnd::handled && slot_.ops->ended == nullptr);
   const bool unread =

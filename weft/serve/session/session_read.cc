@@ -193,8 +193,8 @@ void Session::decode(Bytes fresh) {
     }
     // Nothing is kept now.
     DecodeResult result;
-    if (fresh.empty() || !decode_frames(fresh, result)) {
-      return;
+    if (fresh.empty() || (wants_frames() && !decode_frames(fresh, result))) {
+      return;  // a kept frame may have paused the session: then all of `fresh` is kept
     }
     fresh = fresh.subspan(result.consumed);
     input_.set_needed(result.least);

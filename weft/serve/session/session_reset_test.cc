@@ -183,5 +183,19 @@ TEST_F(SessionReset, AHangUpWithoutAnErrorLosesNoFrameThatThePeerSent) {
   }
 }
 
+TEST_F(SessionReset, EndsASessionWhoseStreamEndsBeforeTheEndOfItsBody) {
+  script_.on_open = nullptr;
+  script_.on_frame = [](HeaderSession& session, const Frame&) {
+    session.begin_last_body();
+    session.end_writing();
+  };
+  Client client(listen());
+  client.send(1, "body");
+  ASSERT_TRUE(closed_.take());
+  EXPECT_EQ(reason_, CloseReason::service);
+  rt::test::on_core(*runtime_, 0, [] {});
+  EXPECT_EQ(server_->sessions(), 0u);
+}
+
 }  // namespace
 }  // namespace weft::serve

@@ -427,5 +427,35 @@ TEST_F(SessionTest, AClientThatFloodsDoesNotKeepOthersFromTheirTurn) {
   EXPECT_LT(before_other, waiting / 2);
 }
 
+TEST_F(SessionTest, APauseInsideAFrameThatCameInTwoReadsHoldsTheNextOne) {
+  std::string heard;
+  SessionId id;
+  Signal paused;
+  Signal second;
+  script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    heard += as_text(frame.body);
+    if (heard == "a") {
+      id = session.id();
+      session.pause_reading();
+      paused.give();
+    } else {
+      second.give();
+    }
+  };
+  Client client(listen());
+  const std::string frames = frame_of(1, "a") + frame_of(1, "b");
+  const std::size_t most = frame_of(1, "a").size() - 1;
+  client.write(frames.substr(0, most));
+  until([most](const CounterValues& counters) { return counters.bytes_in == most; });
+  client.write(frames.substr(most));
+  ASSERT_TRUE(paused.take());
+  ASSERT_TRUE(server_->post_to(id, [&](Session& session) {
+    EXPECT_EQ(heard, "a");
+    session.resume_reading();
+  }));
+  ASSERT_TRUE(second.take());
+  EXPECT_EQ(heard, "ab");
+}
+
 }  // namespace
 }  // namespace weft::serve

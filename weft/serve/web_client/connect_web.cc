@@ -5,6 +5,7 @@
 
 #include "weft/serve/client/dial.h"
 #include "weft/serve/session/shard.h"
+#include "weft/sync/kept_text.h"
 
 namespace weft::serve::web {
 
@@ -18,6 +19,12 @@ net::Endpoint endpoint_of(const net::http::Url& url) {
   endpoint.host = url.host;
   endpoint.port = url.port;
   return endpoint;
+}
+
+Error error_at(std::string_view scheme, std::string_view name, const Error& why) noexcept {
+  const std::string_view text = why.text();
+  const StaticText kept = sync::keep_peer_text({scheme, name, text.empty() ? "" : ": ", text}, why.static_text());
+  return {why.domain(), why.value(), kept, why.os_errno()};
 }
 
 Result<std::shared_ptr<net::TlsClient>> tls_of(std::shared_ptr<net::TlsClient> made) {

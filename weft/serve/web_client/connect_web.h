@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "weft/base/result.h"
 #include "weft/net/endpoint.h"
@@ -20,6 +21,9 @@ namespace weft::serve::web {
 
 // The endpoint of a URL's host and port.
 [[nodiscard]] net::Endpoint endpoint_of(const net::http::Url& url);
+
+// The error with the name of its server: "https://host:443: certificate has expired". Kept with the texts of peers.
+[[nodiscard]] Error error_at(std::string_view scheme, std::string_view name, const Error& why) noexcept;
 
 // `made`; null: a client with the authorities that the system trusts, and "http/1.1" by ALPN. Then it reads their file.
 [[nodiscard]] Result<std::shared_ptr<net::TlsClient>> tls_of(std::shared_ptr<net::TlsClient> made);

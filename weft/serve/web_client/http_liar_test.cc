@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weft/serve/web_client/test_web_client.h"
+#include "weft/sync/kept_text.h"
 #include <gtest/gtest.h>
 
 namespace weft::serve::web {
@@ -229,6 +230,39 @@ TEST_F(HttpLiarTest, ABodyInPiecesThatIsCutIsAnErrorToo) {
   run(read_cut_pieces(serve_lies([](RawSession& session, const std::string&) {
     answer_and_end(session, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok");
   })));
+}
+
+rt::Task<void> close_before_the_attempt_begins(std::string url) {
+  HttpClientOptions options = patient();
+  options.total_timeout = std::chrono::seconds(5);  // passes if the request waits for the attempt
+  auto http = open_http(options);
+  rt::TaskScope scope(rt::Core::current()->loop());
+  Error outcome;
+  EXPECT_TRUE(scope.spawn(serve::test::run_nested(&scope, [&]() -> rt::Task<void> {
+    const auto answer = co_await http->get(url);
+    outcome = answer ? Error() : answer.error();
+  })));
+  http.reset();
+  EXPECT_TRUE(co_await scope.join());
+  EXPECT_EQ(outcome, Errc::closed) << outcome.message();
+}
+
+TEST_F(HttpLiarTest, ARequestEndsWithItsClientAlthoughItsConnectionHasNotBegun) {
+  run(close_before_the_attempt_begins(serve_lies([](RawSession& session, const std::string&) { session.close(); })));
+}
+
+// The texts that a program keeps have a table of their own, and a peer's take none of its room.
+rt::Task<void> be_told_nonsense(std::string url) {
+  const auto http = open_http();
+  const auto got = co_await http->get(url);
+  EXPECT_EQ(got.error(), Errc::protocol_error);
+  const StaticText kept = sync::keep_peer_text({got.error().text()}, "no room");
+  EXPECT_EQ(static_cast<const void*>(got.error().text()), static_cast<const void*>(Error(Errc::closed, kept).text()));
+}
+
+TEST_F(HttpLiarTest, AnErrorThatNamesAServerIsKeptWithTheTextsOfPeers) {
+  run(be_told_nonsense(
+      serve_lies([](RawSession& session, const std::string&) { answer_and_end(session, "nonsense\r\n\r\n"); })));
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ struct HttpLink {
   Error why;                         // why there is no connection; ok: there is one, or the attempt has not ended
   std::uint64_t served = 0;          // answers that came whole
   rt::TimerId idle_timer;
+  bool begun = false;        // HttpPool::run() has begun
   bool taken = false;        // a request has it, or waits for it
   rt::AsyncEvent connected;  // pulsed when the attempt has ended
 };

@@ -7,7 +7,6 @@
 #include "weft/rt/core/runtime.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/web_client/connect_web.h"
-#include "weft/sync/kept_text.h"
 #include "weft/sys/poll.h"
 
 namespace weft::serve::web {
@@ -52,17 +51,11 @@ Error HttpPool::used_elsewhere() const noexcept {
   return rt::Core::current() == core ? Error() : rt::used_elsewhere("HTTP client", core);
 }
 
-// "https://host:443: certificate has expired"
-Error HttpPool::named(const HttpOrigin& origin, const Error& why) const noexcept {
-  const std::string_view text = why.text();
-  const StaticText kept = sync::keep_text({origin.name, text.empty() ? "" : ": ", text}, why.static_text());
-  return {why.domain(), why.value(), kept, why.os_errno()};
-}
-
 // The life of a connection.
 rt::Task<void> HttpPool::run(std::shared_ptr<HttpPool> self, std::shared_ptr<HttpLink> link) {
   HttpOrigin& origin = link->origin;  // lives as long as its links
-  (void)co_await rt::yield();         // the caller gets its link before the first event
+  link->begun = true;
+  (void)co_await rt::yield();  // the caller gets its link before the first event
   self->counts_->attempts.add();
   Result<std::unique_ptr<net::Stream>> stream = kNoConnection;
   try {
@@ -103,7 +96,7 @@ rt::Task<void> HttpPool::run(std::shared_ptr<HttpPool> self, std::shared_ptr<Htt
     co_await SessionEnd(link->session, link->end_wait, kHttpClosed);
     self->counts_->connections.subtract();
   } else {
-    link->why = self->named(origin, opened.error());
+    link->why = error_at("", origin.name, opened.error());
     link->connected.pulse();
   }
   self->drop(origin, *link);
@@ -371,7 +364,7 @@ void HttpPool::refuse(AnswerSession& session, HttpLink& link, const AnswerHeader
       why = Error(Errc::protocol_error, "too many interim answers, or one that switches protocols unasked");
       break;
   }
-  why = named(link.origin, why);
+  why = error_at("", link.origin.name, why);
   if (link.exchange != nullptr) {
     link.exchange->fail(why, true, header.refusal == net::http::Refusal::body_large);
   }
@@ -398,7 +391,7 @@ void HttpPool::on_close(AnswerSession& session, const Error& why) noexcept {
   HttpLink& link = *static_cast<HttpLink*>(session.context());
   leave_idle(link);
   link.session = nullptr;
-  link.why = named(link.origin, why);
+  link.why = error_at("", link.origin.name, why);
   if (HttpExchange* const exchange = link.exchange) {
     counts_->cut.add();
     exchange->fail(link.why, session.codec().heard());
@@ -420,6 +413,14 @@ void HttpPool::note_exchange(int change) noexcept {
 void HttpPool::shut_down() noexcept {
   refuse_all();
   scope_.cancel();
+  for (const auto& [name, origin] : origins_) {
+    for (const auto& link : origin->links) {
+      if (!link->begun) {  // run() never runs
+        link->why = kHttpClosed;
+        link->connected.pulse();
+      }
+    }
+  }
 }
 
 // Takes no more requests: those that wait for a connection fail.

@@ -83,7 +83,6 @@ class HttpPool : public std::enable_shared_from_this<HttpPool> {
   [[nodiscard]] Result<void> open(HttpLink& link, std::unique_ptr<net::Stream> stream);
   void refuse_all() noexcept;
   void refuse(AnswerSession& session, HttpLink& link, const AnswerHeader& header);
-  [[nodiscard]] Error named(const HttpOrigin& origin, const Error& why) const noexcept;
 
   const std::shared_ptr<ClientHost> host_;
   const HttpClientOptions options_;

@@ -132,12 +132,8 @@ Error WebSocketLink::used_elsewhere() const noexcept {
   return rt::Core::current() == core ? Error() : rt::used_elsewhere("WebSocket client", core);
 }
 
-// "wss://host/path: certificate has expired"
 Error WebSocketLink::named(const Error& why) const noexcept {
-  const std::string_view text = why.text();
-  const StaticText kept =
-      sync::keep_text({url_.secure ? "wss://" : "ws://", url_.host, text.empty() ? "" : ": ", text}, why.static_text());
-  return {why.domain(), why.value(), kept, why.os_errno()};
+  return error_at(url_.secure ? "wss://" : "ws://", url_.host, why);
 }
 
 // --- the handshake ---
