@@ -15,16 +15,6 @@ class ConnectionOption : public Conformance {
     return endpoint.substr(0, endpoint.find("://") + 3);
   }
 
-  // The next event of this kind.
-  static MonitorEvent event(Socket& socket, EventKind kind) {
-    for (;;) {
-      auto next = socket.next_event(kLong);
-      EXPECT_TRUE(next) << "waiting for " << event_name(kind) << ": " << next.error().message();
-      if (!next || next->kind == kind) {
-        return next ? *next : MonitorEvent{kind, {}, next.error()};
-      }
-    }
-  }
   [[nodiscard]] std::string own_uid() const {
     const std::string path = directory_ + "/self";
     const auto at = *sys::SocketAddress::from_path(path);
@@ -58,7 +48,7 @@ TEST_P(ConnectionOptionOverTcp, AnUnansweredAttemptEndsInTimeAndIsMadeAgain) {
   ASSERT_TRUE(socket.set(option::connect_timeout, 20ms));
   connect(socket, scheme() + address->to_text());
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(event(socket, EventKind::connect_failed).reason, Errc::timed_out);
+    EXPECT_EQ(wait_for_event(socket, EventKind::connect_failed).reason, Errc::timed_out);
   }
 }
 
@@ -80,7 +70,7 @@ TEST_P(ConnectionOption, ARefusedConnectIsNotRetriedIfTheOptionSaysSo) {
   ASSERT_TRUE(push.set(option::linger, Duration(-1)));
   ASSERT_TRUE(push.set(option::send_high_water_mark, 0));  // a send finds no room only where it finds no peer
   connect(push, free_endpoint());
-  (void)event(push, EventKind::connect_failed);
+  (void)wait_for_event(push, EventKind::connect_failed);
   EXPECT_EQ(push.next_event(30ms).error(),
             Errc::timed_out);  // no event: the next attempt would be due after 2 ms
   const Instant end = sys::now() + kLong;
@@ -96,7 +86,7 @@ TEST_P(ConnectionOption, AFailedHandshakeIsNotRetriedIfTheOptionSaysSo) {
   Socket push = make_watched(SocketType::push);
   ASSERT_TRUE(push.set(option::reconnect_stop, 2));
   connect(push, bind(pub));
-  (void)event(push, EventKind::handshake_failed);
+  (void)wait_for_event(push, EventKind::handshake_failed);
   EXPECT_EQ(push.next_event(30ms).error(), Errc::timed_out);
 }
 
@@ -109,7 +99,7 @@ TEST_P(ConnectionFilter, OnlyPeersThatTheFilterAdmitsAreAccepted) {
   ASSERT_TRUE(pull.set(option::ipc_filter, "uid:4294967000,pid:1"));
   Socket push = make(SocketType::push);
   connect(push, bind(pull));
-  EXPECT_EQ(event(pull, EventKind::accept_failed).reason, Errc::connection_failed);
+  EXPECT_EQ(wait_for_event(pull, EventKind::accept_failed).reason, Errc::connection_failed);
 
   Socket open_pull = make(SocketType::pull);
   ASSERT_TRUE(open_pull.set(option::tcp_accept_filter, "10.255.255.0/24,127.0.0.0/9"));

@@ -340,14 +340,7 @@ TEST_P(FlowOverStreams, APartAboveTheMaximumEndsTheConnectionAndNothingOfItArriv
   send(push, std::string(1000, 'a'));
   EXPECT_EQ(recv_text(pull).size(), 1000u);
   send(push, std::string(1001, 'b'));
-  for (;;) {
-    const auto event = pull.next_event(kLong);
-    ASSERT_TRUE(event);
-    if (event->kind == EventKind::disconnected) {
-      EXPECT_EQ(event->reason, Errc::message_too_large);
-      break;
-    }
-  }
+  EXPECT_EQ(wait_for_event(pull, EventKind::disconnected).reason, Errc::message_too_large);
   wait_for_peers(pull);  // it reconnects
   send(push, "small");
   EXPECT_EQ(recv_text(pull), "small");

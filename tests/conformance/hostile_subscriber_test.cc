@@ -80,20 +80,21 @@ TEST_P(QuietHostileSubscriber, ATopicOfEveryLengthDoesNotSlowThePublisher) {
 
 // Each end of a subscriber visited all topics of the others, which took 31 ms.
 TEST_P(QuietHostileSubscriber, TheTopicsOfOneDoNotDelayTheEndOfAnother) {
-  Socket pub = make(SocketType::pub);
-  const std::string endpoint = bind(pub);
-  const auto come_and_go = [&](std::size_t others) {
+  const auto come_and_go = [](Socket& publisher, const std::string& at, std::size_t others) {
     const Instant begin = sys::now();
     for (int i = 0; i < 20; ++i) {
-      WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::sub);
+      WirePeer peer = WirePeer::dial(at, zmtp::SocketType::sub);
       peer.write(subscribe("small"));
-      wait_for_subscribers(pub, others + 1);
-      peer = WirePeer::dial(endpoint, zmtp::SocketType::sub);
-      wait_for_subscribers(pub, others);
+      wait_for_subscribers(publisher, others + 1);
+      peer = WirePeer::dial(at, zmtp::SocketType::sub);
+      wait_for_subscribers(publisher, others);
     }
     return sys::now() - begin;
   };
-  const Duration alone = come_and_go(0);
+  Socket alone = make(SocketType::pub);
+  const std::string alone_endpoint = bind(alone);
+  Socket pub = make(SocketType::pub);
+  const std::string endpoint = bind(pub);
   WirePeer large = WirePeer::dial(endpoint, zmtp::SocketType::sub);
   std::string subscriptions;
   for (int i = 0; i < 200'000; ++i) {
@@ -101,8 +102,13 @@ TEST_P(QuietHostileSubscriber, TheTopicsOfOneDoNotDelayTheEndOfAnother) {
   }
   large.write(subscriptions);
   settle(pub, large);
-  const Duration bound = 3 * alone + 300ms;
-  EXPECT_LT(shortest_time(bound, [&] { return come_and_go(1); }), bound);
+  // In turns with the publisher that has no other subscriber: the machine may be busy at any time.
+  bool quick = false;
+  for (int i = 0; i < 6 && !quick; ++i) {
+    const Duration without = come_and_go(alone, alone_endpoint, 0);
+    quick = come_and_go(pub, endpoint, 1) < 3 * without + 300ms;
+  }
+  EXPECT_TRUE(quick);
 }
 
 class HostileSubscriber : public QuietHostileSubscriber {};

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A socket that closed delivers the bytes that the kernel took from it and for which the peer's system has no room yet.
+#include <sys/socket.h>
+
 #include <future>
 #include <optional>
 #include <string>
@@ -22,6 +24,8 @@ class LateReader : public Conformance {
     ASSERT_TRUE(push.set(option::linger, linger));
     ASSERT_TRUE(push.set(option::send_buffer, 1 << 20));
     peer_.emplace(WirePeer::dial(bind(push), zmtp::SocketType::pull));
+    const int little = 32 * 1024;  // whatever this system's sockets have at first
+    ASSERT_EQ(::setsockopt(peer_->stream().fd(), SOL_SOCKET, SO_RCVBUF, &little, sizeof little), 0);
     for (int i = 0; i < kLateMessages; ++i) {
       send(push, numbered_message(i));
     }

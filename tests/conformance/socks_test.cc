@@ -34,14 +34,9 @@ class SocksRelay : public Conformance {
     return client;
   }
   static void wait_for_failure(Socket& socket, std::string_view text) {
-    for (;;) {
-      const auto event = socket.next_event(kLong);
-      ASSERT_TRUE(event) << "waiting for: " << text;
-      if (event->kind == EventKind::connect_failed) {
-        EXPECT_EQ(event->reason.text(), text);
-        return;
-      }
-    }
+    const MonitorEvent failed = wait_for_event(socket, EventKind::connect_failed);
+    ASSERT_NE(failed.reason.text(), nullptr) << "waiting for: " << text;
+    EXPECT_EQ(failed.reason.text(), text);
   }
   // Carries bytes both ways until one side ends.
   static void relay(WirePeer& one, WirePeer& other) {

@@ -182,14 +182,7 @@ TEST_P(WireWithoutWebSocket, ASilentPeerIsPingedAndThenLeft) {
   const WirePeer::Frame ping = peer.read_frame();
   EXPECT_EQ(ping.flags, zmtp::kCommand);
   EXPECT_EQ(ping.body.substr(0, 5), "\4PING");
-  for (;;) {
-    const auto event = pull.next_event(kLong);
-    ASSERT_TRUE(event);
-    if (event->kind == EventKind::disconnected) {
-      EXPECT_EQ(event->reason, Errc::timed_out);
-      break;
-    }
-  }
+  EXPECT_EQ(wait_for_event(pull, EventKind::disconnected).reason, Errc::timed_out);
 }
 
 TEST_P(WireWithoutWebSocket, APeerThatAnswersIsKept) {

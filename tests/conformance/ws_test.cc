@@ -435,7 +435,8 @@ TEST_P(WebSocket, PlainLetsInWhoKnowsThePasswordAndNobodyElse) {
   expect_end(pull, EventKind::handshake_failed, Errc::handshake_refused, "the peer was not authenticated");
   Socket nobody = make(SocketType::push);  // NULL: the sub-protocols differ
   connect(nobody, endpoint);
-  for (;;) {
+  for (const Instant end = sys::now() + kLong;;) {  // the bad one comes again, as often as it is refused
+    ASSERT_LT(sys::now(), end);
     const MonitorEvent event = wait_for_event(pull, EventKind::handshake_failed);
     if (event.reason == Errc::protocol_error) {
       EXPECT_STREQ(event.reason.text(), "the client offers no WebSocket sub-protocol of ours");

@@ -7,7 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -88,6 +90,9 @@ class BadPeer : public testing::Test {
   void SetUp() override {
     ASSERT_TRUE(pull_.set(option::max_message_size, 1000));
     ASSERT_TRUE(pull_.set(option::receive_timeout, kPatience));
+    for (Socket* const socket : {&pull_, &push_}) {
+      ASSERT_TRUE(socket->set(option::handshake_timeout, kPatience));  // a busy machine may need that long
+    }
     ASSERT_TRUE(pull_.watch_events());
     const auto bound = pull_.bind("tcp://127.0.0.1:*");
     ASSERT_TRUE(bound) << bound.error().message();
@@ -106,9 +111,12 @@ class BadPeer : public testing::Test {
     EXPECT_EQ(message->text(), "still here");
   }
 
+  static Duration time_until(std::chrono::steady_clock::time_point end) {
+    return std::max<Duration>(end - std::chrono::steady_clock::now(), Duration(0));
+  }
   void wait_for_handshake() {
-    for (;;) {
-      const auto event = pull_.next_event(kPatience);
+    for (const auto end = std::chrono::steady_clock::now() + kPatience;;) {
+      const auto event = pull_.next_event(time_until(end));
       ASSERT_TRUE(event) << "no handshake in time";
       if (event->kind == EventKind::handshake_succeeded) {
         return;
@@ -118,8 +126,8 @@ class BadPeer : public testing::Test {
 
   // The reason of the next end of a connection, before or after its handshake.
   Error next_end(EventKind kind) {
-    for (;;) {
-      const auto event = pull_.next_event(kPatience);
+    for (const auto end = std::chrono::steady_clock::now() + kPatience;;) {
+      const auto event = pull_.next_event(time_until(end));
       if (!event || event->kind == EventKind::handshake_failed || event->kind == EventKind::disconnected) {
         EXPECT_TRUE(event) << "no end in time";
         EXPECT_TRUE(!event || event->kind == kind);

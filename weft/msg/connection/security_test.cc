@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/connection/security.h"
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "weft/msg/socket.h"
 #include "weft/msg/socket/test_support.h"
 #include "weft/msg/socket/zap.h"
+#include "weft/sys/clock.h"
 #include "weft/zmtp/curve.h"
 #include "weft/zmtp/test_security.h"
 #include <gtest/gtest.h>
@@ -72,9 +74,12 @@ TEST(Zap, WhatIsNoReplyAdmitsNobody) {
 
 class Authentication : public ::testing::Test {
  protected:
+  static constexpr Duration kLong = 20s;
+
   [[nodiscard]] Socket make(SocketType type) {
     Socket socket = std::move(context_.socket(type)).value();
-    EXPECT_TRUE(socket.set(option::receive_timeout, 20s));
+    EXPECT_TRUE(socket.set(option::receive_timeout, kLong));
+    EXPECT_TRUE(socket.set(option::handshake_timeout, kLong));  // a test may be slow to answer
     EXPECT_TRUE(socket.set(option::linger, 0s));
     return socket;
   }
@@ -107,8 +112,8 @@ class Authentication : public ::testing::Test {
     }
   }
   static MonitorEvent wait_for(Socket& socket, EventKind kind) {
-    for (;;) {
-      auto event = socket.next_event(20s);
+    for (const Instant end = sys::now() + kLong;;) {
+      auto event = socket.next_event(std::max(end - sys::now(), Duration(0)));
       EXPECT_TRUE(event) << "waiting for " << event_name(kind);
       if (!event || event->kind == kind) {
         return event ? std::move(*event) : MonitorEvent{kind, "", event.error()};
@@ -170,7 +175,7 @@ TEST_F(Authentication, ARefusalForNowIsAnEventAtTheServerOnly) {
   connect_plain();
   EXPECT_EQ(wait_for(server_, EventKind::handshake_failed).detail, 300u);
   ASSERT_TRUE(client_.disconnect(wait_for(client_, EventKind::connected).endpoint));
-  const auto last = server_.next_event(20s);
+  const auto last = server_.next_event(kLong);
   ASSERT_TRUE(last);
   EXPECT_EQ(last->kind, EventKind::disconnected) << "the client leaves, it is not sent away";
   EXPECT_EQ(client_.next_event(0ms).error(), Errc::timed_out);

@@ -179,6 +179,7 @@ TEST_F(ErrorFrameTest, ThatAServiceRefusesOpensTheBreakerOfAPoolUnlessItsJudgeSa
 rt::Task<void> probe_by_a_refusal(std::string endpoint) {
   PoolOptions options;
   options.connections = 1;
+  options.client.connect_timeout = test::kLong;  // the only attempt
   options.client.reconnect_first = options.client.reconnect_max = std::chrono::hours(1);
   const auto probe = [](HeaderClient& client) -> rt::Task<Result<void>> {
     WEFT_CO_TRY(co_await client.request(kOne, {}));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // How a server ends. Every order of several ends: tests/server/stop_orders_test.cc.
 #include <atomic>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -41,23 +43,43 @@ class StopTest : public test::ServerTest {
     return client;
   }
 
+  // One core accepts, and deals the connections to all.
+  std::string listen_in_turn(ListenerOptions options = {}) {
+    options.accept = AcceptMode::hand_off;
+    script_.on_open = [this](HeaderSession& session) {
+      core_ = session.id().core();
+      opened_.give();
+    };
+    return listen(options);
+  }
+  // A client whose session is on this core. A core that the machine holds up may miss its turn.
+  std::unique_ptr<Client> connect_to(unsigned core, const std::string& endpoint) {
+    auto client = std::make_unique<Client>(endpoint);
+    EXPECT_TRUE(opened_.take());
+    for (const Instant limit = sys::now() + kLong; core_ != core && sys::now() < limit;) {
+      client = std::make_unique<Client>(endpoint);
+      EXPECT_TRUE(opened_.take());
+    }
+    EXPECT_EQ(core_, core);
+    return client;
+  }
+
   // Two cores, of which one hands connections off. Handlers say that they run, and wait for leave_: end_blocked() lets
   // them return, and ends the server before the signals.
-  ListenerOptions start_with_blocking_handlers() {
+  void start_with_blocking_handlers() {
     script_.on_frame = [this](HeaderSession&, const HeaderCodec::Frame&) {
       entered_.give();
       EXPECT_TRUE(leave_.take());
     };
     start_runtime(2);
-    ListenerOptions options;
-    options.accept = AcceptMode::hand_off;
-    return options;
   }
   void end_blocked() {
     leave_.give();
     server_.reset();
   }
 
+  Signal opened_;
+  std::atomic<unsigned> core_{0};  // of the session that opened last
   Signal owed_;
   Signal entered_;
   Signal leave_;
@@ -153,18 +175,16 @@ TEST_F(StopTest, AStopDoesNotWaitForACoroutineThatDoesNotEndAndNamesItsCore) {
   };
   script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame&) { EXPECT_TRUE(session.spawn(block())); };
   start_runtime(2);
-  ListenerOptions options;
-  options.accept = AcceptMode::hand_off;
-  const std::string endpoint = listen(options);
-  Client first(endpoint);  // on core 0
-  Client client(endpoint);
-  client.send(1, "");
+  const auto client = connect_to(1, listen_in_turn());
+  client->send(1, "");
   ASSERT_TRUE(entered.take());
   server_->begin_stop(sys::now());
+  constexpr std::string_view kExpected = "coroutines of sessions have not ended on core 1";
   std::string said;
-  do {  // until both cores have met the deadline
-    said = server_->stop(sys::now()).error().text();
-  } while (said != "coroutines of sessions have not ended on core 1");
+  for (const Instant limit = sys::now() + kLong; said != kExpected && sys::now() < limit;) {
+    said = server_->stop(sys::now()).error().text();  // until both cores have met the deadline
+  }
+  EXPECT_EQ(said, kExpected);
   leave.give();
   EXPECT_EQ(server_->stop(sys::now() + kLong).error(), Errc::timed_out);
 }
@@ -180,11 +200,9 @@ TEST_F(StopTest, AnotherCoreAcceptsWhileTheOneThatHandsOffDoesNotReturn) {
     echo(session, frame);
   };
   start_runtime(2);
-  ListenerOptions options;
-  options.accept = AcceptMode::hand_off;
-  const std::string endpoint = listen(options);
-  Client blocked(endpoint);  // on core 0
-  blocked.send(1, "");
+  const std::string endpoint = listen_in_turn();
+  const auto blocked = connect_to(0, endpoint);
+  blocked->send(1, "");
   ASSERT_TRUE(entered.take());
   for (int i = 0; i < 3; ++i) {
     Client client(endpoint);
@@ -192,7 +210,7 @@ TEST_F(StopTest, AnotherCoreAcceptsWhileTheOneThatHandsOffDoesNotReturn) {
     EXPECT_EQ(client.receive(), "served");
   }
   leave.give();
-  EXPECT_EQ(blocked.receive(), "");
+  EXPECT_EQ(blocked->receive(), "");
   Client after(endpoint);
   after.send(2, "after");
   EXPECT_EQ(after.receive(), "after");
@@ -209,16 +227,10 @@ TEST_F(StopTest, TheOneCoreThatReturnsAcceptsForAllOthers) {
     echo(session, frame);
   };
   start_runtime(3);
-  ListenerOptions options;
-  options.accept = AcceptMode::hand_off;
-  const std::string endpoint = listen(options);
-  Client on_core_0(endpoint);
-  Client on_core_1(endpoint);
-  for (Client* const client : {&on_core_0, &on_core_1}) {
-    client->send(2, "there");
-    EXPECT_EQ(client->receive(), "there");
-  }
-  for (Client* const client : {&on_core_0, &on_core_1}) {
+  const std::string endpoint = listen_in_turn();
+  const auto on_core_0 = connect_to(0, endpoint);
+  const auto on_core_1 = connect_to(1, endpoint);
+  for (Client* const client : {on_core_0.get(), on_core_1.get()}) {
     client->send(1, "");
     ASSERT_TRUE(entered.take());
   }
@@ -226,7 +238,7 @@ TEST_F(StopTest, TheOneCoreThatReturnsAcceptsForAllOthers) {
   client.send(2, "served");
   EXPECT_EQ(client.receive(), "served");
   leave.give(2);
-  for (Client* const blocked : {&on_core_0, &on_core_1}) {
+  for (Client* const blocked : {on_core_0.get(), on_core_1.get()}) {
     EXPECT_EQ(blocked->receive(), "");
   }
 }
@@ -259,11 +271,12 @@ TEST_F(StopTest, AConnectionIsAcceptedAlthoughTheCoreThatItWokeDoesNotReturn) {
 }
 
 TEST_F(StopTest, AConnectionThatTheOtherCoreRefusesMeanwhileIsCounted) {
-  ListenerOptions options = start_with_blocking_handlers();
-  Client blocked(listen(options));  // on core 0
+  start_with_blocking_handlers();
+  const auto blocked = connect_to(0, listen_in_turn());
+  ListenerOptions options;
   options.filter = net::AcceptFilter::parse("10.0.0.0/8", "").value();
-  const std::string closed_to_all = listen(options);
-  blocked.send(1, "");
+  const std::string closed_to_all = listen_in_turn(options);
+  blocked->send(1, "");
   ASSERT_TRUE(entered_.take());
   EXPECT_EQ(Client(closed_to_all).read_to_end(), "");
   until([](const CounterValues& counters) { return counters.rejected_for(Rejection::failed) == 1; });
@@ -271,13 +284,12 @@ TEST_F(StopTest, AConnectionThatTheOtherCoreRefusesMeanwhileIsCounted) {
 }
 
 TEST_F(StopTest, AnEndpointIsFreeAlthoughTheCoreThatWouldStandInDoesNotReturn) {
-  const ListenerOptions options = start_with_blocking_handlers();
-  const std::string bound = listen(options);
+  start_with_blocking_handlers();
+  const std::string bound = listen_in_turn();
   const auto endpoint = net::parse_endpoint(bound, true);
   ASSERT_TRUE(endpoint);
-  Client first(bound);  // on core 0
-  Client blocked(bound);
-  blocked.send(1, "");
+  const auto blocked = connect_to(1, bound);
+  blocked->send(1, "");
   ASSERT_TRUE(entered_.take());
   server_->begin_stop(sys::now() + kLong);
   Error outcome(Errc::would_block);

@@ -459,7 +459,7 @@ rt::Task<void> close_gently(std::string url, Gate* gate) {
   std::string outcome;
   rt::TaskScope scope(*rt::Loop::current());
   EXPECT_TRUE(scope.spawn(get_into(http.get(), url + "/gate", &outcome)));
-  while (gate->waiting == 0) {
+  while (gate->waiting < 1) {
     EXPECT_TRUE(co_await rt::yield());
   }
   const auto late = co_await http->close(rt::Loop::current()->now());
@@ -471,7 +471,7 @@ rt::Task<void> close_gently(std::string url, Gate* gate) {
   const auto second = open_http();
   std::string answered;
   EXPECT_TRUE(scope.spawn(get_into(second.get(), url + "/gate", &answered)));
-  while (gate->waiting == 1) {
+  while (gate->waiting < 2) {
     EXPECT_TRUE(co_await rt::yield());
   }
   gate->open = true;
@@ -494,7 +494,7 @@ rt::Task<void> close_gently(std::string url, Gate* gate) {
   EXPECT_EQ(outcome_text(co_await third->get(url + "/gate")), "200 open");
   gate->open = false;
   EXPECT_TRUE(scope.spawn(get_into(third.get(), url + "/gate", &lost)));
-  while (gate->waiting == 3) {
+  while (gate->waiting < 5) {  // that of `streaming` and the first one of `third` are answered
     EXPECT_TRUE(co_await rt::yield());
   }
   third.reset();
@@ -505,7 +505,7 @@ rt::Task<void> close_gently(std::string url, Gate* gate) {
   std::string cancelled;
   rt::TaskScope cancels(*rt::Loop::current());
   EXPECT_TRUE(cancels.spawn(get_into(fourth.get(), url + "/gate", &cancelled)));
-  while (gate->waiting == 4) {
+  while (gate->waiting < 6) {
     EXPECT_TRUE(co_await rt::yield());
   }
   cancels.cancel();

@@ -112,10 +112,14 @@ struct Kept {
   }
 };
 
-rt::Task<void> ask_in_turn(std::string url, std::vector<std::string> methods, std::vector<std::string>* outcomes,
-                           std::uint64_t* repeated) {
+// Each request begins when the client has at most `kept` connections.
+rt::Task<void> ask_in_turn(std::string url, std::vector<std::string> methods, std::uint64_t kept,
+                           std::vector<std::string>* outcomes, std::uint64_t* repeated) {
   const auto http = open_http();
   for (const std::string& method : methods) {
+    while (http->counts().connections.value() > kept) {
+      EXPECT_TRUE(co_await rt::yield());
+    }
     const auto answer = co_await http->request(ClientRequest(method, url));
     outcomes->push_back(outcome_text(answer));
   }
@@ -125,12 +129,12 @@ rt::Task<void> ask_in_turn(std::string url, std::vector<std::string> methods, st
 class HttpKeptTest : public HttpLiarTest {
  protected:
   std::vector<std::string> outcomes_of(const std::vector<std::string>& methods,
-                                       std::vector<std::vector<std::string>> answers) {
+                                       std::vector<std::vector<std::string>> answers, std::uint64_t connections = 1) {
     auto kept = std::make_shared<Kept>(Kept{std::move(answers)});
     const std::string url =
         serve_lies([kept](RawSession& session, const std::string& text) { kept->say(session, text); });
     std::vector<std::string> outcomes;
-    run(ask_in_turn(url, methods, &outcomes, &repeated_));
+    run(ask_in_turn(url, methods, connections, &outcomes, &repeated_));
     return outcomes;
   }
 
@@ -163,7 +167,7 @@ TEST_F(HttpKeptTest, NothingElseIsSentAgain) {
 
 TEST_F(HttpKeptTest, AConnectionThatEndsBetweenRequestsIsNotUsedAgain) {
   const std::string ends = kOk + std::string(1, '\0');
-  EXPECT_EQ(outcomes_of({"POST", "POST"}, {{ends}, {kOk}}), (Texts{"200 ok", "200 ok"}));
+  EXPECT_EQ(outcomes_of({"POST", "POST"}, {{ends}, {kOk}}, 0), (Texts{"200 ok", "200 ok"}));
   const std::string closes = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
   EXPECT_EQ(outcomes_of({"POST", "POST"}, {{closes}, {kOk}}), (Texts{"200 ok", "200 ok"}));
 }
