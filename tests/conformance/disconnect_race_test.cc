@@ -59,7 +59,7 @@ class DisconnectRace : public testing::Test {
   [[nodiscard]] Socket make(SocketType type) {
     Socket socket = context_.socket(type).value();
     EXPECT_TRUE(socket.set(option::linger, 0ms));
-    EXPECT_TRUE(socket.set(option::handshake_timeout, 20s));  // goes on while the I/O thread waits at a gate
+    EXPECT_TRUE(socket.set(option::handshake_timeout, 20s));  // it runs while the I/O thread waits at a gate
     EXPECT_TRUE(socket.set(option::immediate, true));         // messages wait for a peer, not at a pipe without one
     return socket;
   }
