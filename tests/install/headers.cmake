@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Installs the build, then compares three lists of headers: those that are installed, those that weft/public.txt asks
-# for, and those that docs/api.md names. Afterwards each_alone.sh compiles the installed headers with COMPILERS. WORK
-# is emptied first; WORK.passed keeps the hashes of the headers that have passed.
+# for, and those that docs/api.md names. Afterwards each_alone.sh compiles the installed headers with COMPILER: each one
+# alone (ALONE: all), or the public ones alone and then all together (ALONE: public). WORK is emptied first; WORK.passed
+# keeps the hashes of the headers that have passed.
 cmake_minimum_required(VERSION 3.25)
 include(${SOURCE}/cmake/WeftHeaders.cmake)
 # expect_same(WHAT ONE OTHER): names the elements of one list that the other lacks.
@@ -54,16 +55,14 @@ list(LENGTH public public_count)
 list(LENGTH support support_count)
 message(STATUS "${public_count} public headers, ${support_count} support headers")
 
-# Headers and compilers that have passed once pass again: a run that would compile the same is left out.
+# Headers that have passed with a compiler pass again: a run that would compile the same is left out.
 set(input "")
 foreach(header IN LISTS installed)
   file(SHA256 ${WORK}/include/${header} hash)
   string(APPEND input "${header} ${hash}\n")
 endforeach()
-foreach(compiler IN LISTS COMPILERS)
-  execute_process(COMMAND ${compiler} --version OUTPUT_VARIABLE version)
-  string(APPEND input "${compiler} ${version}\n")
-endforeach()
+execute_process(COMMAND ${COMPILER} --version OUTPUT_VARIABLE version)
+string(APPEND input "${COMPILER} ${version}\n${ALONE}\n")
 file(SHA256 ${CMAKE_CURRENT_LIST_DIR}/each_alone.sh hash)
 string(APPEND input "${hash}\n")
 set(passed "")
@@ -75,7 +74,11 @@ if(input STREQUAL passed)
   return()
 endif()
 
-execute_process(COMMAND ${CMAKE_CURRENT_LIST_DIR}/each_alone.sh ${WORK}/include ${COMPILERS} RESULT_VARIABLE result)
+set(alone ${public})
+if(ALONE STREQUAL "all")
+  list(APPEND alone ${support})
+endif()
+execute_process(COMMAND ${CMAKE_CURRENT_LIST_DIR}/each_alone.sh ${WORK}/include ${COMPILER} ${alone} RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "an installed header does not compile alone")
 endif()
