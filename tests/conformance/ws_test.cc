@@ -8,6 +8,7 @@
 
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/wire.h"
+#include "tests/support/sanitized.h"
 #include "weft/net/ws/accept_key.h"
 #include "weft/net/ws/test_frames.h"
 
@@ -374,11 +375,12 @@ TEST_P(WebSocket, EveryMechanismWorks) {
       ASSERT_TRUE(push.set(option::heartbeat_timeout, kLong));
     }
     connect(push, bind(pull));
-    for (int i = 0; i < 1000; ++i) {
-      send(push, {std::to_string(i), std::string(static_cast<std::size_t>(i) * 97, 'x')});
+    constexpr std::size_t kStep = kSanitized ? 389 : 97;  // up to 97,000 bytes
+    for (std::size_t size = 0; size < 97'000; size += kStep) {
+      send(push, {std::to_string(size), std::string(size, 'x')});
     }
-    for (int i = 0; i < 1000; ++i) {
-      EXPECT_EQ(recv(pull), (Texts{std::to_string(i), std::string(static_cast<std::size_t>(i) * 97, 'x')}));
+    for (std::size_t size = 0; size < 97'000; size += kStep) {
+      EXPECT_EQ(recv(pull), (Texts{std::to_string(size), std::string(size, 'x')}));
     }
   }
 }

@@ -26,12 +26,12 @@ def own_lines(preprocessed):
 
 
 def cpu_seconds(commands):
-    """The processor time of each command: the least of five runs, in turns."""
+    """The processor time of each command: the least of three runs, in turns."""
     def once(command):
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         subprocess.run(command, check=True)
         return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
-    rounds = [[once(command) for command in commands] for _ in range(5)]
+    rounds = [[once(command) for command in commands] for _ in range(3)]
     return [min(times) for times in zip(*rounds)]
 
 

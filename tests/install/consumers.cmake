@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Installs the build, moves the tree, then uses it as another project would: examples/ with find_package(weft) (static),
+# Installs the build, moves the tree, then uses it as another project would: EXAMPLES with find_package(weft) (static),
 # two of them with pkg-config (shared), and every public header in one program. Empties WORK first.
 cmake_minimum_required(VERSION 3.25)
 function(run)
@@ -20,7 +20,7 @@ weft_public_headers(${SOURCE} headers)
 message(STATUS "find_package(weft)")
 run(${CMAKE_COMMAND} -S ${SOURCE}/examples -B ${WORK}/cmake -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
   -DCMAKE_PREFIX_PATH=${prefix})
-run(${CMAKE_COMMAND} --build ${WORK}/cmake --parallel 2)
+run(${CMAKE_COMMAND} --build ${WORK}/cmake --parallel 2 --target ${EXAMPLES})
 run(${WORK}/cmake/hello)
 run(${WORK}/cmake/topics)
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Installs the build, then compares three lists of headers: those that are installed, those that weft/public.txt asks
-# for, and those that docs/api.md names. Afterwards each_alone.sh compiles the installed headers with COMPILERS. WORK
-# is emptied first; WORK.passed keeps the hashes of the headers that have passed.
+# for, and those that docs/api.md names. Afterwards each_alone.sh compiles the installed headers with COMPILER: each one
+# alone (ALONE: all), or alone the public ones without a source (ALONE: public): a source includes its own header first, so
+# the build has compiled that header alone. Afterwards all together. WORK is emptied first; WORK.passed keeps the hashes
+# of the headers that have passed.
 cmake_minimum_required(VERSION 3.25)
 include(${SOURCE}/cmake/WeftHeaders.cmake)
 # expect_same(WHAT ONE OTHER): names the elements of one list that the other lacks.
@@ -54,16 +56,31 @@ list(LENGTH public public_count)
 list(LENGTH support support_count)
 message(STATUS "${public_count} public headers, ${support_count} support headers")
 
-# Headers and compilers that have passed once pass again: a run that would compile the same is left out.
+set(alone ${public} ${support})
+if(NOT ALONE STREQUAL "all")
+  set(alone)
+  foreach(header IN LISTS public)
+    string(REGEX REPLACE "h$" "cc" source_of_header ${SOURCE}/${header})
+    if(EXISTS ${source_of_header})
+      file(STRINGS ${source_of_header} first REGEX "^#include" LIMIT_COUNT 1)
+      if(first STREQUAL "#include \"${header}\"")
+        continue()
+      endif()
+    endif()
+    list(APPEND alone ${header})
+  endforeach()
+endif()
+list(LENGTH alone count)
+message(STATUS "${count} headers alone, then all together")
+
+# Headers that have passed with a compiler pass again: a run that would compile the same is left out.
 set(input "")
 foreach(header IN LISTS installed)
   file(SHA256 ${WORK}/include/${header} hash)
   string(APPEND input "${header} ${hash}\n")
 endforeach()
-foreach(compiler IN LISTS COMPILERS)
-  execute_process(COMMAND ${compiler} --version OUTPUT_VARIABLE version)
-  string(APPEND input "${compiler} ${version}\n")
-endforeach()
+execute_process(COMMAND ${COMPILER} --version OUTPUT_VARIABLE version)
+string(APPEND input "${COMPILER} ${version}\n${alone}\n")
 file(SHA256 ${CMAKE_CURRENT_LIST_DIR}/each_alone.sh hash)
 string(APPEND input "${hash}\n")
 set(passed "")
@@ -75,7 +92,7 @@ if(input STREQUAL passed)
   return()
 endif()
 
-execute_process(COMMAND ${CMAKE_CURRENT_LIST_DIR}/each_alone.sh ${WORK}/include ${COMPILERS} RESULT_VARIABLE result)
+execute_process(COMMAND ${CMAKE_CURRENT_LIST_DIR}/each_alone.sh ${WORK}/include ${COMPILER} ${alone} RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "an installed header does not compile alone")
 endif()

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/sanitized.h"
 #include "weft/sys/clock.h"
 #include "weft/topic/test_fleets.h"
 #include "weft/topic/topics.h"
@@ -211,7 +212,7 @@ TEST_P(EachFleet, SyncWaitsForEveryRoster) {
 TEST(LocalFleet, SyncKnowsEveryHandleThatIsOpen) {
   for (const bool one_context : {false, true}) {
     SCOPED_TRACE(one_context ? "one context" : "as many processes");
-    constexpr std::size_t kHandles = 32;
+    constexpr std::size_t kHandles = kSanitized ? 12 : 32;
     TestFleet fleet("local");
     std::vector<Context> contexts(one_context ? 1 : kHandles);
     std::vector<Topics> handles;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/sanitized.h"
 #include "weft/base/random.h"
 #include "weft/base/test_filters.h"
 #include "weft/msg/interest/test_memory.h"
@@ -56,6 +57,7 @@ Filter random_filter(Random& random) {
 
 TEST_F(FilterIndexTest, AgreesWithAMapOfSets) {
   constexpr std::size_t kPeers = 9;
+  constexpr int kSteps = kSanitized ? 4'000 : 20'000;
   Random random(3);
   std::vector<Filter> filters;
   while (filters.size() < 300) {
@@ -64,13 +66,13 @@ TEST_F(FilterIndexTest, AgreesWithAMapOfSets) {
   FilterIndex::Peer peers[kPeers];
   std::map<Filter, std::set<FilterIndex::Peer*>> reference;
   std::size_t hits = 0;
-  for (int step = 0; step < 20'000; ++step) {
+  for (int step = 0; step < kSteps; ++step) {
     FilterIndex::Peer& peer = peers[random.below(kPeers)];
     const Filter& filter = filters[random.below(filters.size())];
     const bool has = reference[filter].contains(&peer);
     ASSERT_EQ(index_.has(peer, filter), has);
     ASSERT_EQ(index_.holders(filter), reference[filter].size());
-    if (random.below(8) < (step / 5000 % 2 == 0 ? 6u : 2u)) {
+    if (random.below(8) < (step / (kSteps / 4) % 2 == 0 ? 6u : 2u)) {
       const Added expected = has ? Added::nothing : reference[filter].empty() ? Added::filter : Added::holder;
       ASSERT_EQ(add(peer, filter), expected);
       reference[filter].insert(&peer);
@@ -114,7 +116,7 @@ TEST_F(FilterIndexTest, TokensOfManyShapesAreFound) {
     (void)add(peer, filter);
     held.emplace_back(filter, &peer);
   }
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < (kSanitized ? 20 : 100); ++i) {
     std::string topic = "a";
     for (std::uint64_t tokens = random.below(18); tokens != 0; --tokens) {
       topic += random.below(2) == 0 ? ".a" : ".b";

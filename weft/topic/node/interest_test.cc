@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/sanitized.h"
 #include "tests/support/thread_time.h"
 #include "weft/base/random.h"
 #include "weft/base/test_filters.h"
@@ -87,7 +88,7 @@ TEST(Interest, AGlobOfManyStepsMatchesNothingElse) {
 // Regression: each message was compared with every filter that is not exact.
 TEST(Interest, AHundredThousandFiltersCostAMessageNoMoreThanAHundred) {
   constexpr int kFew = 100;
-  constexpr int kMany = 100'000;
+  constexpr int kMany = kSanitized ? 20'000 : 100'000;
   const auto filter = [](int i) {
     const std::string number = std::to_string(i);
     return i % 3 == 0   ? *Filter::parse("room." + number + ".*")
@@ -115,8 +116,8 @@ TEST(Interest, AHundredThousandFiltersCostAMessageNoMoreThanAHundred) {
     return static_cast<double>(least.count());
   };
   const double ratio = cost(kMany) / cost(kFew);
-  std::printf("100,000 filters cost %.1f times what 100 cost\n", ratio);
-  EXPECT_LT(ratio, 40);  // one by one: about 1,000
+  std::printf("%d filters cost %.1f times what 100 cost\n", kMany, ratio);
+  EXPECT_LT(ratio, 40);  // one by one: kMany / 100
 }
 
 }  // namespace
