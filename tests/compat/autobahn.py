@@ -12,10 +12,20 @@ from pathlib import Path
 
 from weft_compat.autobahn import CASES, QUICK, judge, patterns_of, read_exceptions
 from weft_compat.autobahn_sides import Client, Server
-from weft_compat.runs import ROOT, existing, suite_parser
+from weft_compat.runs import ROOT, existing, run, suite_parser
 
 FOLDER = ROOT / "tests/compat/autobahn"
 EXCEPTIONS = {"server": FOLDER / "exceptions.txt", "client": FOLDER / "client_exceptions.txt"}
+PROGRAMS = {"server": "examples/websocket_echo", "client": "tests/compat/autobahn_client"}  # in a build with tests
+
+
+def find_programs(given, work):
+    """The program of each side: the given one, or that of the build `dev`; a build for release has neither."""
+    missing = [Path(PROGRAMS[side]).name for side, program in given.items() if program is None]
+    if missing:
+        run(["cmake", "--preset", "dev"], work / "configure.log", cwd=ROOT)
+        run(["cmake", "--build", "build/dev", "--target", *missing], work / "build.log", cwd=ROOT)
+    return {side: existing(program or ROOT / "build/dev" / PROGRAMS[side]) for side, program in given.items()}
 
 
 def run_side(name, side, groups, exceptions):
@@ -42,9 +52,6 @@ def parse_arguments():
     parser.epilog = "NAME is a group, or the beginning of a case's number: 6, 6.4, 6.4.1. Exit status: 0; 1: a case is not as "
     parser.epilog += "expected, or was not run; 2: wrong arguments; 3: there is no Python 2.7, or no network."
     arguments = parser.parse_intermixed_args()
-    build = existing(arguments.library).parent.parent
-    arguments.program = existing(arguments.program or build / "examples/websocket_echo")
-    arguments.client = existing(arguments.client or build / "tests/compat/autobahn_client")
     arguments.names = arguments.names or (QUICK if arguments.quick else list(CASES))
     try:
         patterns_of(arguments.names)
@@ -57,13 +64,13 @@ def parse_arguments():
 
 def main():
     arguments = parse_arguments()
-    makers = {"server": lambda: Server(arguments.program, arguments.work),
-              "client": lambda: Client(arguments.client, arguments.work)}
+    programs = find_programs({"server": arguments.program, "client": arguments.client}, arguments.work)
+    makers = {"server": Server, "client": Client}
     since, everything, complaints = time.monotonic(), {}, []
     print("side    group  cases  as expected  seconds", flush=True)
     for name in [arguments.only] if arguments.only else list(makers):
         exceptions = read_exceptions(EXCEPTIONS[name])
-        with makers[name]() as side:
+        with makers[name](programs[name], arguments.work) as side:
             results, short = run_side(name, side, arguments.names, exceptions)
         wrong, outdated = judge(results, exceptions)
         complaints += [f"{name}: {case}: {why}" for case, why in wrong.items()] + short

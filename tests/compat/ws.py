@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "examples/browser"))
 
 import run as example  # noqa: E402
 from weft_compat.reference import begin  # noqa: E402
-from weft_compat.runs import suite_parser  # noqa: E402
+from weft_compat.runs import free_port, suite_parser  # noqa: E402
 
 PYTHON = "/usr/bin/python3"  # with Debian's python3-zmq, which loads the system's libzmq.so.5, or that of LD_LIBRARY_PATH
 PEER = ROOT / "tests/compat/ws_peer.py"
@@ -164,14 +164,6 @@ class Browser:
         self.browser.close()
         self.playwright.stop()
         self.server.shutdown()
-
-
-def free_port():
-    import socket
-
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def cell_of_libraries(ours, theirs, role, we_bind, count, *folder):

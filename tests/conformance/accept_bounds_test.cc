@@ -34,18 +34,7 @@ class AcceptBounds : public testing::Test {
     EXPECT_EQ(event.reason.text(), reason);
     EXPECT_EQ(event.endpoint, endpoint_);
   }
-  MonitorEvent wait_for(EventKind kind) {
-    for (const Instant end = sys::now() + kLong;;) {
-      auto event = pull_.next_event(std::max(end - sys::now(), Duration(0)));
-      if (!event) {
-        ADD_FAILURE() << "no event " << event_name(kind);
-        return {kind, {}};
-      }
-      if (event->kind == kind) {
-        return std::move(*event);
-      }
-    }
-  }
+  MonitorEvent wait_for(EventKind kind) { return test::wait_for_event(pull_, kind, kLong); }
 
   Context context_;
   Socket pull_;

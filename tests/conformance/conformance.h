@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "tests/conformance/test_certificates.h"
+#include "tests/support/socket_events.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
 #include "weft/sys/socket.h"
@@ -210,19 +210,13 @@ class Conformance : public testing::TestWithParam<Transport> {
   // Waits until `count` more peers are connected. The socket must have watched events since before they could connect.
   static void wait_for_peers(Socket& socket, int count = 1) {
     for (const Instant end = sys::now() + kLong; GetParam().streams && count > 0;) {
-      const auto event = socket.next_event(std::max(end - sys::now(), Duration(0)));
+      const auto event = socket.next_event(time_left(end, sys::now()));
       ASSERT_TRUE(event) << event.error().message();
       count -= event->kind == EventKind::handshake_succeeded ? 1 : 0;
     }
   }
   static MonitorEvent wait_for_event(Socket& socket, EventKind kind) {
-    for (const Instant end = sys::now() + kLong;;) {
-      auto event = socket.next_event(std::max(end - sys::now(), Duration(0)));
-      EXPECT_TRUE(event) << "waiting for " << event_name(kind) << ": " << event.error().message();
-      if (!event || event->kind == kind) {
-        return event ? std::move(*event) : MonitorEvent{kind, "", event.error()};
-      }
-    }
+    return test::wait_for_event(socket, kind, kLong);
   }
 
   static void send(Socket& socket, std::initializer_list<std::string_view> parts) {

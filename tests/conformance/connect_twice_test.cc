@@ -21,7 +21,7 @@ class ConnectTwice : public Conformance {
     int made = 0;
     const Instant end = sys::now() + kLong;
     for (bool ready = false; !ready || made == 0;) {
-      const auto event = client.next_event(std::max(end - sys::now(), Duration(0)));
+      const auto event = client.next_event(time_left(end, sys::now()));
       EXPECT_TRUE(event) << event.error().message();
       if (!event) {
         break;

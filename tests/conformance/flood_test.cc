@@ -130,7 +130,7 @@ TEST_P(Floods, OfUnknownCommandsEndTheConnectionWithAReason) {
   const Flood flood(endpoint, zmtp::SocketType::push, wire_frame(kCommand, "\3FOO"));
   for (const Instant end = sys::now() + kLong;;) {
     (void)pull.try_recv();
-    const auto event = pull.next_event(std::max(end - sys::now(), Duration(0)));
+    const auto event = pull.next_event(time_left(end, sys::now()));
     ASSERT_TRUE(event);
     if (event->kind == EventKind::disconnected) {
       EXPECT_EQ(event->reason, Errc::protocol_error);

@@ -10,7 +10,7 @@ class Monitoring : public Conformance {
   // The next event that is not about an attempt under way.
   static MonitorEvent next(Socket& socket) {
     for (const Instant end = sys::now() + kLong;;) {
-      auto event = socket.next_event(std::max(end - sys::now(), Duration(0)));
+      auto event = socket.next_event(time_left(end, sys::now()));
       EXPECT_TRUE(event) << event.error().message();
       if (!event) {
         return {EventKind::closed, event.error().message(), event.error(), {}};

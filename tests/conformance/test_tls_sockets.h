@@ -81,15 +81,7 @@ class Tls : public testing::Test {
     const auto connected = socket.connect(endpoint);
     EXPECT_TRUE(connected) << connected.error().message();
   }
-  static MonitorEvent wait_for(Socket& socket, EventKind kind) {
-    for (const Instant end = sys::now() + kLong;;) {
-      auto event = socket.next_event(std::max(end - sys::now(), Duration(0)));
-      EXPECT_TRUE(event) << "waiting for " << event_name(kind);
-      if (!event || event->kind == kind) {
-        return event ? std::move(*event) : MonitorEvent{kind, "", event.error()};
-      }
-    }
-  }
+  static MonitorEvent wait_for(Socket& socket, EventKind kind) { return test::wait_for_event(socket, kind, kLong); }
   static void expect_refused(Socket& socket, std::string_view text, Errc code = Errc::protocol_error) {
     const MonitorEvent event = wait_for(socket, EventKind::handshake_failed);
     EXPECT_EQ(event.reason.code(), code) << event.reason.message();

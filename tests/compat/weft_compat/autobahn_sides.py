@@ -8,7 +8,7 @@ import sys
 import time
 
 from weft_compat.autobahn import patterns_of, read_results, set_up
-from weft_compat.runs import run
+from weft_compat.runs import free_port, run
 
 LIMIT = 3600  # seconds for a group
 START = 60  # seconds until the suite's server listens
@@ -59,12 +59,6 @@ class Server:
         except subprocess.TimeoutExpired:
             give_up(spec, name)
         return read_results(report, self.AGENT)
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def wait_until_listening(port, process):

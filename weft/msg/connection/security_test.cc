@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/connection/security.h"
 
-#include <algorithm>
 #include <functional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "tests/support/socket_events.h"
 #include "weft/msg/context.h"
 #include "weft/msg/message/monitor.h"
 #include "weft/msg/message/options.h"
 #include "weft/msg/socket.h"
 #include "weft/msg/socket/test_support.h"
 #include "weft/msg/socket/zap.h"
-#include "weft/sys/clock.h"
 #include "weft/zmtp/curve.h"
 #include "weft/zmtp/test_security.h"
 #include <gtest/gtest.h>
@@ -112,13 +111,7 @@ class Authentication : public ::testing::Test {
     }
   }
   static MonitorEvent wait_for(Socket& socket, EventKind kind) {
-    for (const Instant end = sys::now() + kLong;;) {
-      auto event = socket.next_event(std::max(end - sys::now(), Duration(0)));
-      EXPECT_TRUE(event) << "waiting for " << event_name(kind);
-      if (!event || event->kind == kind) {
-        return event ? std::move(*event) : MonitorEvent{kind, "", event.error()};
-      }
-    }
+    return weft::test::wait_for_event(socket, kind, kLong);
   }
   // A PLAIN server and a client, connected, with events.
   void connect_plain() {
