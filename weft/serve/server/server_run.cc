@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <new>
 #include <utility>
@@ -377,12 +378,13 @@ void ServerRun::accept(unsigned core, std::size_t port, std::unique_ptr<net::Str
   }
 }
 
-// The next core in turn, except others that have not returned from a turn for long.
+// The next core in turn, except others whose turn lasts. A connection waits for the end of the turn of its core.
 unsigned ServerRun::next_core() noexcept {
   const auto cores = static_cast<unsigned>(parts_.size());
   const unsigned here = rt::Core::current()->index();
   const unsigned first = next_core_.fetch_add(1, std::memory_order_relaxed);
-  const Instant before = sys::now() - StandIn::kPatience;
+  constexpr Duration kLongTurn = std::chrono::milliseconds(10);
+  const Instant before = sys::now() - kLongTurn;
   for (unsigned i = 0; i < cores; ++i) {
     const unsigned core = (first + i) % cores;
     if (core == here || !runtime_.core(core).loop().activity()->busy_since(before)) {
