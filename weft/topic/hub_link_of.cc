@@ -24,7 +24,7 @@ struct Hosted {
 // A fleet has one store: that of its first hub, as long as a handle lives that has its name.
 Result<Hosting> host(const std::string& directory, const TopicsOptions& options, const std::string& fleet,
                      const std::string& store, const std::shared_ptr<Node>& node) {
-  return msg::or_no_memory([&]() -> Result<Hosting> {
+  return msg::set_up([&]() -> Result<Hosting> {
     std::string path = options.store_directory.empty() ? options.runtime_directory : options.store_directory;
     if (!store.empty()) {
       path.clear();
@@ -51,7 +51,7 @@ Result<std::shared_ptr<HubLink>> make(Node& node) {
     return Error(Errc::not_supported,
                  "only a local fleet keeps topics: the handles of an inproc or tcp fleet have no hub");
   }
-  return msg::or_no_memory([&]() -> Result<std::shared_ptr<HubLink>> {
+  return msg::set_up([&]() -> Result<std::shared_ptr<HubLink>> {
     const LocalDirectory directory =
         WEFT_TRY(LocalDirectory::open(node.options().runtime_directory, node.fleet().name));
     LinkSettings settings;

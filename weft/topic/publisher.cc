@@ -26,9 +26,13 @@ Result<void> Publisher::publish(Bytes body, const Headers& headers) {
                                               : publish_until(kNever, body, headers);
 }
 Result<void> Publisher::publish_until(Instant deadline, Bytes body, const Headers& headers) {
+  const Result<void> published = try_publish(body, headers);
+  if (published || published.error() != Errc::would_block) {
+    return published;
+  }
   const auto node = node_;  // another thread may destroy the publisher while this one waits
   const auto core = core_;
-  return node == nullptr ? Result<void>(kPublisherMoved) : node->publish_until(*core, body, headers.block(), deadline);
+  return node->publish_until(*core, body, headers.block(), deadline);
 }
 Result<void> Publisher::try_publish(Bytes body, const Headers& headers) {
   return node_ == nullptr ? Result<void>(kPublisherMoved) : node_->publish(*core_, body, headers.block(), true);

@@ -13,7 +13,7 @@ ContextCore::~ContextCore() {
 }
 
 Result<std::shared_ptr<SocketCore>> ContextCore::make_socket(SocketType type) {
-  return or_no_memory([&] { return open_socket(type); });
+  return set_up([&] { return open_socket(type); });
 }
 
 Result<std::shared_ptr<SocketCore>> ContextCore::open_socket(SocketType type) {

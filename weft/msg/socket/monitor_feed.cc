@@ -17,7 +17,7 @@ Result<std::shared_ptr<MonitorFeed>> MonitorFeed::open(ContextCore& context, std
     return Error(Errc::invalid_argument, "events go out through pair, push or pub");
   }
   auto core = WEFT_TRY(context.make_socket(type));
-  auto feed = or_no_memory([&] { return open_over(core, endpoint, type, std::move(encode)); });
+  auto feed = set_up([&] { return open_over(core, endpoint, type, std::move(encode)); });
   if (!feed) {
     core->close();
   }

@@ -57,12 +57,18 @@ inline constexpr Error kNoParts(Errc::invalid_argument, "a message has at least 
 // Runs `call`. If memory runs out in there, the call fails.
 template <typename Call>
 [[nodiscard]] auto or_no_memory(Call&& call) noexcept -> decltype(call()) {
-  const sys::CancellationOff off;  // a read of a file is a cancellation point
   try {
     return call();
   } catch (const std::bad_alloc&) {
     return Error(Errc::resource_exhausted, "no memory");
   }
+}
+
+// The same for calls that set something up: a library may read files in there, which is a cancellation point.
+template <typename Call>
+[[nodiscard]] auto set_up(Call&& call) noexcept -> decltype(call()) {
+  const sys::CancellationOff off;
+  return or_no_memory(call);
 }
 
 // Readiness: the directions that a poll waits for, or finds ready.
@@ -141,17 +147,17 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Duration send_timeout() const noexcept;  // negative: for ever
   [[nodiscard]] Duration receive_timeout() const noexcept;
   [[nodiscard]] Result<void> set_options(const std::function<Result<void>(Options&)>& change) {
-    return or_no_memory([&] { return change_options(change); });
+    return set_up([&] { return change_options(change); });
   }
   [[nodiscard]] Options options_copy() const;
   [[nodiscard]] Result<void> reload_certificates() {
-    return or_no_memory([&] { return reload_servers(); });
+    return set_up([&] { return reload_servers(); });
   }
   [[nodiscard]] Result<void> subscribe(const FilterView& topic, bool on) {
-    return or_no_memory([&] { return change_subscription(topic, on); });
+    return set_up([&] { return change_subscription(topic, on); });
   }
   [[nodiscard]] Result<void> join(Bytes group, bool on) {
-    return or_no_memory([&] { return change_group(group, on); });
+    return set_up([&] { return change_group(group, on); });
   }
   [[nodiscard]] Result<bool> peer_writable(Bytes routing_id);
   [[nodiscard]] Result<std::size_t> subscribers();
@@ -164,22 +170,22 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   // --- endpoints (socket_endpoints.cc) ---
   // After resource_exhausted nothing has changed.
   [[nodiscard]] Result<std::string> bind(std::string_view endpoint) {
-    return or_no_memory([&] { return bind_endpoint(endpoint); });
+    return set_up([&] { return bind_endpoint(endpoint); });
   }
   [[nodiscard]] Result<void> connect(std::string_view endpoint) {
-    return or_no_memory([&] { return connect_endpoint(endpoint); });
+    return set_up([&] { return connect_endpoint(endpoint); });
   }
   [[nodiscard]] Result<std::uint32_t> connect_peer(std::string_view endpoint) {
-    return or_no_memory([&] { return connect_named(endpoint); });
+    return set_up([&] { return connect_named(endpoint); });
   }
   [[nodiscard]] Result<void> disconnect_peer(std::uint32_t routing_id) {
-    return or_no_memory([&] { return end_peer(routing_id); });
+    return set_up([&] { return end_peer(routing_id); });
   }
   [[nodiscard]] Result<void> unbind(std::string_view endpoint) {
-    return or_no_memory([&] { return unbind_endpoint(endpoint); });
+    return set_up([&] { return unbind_endpoint(endpoint); });
   }
   [[nodiscard]] Result<void> disconnect(std::string_view endpoint) {
-    return or_no_memory([&] { return disconnect_endpoint(endpoint); });
+    return set_up([&] { return disconnect_endpoint(endpoint); });
   }
 
   // --- events as messages (socket_monitor.cc) ---

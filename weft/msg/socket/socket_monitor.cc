@@ -10,7 +10,7 @@
 namespace weft::msg {
 
 Result<void> SocketCore::start_feed(std::string_view text, SocketType type, MonitorFeed::Encode encode) {
-  return or_no_memory([&] { return begin_feed(text, type, std::move(encode)); });
+  return set_up([&] { return begin_feed(text, type, std::move(encode)); });
 }
 
 Result<void> SocketCore::begin_feed(std::string_view text, SocketType type, MonitorFeed::Encode encode) {

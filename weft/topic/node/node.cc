@@ -64,7 +64,7 @@ Node::Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loo
 Node::~Node() { close(); }
 
 Result<std::shared_ptr<Node>> Node::open(Context& context, const TopicsOptions& options, rt::Loop* loop) {
-  return msg::or_no_memory([&]() -> Result<std::shared_ptr<Node>> {
+  return msg::set_up([&]() -> Result<std::shared_ptr<Node>> {
     Names names = WEFT_TRY(Names::make(options.space, options.separator));
     Fleet fleet = WEFT_TRY(Fleet::parse(options.fleet));
     if (context.core() == nullptr) {
