@@ -44,6 +44,7 @@ constexpr const CounterTable* kTables[] = {&kSocketTable,
                                            &serve::kClientPoolTable,
                                            &serve::kClientHostTable,
                                            &serve::kDispatchTable,
+                                           &serve::kHealthTable,
                                            &serve::web::kWebTable,
                                            &serve::web::kHttpClientTable,
                                            &serve::web::kWebSocketClientTable,
@@ -203,6 +204,10 @@ Result<void> run() {
   serve::AdminOptions options;
   options.scrapes = {1'000, 1'000};  // weft top asks it fifty times a second
   options.servers.push_back({"echo", server.get()});
+  serve::HealthCheck check;
+  check.name = "db";
+  check.run = [] { return serve::HealthResult{}; };
+  options.health = WEFT_TRY(serve::HealthChecks::start({std::move(check)}));
   const auto admin = WEFT_TRY(serve::Admin::make(*runtime, std::move(options)));
 
   Context context;

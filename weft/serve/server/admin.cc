@@ -132,6 +132,9 @@ class AdminService {
     for (const auto& cores : shared_->health) {
       complaints += cores->complaints(sys::now());
     }
+    if (shared_->options.health != nullptr) {
+      complaints += shared_->options.health->complaints(true);
+    }
     note_active(session, false);
     send(session, answer,
          complaints.empty() ? web::Response("alive\n") : web::Response(503, "not alive\n" + complaints));
@@ -187,7 +190,12 @@ class AdminService {
     if (shared_->options.ready) {
       add_reason("", shared_->options.ready(), reasons);
     }
-    return reasons.empty() ? web::Response("ready\n") : web::Response(503, "not ready\n" + reasons);
+    std::string remarks;
+    if (shared_->options.health != nullptr) {
+      reasons += shared_->options.health->complaints(false);
+      remarks = shared_->options.health->remarks();
+    }
+    return reasons.empty() ? web::Response("ready\n" + remarks) : web::Response(503, "not ready\n" + reasons + remarks);
   }
   static void add_reason(const std::string& name, const Result<void>& ready, std::string& reasons) {
     if (!ready) {
@@ -258,6 +266,9 @@ Result<std::unique_ptr<Admin>> Admin::make(rt::Runtime& runtime, AdminOptions op
     sources->add(named.name, *named.server);
   }
   sources->add("", runtime);
+  if (options.health != nullptr) {
+    sources->add("", *options.health);
+  }
   auto health = health_of(runtime, options.servers);
   const auto shared = std::make_shared<const Shared>(Shared{sources, std::move(options), std::move(health)});
   std::string bound = WEFT_TRY(server->listen<web::HttpCodec>(

@@ -14,6 +14,7 @@
 #include "weft/base/time.h"
 #include "weft/net/admit/token_bucket.h"
 #include "weft/rt/core/runtime.h"
+#include "weft/serve/health/health_checks.h"
 #include "weft/serve/metrics/prometheus.h"
 #include "weft/serve/metrics/sources.h"
 #include "weft/serve/server/server.h"
@@ -33,6 +34,8 @@ struct AdminOptions {
   std::function<void(PrometheusWriter&)> metrics{};  // adds further metrics; called on the thread of Admin
   // A further condition of /readyz; its error is the reason. Called like `metrics`.
   std::function<Result<void>()> ready{};
+  // Checks of the program: a failed one is a reason of /readyz, and of /healthz if it is vital. /metrics shows them.
+  std::shared_ptr<const HealthChecks> health{};
   std::size_t connections_max = 16;   // a further one closes the one that has been idle for the longest time
   std::uint32_t head_max = 8 * 1024;  // bytes of a request
   Duration request_timeout = std::chrono::seconds(5);        // until the first request
@@ -44,8 +47,10 @@ struct AdminOptions {
 
 // Admin: metrics and health of a server over HTTP/1.1, on a thread of its own.
 //   GET /metrics   the counters, for Prometheus: those of servers, cores and added things (docs/metrics.md)
-//   GET /healthz   200: every core has answered within health_timeout; 503 with a line for each that has not
-//   GET /readyz    200, or 503 with a line for each reason: a server is starting, full, draining or stopped
+//   GET /healthz   200: every core has answered within health_timeout; 503 with a line for each that has not, and for
+//                  each vital check that failed
+//   GET /readyz    200, or 503 with a line for each reason: a server is starting, full, draining or stopped, a check
+//                  has failed or has not run yet
 // HEAD works like GET. Other requests get 404, 405, or the refusals of HTTP (net/http/refusal.h).
 // Owner: the program, on a foreign thread; the runtime and the servers must outlive it. The destructor closes
 // its port.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/server/admin.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -102,6 +103,45 @@ TEST_F(AdminTest, MetricsAreTheServersCountersAndPrometheusReadsThem) {
   EXPECT_EQ(scrape.samples.at("weft_server_connections_rejected_total{reason=\"admission\",server=\"main\"}"), 0);
   EXPECT_EQ(scrape.samples.count("weft_core_messages_executed_total{core=\"1\"}"), 1u);
   EXPECT_EQ(scrape.samples.at("game_players"), 42);
+}
+
+TEST_F(AdminTest, AFailedCheckIsAReasonOnItsPages) {
+  make_server();
+  (void)listen();
+  std::atomic<HealthState> state{HealthState::degraded};
+  HealthCheck check;
+  check.name = "db";
+  check.interval = std::chrono::milliseconds(1);
+  check.timeout = kLong;
+  check.run = [&] { return HealthResult{state, "3 of 4 replicas"}; };
+  HealthCheck vital = check;
+  vital.name = "disk";
+  vital.vital = true;
+  vital.run = [&] {
+    return HealthResult{state == HealthState::failed ? HealthState::failed : HealthState::healthy, ""};
+  };
+  auto checks = HealthChecks::start({check, vital});
+  ASSERT_TRUE(checks);
+  AdminOptions options;
+  options.health = *checks;
+  make_admin(std::move(options));
+  const auto until_page_is = [this](const std::string& path, int status, const std::string& body) {
+    Answer answer = ask(path);
+    for (const Instant limit = sys::now() + kLong; answer.body != body && sys::now() < limit;) {
+      answer = ask(path);
+    }
+    EXPECT_EQ(answer.status, status);
+    EXPECT_EQ(answer.body, body);
+  };
+  until_page_is("/readyz", 200, "ready\ncheck db: degraded: 3 of 4 replicas\n");
+  EXPECT_EQ(ask("/healthz").body, "alive\n");
+  state = HealthState::failed;
+  until_page_is("/readyz", 503, "not ready\ncheck db: failed: 3 of 4 replicas\ncheck disk: failed\n");
+  until_page_is("/healthz", 503, "not alive\ncheck disk: failed\n");
+  const test::Scrape scrape = test::ScrapeReader::read(ask("/metrics").body);
+  EXPECT_EQ(scrape.samples.at("weft_health_check_state{check=\"db\"}"), 3);
+  state = HealthState::healthy;
+  until_page_is("/readyz", 200, "ready\n");
 }
 
 TEST_F(AdminTest, ReadinessSaysWhyNot) {
