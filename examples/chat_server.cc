@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A chat with rooms: lines of text, every core of the machine, no lock. `chat_server --help` explains the commands.
 // Without an argument the program chats with itself, and ends.
-#include <pthread.h>
 
 #include <algorithm>
 #include <charconv>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -16,6 +14,7 @@
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/frame/delimiter_codec.h"
 #include "weft/serve/server/server.h"
+#include "weft/serve/server/stop_signals.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
 
@@ -214,12 +213,7 @@ Result<void> demonstrate(const std::string& endpoint) {
 }
 
 Result<void> run(const char* endpoint) {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before the threads start, so that sigwait() gets the signals
-
+  serve::StopSignals signals;  // before the threads start
   rt::RuntimeOptions cores;
   cores.cores = endpoint != nullptr ? 0 : 2;
   const auto runtime = WEFT_TRY(rt::Runtime::start(cores));
@@ -230,15 +224,11 @@ Result<void> run(const char* endpoint) {
       endpoint != nullptr ? endpoint : "tcp://127.0.0.1:0", how, [&server] { return Chat(*server); },
       serve::DelimiterCodec(kLineMax)));
   std::printf("chatting at %s\n", bound.c_str());
-  Result<void> outcome;
-  if (endpoint == nullptr) {
-    outcome = demonstrate(bound);
-  } else {
-    int signal = 0;
-    sigwait(&signals, &signal);
-    std::printf("closing\n");
+  if (endpoint != nullptr) {
+    return signals.run(*server, {.drain = 5s});  // delivers the queued lines
   }
-  const auto stopped = server->stop(sys::now() + 5s);  // delivers the queued lines
+  const auto outcome = demonstrate(bound);
+  const auto stopped = server->stop(sys::now() + 5s);
   return outcome ? stopped : outcome;
 }
 

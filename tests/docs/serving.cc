@@ -19,8 +19,10 @@
 #include "weft/serve/dispatch/dispatcher.h"
 #include "weft/serve/frame/numbered_codec.h"
 #include "weft/serve/server/server.h"
+#include "weft/serve/server/stop_signals.h"
 #include "weft/sys/address.h"
 #include "weft/sys/clock.h"
+#include "weft/sys/linux/service_manager.h"
 #include "weft/sys/socket.h"
 
 namespace {
@@ -107,20 +109,17 @@ Result<void> bound_addresses() {
 }
 
 Result<void> stop_by_a_signal() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before the first thread: each thread inherits the mask
+  serve::StopSignals signals;  // before the first thread: each thread inherits the mask
 
   const auto runtime = WEFT_TRY(rt::Runtime::start());
   const auto server = WEFT_TRY(serve::Server::make(*runtime));
   WEFT_TRY(server->listen<Codec>("tcp://127.0.0.1:0", {}, [] { return Shop(); }));
   (void)std::raise(SIGTERM);
 
-  int signal = 0;
-  sigwait(&signals, &signal);             // the main thread waits here while the cores serve
-  return server->stop(sys::now() + 30s);  // answers received requests, delivers queued frames
+  serve::StopOptions stop;
+  stop.lame_duck = 0s;                // behind a load balancer: longer than the time between its questions
+  stop.drain = 30s;                   // answers received requests, delivers queued frames
+  return signals.run(*server, stop);  // the main thread waits here while the cores serve
 }
 
 // As the service manager does: a listening descriptor that the process inherits.
@@ -132,10 +131,12 @@ Result<int> inherited_descriptor() {
 Result<void> adopt_a_socket() {
   const auto runtime = WEFT_TRY(rt::Runtime::start());
   const auto server = WEFT_TRY(serve::Server::make(*runtime));
-  const int inherited = WEFT_TRY(inherited_descriptor());
+  const int descriptor = WEFT_TRY(inherited_descriptor());
+  std::vector<sys::PassedSocket> passed = WEFT_TRY(sys::take_passed_sockets());  // before the first thread
+  passed.push_back({descriptor, "web"});
 
   serve::ListenerOptions options;
-  options.socket.adopt_fd = inherited;  // with systemd the first one is 3; the server closes it
+  options.socket.adopt_fd = passed.at(0).fd;  // the server closes it
   const std::string bound = WEFT_TRY(server->listen<Codec>("tcp://*:*", options, [] { return Shop(); }));
 
   auto asked = WEFT_TRY(rt::spawn(runtime->core(0), ask_once(bound)));

@@ -2,10 +2,29 @@
 #include "weft/sys/signals.h"
 
 #include <signal.h>
+#include <time.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 
+#include "weft/sys/clock.h"
+
 namespace weft::sys {
+
+namespace {
+
+constexpr Duration kLongestWait = std::chrono::hours(1);  // then it waits again
+
+sigset_t end_signals() noexcept {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGINT);
+  ::sigaddset(&set, SIGTERM);
+  return set;
+}
+
+}  // namespace
 
 SignalsBlocked::SignalsBlocked() noexcept {
   static_assert(sizeof(sigset_t) <= sizeof previous_);
@@ -23,6 +42,36 @@ SignalsBlocked::~SignalsBlocked() {
   sigset_t previous;
   std::memcpy(&previous, previous_.data(), sizeof previous);
   ::pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+}
+
+EndSignals::EndSignals() noexcept {
+  static_assert(sizeof(sigset_t) <= sizeof previous_.bytes);
+  const sigset_t set = end_signals();
+  sigset_t previous;
+  ::pthread_sigmask(SIG_BLOCK, &set, &previous);
+  std::memcpy(previous_.bytes.data(), &previous, sizeof previous);
+}
+
+EndSignals::~EndSignals() {
+  sigset_t previous;
+  std::memcpy(&previous, previous_.bytes.data(), sizeof previous);
+  ::pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+}
+
+bool EndSignals::wait_until(Instant deadline) noexcept {
+  const sigset_t set = end_signals();
+  for (;;) {
+    const Duration until = time_left(deadline, now());
+    const Duration left = until < Duration::zero() ? kLongestWait : std::min(until, kLongestWait);
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+    const timespec timeout{static_cast<time_t>(seconds.count()), static_cast<long>((left - seconds).count())};
+    if (::sigtimedwait(&set, nullptr, &timeout) > 0) {
+      return true;
+    }
+    if (now() >= deadline) {
+      return false;
+    }
+  }
 }
 
 }  // namespace weft::sys

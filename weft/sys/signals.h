@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 
+#include "weft/base/time.h"
+
 namespace weft::sys {
 
 // SignalMask: the bytes of a sigset_t, for code that does not include <signal.h>.
@@ -24,6 +26,23 @@ class SignalsBlocked {
 
  private:
   alignas(8) std::array<std::byte, 128> previous_{};  // a sigset_t
+};
+
+// EndSignals: SIGINT and SIGTERM, as calls. While it lives, they are pending for the calling thread, and for those that
+// it starts.
+// Affinity: one thread. Cost: one system call each.
+class EndSignals {
+ public:
+  EndSignals() noexcept;
+  EndSignals(const EndSignals&) = delete;
+  EndSignals& operator=(const EndSignals&) = delete;
+  ~EndSignals();  // a pending signal then ends the process, or runs its handler
+
+  // Waits for one of them and takes it. Returns false at the deadline.
+  [[nodiscard]] bool wait_until(Instant deadline) noexcept;
+
+ private:
+  SignalMask previous_;
 };
 
 }  // namespace weft::sys

@@ -208,6 +208,7 @@ Result<void> Server::restart() {
       return kAdopted;
     }
   }
+  leaving_.store(false, std::memory_order_relaxed);
   start();
   const auto run = this->run();
   for (const Spec& spec : specs_) {
@@ -231,6 +232,9 @@ Result<void> Server::ready() const noexcept {
     case ServerRun::Phase::starting: return Error(Errc::invalid_state, "the server has no listener yet");
     case ServerRun::Phase::draining: return Error(Errc::terminated, "the server is draining");
     case ServerRun::Phase::serving: break;
+  }
+  if (leaving_.load(std::memory_order_relaxed)) {
+    return Error(Errc::terminated, "the server stops soon");
   }
   if (run->sessions() >= options_.sessions_max) {
     return Error(Errc::resource_exhausted, "the server is full");

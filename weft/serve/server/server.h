@@ -92,14 +92,17 @@ class Server {
   // On a core, stop() does not wait, like begin_stop(). Of several stops, the earliest deadline holds for the sessions.
   Result<void> stop(Instant deadline);
   void begin_stop(Instant deadline);
+  // A stop follows soon: ready() is `terminated` from now on, and nothing else changes. Load balancers may ask for a
+  // while until they send no more connections. restart() takes it back. Idempotent; any thread.
+  void announce_stop() noexcept { leaving_.store(true, std::memory_order_relaxed); }
   // After stop(): opens the same listeners at the same endpoints, with new services and ids of a new epoch.
   // Errors: those of listen(); not_supported (a listener had adopted its descriptor). After an error the server is
   // stopped.
   Result<void> restart();
 
   // Whether the server takes connections. Errors: invalid_state (the server has no listener yet); terminated (it
-  // drains); closed (it is stopped); resource_exhausted (it has sessions_max sessions, or a listener pauses because
-  // descriptors or memory ran out). Any thread.
+  // drains, or announce_stop() was called); closed (it is stopped); resource_exhausted (it has sessions_max sessions,
+  // or a listener pauses because descriptors or memory ran out). Any thread.
   [[nodiscard]] Result<void> ready() const noexcept;
   [[nodiscard]] CounterValues counters() const noexcept;               // of all cores, since make()
   [[nodiscard]] CounterValues counters(unsigned core) const noexcept;  // of one core
@@ -137,6 +140,7 @@ class Server {
   std::shared_ptr<CoreCounters[]> counters_;  // each run, which may outlive the server, shares them
   std::shared_ptr<GroupPresence> presence_;   // likewise
   std::vector<Spec> specs_;
+  std::atomic<bool> leaving_{false};     // announce_stop(). Relaxed: a hint for others
   std::atomic<std::uint16_t> epoch_{0};  // of run_. Relaxed: a message finds its shard by it, or none
   mutable std::mutex mutex_;
   std::shared_ptr<ServerRun> run_;  // guarded by mutex_

@@ -34,8 +34,8 @@ rt::Task<> echo_when(rt::AsyncEvent& event, HeaderSession& session, const Frame&
   }
 }
 
-// Shared by the coroutines of a test, on the one core.
-struct Shared {
+// Progress by the coroutines of a test, on the one core.
+struct Progress {
   rt::AsyncEvent proceed;
   Signal begun;
   Signal ended;
@@ -45,7 +45,7 @@ struct Shared {
 };
 
 // Waits until it is cancelled.
-rt::Task<> wait_for_the_end(Shared& shared, HeaderSession& session) {
+rt::Task<> wait_for_the_end(Progress& shared, HeaderSession& session) {
   ++shared.running;
   shared.begun.give();
   const auto slept = co_await rt::sleep(kForever);
@@ -78,7 +78,7 @@ class SessionTasks : public test::ServerTest {
     ASSERT_TRUE(done.take());
   }
 
-  Shared shared_;
+  Progress shared_;
   Dispatcher<HeaderSession> dispatcher_;
 };
 
@@ -498,7 +498,7 @@ TEST_F(SessionTasks, ARuntimeThatEndsFirstEndsThem) {
 // --- services whose on_frame() is a coroutine ---
 
 struct SlowEcho {
-  Shared* shared;
+  Progress* shared;
 
   void on_open(HeaderSession& session) {
     const auto greet = [](HeaderSession& to) -> rt::Task<> {
