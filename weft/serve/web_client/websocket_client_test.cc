@@ -97,6 +97,70 @@ rt::Task<void> talk(std::string url) {
 }
 TEST_F(WebSocketClientTest, MessagesComeBackUntilTheCloseHandshake) { run(talk(serve_echo())); }
 
+rt::Task<void> echo_two(std::string url) {
+  auto opened = co_await open_socket(url);
+  EXPECT_TRUE(opened) << opened.error().message();
+  if (!opened) {
+    co_return;
+  }
+  const Socket& socket = *opened;
+  for (int i = 0; i < 2; ++i) {
+    const auto message = co_await socket->receive();
+    EXPECT_TRUE(message);
+    if (message) {
+      const auto sent = co_await socket->send(message->body);
+      EXPECT_TRUE(sent);
+    }
+  }
+  const auto broken = co_await socket->receive();
+  EXPECT_EQ(broken.error(), Errc::protocol_error);
+  const auto closed = co_await socket->close();  // after the server has read all
+  EXPECT_FALSE(closed);
+}
+TEST_F(WebSocketClientTest, AnswersToTheMessagesBeforeABrokenFrameLeaveBeforeTheConnectionEnds) {
+  constexpr std::size_t kEchoes = 2 * (2 + 4 + 5);  // head, mask, body
+  std::string got;
+  const std::string url = serve_lies([&got](RawSession& session, const std::string& text) {
+    if (text.starts_with("GET ")) {
+      return answer(session, accepted(text, "") + server_frame(0x81, "first") + server_frame(0x81, "other") +
+                                 std::string("\x83\x00", 2));
+    }
+    got += text;
+    if (got.size() > kEchoes) {
+      session.close();
+    }
+  });
+  run(echo_two("ws" + url.substr(4)));
+  ASSERT_GT(got.size(), kEchoes);
+  EXPECT_EQ(got[0], '\x81');
+  EXPECT_EQ(got[kEchoes / 2], '\x81');
+  EXPECT_EQ(got[kEchoes], '\x88');
+}
+
+rt::Task<void> never_ask(std::string url) {
+  WebSocketClientOptions options = patient_socket();
+  options.session.frame_timeout = std::chrono::milliseconds(10);
+  auto opened = co_await open_socket(url, options);
+  EXPECT_TRUE(opened) << opened.error().message();
+  if (!opened) {
+    co_return;
+  }
+  const Socket& socket = *opened;
+  while (socket->is_open()) {
+    const auto slept = co_await rt::sleep(std::chrono::milliseconds(1));
+    if (!slept) {
+      co_return;
+    }
+  }
+  const std::string first = co_await receive_text(socket.get());
+  EXPECT_EQ(first, "text first");
+  const auto end = co_await socket->receive();
+  EXPECT_EQ(end.error(), Errc::protocol_error);
+}
+TEST_F(WebSocketClientTest, ABrokenFrameEndsAlsoTheConnectionOfAProgramThatDoesNotAsk) {
+  run(never_ask(serve_frames(server_frame(0x81, "first") + std::string("\x83\x00", 2))));
+}
+
 rt::Task<void> choose(std::string url) {
   WebSocketClientOptions options = patient_socket();
   options.protocols = {"new", "old"};

@@ -300,6 +300,7 @@ void WebSocketLink::note_end(const Error& why) noexcept {
 void WebSocketLink::on_open(WebSocketSession& session) {
   session_ = &session;
   session.codec().set_masker(&masker_);
+  session.codec().set_hold(&hold_);
   session.codec().set_protocol(protocol_);
   session.codec().set_deflate(deflate_of(session));
   opened_ = true;
@@ -340,6 +341,7 @@ void WebSocketLink::keep(WebSocketSession& session, const Content& content) {
     throw;
   }
   inbox_bytes_ += cost;
+  hold_.holds = !closing_;
   if (inbox_bytes_ >= options_.inbox_max && !paused_ && !closing_) {
     paused_ = true;
     session.pause_reading();
@@ -347,11 +349,19 @@ void WebSocketLink::keep(WebSocketSession& session, const Content& content) {
   changed_.pulse();
 }
 
+// The program has taken all messages, or waits for no answer.
+void WebSocketLink::end_hold() noexcept {
+  hold_.holds = false;
+  if (!(hold_.fault == Errc::ok) && is_open()) {
+    session_->close(CloseReason::refused_frame, hold_.fault);
+  }
+}
+
 void WebSocketLink::on_close(WebSocketSession& session, const Error& why) {
   end(session);
   release(session);
   paused_ = false;
-  note_end(why);
+  note_end(hold_.fault == Errc::ok ? why : hold_.fault);
 }
 
 // --- the program ---
@@ -400,6 +410,9 @@ rt::Task<Result<void>> WebSocketLink::wait_message(WebSocketLink* self) {
 rt::Task<Result<WebSocketMessage>> WebSocketLink::receive(std::shared_ptr<WebSocketLink> self, Instant deadline) {
   if (const Error wrong = self->used_elsewhere(); !(wrong == Errc::ok)) {
     co_return wrong;
+  }
+  if (self->inbox_.empty()) {
+    self->end_hold();
   }
   rt::Task<Result<void>> waiting = wait_message(self.get());
   const Instant now = self->host_->core().loop().now();
@@ -453,6 +466,7 @@ rt::Task<Result<void>> WebSocketLink::close(std::shared_ptr<WebSocketLink> self,
     if (std::exchange(self->paused_, false)) {
       self->session_->resume_reading();
     }
+    self->end_hold();
     self->changed_.pulse();
   }
   rt::Task<Result<void>> waiting = wait_ended(self.get());

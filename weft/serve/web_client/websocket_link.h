@@ -27,6 +27,8 @@ namespace weft::serve::web {
 // Invariants:
 //   1. connect() has ended before any other call.
 //   2. Messages that wait count as memory of the host.
+//   3. A broken frame ends the connection after the program has taken the messages before it and asks for the next: so
+//      its answers to them leave. A program that does not ask has frame_timeout.
 class WebSocketLink final : public WebSocketBase {
  public:
   // Errors: invalid_argument; resource_exhausted (no memory, or no random numbers).
@@ -88,6 +90,7 @@ class WebSocketLink final : public WebSocketBase {
   [[nodiscard]] Result<void> take_extensions(Session& session, std::string_view extensions);
   void handle_no_upgrade(Session& session, const Error& why) noexcept;
   void keep(WebSocketSession& session, const Content& content);
+  void end_hold() noexcept;
   void note_end(const Error& why) noexcept;
   [[nodiscard]] Error named(const Error& why) const noexcept;
   [[nodiscard]] Error end_error() const noexcept;
@@ -99,6 +102,7 @@ class WebSocketLink final : public WebSocketBase {
   const WebSocketClientOptions options_;
   const std::string fields_;  // of the request, as lines
   WebSocketMasker masker_;
+  FaultHold hold_;
   const std::string key_;
   const AnswerCodec asking_codec_;
   Asking asking_{this};
