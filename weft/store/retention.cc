@@ -98,12 +98,13 @@ Result<void> Stream::evict(std::uint64_t before, WallTime now) {
   // As many messages go as come, and as many bytes: of the latest each drop is one value. The erasures of values that
   // went with the last commit count as none: otherwise each value would take the room of two.
   const std::uint64_t drops_max = kDropsPerCommit + staged_count();
+  const std::uint64_t rows_max = latest != nullptr ? kEvictValuesPerCommit : kEvictRowsPerCommit;
   std::uint64_t drops = drops_.size();
   std::uint64_t topics = 0;
   std::uint64_t dropped_bytes = 0;
   while (size > settings_.bytes_max) {
     const bool few = drops < drops_max && topics < kEvictTopicsPerCommit;
-    if (!few && (dropped_bytes >= staged || drops + topics >= kEvictRowsPerCommit)) {
+    if (!few && (dropped_bytes >= staged || drops + topics >= rows_max)) {
       break;
     }
     const bool erasure = latest != nullptr && latest->evicts_erasure();

@@ -187,6 +187,8 @@ class Stream : public ListHook {
   static constexpr std::uint64_t kEvictTopicsPerCommit = 8192;
   // Rows of messages and topics that go at most, where those that go are smaller than those that come.
   static constexpr std::uint64_t kEvictRowsPerCommit = 32'768;
+  static constexpr std::uint64_t kEvictValuesPerCommit =
+      8'192;  // of the latest: each leaves an erasure, four times the work
   // DropBudget: the rest that one commit may remove, of all streams together. Beyond it a stream removes as many
   // messages as come, and a full stream as many bytes.
   struct DropBudget {
