@@ -65,8 +65,15 @@ class HealthChecks::Part {
     thread_.join();
   }
 
-  [[nodiscard]] Result<void> start() {
-    thread_ = WEFT_TRY(sys::Thread::start([](void* self) { static_cast<Part*>(self)->loop(); }, this));
+  // The thread keeps the part: its check may destroy the HealthChecks.
+  [[nodiscard]] static Result<void> start(const std::shared_ptr<Part>& part) {
+    auto kept = std::make_unique<std::shared_ptr<Part>>(part);
+    const auto run = [](void* argument) {
+      const std::unique_ptr<std::shared_ptr<Part>> self(static_cast<std::shared_ptr<Part>*>(argument));
+      (*self)->loop();
+    };
+    part->thread_ = WEFT_TRY(sys::Thread::start(run, kept.get()));
+    (void)kept.release();
     return {};
   }
   // The thread ends after its run.
@@ -153,7 +160,7 @@ void HealthChecks::Part::note(HealthResult&& result, Duration took) noexcept {
 }
 
 struct HealthChecks::Core {
-  std::vector<std::unique_ptr<Part>> parts;  // in the order of start(). Immutable, as the next
+  std::vector<std::shared_ptr<Part>> parts;  // in the order of start(). Immutable, as the next
   std::vector<std::size_t> order;            // indexes: a check after those that it depends on
 
   [[nodiscard]] std::size_t find(std::string_view name) const noexcept {
@@ -230,7 +237,7 @@ Result<std::shared_ptr<HealthChecks>> HealthChecks::start(std::vector<HealthChec
       if (core->find(check.name) != core->parts.size()) {
         return Error(Errc::invalid_argument, "two health checks have the same name");
       }
-      core->parts.push_back(std::make_unique<Part>(std::move(check)));
+      core->parts.push_back(std::make_shared<Part>(std::move(check)));
     }
     for (const auto& part : core->parts) {
       for (const std::string& name : part->check().depends_on) {
@@ -243,7 +250,7 @@ Result<std::shared_ptr<HealthChecks>> HealthChecks::start(std::vector<HealthChec
     std::shared_ptr<HealthChecks> made(new HealthChecks(core));
     const sys::SignalsBlocked blocked;
     for (const auto& part : core->parts) {
-      WEFT_TRY(part->start());
+      WEFT_TRY(Part::start(part));
     }
     return made;
   } catch (const std::bad_alloc&) {

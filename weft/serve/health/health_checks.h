@@ -73,7 +73,7 @@ class HealthChecks {
   [[nodiscard]] static Result<std::shared_ptr<HealthChecks>> start(std::vector<HealthCheck> checks);
   HealthChecks(const HealthChecks&) = delete;
   HealthChecks& operator=(const HealthChecks&) = delete;
-  ~HealthChecks();  // waits for runs that have begun
+  ~HealthChecks();  // waits for runs that have begun, except for the one that calls it
 
   [[nodiscard]] std::vector<HealthStatus> statuses() const;  // in the order of start(); throws std::bad_alloc
   // A run begins now, unless one has begun. Errors: invalid_argument (no check has the name).

@@ -189,6 +189,20 @@ TEST(HealthChecks, TheDestructorWaitsForARun) {
   EXPECT_TRUE(readings.empty());
 }
 
+TEST(HealthChecks, ACheckMayDestroyThem) {
+  Signal may_run;
+  Signal destroyed;
+  std::shared_ptr<HealthChecks> checks;
+  checks = start({check_of("db", [&] {
+    EXPECT_TRUE(may_run.take());
+    checks.reset();
+    destroyed.give();
+    return HealthResult{};
+  })});
+  may_run.give();
+  EXPECT_TRUE(destroyed.take());
+}
+
 TEST(HealthChecks, EachCheckHasCounters) {
   const auto checks = start({check_of("a", failed), check_of("b", healthy)});
   (void)status_after(*checks, 0, 1);
