@@ -109,6 +109,7 @@ Result<web::Site> make_guarded() {
   router.use(web::cors(shop));         // for the pages of other sites that may call this one
   router.use(web::security_fields());  // X-Content-Type-Options, X-Frame-Options, Content-Security-Policy, …
   router.use(web::hsts(24h * 365));    // over TLS alone
+  router.use(web::compress());         // texts, for clients that take gzip
   router.use(web::filter([](const web::Request& request) -> std::optional<web::Response> {
     return request["Authorization"] == "Bearer secret" ? std::nullopt : std::optional(web::Response(401));
   }));

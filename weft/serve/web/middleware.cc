@@ -2,10 +2,14 @@
 #include "weft/serve/web/middleware.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "weft/net/http/chars.h"
+#include "weft/net/http/gzip.h"
 #include "weft/serve/session/service.h"
 #include "weft/serve/web/answer.h"
 
@@ -55,6 +59,38 @@ bool is_own(const Request& request, std::string_view origin) noexcept {
 bool takes(const CorsOptions& options, std::string_view origin) {
   return std::any_of(options.origins.begin(), options.origins.end(),
                      [origin](const std::string& one) { return one == "*" || http::same_text(one, origin); });
+}
+
+// Types of texts, by the part before the parameters. Others are compressed already, or unknown.
+bool is_compressible(std::string_view type) noexcept {
+  const std::size_t end = std::min(type.find(';'), type.find_last_not_of(" \t") + 1);
+  type = type.substr(0, end);
+  constexpr std::string_view kTypes[] = {"application/json", "application/javascript", "application/xml",
+                                         "application/manifest+json", "image/svg+xml"};
+  return http::same_text(type.substr(0, 5), "text/") ||
+         std::any_of(std::begin(kTypes), std::end(kTypes), [type](auto one) { return http::same_text(one, type); });
+}
+
+void pack(const CompressOptions& options, const Request& request, Response& response) {
+  const std::size_t size = response.body().size();
+  const Fields& fields = response.fields();
+  if (size < options.body_min || size > options.body_max || response.producer() || response.status() == 206 ||
+      fields.find("Content-Encoding") || !is_compressible(fields.find("Content-Type").value_or(""))) {
+    return;
+  }
+  response.add("Vary", "Accept-Encoding");
+  if (!http::takes_gzip(request["Accept-Encoding"])) {
+    return;
+  }
+  std::optional<std::string> packed = http::gzip(response.body(), std::clamp(options.level, 1, 9));
+  if (!packed) {
+    return;
+  }
+  response.body() = *std::move(packed);
+  response.set("Content-Encoding", "gzip");
+  if (const auto tag = fields.find("ETag"); tag && tag->starts_with('"')) {
+    response.set("ETag", "W/" + std::string(*tag));
+  }
 }
 
 // Adds the fields that permit the origin. The field Vary of every answer names Origin.
@@ -125,6 +161,13 @@ Middleware security_fields(std::string content_security_policy) {
       }
     }
   });
+}
+
+Middleware compress(CompressOptions options) {
+  if (!http::gzip_available()) {
+    return [](Handler inner) { return inner; };
+  }
+  return filter({}, [options](const Request& request, Response& response) { pack(options, request, response); });
 }
 
 Middleware cors(CorsOptions options) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -30,6 +31,16 @@ using After = std::function<void(const Request&, Response&)>;
 // Referrer-Policy: no-referrer, Cross-Origin-Opener-Policy: same-origin and Content-Security-Policy. A field that the
 // handler has set stays.
 [[nodiscard]] Middleware security_fields(std::string content_security_policy = "default-src 'self'");
+
+struct CompressOptions {
+  std::size_t body_min = 1024;         // bytes; a shorter body hardly gets smaller
+  std::size_t body_max = 1024 * 1024;  // a larger one is sent as it is: its core would work for long
+  int level = 1;                       // of zlib, 1 to 9
+};
+// Compresses whole bodies of texts, JSON, XML, JavaScript and SVG by gzip for the clients that take it, and sets
+// Content-Encoding and Vary. An ETag becomes a weak one. Streamed bodies, files and parts of a content stay as they
+// are; a build without zlib changes nothing. Do not compress a secret together with text that others choose (BREACH).
+[[nodiscard]] Middleware compress(CompressOptions options = {});
 
 // Which pages of other sites may use a route from a browser (the Fetch standard).
 struct CorsOptions {

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "weft/net/http/gzip.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/web/body_stream.h"
 #include "weft/serve/web/test_site.h"
@@ -78,6 +79,47 @@ TEST_F(MiddlewareTest, FieldsThatMakeABrowserStricterAreSetUnlessTheHandlerSetTh
   EXPECT_TRUE(has(reply, "Content-Security-Policy: default-src 'self'"));
   EXPECT_FALSE(has(reply, "X-Frame-Options: DENY"));
   EXPECT_EQ(reply.head.find("Strict-Transport-Security"), std::string::npos) << "without TLS there is none";
+}
+
+TEST_F(MiddlewareTest, TextsAreCompressedForClientsThatTakeIt) {
+  if (!net::http::gzip_available()) {
+    GTEST_SKIP() << "this build has no zlib";
+  }
+  router_.use(compress());
+  const std::string text(10'000, 'x');
+  ASSERT_TRUE(router_.post("/text", [text] { return Response(text).set("ETag", "\"1\""); }));
+  ASSERT_TRUE(router_.get("/text", [text] { return Response(text); }));
+  ASSERT_TRUE(router_.post("/json", [text] { return Response(200, text, "application/json; charset=utf-8"); }));
+  ASSERT_TRUE(router_.post("/image", [text] { return Response(200, text, "image/png"); }));
+  ASSERT_TRUE(router_.post("/done", [text] { return Response(text).set("Content-Encoding", "br"); }));
+  ASSERT_TRUE(router_.post("/part", [text] { return Response(206, text); }));
+  ASSERT_TRUE(router_.post("/short", [] { return Response(std::string(1000, 'x')); }));
+  ASSERT_TRUE(router_.post("/long", [] { return Response(std::string(1024 * 1024 + 1, 'x')); }));
+  Client client(listen_web());
+  const Reply plain = ask(client, "/text", "");
+  EXPECT_EQ(plain.body, text);
+  EXPECT_TRUE(has(plain, "Vary: Accept-Encoding"));
+  EXPECT_TRUE(has(plain, "ETag: \"1\""));
+  EXPECT_EQ(ask(client, "/text", "Accept-Encoding: gzip;q=0\r\n").body, text);
+  const Reply packed = ask(client, "/text", "Accept-Encoding: br, gzip\r\n");
+  EXPECT_TRUE(packed.body.starts_with("\x1F\x8B")) << packed.head;
+  EXPECT_TRUE(has(packed, "Content-Encoding: gzip"));
+  EXPECT_TRUE(has(packed, "Vary: Accept-Encoding"));
+  EXPECT_TRUE(has(packed, "ETag: W/\"1\""));
+  EXPECT_TRUE(has(ask(client, "/json", "Accept-Encoding: gzip\r\n"), "Content-Encoding: gzip"));
+  for (const char* path : {"/image", "/done", "/part", "/short", "/long"}) {
+    const Reply reply = ask(client, path, "Accept-Encoding: gzip\r\n");
+    EXPECT_FALSE(has(reply, "Content-Encoding: gzip")) << path;
+    EXPECT_EQ(reply.body.substr(0, 5), "xxxxx") << path;
+  }
+  const auto length = [](const Reply& reply) {
+    const std::size_t at = reply.head.find("Content-Length: ");
+    return reply.head.substr(at, reply.head.find("\r\n", at) - at);
+  };
+  client.write("GET /text" + kHost + "Accept-Encoding: gzip\r\n\r\n");
+  const Reply whole = read_reply(client);
+  client.write("HEAD /text" + kHost + "Accept-Encoding: gzip\r\n\r\n");
+  EXPECT_EQ(length(read_reply(client, false)), length(whole));
 }
 
 TEST_F(MiddlewareTest, OriginsThatAreTakenAreToldSoAndOthersChangeNothing) {
