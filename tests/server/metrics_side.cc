@@ -242,7 +242,8 @@ Result<void> run() {
   struct Ignore {
     void on_datagram(serve::DatagramSession& /*session*/, Bytes /*payload*/) {}
   };
-  const auto game = WEFT_TRY(serve::DatagramServer::open(*runtime, "udp://127.0.0.1:0", {}, [](rt::Core&) { return Ignore(); }));
+  const auto game =
+      WEFT_TRY(serve::DatagramServer::open(*runtime, "udp://127.0.0.1:0", {}, [](rt::Core&) { return Ignore(); }));
   admin->add("game", *game);
 
   const auto workers = WEFT_TRY(rt::ThreadPool::make_fixed(1));

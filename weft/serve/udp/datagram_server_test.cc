@@ -72,8 +72,8 @@ class Peer {
     for (const Instant end = sys::now() + 60s; sys::now() < end; std::this_thread::yield()) {
       if (sys::receive_datagrams(fd_.fd(), std::span(&one, 1), true).count == 1) {
         const auto datagram = parse_datagram(Bytes(room).first(one.size)).value();
-        return {datagram.kind, datagram.cookie,
-                std::string(datagram.payload.begin(), datagram.payload.end()), one.size};
+        return {datagram.kind, datagram.cookie, std::string(datagram.payload.begin(), datagram.payload.end()),
+                one.size};
       }
     }
     ADD_FAILURE() << "no datagram came";

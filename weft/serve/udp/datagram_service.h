@@ -46,7 +46,7 @@ class DatagramSession : public ListHook {
   const std::uint64_t id_;
   net::Admission::Lease lease_;
   Instant heard_{};
-  Instant second_{};            // in which `heard_in_second_` datagrams came
+  Instant second_{};  // in which `heard_in_second_` datagrams came
   std::uint32_t heard_in_second_ = 0;
   bool open_ = true;
 };

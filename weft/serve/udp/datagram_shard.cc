@@ -314,8 +314,8 @@ void DatagramShard::flush() noexcept {
 }
 
 void DatagramShard::arm(Instant at) noexcept {
-  timer_ = core_.loop().timers().schedule(
-      at, {[](void* shard) { static_cast<DatagramShard*>(shard)->end_idle(); }, this});
+  timer_ =
+      core_.loop().timers().schedule(at, {[](void* shard) { static_cast<DatagramShard*>(shard)->end_idle(); }, this});
 }
 
 void DatagramShard::end_idle() noexcept {
