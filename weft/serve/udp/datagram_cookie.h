@@ -17,7 +17,7 @@ using SipKey = std::array<std::uint64_t, 2>;
 [[nodiscard]] SipKey random_sip_key();  // throws std::exception: the system has no random numbers
 
 // CookieMaker: the cookie of an address, a keyed hash of the address and of a slot of time. A peer that returns the
-// cookie has received what was sent to its address. A cookie is valid in its slot and in the next one.
+// cookie receives the datagrams to its address. A cookie is valid in its slot and in the next one.
 // Affinity: immutable. Cost: nothing is kept; a hash of 14 or 26 bytes, and two to check.
 class CookieMaker {
  public:

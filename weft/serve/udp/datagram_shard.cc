@@ -102,7 +102,7 @@ void DatagramShard::handle_event(const sys::PollEvent& /*event*/) {
     batch[0].overflow = overflow_;
     const sys::DatagramResult got = sys::receive_datagrams(fd_.fd(), batch, true);
     if (got.count == 0) {
-      return;  // no datagram, or an error that this call has taken away; the poller reports what is left
+      return;  // no datagram, or an error that this call has taken away; the poller reports the rest
     }
     counts_.in.add(got.count);
     counts_.receive_buffer.add(batch[got.count - 1].overflow - overflow_);

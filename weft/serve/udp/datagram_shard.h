@@ -32,7 +32,7 @@ struct UdpOptions {
   int send_buffer = -1;
 };
 
-// What the cores of a server share.
+// DatagramCommon: the data that the cores of a server share.
 struct DatagramCommon {
   UdpOptions options;
   CookieMaker cookies;
