@@ -20,6 +20,7 @@
 #include "weft/serve/client/client_pool.h"
 #include "weft/serve/dispatch/dispatcher.h"
 #include "weft/serve/server/admin.h"
+#include "weft/serve/udp/datagram_server.h"
 #include "weft/serve/web/site.h"
 #include "weft/serve/web_client/http_client.h"
 #include "weft/serve/web_client/websocket_client.h"
@@ -45,6 +46,7 @@ constexpr const CounterTable* kTables[] = {&kSocketTable,
                                            &serve::kClientHostTable,
                                            &serve::kDispatchTable,
                                            &serve::kHealthTable,
+                                           &serve::kDatagramTable,
                                            &serve::web::kWebTable,
                                            &serve::web::kHttpClientTable,
                                            &serve::web::kWebSocketClientTable,
@@ -241,6 +243,13 @@ Result<void> run() {
   WEFT_TRY(rt::spawn(runtime->core(0).loop(), browse(&browsing, shop_at.substr(6))).get());
   admin->add("browser", *browsing.http);
   admin->add("feed", *browsing.feed);
+
+  struct Ignore {
+    void on_datagram(serve::DatagramSession& /*session*/, Bytes /*payload*/) {}
+  };
+  const auto game =
+      WEFT_TRY(serve::DatagramServer::open(*runtime, "udp://127.0.0.1:0", {}, [](rt::Core&) { return Ignore(); }));
+  admin->add("game", *game);
 
   const auto workers = WEFT_TRY(rt::ThreadPool::make_fixed(1));
   for (int i = 0; i < 4; ++i) {
