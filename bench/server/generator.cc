@@ -183,7 +183,7 @@ class Runner {
  private:
   [[nodiscard]] std::unique_ptr<Load> make_load(std::uint32_t connections) const {
     return std::make_unique<Load>(
-        LoadOptions{arguments_.port, connections, cell_.size, cell_.depth, arguments_.patience_ms});
+        LoadOptions{arguments_.port, connections, cell_.size, cell_.depth, arguments_.patience_ms, cell_.wire});
   }
 
   void perform(std::uint64_t count, std::uint64_t interval_ns) {

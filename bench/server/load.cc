@@ -22,8 +22,18 @@ constexpr std::size_t kBlock = std::size_t{256} << 10U;
 constexpr std::size_t kOpening = 512;  // connections that are opened at the same time; a backlog has room for them
 constexpr std::uint64_t kAwakeNs = 1'000'000;  // without an event, the thread polls for so long before it sleeps
 constexpr std::uint64_t kTurnNs = 200'000;
+constexpr std::size_t kHeadRoom = 8192;  // for the head of an answer of HTTP
 
 std::string reason(int error) { return std::generic_category().message(error); }
+
+std::unique_ptr<const WebWire> web_wire_of(const LoadOptions& options) {
+  switch (options.wire) {
+    case LoadWire::http: return make_http_wire(options.size);
+    case LoadWire::websocket: return make_websocket_wire(options.size);
+    case LoadWire::frames: break;
+  }
+  return nullptr;
+}
 
 }  // namespace
 
@@ -35,12 +45,14 @@ std::uint64_t now_ns() {
 
 Load::Load(const LoadOptions& options)
     : options_(options),
-      frame_(kHeaderSize + options.size),
+      web_(web_wire_of(options)),
+      frame_(web_ == nullptr ? kHeaderSize + options.size : web_->request_size()),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       links_(options.connections),
       due_(std::size_t{options.connections} * options.depth),
-      request_(frame_),
-      input_(std::make_unique_for_overwrite<std::uint8_t[]>(kBlock + 2 * (frame_ + StreamCheck::kSyncSize))),
+      request_(kHeaderSize + std::max<std::size_t>(options.size, kBodyMin)),
+      input_(
+          std::make_unique_for_overwrite<std::uint8_t[]>(kBlock + kHeadRoom + 2 * (frame_ + StreamCheck::kSyncSize))),
       output_(std::make_unique_for_overwrite<std::uint8_t[]>(kBlock + frame_)) {
   if (epoll_ < 0) {
     throw LoadError("epoll: " + reason(errno));
@@ -110,8 +122,14 @@ void Load::one_way(std::uint64_t count, LoadResult& result) {
 
 void Load::finish() {
   begin(Mode::finishing, links_.size(), kEcho);
-  for (const Link& link : links_) {
-    shutdown(link.fd, SHUT_WR);
+  for (std::size_t number = 0; number < links_.size(); ++number) {
+    Link& link = links_[number];
+    if (web_ != nullptr && !web_->farewell().empty()) {
+      link.tail.assign(web_->farewell().begin(), web_->farewell().end());
+      pump(number);
+    } else {
+      shutdown(link.fd, SHUT_WR);
+    }
   }
   LoadResult result;
   run(result);
@@ -182,6 +200,10 @@ void Load::connect_next() {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(options_.port);
+  if (web_ != nullptr && !web_->greeting().empty()) {
+    link.greets = true;
+    link.tail.assign(web_->greeting().begin(), web_->greeting().end());
+  }
   allow(number, now_ns());
   if (connect(link.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 && errno != EINPROGRESS) {
     complain(number, "connect: " + reason(errno));
@@ -229,6 +251,10 @@ void Load::fill(std::size_t number) {
   std::uint8_t* to = output_.get();
   for (std::uint64_t sequence = output_first_; sequence < output_end_; ++sequence, to += frame_) {
     const std::uint64_t tag = make_tag(number, sequence);
+    if (web_ != nullptr) {
+      web_->encode(tag, to);
+      continue;
+    }
     const std::uint64_t checksum = checksum_of(tag, filling_);
     std::memcpy(to, request_.data(), frame_);
     std::memcpy(to + kHeaderSize, &tag, sizeof tag);
@@ -238,7 +264,7 @@ void Load::fill(std::size_t number) {
 
 void Load::pump(std::size_t number) {
   Link& link = links_[number];
-  while (!link.blocked && link.sent < link.allowed) {
+  while (!link.blocked && !link.greets && link.sent < link.allowed) {
     fill(number);
     const std::size_t from = (link.sent - output_first_) * frame_ + link.sent_bytes;
     const std::size_t size = (output_end_ - output_first_) * frame_ - from;
@@ -299,7 +325,10 @@ void Load::read(std::size_t number) {
   }
   moved_ += static_cast<std::size_t>(got);
   Bytes bytes(input_.get(), before + static_cast<std::size_t>(got));
-  while (bytes.size() >= kHeaderSize) {
+  if (web_ != nullptr) {
+    bytes = take_web(number, bytes, now);
+  }
+  while (web_ == nullptr && bytes.size() >= kHeaderSize) {
     const Header header = decode_header(bytes.data());
     if (header.version != kVersion || header.body_size > std::max<std::size_t>(options_.size, StreamCheck::kSyncSize)) {
       complain(number, "an answer has a wrong header");
@@ -336,6 +365,42 @@ void Load::take(std::size_t number, const Header& header, Bytes body, std::uint6
                      : tag_of(body) < expected     ? "an answer came twice or late"
                                                    : "an answer was lost or overtaken");
   }
+  settle(number, now);
+}
+
+// Takes answers of the web. Returns the bytes that are not a whole part yet.
+Bytes Load::take_web(std::size_t number, Bytes bytes, std::uint64_t now) {
+  Link& link = links_[number];
+  if (mode_ == Mode::finishing && std::ranges::equal(bytes, web_->answer_to_farewell())) {
+    shutdown(link.fd, SHUT_WR);
+    return {};
+  }
+  while (!bytes.empty()) {
+    if (!link.greets && link.answered == link.sent) {
+      complain(number, "an answer to nothing");
+    }
+    const WebWire::Answer answer =
+        link.greets ? web_->take_greeting(bytes) : web_->take(bytes, make_tag(number, link.answered), link.passed);
+    if (answer.fault != nullptr) {
+      complain(number, answer.fault);
+    }
+    if (answer.used == 0) {
+      break;
+    }
+    bytes = bytes.subspan(answer.used);
+    if (link.greets) {
+      link.greets = false;
+    } else if (answer.whole) {
+      link.passed = 0;
+      settle(number, now);
+    }
+  }
+  return bytes;
+}
+
+// An answer was right.
+void Load::settle(std::size_t number, std::uint64_t now) {
+  Link& link = links_[number];
   const std::uint64_t due = mode_ == Mode::open_loop
                                 ? start_ns_ + ((link.answered - link.base) * links_.size() + number) * interval_ns_
                                 : due_[number * options_.depth + link.answered % options_.depth];

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/histogram.h"
+#include "bench/server/web_wire.h"
 #include "bench/server/wire.h"
 
 namespace bench {
@@ -20,12 +21,15 @@ class LoadError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+enum class LoadWire { frames, http, websocket };
+
 struct LoadOptions {
   std::uint16_t port = 0;
   std::uint32_t connections = 1;
-  std::uint32_t size = 64;        // of a body, 16 bytes or more
+  std::uint32_t size = 64;        // of a body, 16 bytes or more; of HTTP any
   std::uint32_t depth = 1;        // unanswered requests of a connection, in a closed loop
   unsigned patience_ms = 20'000;  // without any progress
+  LoadWire wire = LoadWire::frames;
 };
 
 struct LoadResult {
@@ -70,6 +74,8 @@ class Load {
     int fd = -1;
     bool blocked = false;            // until the socket takes more
     bool queued = false;             // in due_links_
+    bool greets = false;             // until the answer to the greeting has come; `tail` is the greeting
+    std::size_t passed = 0;          // of an answer, as the wire counts it
     std::uint64_t sent = 0;          // number of the next frame to send
     std::size_t sent_bytes = 0;      // of that frame
     std::uint64_t allowed = 0;       // frames below this number may be sent
@@ -90,11 +96,14 @@ class Load {
   void block(std::size_t number, bool blocked);
   void read(std::size_t number);
   void take(std::size_t number, const Header& header, Bytes body, std::uint64_t now);
+  Bytes take_web(std::size_t number, Bytes bytes, std::uint64_t now);
+  void settle(std::size_t number, std::uint64_t now);
   void take_sync(const Link& link, std::size_t number, const Header& header, Bytes body) const;
   [[noreturn]] void complain(std::size_t number, const std::string& what) const;
 
   const LoadOptions options_;
-  const std::size_t frame_;  // bytes of a frame
+  const std::unique_ptr<const WebWire> web_;  // none: the frames of wire.h
+  const std::size_t frame_;                   // bytes of a request
   int epoll_ = -1;
   std::vector<Link> links_;
   std::vector<std::uint64_t> due_;  // `depth` times per connection: when its unanswered requests were due

@@ -5,19 +5,21 @@
 #include <string>
 
 #include "bench/server/abuse.h"
+#include "bench/server/load.h"
 
 namespace bench {
 
 enum class LoadPattern { echo, one_way, storm, idle, bad };
 
 // One row of the table. Its name is PATTERN/SIZE/xCONNECTIONS and perhaps /depthN, /loadN, or the kind of bad
-// peers: "echo/64/x16/depth16/load50", "bad/64/x16/depth4/slow_loris". Affinity: immutable.
+// peers: "echo/64/x16/depth16/load50", "http/5/x16", "bad/64/x16/depth4/slow_loris". Affinity: immutable.
 struct LoadCell {
   LoadPattern pattern = LoadPattern::echo;
   std::uint32_t size = 0;  // of a body, in bytes
   std::uint32_t connections = 1;
   std::uint32_t depth = 1;  // unanswered requests of a connection
   Abuse abuse = Abuse::none;
+  LoadWire wire = LoadWire::frames;
 };
 
 LoadCell parse_load_cell(const std::string& name);  // throws LoadError for an unknown name

@@ -12,12 +12,14 @@
 #include <thread>
 
 #include "bench/server/host.h"
+#include "bench/server/web_wire.h"
 
 namespace bench {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{256} << 10U;
 constexpr int kEvents = 256;
+constexpr std::size_t kHeadMax = 4096;
 constexpr int kPauseMs = 100;  // after the process has run out of files
 
 struct Connection {
@@ -26,12 +28,17 @@ struct Connection {
   std::vector<std::uint8_t> part;  // the beginning of an incomplete frame
   // Answers that the socket did not take; the thread reads nothing until they are written.
   std::vector<std::uint8_t> pending;
+  bool upgraded = false;  // to WebSocket
 };
 
 class Worker {
  public:
-  Worker(int listener, bool edge, Tally& tally)
-      : listener_(listener), epoll_(epoll_create1(EPOLL_CLOEXEC)), edge_(edge), tally_(tally) {
+  Worker(int listener, std::string_view variant, Tally& tally)
+      : listener_(listener),
+        epoll_(epoll_create1(EPOLL_CLOEXEC)),
+        edge_(variant == "edge"),
+        websocket_(variant == "websocket"),
+        tally_(tally) {
     grow(kBlock);
     watch(EPOLL_CTL_ADD, listener_, EPOLLIN, nullptr);
   }
@@ -88,7 +95,7 @@ class Worker {
       const int yes = 1;
       setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
       tally_.add(Tally::accepted);
-      watch(EPOLL_CTL_ADD, fd, EPOLLIN, new Connection{fd, {}, {}, {}});
+      watch(EPOLL_CTL_ADD, fd, EPOLLIN, new Connection{fd, {}, {}, {}, false});
     }
   }
 
@@ -103,7 +110,9 @@ class Worker {
       }
       const std::size_t size = before + static_cast<std::size_t>(got);
       const bool whole = size < block_size_;
-      if (!answer(connection, {block_.get(), size}) || !send_answers(connection)) {
+      const Bytes bytes(block_.get(), size);
+      if (!(websocket_ ? answer_websocket(connection, bytes) : answer(connection, bytes)) ||
+          !send_answers(connection)) {
         return false;
       }
       if (!edge_ || whole || !connection.pending.empty()) {
@@ -133,6 +142,82 @@ class Worker {
     tally_.add(Tally::messages, messages);
     connection.part.assign(bytes.begin(), bytes.end());
     larger_ = std::max(larger_, wanted);
+    return true;
+  }
+
+  // Each message comes back in one frame without a mask; nothing but whole messages and a close is taken.
+  bool answer_websocket(Connection& connection, Bytes bytes) {
+    answered_ = 0;
+    if (!connection.upgraded && !upgrade(connection, bytes)) {
+      return false;
+    }
+    std::uint64_t messages = 0;
+    std::size_t wanted = 0;
+    while (connection.upgraded && bytes.size() >= 2) {
+      const std::uint8_t first = bytes[0];
+      const std::size_t head = (bytes[1] & 0x7fU) < 126 ? 2 : (bytes[1] & 0x7fU) == 126 ? 4 : 10;
+      if ((first != 0x81 && first != 0x82 && first != 0x88) || bytes[1] < 0x80) {
+        return false;
+      }
+      if (bytes.size() < head + 4) {
+        break;
+      }
+      const std::uint64_t size = head == 2   ? bytes[1] & 0x7fU
+                                 : head == 4 ? load_big<std::uint16_t>(bytes.data() + 2)
+                                             : load_big<std::uint64_t>(bytes.data() + 2);
+      if (size > kBodyMax) {
+        return false;
+      }
+      if (bytes.size() < head + 4 + size) {
+        wanted = head + 4 + size + kBlock;
+        break;
+      }
+      send_back(bytes.data(), head, size);
+      bytes = bytes.subspan(head + 4 + size);
+      messages += first == 0x88 ? 0 : 1;
+    }
+    tally_.add(Tally::messages, messages);
+    connection.part.assign(bytes.begin(), bytes.end());
+    larger_ = std::max(larger_, wanted);
+    return true;
+  }
+
+  void send_back(const std::uint8_t* from, std::size_t head, std::size_t size) {
+    std::uint8_t* to = answers_.get() + answered_;
+    answered_ += head + size;
+    std::memcpy(to, from, head);
+    to[1] &= 0x7f;
+    to += head;
+    const auto mask = load_word<std::uint32_t>(from + head);
+    const std::uint64_t twice = std::uint64_t{mask} << 32U | mask;
+    from += head + 4;
+    std::size_t i = 0;
+    for (; i + 8 <= size; i += 8) {
+      const std::uint64_t word = load_word<std::uint64_t>(from + i) ^ twice;
+      std::memcpy(to + i, &word, sizeof word);
+    }
+    for (; i < size; ++i) {
+      to[i] = static_cast<std::uint8_t>(from[i] ^ (mask >> 8U * (i % 4)));
+    }
+  }
+
+  // Answers the handshake of the generator, whose key is always the same. Returns false for another one.
+  bool upgrade(Connection& connection, Bytes& bytes) {
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const std::size_t end = text.find("\r\n\r\n");
+    if (end == std::string_view::npos) {
+      return text.size() < kHeadMax;
+    }
+    const std::string answer =
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " +
+        std::string(kWebSocketAccept) + "\r\n\r\n";
+    if (text.substr(0, end).find(kWebSocketKey) == std::string_view::npos || end + 4 < answer.size()) {
+      return false;
+    }
+    std::memcpy(answers_.get(), answer.data(), answer.size());
+    answered_ = answer.size();
+    connection.upgraded = true;
+    bytes = bytes.subspan(end + 4);
     return true;
   }
 
@@ -182,6 +267,7 @@ class Worker {
   const int listener_;
   const int epoll_;
   const bool edge_;
+  const bool websocket_;
   bool paused_ = false;
   bool closed_ = false;
   Tally& tally_;
@@ -196,7 +282,7 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
   HostedServer server{"raw epoll", 0, {}};
   for (Tally& tally : tallies) {
     const int listener = listen_on(server.port, options.threads > 1);
-    std::thread([listener, edge = options.variant == "edge", &tally] { Worker(listener, edge, tally).run(); }).detach();
+    std::thread([listener, &options, &tally] { Worker(listener, options.variant, tally).run(); }).detach();
   }
   return server;
 }
@@ -204,4 +290,4 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
 }  // namespace
 }  // namespace bench
 
-int main(int argc, char** argv) { return bench::run_host(argc, argv, "level, edge", bench::start); }
+int main(int argc, char** argv) { return bench::run_host(argc, argv, "level, edge, websocket", bench::start); }

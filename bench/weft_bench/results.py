@@ -179,7 +179,7 @@ def in_order(columns):
     >>> in_order(["asio", "raw", "weft"]), in_order(["raw", "raw again"])
     (['weft', 'raw', 'asio'], ['raw again', 'raw'])
     """
-    order = [name for name, *_ in server_cells.SERVERS]
+    order = [name for name, *_ in server_cells.SERVERS + server_cells.WEB_SERVERS]
     return sorted(columns, key=lambda name: order.index(name) if name in order else -1)
 
 
@@ -205,7 +205,7 @@ def of_server(cell, where, rounds, of_kind):
     for column, uses in result["uses"].items():
         add_uses_of_server(uses, rounds, column)
         uses["reasons"] = next((counts["reasons"] for counts in of_kind("counts") if counts["column"] == column), {})
-        if column != "raw":
+        if column != "raw" and "raw" in columns:
             uses["beside_raw"] = stats.ratio(rounds, measure, "raw", column)
     if "trips" in rounds[0][ours]:
         add_tails(result, rounds)
@@ -232,12 +232,16 @@ def add_measures_of_server(result, rounds, measure):
 
     `asio` is beside the form of Boost.Asio that came closest."""
     ours, pattern = result["uses"]["weft"], result["row"].split("/")[0]
-    found = {"raw": ours["beside_raw"], "cpu": stats.ratio(rounds, per_message, "weft", "raw"),
+    has_raw = "raw" in rounds[0]
+    found = {"raw": ours.get("beside_raw"), "cpu": stats.ratio(rounds, per_message, "weft", "raw") if has_raw else None,
              "rate": stats.of_rounds(rounds, lambda each: 1 / max(cost_of_server(each["weft"]), 1e-12))}
     beside = {column: stats.ratio(rounds, measure, column, "weft") for column in ASIOS if column in rounds[0]}
     result["ratios"] = {column: value for column, value in beside.items() if value}
     if result["ratios"]:
         found["asio"] = closest(result)
+    if "beast" in rounds[0]:
+        found["beast"] = stats.ratio(rounds, measure, "beast", "weft")
+        result["ratios"] = {"beast": found["beast"]} if found["beast"] else {}
     if "weft_io_uring" in rounds[0]:
         found["epoll"] = stats.ratio(rounds, measure, "weft", "weft_io_uring")
     if pattern == "storm":

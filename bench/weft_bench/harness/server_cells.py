@@ -19,7 +19,7 @@ PUBLISHED_US = {"echo/64/x1": 7.3, "echo/512/x1": 7.3, "echo/4096/x1": 7.8}
 
 BAD_PLAIN = "echo/{size}/x{times}/depth{depth}"  # the same load without bad peers
 
-NAME = re.compile(r"(?P<pattern>echo|one_way|storm|idle|bad)/(?P<size>[1-9][0-9]{1,7})/x(?P<times>[1-9][0-9]{0,4})"
+NAME = re.compile(r"(?P<pattern>echo|http|websocket|one_way|storm|idle|bad)/(?P<size>[1-9][0-9]{0,7})/x(?P<times>[1-9][0-9]{0,4})"
                   r"(/depth(?P<depth>[1-9][0-9]{0,2}))?(/load(?P<load>[1-9][0-9]?))?"
                   r"(/(?P<abuse>" + "|".join(BAD_PEERS) + r"))?$")
 
@@ -29,10 +29,14 @@ LOADS = cross(["echo/64"], ("x1", "x16", "x128"), ("load50", "load80"))
 ONE_WAY = cross(["one_way"], STREAM_SIZES, ("x1", "x50"))
 STORMS = ["storm/64/x1000", "storm/64/x10000"]
 BAD = cross(["bad/64/x16/depth4"], BAD_PEERS)
+HTTP = ["http/5/x16", "http/5/x16/depth16", "http/1024/x16", "http/65536/x16"]
+WEBSOCKET = ["websocket/64/x16", "websocket/16384/x16"]
+WEB = HTTP + WEBSOCKET
 QUICK = ["echo/64/x1", "echo/64/x128", "echo/64/x128/depth16", "echo/4096/x16/depth16", "one_way/64/x1",
          "one_way/8192/x1", "one_way/64/x50", "storm/64/x1000", "idle/64/x1000", "bad/64/x16/depth4/slow_loris"]
 GROUPS = {"quick": QUICK, "echo": ECHO, "one_way": ONE_WAY, "load": LOADS, "bad": BAD,
-          "all": ECHO + ["echo/64/x16/depth16" + A_A] + LOADS + ONE_WAY + STORMS + ["idle/64/x10000"] + BAD}
+          "all": ECHO + ["echo/64/x16/depth16" + A_A] + LOADS + ONE_WAY + STORMS + ["idle/64/x10000"] + BAD + WEB,
+          "web": WEB}
 
 
 def parse(name):
@@ -44,7 +48,7 @@ def parse(name):
     (None, None, None, None, None)
     """
     found = NAME.match(name.removesuffix(A_A))
-    if found is None or int(found["size"]) < 16:
+    if found is None or int(found["size"]) < (1 if found["pattern"] == "http" else 16):
         return None
     if (found["pattern"] == "bad") != (found["abuse"] is not None) or (found["load"] and found["pattern"] != "echo"):
         return None
@@ -64,6 +68,9 @@ def choose(text):
 # Column, program, variant. Weft comes first, where it is built.
 SERVERS = [("weft", "weft", ""), ("weft_io_uring", "weft", "io_uring"), ("raw", "raw", ""), ("asio", "asio", ""),
            ("asio_tuned", "asio", "tuned"), ("asio_awaitable", "asio", "awaitable")]
+# The same for HTTP and WebSocket.
+WEB_SERVERS = [("weft", "web", ""), ("raw", "raw", "websocket"), ("beast", "beast", "")]
+WEB_PATTERNS = ("http", "websocket")
 
 
 def columns_of(name, built):
@@ -75,10 +82,17 @@ def columns_of(name, built):
     ['raw again', 'raw']
     >>> [[column for column, *_ in columns_of("echo/64/x1", built)] for built in ({"weft"}, {"weft", "io_uring"})]
     [['weft'], ['weft', 'weft_io_uring']]
+    >>> columns_of("http/5/x16", {"weft", "web", "raw"})
+    [('weft', 'web', '')]
+    >>> [column for column, *_ in columns_of("websocket/64/x16", {"weft", "web", "raw", "beast"})]
+    ['weft', 'raw', 'beast']
     """
     if name.endswith(A_A):
         return [("raw again", "raw", ""), ("raw", "raw", "")]
     pattern = parse(name)["pattern"]
+    if pattern in WEB_PATTERNS:
+        return [server for server in WEB_SERVERS if server[1] in built and
+                (pattern == "websocket" or server[0] != "raw")]
     left_out = {"bad": {"weft_io_uring", "asio_tuned", "asio_awaitable"}, "storm": {"asio_tuned", "asio_awaitable"},
                 "idle": {"asio_awaitable"}, "one_way": {"asio_awaitable"}, "echo": set()}[pattern]
     return [server for server in SERVERS if server[1] in built and server[0] not in left_out and

@@ -14,6 +14,7 @@ from weft_bench.harness.child import Child, ChildError
 from weft_bench.harness.rounds import Effort
 
 COUNT_MAX = 20_000_000
+COUNTED = ("echo", "one_way", *server_cells.WEB_PATTERNS)  # whose messages the servers count too
 FILES_BESIDE = 64  # that are not connections
 
 FULL = Effort(0.3, 0.1, 12, 20, 5, 500, 25, False)
@@ -32,7 +33,7 @@ class Setup:
         return self.build / name
 
     def built(self):
-        built = {program for _, program, _ in server_cells.SERVERS if self.program(f"bench_server_{program}").is_file()}
+        built = {program for _, program, _ in server_cells.SERVERS + server_cells.WEB_SERVERS if self.program(f"bench_server_{program}").is_file()}
         return built | ({"io_uring"} if "weft" in built and io_uring_works(self.program("bench_server_weft")) else set())
 
     def placement(self):
@@ -97,7 +98,7 @@ class ServerColumn(rounds.Column):
         run = measure()
         counted = self.server.ask("counts")["messages"] - before
         ends = self.cell["times"] if self.cell["pattern"] == "one_way" else 0
-        if self.cell["pattern"] in ("echo", "one_way") and counted != run["messages"] + ends:
+        if self.cell["pattern"] in COUNTED and counted != run["messages"] + ends:
             raise ChildError(f"{self.name} counted {counted} messages instead of {run['messages'] + ends}")
         return run
 
@@ -132,7 +133,7 @@ def measure_load(setup, name, records):
             rounds.slow_down(columns, cell["load"])
         few = cell["pattern"] in ("storm", "bad")
         number, agreed = rounds.run_in_turns(columns, name, setup.effort, records, few)
-        if cell["pattern"] in ("echo", "one_way"):
+        if cell["pattern"] in COUNTED:
             records += [column.record_of_counts(name) for column in columns]
         records += [record for column in columns for record in column.finish()]
     return columns, number, agreed

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// Weft's HTTP and WebSocket, as a user writes it: GET /SIZE answers so many letters, GET / upgrades to an echo.
+#include <atomic>
+#include <charconv>
+
+#include "bench/server/host.h"
+#include "bench/server/web_wire.h"
+#include "weft/rt/core/runtime.h"
+#include "weft/serve/server/server.h"
+#include "weft/serve/web/site.h"
+
+namespace bench {
+namespace {
+
+namespace web = weft::serve::web;
+
+template <typename Value>
+Value must(weft::Result<Value> result) {
+  if (!result) {
+    errno = result.error().os_errno();
+    give_up(std::string("weft: ") + result.error().message());
+  }
+  return std::move(*result);
+}
+
+// A tally for each core's thread.
+Tally& tally_of_thread(std::vector<Tally>& tallies) {
+  static std::atomic<std::size_t> next{0};
+  thread_local Tally& mine = tallies.at(next++);
+  return mine;
+}
+
+HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
+  weft::rt::RuntimeOptions runtime_options;
+  runtime_options.cores = options.threads;
+  web::Router router;
+  const std::string text = letters(kBodyMax);
+  auto routed = router.get("/{size}", [&tallies, text](const web::Request& request) -> weft::Result<web::Response> {
+    tally_of_thread(tallies).add(Tally::messages);
+    const std::string wanted = request.param("size");
+    std::size_t size = 0;
+    if (std::from_chars(wanted.data(), wanted.data() + wanted.size(), size).ec != std::errc() || size > text.size()) {
+      return web::Response(404);
+    }
+    return web::Response(text.substr(0, size));
+  });
+  if (routed) {
+    web::WebSocketOptions socket;
+    socket.limits.message_max = kBodyMax;
+    routed = router.websocket(
+        "/",
+        [&tallies](web::WebSocketSession& session, const web::Message& message) {
+          tally_of_thread(tallies).add(Tally::messages);
+          (void)session.send(message.kind, message.body);
+        },
+        socket);
+  }
+  if (!routed) {
+    give_up("weft: " + std::string(routed.error().message()));
+  }
+  // All live as long as the program.
+  auto* const runtime = must(weft::rt::Runtime::start(runtime_options)).release();
+  auto* const server = must(weft::serve::Server::make(*runtime)).release();
+  auto* const site = new web::Site(std::move(router));
+  weft::serve::ListenerOptions listener;
+  listener.socket.backlog = 4096;
+  listener.limits = web::session_limits();
+  const std::string endpoint =
+      must(server->listen<web::HttpCodec>("tcp://127.0.0.1:0", listener, site->services(), site->codec()));
+  const auto port = static_cast<std::uint16_t>(std::stoi(endpoint.substr(endpoint.rfind(':') + 1)));
+  return {"Weft", port, {}};
+}
+
+}  // namespace
+}  // namespace bench
+
+int main(int argc, char** argv) { return bench::run_host(argc, argv, "none", bench::start); }
