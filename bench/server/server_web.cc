@@ -2,6 +2,7 @@
 // Weft's HTTP and WebSocket, as a user writes it: GET /SIZE answers so many letters, GET / upgrades to an echo.
 #include <atomic>
 #include <charconv>
+#include <limits>
 
 #include "bench/server/host.h"
 #include "bench/server/web_wire.h"
@@ -61,7 +62,9 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
   // All live as long as the program.
   auto* const runtime = must(weft::rt::Runtime::start(runtime_options)).release();
   auto* const server = must(weft::serve::Server::make(*runtime)).release();
-  auto* const site = new web::Site(std::move(router));
+  web::HttpLimits limits;
+  limits.requests_max = std::numeric_limits<std::uint32_t>::max();  // the connections of the generator stay
+  auto* const site = new web::Site(std::move(router), limits);
   weft::serve::ListenerOptions listener;
   listener.socket.backlog = 4096;
   listener.limits = web::session_limits();
