@@ -142,6 +142,7 @@ TEST_F(AdminTest, AFailedCheckIsAReasonOnItsPages) {
   EXPECT_EQ(scrape.samples.at("weft_health_check_state{check=\"db\"}"), 3);
   state = HealthState::healthy;
   until_page_is("/readyz", 200, "ready\n");
+  admin_.reset();  // it keeps the checks, which refer to `state`
 }
 
 TEST_F(AdminTest, ReadinessSaysWhyNot) {
