@@ -271,7 +271,7 @@ TEST(StoreCrash, ASyncThatFailsLeavesTheOutcomeUnknownAndTheStoreWritesNoMore) {
 }
 
 // Whichever flush the disk refuses, those in SQLite's copying of the log too: the store reports it, the next one of the
-// same file continues, and nothing that either acknowledged is lost when the power goes (issue 38).
+// same file continues, and nothing that either acknowledged is lost when the power goes.
 TEST(StoreCrash, AFlushThatTheDiskRefusedAtAnyPlaceLosesNothingThatSurvivesPower) {
   constexpr std::size_t kSize = 120'000;
   TestDisk whole;

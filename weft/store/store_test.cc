@@ -105,7 +105,7 @@ TEST_F(StoreTest, AnIdIsStoredOnceWithinItsWindowAlsoAfterAnOpen) {
   EXPECT_TRUE(store_->append(*store_->find("s"), {.topic = "a", .id = "y"}, {}, at(12s))->duplicate);
 }
 
-// Each way in which a message leaves within the window of its id (issue 38).
+// Each way in which a message leaves within the window of its id.
 TEST_F(StoreTest, AnIdIsKnownAfterAnOpenWhenANewerValueTookItsMessage) {
   StreamSettings settings;
   settings.keep = Keep::latest;

@@ -116,7 +116,7 @@ TEST_F(HubStopTest, AContextThatShutsDownEndsTheHub) {
   EXPECT_NE(hub_, nullptr);
 }
 
-// The kernel drops the POSIX locks of a process when it closes any descriptor of the file (issue 38).
+// The kernel drops the POSIX locks of a process when it closes any descriptor of the file.
 TEST_F(HubStopTest, ASecondHubOfAStoreIsRefusedAlsoWhenTheDirectoryOfTheFirstIsGone) {
   const std::string base = *sys::make_private_directory();
   HubOptions options = options_;
