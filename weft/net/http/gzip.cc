@@ -5,6 +5,7 @@
 #include <new>
 
 #include "weft/net/http/chars.h"
+#include "weft/net/http/field.h"
 
 #ifdef WEFT_HAVE_ZLIB
 #define ZLIB_CONST
@@ -15,17 +16,11 @@ namespace weft::net::http {
 
 namespace {
 
-std::string_view trimmed(std::string_view text) noexcept {
-  const std::size_t first = text.find_first_not_of(" \t");
-  return first == std::string_view::npos ? std::string_view()
-                                         : text.substr(first, text.find_last_not_of(" \t") + 1 - first);
-}
-
 // The part before the separator; `text` keeps the rest.
 std::string_view next_part(std::string_view& text, char separator) noexcept {
   const std::string_view part = text.substr(0, text.find(separator));
   text.remove_prefix(std::min(text.size(), part.size() + 1));
-  return trimmed(part);
+  return without_spaces_around(part);
 }
 
 // A weight of zero is "0", "0.", or "0." with zeros.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "weft/net/http/chars.h"
+#include "weft/net/http/field.h"
 #include "weft/net/http/gzip.h"
 #include "weft/serve/session/service.h"
 #include "weft/serve/web/answer.h"
@@ -63,8 +64,7 @@ bool takes(const CorsOptions& options, std::string_view origin) {
 
 // Types of texts, by the part before the parameters. Others are compressed already, or unknown.
 bool is_compressible(std::string_view type) noexcept {
-  const std::size_t end = std::min(type.find(';'), type.find_last_not_of(" \t") + 1);
-  type = type.substr(0, end);
+  type = http::without_spaces_around(type.substr(0, type.find(';')));
   constexpr std::string_view kTypes[] = {"application/json", "application/javascript", "application/xml",
                                          "application/manifest+json", "image/svg+xml"};
   return http::same_text(type.substr(0, 5), "text/") ||
