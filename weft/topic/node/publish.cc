@@ -126,10 +126,7 @@ void Node::flush() noexcept {
 }
 
 Result<void> Node::publish_until(PublisherCore& publisher, Bytes body, std::string_view headers, Instant deadline) {
-  Result<void> published = publish(publisher, body, headers, true);
-  if (published || published.error() != Errc::would_block) {
-    return published;
-  }
+  Result<void> published;
   sys::EventFd& event = *WEFT_TRY(thread_event());
   msg::SocketCore& out = publisher.inside ? *inner_.core() : *out_.core();
   sync::WakeList::Sleeper sleeper{&event};
