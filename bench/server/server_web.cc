@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "bench/server/host.h"
+#include "bench/server/must.h"
 #include "bench/server/web_wire.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/server/server.h"
@@ -14,15 +15,6 @@ namespace bench {
 namespace {
 
 namespace web = weft::serve::web;
-
-template <typename Value>
-Value must(weft::Result<Value> result) {
-  if (!result) {
-    errno = result.error().os_errno();
-    give_up(std::string("weft: ") + result.error().message());
-  }
-  return std::move(*result);
-}
 
 // A tally for each core's thread.
 Tally& tally_of_thread(std::vector<Tally>& tallies) {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "bench/server/host.h"
+#include "bench/server/must.h"
 #include "weft/net/admit/admission.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/frame/header_codec.h"
@@ -49,15 +50,6 @@ class Service {
   Tally& tally_;
   std::vector<std::uint8_t> answer_;
 };
-
-template <typename Value>
-Value must(weft::Result<Value> result) {
-  if (!result) {
-    errno = result.error().os_errno();
-    give_up(std::string("weft: ") + result.error().message());
-  }
-  return std::move(*result);
-}
 
 Json reasons_of(const weft::serve::CounterValues& counters) {
   Json reasons;
