@@ -64,13 +64,14 @@ Result<void> Stream::write_drops(WallTime now, DropBudget& budget) {
   return {};
 }
 
-// A sweep reads all blocks: it begins when much was acknowledged since the last one, or a message was refused.
+// A sweep reads all blocks: it begins when much was acknowledged since the last one, or a message was refused. The first
+// one of a life takes the jobs that earlier lives finished: their acknowledgements are not counted.
 bool Stream::must_sweep() const noexcept {
   if (settings_.keep != Keep::work || consumers_.empty() || bytes() < settings_.bytes_max / 8 * 7) {
     return false;
   }
   const std::uint64_t acked = consumers_.begin()->second->state.acknowledged() - sweep_.acked;
-  return sweep_.from != 0 || (acked != 0 && (refused_ != sweep_.refused || acked > (next() - first()) / 16));
+  return sweep_.first || sweep_.from != 0 || (acked != 0 && (refused_ != sweep_.refused || acked > (next() - first()) / 16));
 }
 
 Result<void> Stream::sweep(DropBudget& budget) {
@@ -80,7 +81,7 @@ Result<void> Stream::sweep(DropBudget& budget) {
   }
   const ConsumerState& state = consumers_.begin()->second->state;
   if (sweeping_.from == 0) {
-    sweeping_ = {first(), state.acknowledged(), refused_};
+    sweeping_ = {false, first(), state.acknowledged(), refused_};
   }
   return std::get<Log>(messages_).drop_done(
       sweeping_.from, kSweepRows,

@@ -370,6 +370,34 @@ TEST_F(RetentionTest, FinishedJobsBehindOneThatIsNotMakeRoomForOthers) {
   EXPECT_EQ(stream->evicted(), 0U);
 }
 
+TEST_F(RetentionTest, JobsThatEarlierLivesFinishedMakeRoom) {
+  StreamSettings settings;
+  settings.keep = Keep::work;
+  settings.when_full = Discard::refuse;
+  settings.bytes_max = 256 * 1024;
+  ASSERT_TRUE(store_->consumer(declare(settings), "c", {}, false));
+  const std::string body(2000, 'x');
+  for (int life = 0; life < 100; ++life) {  // few jobs each, and the first one never ends
+    Stream& stream = *store_->find("s");
+    while (store_->has_work(at(1s))) {
+      ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+    }
+    for (int i = 0; i < 4; ++i) {
+      const auto stored = store_->append(stream, {.topic = "a", .body = as_bytes(body)}, {}, at(1s));
+      ASSERT_TRUE(stored) << "life " << life << ": " << stored.error().message();
+      ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+    }
+    Consumer& consumer = *stream.find_consumer("c");
+    for (auto job = *store_->next_delivery(stream, consumer, at(1s)); job;
+         job = *store_->next_delivery(stream, consumer, at(1s))) {
+      EXPECT_TRUE(job->read.message.sequence == 1 || store_->ack(consumer, job->read.message.sequence, true));
+    }
+    ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+    open(1s);
+  }
+  EXPECT_EQ(store_->find("s")->first(), 1U);
+}
+
 TEST_F(RetentionTest, AJobThatTakesLongLeavesTheStoreNothingToDo) {
   StreamSettings settings;
   settings.keep = Keep::work;

@@ -240,6 +240,7 @@ class Stream : public ListHook {
   // Of a nearly full work stream: removes finished jobs after an unfinished one, kSweepRows blocks a commit.
   static constexpr std::size_t kSweepRows = 256;
   struct Sweep {
+    bool first = true;        // of this life
     std::uint64_t from = 0;   // 0: not under way
     std::uint64_t acked = 0;  // acknowledgements at the begin of the last sweep
     std::uint64_t refused = 0;
