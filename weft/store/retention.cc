@@ -71,7 +71,8 @@ bool Stream::must_sweep() const noexcept {
     return false;
   }
   const std::uint64_t acked = consumers_.begin()->second->state.acknowledged() - sweep_.acked;
-  return sweep_.first || sweep_.from != 0 || (acked != 0 && (refused_ != sweep_.refused || acked > (next() - first()) / 16));
+  return sweep_.first || sweep_.from != 0 ||
+         (acked != 0 && (refused_ != sweep_.refused || acked > (next() - first()) / 16));
 }
 
 Result<void> Stream::sweep(DropBudget& budget) {
