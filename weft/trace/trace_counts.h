@@ -45,7 +45,7 @@ namespace weft::trace {
       "Attributes that had no room in their span.", "trace/tracer.cc")                                                \
   ROW(queued, gauge, "spans_queued", "", "", "spans",                                                                 \
       "Finished spans that wait for their export.", "trace/tracer.cc")                                                \
-  ROW(queued_bytes, gauge, "spans_queued_bytes", "", "", "bytes",                                                            \
+  ROW(queued_bytes, gauge, "spans_queued_bytes", "", "", "bytes",                                                     \
       "The memory of these spans.", "trace/tracer.cc")
 // clang-format on
 

@@ -22,16 +22,16 @@ struct TraceExporterOptions {
   std::vector<std::pair<std::string, std::string>> fields{};  // of each request, such as Authorization
   std::size_t batch_spans = 512;                              // of a request
   std::size_t batch_bytes = std::size_t{512} << 10;           // the memory of these; JSON has a few times as many
-  Duration interval = std::chrono::seconds(5);       // a finished span waits for so long at most; negative: for a batch
-  Duration timeout = std::chrono::seconds(10);       // of a request with its answer
-  unsigned attempts_max = 5;                         // of a batch; then it is dropped
+  Duration interval = std::chrono::seconds(5);  // a finished span waits for so long at most; negative: for a batch.
+  Duration timeout = std::chrono::seconds(10);  // of a request with its answer
+  unsigned attempts_max = 5;                    // of a batch; then it is dropped
   Duration backoff_first = std::chrono::seconds(1);  // between two attempts
   Duration backoff_max = std::chrono::seconds(30);   // also of the field Retry-After
   web::HttpClientOptions http{};                     // TLS and the bounds of its connection
 };
 
 // TraceExporter: sends the finished spans of a tracer to a collector: OTLP over HTTP, in JSON.
-//   const auto exporter = WEFT_TRY(serve::TraceExporter::open(host, tracer, {.url = "http://collector:4318/v1/traces"}));
+//   const auto exporter = WEFT_TRY(serve::TraceExporter::open(host, tracer, {.url = "http://host:4318/v1/traces"}));
 // A request leaves when a batch is full, and after `interval`. If the collector does not answer, or answers with 429,
 // 502, 503 or 504, the request is repeated after a while, and the next spans wait in the tracer's queue, which drops
 // beyond its bound. Any other answer without success drops the batch.

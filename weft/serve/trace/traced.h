@@ -24,16 +24,16 @@ struct TracedOptions {
 
 // Middleware: a span of each request of a route, for Router::use(); the first one, so that it measures the others.
 //   router.use(web::traced(tracer));
-// Request::span() is the span, in the handler and in the middleware inside. It ends when the handler returns its answer;
-// the body that a coroutine writes after it does not count. Its name is "GET /users/{id}". It has the attributes of
-// OpenTelemetry's conventions for HTTP: http.request.method, http.route, url.path, url.scheme, network.protocol.version,
-// user_agent.original, http.response.status_code; the query is left out, because it may have secrets. A status of 500
-// and above, and an exception, is an error, with error.type.
+// Request::span() is the span, in the handler and in the middleware inside. It ends when the handler returns its
+// answer; the body that a coroutine writes after it does not count. Its name is "GET /users/{id}". It has the
+// attributes of OpenTelemetry's conventions for HTTP: http.request.method, http.route, url.path, url.scheme,
+// network.protocol.version, user_agent.original, http.response.status_code; the query is left out, because it may have
+// secrets. A status of 500 and above, and an exception, is an error, with error.type.
 // A request without a route, one that is refused before its handler, and a WebSocket have no span.
 // Cost: for a plain function no allocation if the trace is not recorded; a coroutine has one frame more.
 [[nodiscard]] Middleware traced(std::shared_ptr<trace::Tracer> tracer, TracedOptions options = {});
 
-// The context that the fields of the request name; empty if there is none: none that is valid, or more than one. Several
+// The context that the fields of the request name; empty if no traceparent is valid, and if there are several. Several
 // fields tracestate are joined (RFC 9110 section 5.2).
 [[nodiscard]] trace::TraceContext context_of(const Request& request) noexcept;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/topic/trace_headers.h"
+#include "weft/topic/wire/trace_headers.h"
 
 #include <string>
 

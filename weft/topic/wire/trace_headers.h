@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// Adds the headers traceparent and tracestate, so that the receivers of the message continue the trace. An empty context
-// adds nothing. Errors: those of Headers::add().
+// Adds the headers traceparent and tracestate, so that the receivers of the message continue the trace. An empty
+// context adds nothing. Errors: those of Headers::add().
 Result<void> inject(const trace::TraceContext& context, Headers& headers);
 
 // The context that a block of headers names, such as TopicMessage::headers(); empty if there is none. A name may begin
