@@ -29,6 +29,7 @@
 #include "weft/sys/path.h"
 #include "weft/topic/hub/counters.h"
 #include "weft/topic/topics.h"
+#include "weft/trace/tracer.h"
 #include "weft/weft.h"
 
 namespace {
@@ -47,6 +48,7 @@ constexpr const CounterTable* kTables[] = {&kSocketTable,
                                            &serve::kDispatchTable,
                                            &serve::kHealthTable,
                                            &serve::kDatagramTable,
+                                           &trace::kTraceTable,
                                            &serve::web::kWebTable,
                                            &serve::web::kHttpClientTable,
                                            &serve::web::kWebSocketClientTable,
@@ -250,6 +252,15 @@ Result<void> run() {
   const auto game =
       WEFT_TRY(serve::DatagramServer::open(*runtime, "udp://127.0.0.1:0", {}, [](rt::Core&) { return Ignore(); }));
   admin->add("game", *game);
+
+  trace::TracerOptions tracing;
+  tracing.service = "shop";
+  tracing.queue_spans = 2;
+  const auto tracer = WEFT_TRY(trace::Tracer::make(tracing));
+  for (int i = 0; i < 3; ++i) {
+    (void)tracer->start("span");
+  }
+  admin->add("shop", *tracer);
 
   const auto workers = WEFT_TRY(rt::ThreadPool::make_fixed(1));
   for (int i = 0; i < 4; ++i) {

@@ -11,6 +11,7 @@
 #include "weft/net/http/field.h"
 #include "weft/net/http/request_head.h"
 #include "weft/serve/web/form.h"
+#include "weft/trace/span.h"
 
 namespace weft::serve {
 class Session;
@@ -30,6 +31,7 @@ struct PathParams {
   };
   std::array<Param, kParamsMax> params{};
   std::size_t count = 0;
+  std::string_view route{};  // the pattern
 };
 
 // Request: the argument of a handler: views into the bytes of the request.
@@ -45,6 +47,7 @@ class Request {
   [[nodiscard]] std::string_view target() const noexcept { return head_.target; }  // unchanged from the peer
   [[nodiscard]] std::string_view path() const noexcept { return head_.path; }      // percent-encoded
   [[nodiscard]] std::string_view host() const noexcept { return head_.host; }      // of the target, or the field Host
+  [[nodiscard]] std::string_view route() const noexcept { return params_.route; }  // the pattern, "/users/{id}"
   [[nodiscard]] bool is_http_1_0() const noexcept { return head_.minor == 0; }
 
   // Returns the value of the first field of that name, which is compared without case; empty if there is none.
@@ -85,11 +88,18 @@ class Request {
   // The connection: its peer's address, TLS, or an id to find it later.
   [[nodiscard]] Session& session() const noexcept { return *session_; }
 
+  // The span of the request, if the route has the middleware traced() (weft/serve/trace/traced.h). Without it, a span
+  // that belongs to no trace and records nothing.
+  [[nodiscard]] trace::Span& span() const noexcept { return span_ == nullptr ? trace::no_span() : *span_; }
+  // For traced(). Null: none.
+  void set_span(trace::Span* span) const noexcept { span_ = span; }
+
  private:
   net::http::RequestHead head_;
   Bytes body_;
   PathParams params_;
   Session* session_;
+  mutable trace::Span* span_ = nullptr;
 };
 
 }  // namespace weft::serve::web

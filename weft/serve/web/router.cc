@@ -103,7 +103,7 @@ Result<void> Router::add(Method method, std::string_view pattern, Handler handle
     handler = (*around)(std::move(handler));
   }
   receives_ = receives_ || handler.receive;
-  routes_.push_back(Route{std::move(handler), std::move(names)});
+  routes_.push_back(Route{std::move(handler), std::move(names), std::string(pattern)});
   route = static_cast<std::uint32_t>(routes_.size() - 1);
   return {};
 }
@@ -181,6 +181,7 @@ Router::Match Router::find(std::string_view method, std::string_view path) const
   for (std::size_t i = 0; i < match.params.count; ++i) {
     match.params.params[i].name = route.names[i];
   }
+  match.params.route = route.pattern;
   match.handler = &route.handler;
   match.status = 200;
   return match;

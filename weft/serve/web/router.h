@@ -119,6 +119,7 @@ class Router {
   struct Route {
     Handler handler;
     std::vector<std::string> names;
+    std::string pattern;
   };
   struct Node {
     std::string literal;  // the segment that leads here; empty below a "{name}"
