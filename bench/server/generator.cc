@@ -182,14 +182,16 @@ class Runner {
 
  private:
   [[nodiscard]] std::unique_ptr<Load> make_load(std::uint32_t connections) const {
-    return std::make_unique<Load>(
-        LoadOptions{arguments_.port, connections, cell_.size, cell_.depth, arguments_.patience_ms, cell_.wire});
+    return std::make_unique<Load>(LoadOptions{arguments_.port, connections, cell_.size, cell_.depth,
+                                              arguments_.patience_ms, cell_.wire, cell_.style});
   }
 
   void perform(std::uint64_t count, std::uint64_t interval_ns) {
     cpu_.reset();
     switch (cell_.pattern) {
-      case LoadPattern::echo: load_->echo(count, interval_ns, *result_); break;
+      case LoadPattern::echo:
+        cell_.style == WebStyle::publish ? load_->publish(count, *result_) : load_->echo(count, interval_ns, *result_);
+        break;
       case LoadPattern::one_way: load_->one_way(count, *result_); break;
       case LoadPattern::storm:
         load_ = make_load(cell_.connections);

@@ -20,7 +20,8 @@ namespace {
 
 [[noreturn]] void refuse_usage(const char* variants) {
   std::fprintf(stderr,
-               "usage: PROGRAM [--threads N] [--variant NAME] [--files N] [--per-address N] [--patience-ms N]\n"
+               "usage: PROGRAM [--threads N] [--variant NAME] [--root DIR] [--files N] [--per-address N]\n"
+               "               [--patience-ms N]\n"
                "variants: %s\nCommands on standard input: `counts`; the end of the input ends it.\n",
                variants);
   std::exit(2);
@@ -38,6 +39,8 @@ HostOptions parse(int argc, char** argv, const char* variants) {
       options.threads = number;
     } else if (name == "--variant") {
       options.variant = argv[i + 1];
+    } else if (name == "--root") {
+      options.root = argv[i + 1];
     } else if (name == "--files") {
       options.files = number;
     } else if (name == "--per-address") {

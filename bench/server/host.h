@@ -17,6 +17,7 @@ namespace bench {
 struct HostOptions {
   unsigned threads = 1;
   std::string variant;       // "" or one that the program names
+  std::string root;          // of the files SIZE of a web server; "": there are none
   unsigned files = 0;        // RLIMIT_NOFILE of the server; 0: the most that the system allows
   unsigned per_address = 0;  // connections from one address; 0: unlimited. For servers with limits only
   unsigned patience_ms = 0;  // for a whole first frame, and for a silent peer; 0: for ever. Likewise

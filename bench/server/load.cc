@@ -28,8 +28,8 @@ std::string reason(int error) { return std::generic_category().message(error); }
 
 std::unique_ptr<const WebWire> web_wire_of(const LoadOptions& options) {
   switch (options.wire) {
-    case LoadWire::http: return make_http_wire(options.size);
-    case LoadWire::websocket: return make_websocket_wire(options.size);
+    case LoadWire::http: return make_http_wire(options.size, options.style);
+    case LoadWire::websocket: return make_websocket_wire(options.size, options.style);
     case LoadWire::frames: break;
   }
   return nullptr;
@@ -120,11 +120,28 @@ void Load::one_way(std::uint64_t count, LoadResult& result) {
   }
 }
 
+void Load::publish(std::uint64_t count, LoadResult& result) {
+  const std::uint64_t messages = std::max<std::uint64_t>((count + links_.size() - 1) / links_.size(), 1);
+  begin(Mode::publishing, messages * links_.size(), kEcho);
+  arrived_.assign(options_.depth, 0);
+  tickets_ = messages;
+  for (std::uint32_t i = 0; i < options_.depth && tickets_ > 0; ++i, --tickets_) {
+    allow(0, start_ns_);
+  }
+  pump(0);
+  run(result);
+  for (Link& link : links_) {
+    link.sent = link.allowed = links_[0].sent;  // the number of the next message is the same for all
+  }
+}
+
 void Load::finish() {
   begin(Mode::finishing, links_.size(), kEcho);
   for (std::size_t number = 0; number < links_.size(); ++number) {
     Link& link = links_[number];
-    if (web_ != nullptr && !web_->farewell().empty()) {
+    if (link.fd < 0) {
+      ++done_;
+    } else if (web_ != nullptr && !web_->farewell().empty()) {
       link.tail.assign(web_->farewell().begin(), web_->farewell().end());
       pump(number);
     } else {
@@ -189,6 +206,13 @@ void Load::run(LoadResult& result) {
 
 void Load::connect_next() {
   const std::size_t number = connected_++;
+  if (options_.style != WebStyle::publish) {
+    allow(number, now_ns());
+  }
+  connect(number);
+}
+
+void Load::connect(std::size_t number) {
   Link& link = links_[number];
   link.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (link.fd < 0) {
@@ -204,8 +228,7 @@ void Load::connect_next() {
     link.greets = true;
     link.tail.assign(web_->greeting().begin(), web_->greeting().end());
   }
-  allow(number, now_ns());
-  if (connect(link.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 && errno != EINPROGRESS) {
+  if (::connect(link.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 && errno != EINPROGRESS) {
     complain(number, "connect: " + reason(errno));
   }
   epoll_event event{};
@@ -213,6 +236,23 @@ void Load::connect_next() {
   event.data.u64 = number;
   epoll_ctl(epoll_, EPOLL_CTL_ADD, link.fd, &event);
   link.blocked = true;
+}
+
+// The server has ended a connection after its one answer.
+void Load::renew(std::size_t number, std::uint64_t now) {
+  Link& link = links_[number];
+  close(link.fd);
+  link.fd = -1;
+  link.ends = false;
+  settle(number, now);
+  pump(number);
+}
+
+// A connection is ready: the next one is opened.
+void Load::note_opened() {
+  if (mode_ == Mode::opening && connected_ < links_.size()) {
+    connect_next();
+  }
 }
 
 void Load::allow(std::size_t number, std::uint64_t now) {
@@ -264,6 +304,12 @@ void Load::fill(std::size_t number) {
 
 void Load::pump(std::size_t number) {
   Link& link = links_[number];
+  if (link.fd < 0) {
+    if (link.sent < link.allowed) {
+      connect(number);
+    }
+    return;
+  }
   while (!link.blocked && !link.greets && link.sent < link.allowed) {
     fill(number);
     const std::size_t from = (link.sent - output_first_) * frame_ + link.sent_bytes;
@@ -314,6 +360,9 @@ void Load::read(std::size_t number) {
       return;
     }
     complain(number, "recv: " + reason(errno));
+  }
+  if (got == 0 && link.ends && before == 0) {
+    return renew(number, now);
   }
   if (got == 0) {
     if (mode_ != Mode::finishing || before > 0) {
@@ -375,12 +424,14 @@ Bytes Load::take_web(std::size_t number, Bytes bytes, std::uint64_t now) {
     shutdown(link.fd, SHUT_WR);
     return {};
   }
+  const bool publishes = options_.style == WebStyle::publish;
+  const std::size_t sender = publishes ? 0 : number;
   while (!bytes.empty()) {
-    if (!link.greets && link.answered == link.sent) {
+    if (!link.greets && (link.ends || link.answered == links_[sender].sent)) {
       complain(number, "an answer to nothing");
     }
     const WebWire::Answer answer =
-        link.greets ? web_->take_greeting(bytes) : web_->take(bytes, make_tag(number, link.answered), link.passed);
+        link.greets ? web_->take_greeting(bytes) : web_->take(bytes, make_tag(sender, link.answered), link.passed);
     if (answer.fault != nullptr) {
       complain(number, answer.fault);
     }
@@ -390,9 +441,19 @@ Bytes Load::take_web(std::size_t number, Bytes bytes, std::uint64_t now) {
     bytes = bytes.subspan(answer.used);
     if (link.greets) {
       link.greets = false;
+      if (publishes) {
+        ++done_;
+        note_opened();
+      }
     } else if (answer.whole) {
       link.passed = 0;
-      settle(number, now);
+      if (publishes) {
+        settle_published(link.answered++, now);
+      } else if (options_.style == WebStyle::close) {
+        link.ends = true;
+      } else {
+        settle(number, now);
+      }
     }
   }
   return bytes;
@@ -407,11 +468,25 @@ void Load::settle(std::size_t number, std::uint64_t now) {
   result_->trips.add(now - due);
   ++link.answered;
   ++done_;
-  if (mode_ == Mode::opening && connected_ < links_.size()) {
-    connect_next();
-  } else if (mode_ == Mode::closed_loop && tickets_ > 0) {
+  if (mode_ == Mode::closed_loop && tickets_ > 0) {
     --tickets_;
     allow(number, now);
+  }
+  note_opened();
+}
+
+// A published message has come on one more connection.
+void Load::settle_published(std::uint64_t message, std::uint64_t now) {
+  result_->trips.add(now - due_[message % options_.depth]);
+  ++done_;
+  std::uint64_t& arrived = arrived_[message % options_.depth];
+  if (++arrived == links_.size()) {
+    arrived = 0;
+    if (tickets_ > 0) {
+      --tickets_;
+      allow(0, now);
+      pump(0);
+    }
   }
 }
 

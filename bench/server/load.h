@@ -30,6 +30,7 @@ struct LoadOptions {
   std::uint32_t depth = 1;        // unanswered requests of a connection, in a closed loop
   unsigned patience_ms = 20'000;  // without any progress
   LoadWire wire = LoadWire::frames;
+  WebStyle style = WebStyle::plain;
 };
 
 struct LoadResult {
@@ -54,7 +55,9 @@ class Load {
   Load(const Load&) = delete;
   Load& operator=(const Load&) = delete;
 
-  // Opens all connections, some hundreds at a time; each sends one request. `trips` are from connect to the answer.
+  // Opens all connections, some hundreds at a time; each sends one request, but for WebStyle::publish. `trips` are from
+  // connect to the answer. With WebStyle::close each request opens a connection here and in echo(), and `trips` are to
+  // its end.
   void open(LoadResult& result);
   // Sends `count` requests in all. interval_ns 0: a closed loop. Otherwise one is due each interval, each on
   // the next connection.
@@ -62,6 +65,9 @@ class Load {
   // Sends count / connections frames on each connection, which are not answered. Ends when every connection has
   // read that the server has received all.
   void one_way(std::uint64_t count, LoadResult& result);
+  // Sends messages on the first connection until they have come `count` times, or a little more often, counted on all
+  // connections. At most `depth` of them have not come to all. For WebStyle::publish.
+  void publish(std::uint64_t count, LoadResult& result);
   // Ends all connections in order; an answer that still comes is a LoadError.
   void finish();
 
@@ -69,12 +75,13 @@ class Load {
   void on_turn(std::function<void(std::uint64_t)> turn) { turn_ = std::move(turn); }
 
  private:
-  enum class Mode { opening, closed_loop, open_loop, one_way, finishing };
+  enum class Mode { opening, closed_loop, open_loop, one_way, publishing, finishing };
   struct Link {
     int fd = -1;
     bool blocked = false;            // until the socket takes more
     bool queued = false;             // in due_links_
     bool greets = false;             // until the answer to the greeting has come; `tail` is the greeting
+    bool ends = false;               // the server ends it next
     std::size_t passed = 0;          // of an answer, as the wire counts it
     std::uint64_t sent = 0;          // number of the next frame to send
     std::size_t sent_bytes = 0;      // of that frame
@@ -89,6 +96,9 @@ class Load {
   void run(LoadResult& result);
   int wait();
   void connect_next();
+  void connect(std::size_t number);
+  void renew(std::size_t number, std::uint64_t now);
+  void note_opened();
   void allow(std::size_t number, std::uint64_t now);
   void allow_due(std::uint64_t now);
   void fill(std::size_t number);
@@ -98,6 +108,7 @@ class Load {
   void take(std::size_t number, const Header& header, Bytes body, std::uint64_t now);
   Bytes take_web(std::size_t number, Bytes bytes, std::uint64_t now);
   void settle(std::size_t number, std::uint64_t now);
+  void settle_published(std::uint64_t message, std::uint64_t now);
   void take_sync(const Link& link, std::size_t number, const Header& header, Bytes body) const;
   [[noreturn]] void complain(std::size_t number, const std::string& what) const;
 
@@ -119,6 +130,7 @@ class Load {
   std::uint64_t goal_ = 0, done_ = 0, tickets_ = 0;
   std::uint64_t start_ns_ = 0, interval_ns_ = 0, next_due_ = 0;
   std::vector<std::size_t> due_links_;
+  std::vector<std::uint64_t> arrived_;  // of the published messages under way: on how many connections they have come
   std::uint64_t moved_ = 0, seen_moved_ = 0;  // bytes, in either direction
   std::uint64_t seen_ns_ = 0, turned_ns_ = 0, busy_ns_ = 0;
   LoadResult* result_ = nullptr;

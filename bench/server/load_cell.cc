@@ -14,6 +14,20 @@ const std::map<std::string_view, LoadPattern> kPatterns{
     {"one_way", LoadPattern::one_way}, {"storm", LoadPattern::storm}, {"idle", LoadPattern::idle},
     {"bad", LoadPattern::bad}};
 
+const std::map<std::string_view, WebStyle> kStyles{
+    {"close", WebStyle::close}, {"file", WebStyle::file}, {"publish", WebStyle::publish}};
+
+// Whether there is such a load.
+bool fits(const LoadCell& cell) {
+  switch (cell.style) {
+    case WebStyle::plain: return true;
+    case WebStyle::close: return cell.wire == LoadWire::http && cell.depth == 1;
+    case WebStyle::file: return cell.wire == LoadWire::http;
+    case WebStyle::publish: return cell.wire == LoadWire::websocket;
+  }
+  return false;
+}
+
 // The number after a word, from 1 to `max`; 0: there is none.
 std::uint32_t number_behind(std::string_view part, std::string_view word, std::uint32_t max) {
   std::uint32_t value = 0;
@@ -52,11 +66,13 @@ LoadCell parse_load_cell(const std::string& name) {
       cell.connections = connections;
     } else if (const auto depth = number_behind(part, "depth", 1U << 10U); depth > 0) {
       cell.depth = depth;
+    } else if (const auto style = kStyles.find(part); style != kStyles.end()) {
+      cell.style = style->second;
     } else if (number_behind(part, "load", 99) == 0) {  // rounds.py makes an interval of it
       cell.abuse = parse_abuse(part);
     }
   }
-  if (cell.size == 0 || (cell.abuse == Abuse::none) == (cell.pattern == LoadPattern::bad)) {
+  if (cell.size == 0 || !fits(cell) || (cell.abuse == Abuse::none) == (cell.pattern == LoadPattern::bad)) {
     throw LoadError("no cell '" + name + "': echo/64/x16/depth16, bad/64/x16/depth4/flood");
   }
   return cell;

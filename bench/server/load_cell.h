@@ -11,8 +11,9 @@ namespace bench {
 
 enum class LoadPattern { echo, one_way, storm, idle, bad };
 
-// One row of the table. Its name is PATTERN/SIZE/xCONNECTIONS and perhaps /depthN, /loadN, or the kind of bad
-// peers: "echo/64/x16/depth16/load50", "http/5/x16", "bad/64/x16/depth4/slow_loris". Affinity: immutable.
+// One row of the table. Its name is PATTERN/SIZE/xCONNECTIONS and perhaps /depthN, /loadN, the style of a load of the
+// web, or the kind of bad peers: "echo/64/x16/depth16/load50", "http/5/x16/close", "bad/64/x16/depth4/slow_loris".
+// Affinity: immutable.
 struct LoadCell {
   LoadPattern pattern = LoadPattern::echo;
   std::uint32_t size = 0;  // of a body, in bytes
@@ -20,6 +21,7 @@ struct LoadCell {
   std::uint32_t depth = 1;  // unanswered requests of a connection
   Abuse abuse = Abuse::none;
   LoadWire wire = LoadWire::frames;
+  WebStyle style = WebStyle::plain;
 };
 
 LoadCell parse_load_cell(const std::string& name);  // throws LoadError for an unknown name

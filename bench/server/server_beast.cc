@@ -92,9 +92,10 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     answer_.emplace(http::status::ok, request_.version());
     answer_->set(http::field::content_type, "text/plain; charset=utf-8");
     answer_->body() = {text().data(), std::min(size, text().size())};
+    answer_->keep_alive(request_.keep_alive());
     answer_->prepare_payload();
     http::async_write(socket_, *answer_, [self = shared_from_this()](error_code error, std::size_t) {
-      if (!error) {
+      if (!error && self->request_.keep_alive()) {
         self->read();
       }
     });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Weft's HTTP and WebSocket, as a user writes it: GET /SIZE answers so many letters, GET / upgrades to an echo.
+// Weft's HTTP and WebSocket, as a user writes it: GET /SIZE answers so many letters, GET /file/SIZE a file, GET /
+// upgrades to an echo, and GET /publish to messages for all.
 #include <atomic>
 #include <charconv>
 #include <limits>
@@ -8,7 +9,9 @@
 #include "bench/server/must.h"
 #include "bench/server/web_wire.h"
 #include "weft/rt/core/runtime.h"
+#include "weft/serve/frame/shared_frame.h"
 #include "weft/serve/server/server.h"
+#include "weft/serve/web/files.h"
 #include "weft/serve/web/site.h"
 
 namespace bench {
@@ -23,9 +26,33 @@ Tally& tally_of_thread(std::vector<Tally>& tallies) {
   return mine;
 }
 
+constexpr weft::serve::GroupId kAll{1};
+
+// Each message of a client goes to all.
+struct Publisher {
+  weft::serve::Server* server;
+  std::vector<Tally>* tallies;
+
+  void on_open(web::WebSocketSession& session) const {
+    if (!session.join(kAll)) {
+      session.abort();
+    }
+  }
+  void on_message(web::WebSocketSession& session, const web::Message& message) const {
+    tally_of_thread(*tallies).add(Tally::messages);
+    const auto frame = weft::serve::SharedFrame::encode(session.codec(), message.kind, message.body);
+    if (!frame || !server->publish(kAll, *frame)) {
+      session.abort();
+    }
+  }
+};
+
 HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
   weft::rt::RuntimeOptions runtime_options;
   runtime_options.cores = options.threads;
+  // All live as long as the program.
+  auto* const runtime = must(weft::rt::Runtime::start(runtime_options)).release();
+  auto* const server = must(weft::serve::Server::make(*runtime)).release();
   web::Router router;
   const std::string text = letters(kBodyMax);
   auto routed = router.get("/{size}", [&tallies, text](const web::Request& request) -> weft::Result<web::Response> {
@@ -48,12 +75,21 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
         },
         socket);
   }
+  if (routed) {
+    web::WebSocketOptions socket;
+    socket.limits.message_max = kBodyMax;
+    routed = router.websocket("/publish", [server, &tallies] { return Publisher{server, &tallies}; }, socket);
+  }
+  if (routed && !options.root.empty()) {
+    const auto files = must(web::Files::open(options.root));
+    routed = router.get("/file/{path...}", [&tallies, files](const web::Request& request) {
+      tally_of_thread(tallies).add(Tally::messages);
+      return files(request);
+    });
+  }
   if (!routed) {
     give_up("weft: " + std::string(routed.error().message()));
   }
-  // All live as long as the program.
-  auto* const runtime = must(weft::rt::Runtime::start(runtime_options)).release();
-  auto* const server = must(weft::serve::Server::make(*runtime)).release();
   web::HttpLimits limits;
   limits.requests_max = std::numeric_limits<std::uint32_t>::max();  // the connections of the generator stay
   auto* const site = new web::Site(std::move(router), limits);

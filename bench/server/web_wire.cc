@@ -47,8 +47,11 @@ WebWire::Answer no_head(Bytes bytes) {
 
 class HttpWire final : public WebWire {
  public:
-  explicit HttpWire(std::uint32_t size)
-      : body_(letters(size)), request_("GET /" + std::to_string(size) + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") {}
+  HttpWire(std::uint32_t size, WebStyle style)
+      : body_(letters(size)),
+        request_("GET /" + std::string(style == WebStyle::file ? "file/" : "") + std::to_string(size) +
+                 " HTTP/1.1\r\nHost: 127.0.0.1\r\n" + (style == WebStyle::close ? "Connection: close\r\n" : "") +
+                 "\r\n") {}
 
   [[nodiscard]] std::string_view greeting() const override { return {}; }
   [[nodiscard]] Answer take_greeting(Bytes) const override { return {0, false, "a greeting"}; }
@@ -100,12 +103,16 @@ class HttpWire final : public WebWire {
 
 class WebSocketWire final : public WebWire {
  public:
-  explicit WebSocketWire(std::uint32_t size)
+  WebSocketWire(std::uint32_t size, WebStyle style)
       : head_(size < 126      ? 2
               : size < 65'536 ? 4
                               : 10),
         size_(size),
-        request_(head_ + 4 + size) {
+        request_(head_ + 4 + size),
+        greeting_("GET /" + std::string(style == WebStyle::publish ? "publish" : "") +
+                  " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                  "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " +
+                  std::string(kWebSocketKey) + "\r\n\r\n") {
     std::mt19937_64 random(size);
     std::vector<std::uint8_t> body(size);
     std::generate(body.begin(), body.end(), [&] { return static_cast<std::uint8_t>(random()); });
@@ -181,16 +188,17 @@ class WebSocketWire final : public WebWire {
   std::vector<std::uint8_t> request_;
   std::uint8_t answer_[10]{};  // how each answer begins
   std::uint64_t filling_ = 0;
-  const std::string greeting_ =
-      "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-      "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " +
-      std::string(kWebSocketKey) + "\r\n\r\n";
+  const std::string greeting_;
 };
 
 }  // namespace
 
-std::unique_ptr<const WebWire> make_http_wire(std::uint32_t size) { return std::make_unique<HttpWire>(size); }
+std::unique_ptr<const WebWire> make_http_wire(std::uint32_t size, WebStyle style) {
+  return std::make_unique<HttpWire>(size, style);
+}
 
-std::unique_ptr<const WebWire> make_websocket_wire(std::uint32_t size) { return std::make_unique<WebSocketWire>(size); }
+std::unique_ptr<const WebWire> make_websocket_wire(std::uint32_t size, WebStyle style) {
+  return std::make_unique<WebSocketWire>(size, style);
+}
 
 }  // namespace bench

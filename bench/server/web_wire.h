@@ -14,7 +14,15 @@ namespace bench {
 constexpr std::string_view kWebSocketKey = "dGhlIHNhbXBsZSBub25jZQ==";
 constexpr std::string_view kWebSocketAccept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 
-// The body of the answer to GET /SIZE: the alphabet again and again.
+// A special use of HTTP or WebSocket.
+enum class WebStyle {
+  plain,
+  close,    // HTTP: each request has a connection of its own, which the server ends
+  file,     // HTTP: the answer is a file of the server
+  publish,  // WebSocket: each message of the first connection goes to all of them
+};
+
+// The body of the answer to GET /SIZE, and of the file SIZE: the alphabet again and again.
 inline std::string letters(std::size_t size) {
   std::string text(size, ' ');
   for (std::size_t i = 0; i < size; ++i) {
@@ -46,10 +54,11 @@ class WebWire {
   [[nodiscard]] virtual Bytes answer_to_farewell() const = 0;
 };
 
-// GET /SIZE on a connection that stays. Status, length and every byte of the body are checked. The answers have no
-// number: one that is lost shows as silence, one that comes twice as an answer to nothing.
-std::unique_ptr<const WebWire> make_http_wire(std::uint32_t size);
-// Binary messages of the bodies of wire.h, each in one masked frame, which come back.
-std::unique_ptr<const WebWire> make_websocket_wire(std::uint32_t size);
+// GET /SIZE on a connection that stays, or of a style: /file/SIZE, or one request of the connection. Status, length and
+// every byte of the body are checked. The answers have no number: one that is lost shows as silence, one that comes
+// twice as an answer to nothing.
+std::unique_ptr<const WebWire> make_http_wire(std::uint32_t size, WebStyle style = WebStyle::plain);
+// Binary messages of the bodies of wire.h, each in one masked frame, which come back; with `publish` on /publish.
+std::unique_ptr<const WebWire> make_websocket_wire(std::uint32_t size, WebStyle style = WebStyle::plain);
 
 }  // namespace bench

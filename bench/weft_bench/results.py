@@ -15,6 +15,7 @@ SCHEMA = 3
 PLACEMENT_ROUNDS_MIN = 5  # fewer rounds than this of one placement make no row of their own
 LIMITS = ("floor", "std_function")  # contenders of micro that leave out what the part is for: what it could be at best
 ASIOS = ("asio", "asio_tuned", "asio_awaitable")  # forms of one rival, of which the best counts
+WEB_RIVALS = ("beast", *server_cells.RIVALS)
 # Members of a server's run that are there in some patterns only; each is a measure of its own.
 OF_BAD_PEERS = ("exhausted_cpu", "recovery_s", "slowest_limit_s")
 
@@ -239,9 +240,9 @@ def add_measures_of_server(result, rounds, measure):
     result["ratios"] = {column: value for column, value in beside.items() if value}
     if result["ratios"]:
         found["asio"] = closest(result)
-    if "beast" in rounds[0]:
-        found["beast"] = stats.ratio(rounds, measure, "beast", "weft")
-        result["ratios"] = {"beast": found["beast"]} if found["beast"] else {}
+    beside = {column: stats.ratio(rounds, measure, column, "weft") for column in WEB_RIVALS if column in rounds[0]}
+    result["ratios"] |= {column: value for column, value in beside.items() if value}
+    found |= beside
     if "weft_io_uring" in rounds[0]:
         found["epoll"] = stats.ratio(rounds, measure, "weft", "weft_io_uring")
     if pattern == "storm":

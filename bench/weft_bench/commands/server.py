@@ -2,7 +2,7 @@
 """Weft's server beside epoll by hand and Boost.Asio: the same frames, one load generator, in turns."""
 
 from weft_bench import command_line
-from weft_bench.harness import rounds, server_cells, server_rounds
+from weft_bench.harness import rounds, server_cells, server_rounds, wrk_check
 
 PROGRAMS = ("bench/server/bench_load", "bench/server/bench_server_raw", "bench/bench_sockets")
 
@@ -10,9 +10,12 @@ PROGRAMS = ("bench/server/bench_load", "bench/server/bench_server_raw", "bench/b
 def parse_arguments(texts):
     parser = command_line.cell_parser(
         "server", __doc__, server_cells.GROUPS, "A name is PATTERN/SIZE/xCONNECTIONS and perhaps depth16 (requests "
-        "under way), load50 (per cent of what\nthe slowest server can do, in an open loop) or a kind of bad peers;\n"
+        "under way), load50 (per cent of what\nthe slowest server can do, in an open loop), close, file or publish, or a kind "
+        "of bad peers;\n"
         "bench/server/README.md says what they mean.", "'one_way', 'echo/*/x128', 'echo/100/x3/depth4'", "all")
     parser.add_argument("--threads", metavar="N", type=int, default=1, help="threads of each server (default: 1)")
+    parser.add_argument("--wrk", action="store_true", help="compare the load generator with wrk on "
+                        f"{wrk_check.CELL} instead: both must agree within {wrk_check.MOST:.0%}")
     arguments = command_line.parse_cells(parser, texts, server_cells.choose, "all",
                                          (server_rounds.FULL, server_rounds.QUICK, server_rounds.TINY))
     if arguments.threads < 1:
@@ -25,9 +28,17 @@ def parse_arguments(texts):
 
 def main(texts):
     arguments = parse_arguments(texts)
+    if arguments.wrk:
+        return wrk_check.main(server_rounds.Setup(arguments.build / "bench/server", arguments.effort))
 
     def measure(records):
-        setup = server_rounds.Setup(arguments.build / "bench/server", arguments.effort, arguments.threads)
+        for line in server_rounds.missing_rivals(arguments.chosen):
+            command_line.say(line)
+        with server_rounds.files_for(arguments.chosen) as root:
+            measure_below(root, records)
+
+    def measure_below(root, records):
+        setup = server_rounds.Setup(arguments.build / "bench/server", arguments.effort, arguments.threads, root)
         records.append(rounds.setup_record("server", arguments.effort, threads=arguments.threads))
         rounds.measure_all(arguments.chosen, lambda name: server_rounds.measure_cell(setup, name), records,
                            arguments.build / "bench/bench_sockets", command_line.say)

@@ -19,8 +19,11 @@ PUBLISHED_US = {"echo/64/x1": 7.3, "echo/512/x1": 7.3, "echo/4096/x1": 7.8}
 
 BAD_PLAIN = "echo/{size}/x{times}/depth{depth}"  # the same load without bad peers
 
+# The pattern of a special use: each request on a connection of its own; a file; a message to all connections.
+STYLES = {"close": "http", "file": "http", "publish": "websocket"}
+
 NAME = re.compile(r"(?P<pattern>echo|http|websocket|one_way|storm|idle|bad)/(?P<size>[1-9][0-9]{0,7})/x(?P<times>[1-9][0-9]{0,4})"
-                  r"(/depth(?P<depth>[1-9][0-9]{0,2}))?(/load(?P<load>[1-9][0-9]?))?"
+                  r"(/depth(?P<depth>[1-9][0-9]{0,2}))?(/load(?P<load>[1-9][0-9]?))?(/(?P<style>close|file|publish))?"
                   r"(/(?P<abuse>" + "|".join(BAD_PEERS) + r"))?$")
 
 ECHO = cross(["echo"], SIZES, [f"x{count}" for count in CONNECTIONS])
@@ -29,8 +32,9 @@ LOADS = cross(["echo/64"], ("x1", "x16", "x128"), ("load50", "load80"))
 ONE_WAY = cross(["one_way"], STREAM_SIZES, ("x1", "x50"))
 STORMS = ["storm/64/x1000", "storm/64/x10000"]
 BAD = cross(["bad/64/x16/depth4"], BAD_PEERS)
-HTTP = ["http/5/x16", "http/5/x16/depth16", "http/1024/x16", "http/65536/x16"]
-WEBSOCKET = ["websocket/64/x16", "websocket/16384/x16"]
+HTTP = ["http/5/x16", "http/5/x16/depth16", "http/1024/x16", "http/65536/x16", "http/5/x16/close", "http/1024/x16/file",
+        "http/1048576/x16/file"]
+WEBSOCKET = ["websocket/64/x16", "websocket/16384/x16", "websocket/64/x1000/publish"]
 WEB = HTTP + WEBSOCKET
 QUICK = ["echo/64/x1", "echo/64/x128", "echo/64/x128/depth16", "echo/4096/x16/depth16", "one_way/64/x1",
          "one_way/8192/x1", "one_way/64/x50", "storm/64/x1000", "idle/64/x1000", "bad/64/x16/depth4/slow_loris"]
@@ -46,13 +50,18 @@ def parse(name):
     (128, 'flood', 1)
     >>> parse("echo/64"), parse("echo/64/x16/flood"), parse("storm/64/x1/load50"), parse("echo/8/x1"), parse("bad/64/x1")
     (None, None, None, None, None)
+    >>> parse("http/5/x1/close")["style"], parse("http/5/x1/depth2/close"), parse("http/5/x1/publish"), parse("echo/64/x1/file")
+    ('close', None, None, None)
     """
     found = NAME.match(name.removesuffix(A_A))
     if found is None or int(found["size"]) < (1 if found["pattern"] == "http" else 16):
         return None
     if (found["pattern"] == "bad") != (found["abuse"] is not None) or (found["load"] and found["pattern"] != "echo"):
         return None
-    return {"pattern": found["pattern"], "size": int(found["size"]), "times": int(found["times"]),
+    if found["style"] and (found["pattern"] != STYLES[found["style"]] or found["load"] or (
+            found["style"] == "close" and found["depth"])):
+        return None
+    return {"pattern": found["pattern"], "size": int(found["size"]), "times": int(found["times"]), "style": found["style"],
             "depth": int(found["depth"] or 1), "load": int(found["load"] or 0), "abuse": found["abuse"]}
 
 
@@ -68,9 +77,34 @@ def choose(text):
 # Column, program, variant. Weft comes first, where it is built.
 SERVERS = [("weft", "weft", ""), ("weft_io_uring", "weft", "io_uring"), ("raw", "raw", ""), ("asio", "asio", ""),
            ("asio_tuned", "asio", "tuned"), ("asio_awaitable", "asio", "awaitable")]
-# The same for HTTP and WebSocket.
-WEB_SERVERS = [("weft", "web", ""), ("raw", "raw", "websocket"), ("beast", "beast", "")]
+# The same for HTTP and WebSocket. Those of RIVALS are programs of others, which a machine may lack.
+WEB_SERVERS = [("weft", "web", ""), ("raw", "raw", "websocket"), ("beast", "beast", ""), ("nginx", "nginx", ""),
+               ("node", "node", ""), ("socketify", "socketify", "")]
 WEB_PATTERNS = ("http", "websocket")
+# A program of others: the script that runs it, and the way to install it.
+RIVALS = {"nginx": ("server_nginx.py", "Debian's package nginx"),
+          "node": ("server_node.js", "Debian's package nodejs; for WebSocket also node-ws"),
+          "socketify": ("server_socketify.py", "the Python package socketify, which brings uWebSockets along")}
+NGINX_SIZES = (5, 1024)  # of the texts in its configuration
+
+
+def has_web(column, cell):
+    """Whether a web server has the load of a cell.
+
+    >>> [has_web(column, parse("http/65536/x16")) for column in ("weft", "raw", "beast", "nginx", "node")]
+    [True, False, True, False, True]
+    >>> [has_web(column, parse("http/1024/x16/file")) for column in ("weft", "beast", "nginx", "node")]
+    [True, False, True, False]
+    >>> [has_web(column, parse("websocket/64/x1000/publish")) for column in ("weft", "raw", "beast", "nginx", "node")]
+    [True, False, False, False, True]
+    """
+    if cell["style"] == "file":
+        return column in ("weft", "nginx")
+    if cell["style"] == "publish":
+        return column in ("weft", "node", "socketify")
+    if column == "nginx":
+        return cell["pattern"] == "http" and cell["size"] in NGINX_SIZES
+    return column != "raw" or cell["pattern"] == "websocket"
 
 
 def columns_of(name, built):
@@ -84,15 +118,20 @@ def columns_of(name, built):
     [['weft'], ['weft', 'weft_io_uring']]
     >>> columns_of("http/5/x16", {"weft", "web", "raw"})
     [('weft', 'web', '')]
+    >>> [column for column, *_ in columns_of("http/5/x16/close", {"web", "beast", "nginx", "node"})]
+    ['weft', 'beast', 'nginx', 'node']
+    >>> [column for column, *_ in columns_of("websocket/64/x16", {"web", "node"})]
+    ['weft']
     >>> [column for column, *_ in columns_of("websocket/64/x16", {"weft", "web", "raw", "beast"})]
     ['weft', 'raw', 'beast']
     """
     if name.endswith(A_A):
         return [("raw again", "raw", ""), ("raw", "raw", "")]
-    pattern = parse(name)["pattern"]
+    cell = parse(name)
+    pattern = cell["pattern"]
     if pattern in WEB_PATTERNS:
-        return [server for server in WEB_SERVERS if server[1] in built and
-                (pattern == "websocket" or server[0] != "raw")]
+        return [server for server in WEB_SERVERS if server[1] in built and has_web(server[0], cell) and
+                (server[0] != "node" or pattern == "http" or "ws" in built)]
     left_out = {"bad": {"weft_io_uring", "asio_tuned", "asio_awaitable"}, "storm": {"asio_tuned", "asio_awaitable"},
                 "idle": {"asio_awaitable"}, "one_way": {"asio_awaitable"}, "echo": set()}[pattern]
     return [server for server in SERVERS if server[1] in built and server[0] not in left_out and

@@ -4,11 +4,16 @@
 import contextlib
 import dataclasses
 import functools
+import importlib.util
 import os
 import pathlib
 import resource
+import shutil
 import subprocess
+import sys
+import tempfile
 
+from weft_bench import BENCH
 from weft_bench.harness import rounds, server_cells
 from weft_bench.harness.child import Child, ChildError
 from weft_bench.harness.rounds import Effort
@@ -28,12 +33,21 @@ class Setup:
     build: pathlib.Path  # bench/server in the folder of the build
     effort: Effort
     threads: int = 1  # of a server
+    root: pathlib.Path = None  # of the files of web servers
 
     def program(self, name):
         return self.build / name
 
+    def command(self, program):
+        """The words that run a server, without its arguments."""
+        if program not in server_cells.RIVALS:
+            return [str(self.program(f"bench_server_{program}"))]
+        script = str(BENCH / "server" / server_cells.RIVALS[program][0])
+        return [*({"node": [node()]}.get(program) or [sys.executable, "-B"]), script]
+
     def built(self):
         built = {program for _, program, _ in server_cells.SERVERS + server_cells.WEB_SERVERS if self.program(f"bench_server_{program}").is_file()}
+        built |= rivals() if self.threads == 1 else set()  # each of them has one thread
         return built | ({"io_uring"} if "weft" in built and io_uring_works(self.program("bench_server_weft")) else set())
 
     def placement(self):
@@ -53,6 +67,56 @@ def io_uring_works(program):
                           stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
+def nginx():
+    return shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+
+
+def node():
+    return shutil.which("node")
+
+
+NODE_MODULES = "/usr/share/nodejs"  # Debian's
+
+
+@functools.cache
+def rivals():
+    """The programs of others that this machine has; "ws" is Node's package for WebSocket."""
+    found = {"nginx"} if nginx() else set()
+    if node():
+        found.add("node")
+        has_ws = subprocess.run([node(), "-e", "require('ws')"], env=os.environ | {"NODE_PATH": NODE_MODULES}, check=False,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        found |= {"ws"} if has_ws.returncode == 0 else set()
+    return found | ({"socketify"} if importlib.util.find_spec("socketify") else set())
+
+
+def missing_rivals(names):
+    """A line for each program of others that a cell could have and this machine lacks."""
+    wanted = {column for name in names if server_cells.parse(name)["pattern"] in server_cells.WEB_PATTERNS
+              for column, *_ in server_cells.columns_of(name, {*server_cells.RIVALS, "ws"})}
+    found = rivals()
+    lacks_ws = "node" in found and "ws" not in found and any(name.startswith("websocket/") for name in names)
+    return [f"without {column}: {how} is not installed" for column, (_, how) in server_cells.RIVALS.items()
+            if column in wanted and (column not in found or (column == "node" and lacks_ws))]
+
+
+def letters(size):
+    return (b"abcdefghijklmnopqrstuvwxyz" * (size // 26 + 1))[:size]
+
+
+@contextlib.contextmanager
+def files_for(names):
+    """A folder with the files of the cells of style `file`; None if there is no such cell."""
+    sizes = {cell["size"] for cell in map(server_cells.parse, names) if cell["style"] == "file"}
+    if not sizes:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="weft-bench-files-") as folder:
+        for size in sizes:
+            pathlib.Path(folder, str(size)).write_bytes(letters(size))
+        yield pathlib.Path(folder)
+
+
 class ServerColumn(rounds.Column):
     """One server and its load while they are measured."""
 
@@ -62,9 +126,10 @@ class ServerColumn(rounds.Column):
         self.cell = server_cells.parse(name)
         self.cell_name = name.removesuffix(server_cells.A_A)
         self.child = self.server = None
-        self.interval_ns = 0
+        self.interval_ns = self.port = 0
         self.version = ""
-        self.path = str(setup.program(f"bench_server_{self.program}"))
+        self.command = setup.command(self.program)
+        self.path = self.command[-1]
         # A closed loop fills all connections twice before it counts as one.
         self.least = max(2 * self.cell["times"] * self.cell["depth"], 50 if setup.effort.rounds < 5 else 200)
         self.count = self.least
@@ -73,10 +138,12 @@ class ServerColumn(rounds.Column):
         mine, servers = self.setup.placement()
         arguments = ["--threads", str(self.setup.threads), *server_cells.server_options(self.cell)]
         arguments += ["--variant", self.variant] if self.variant else []
-        before = ["taskset", "-c", ",".join(map(str, servers))]
-        self.server = stack.enter_context(Child(self.path, arguments, before=before))
+        arguments += ["--root", str(self.setup.root)] if self.cell["style"] == "file" else []
+        before = ["taskset", "-c", ",".join(map(str, servers)), *self.command[:-1]]
+        self.server = stack.enter_context(Child(self.command[-1], arguments, {"NODE_PATH": NODE_MODULES}, before))
         ready = self.server.answer()
         self.version = ready["version"]
+        self.port = ready["port"]
         load = ["--cell", self.cell_name, "--port", str(ready["port"]), "--pid", str(ready["pid"]), "--cpu", str(mine),
                 "--peer-cpu", str(servers[0]), "--ping-pongs", str(self.setup.effort.ping_pongs)]
         self.child = stack.enter_context(Child(self.setup.program("bench_load"), load))
@@ -98,8 +165,10 @@ class ServerColumn(rounds.Column):
         run = measure()
         counted = self.server.ask("counts")["messages"] - before
         ends = self.cell["times"] if self.cell["pattern"] == "one_way" else 0
-        if self.cell["pattern"] in COUNTED and counted != run["messages"] + ends:
-            raise ChildError(f"{self.name} counted {counted} messages instead of {run['messages'] + ends}")
+        copies = self.cell["times"] if self.cell["style"] == "publish" else 1  # of a message that the server counts once
+        expected = run["messages"] // copies + ends
+        if self.cell["pattern"] in COUNTED and counted != expected:
+            raise ChildError(f"{self.name} counted {counted} messages instead of {expected}")
         return run
 
     def record_of_counts(self, cell):

@@ -227,11 +227,12 @@ void Session::close_for(CloseReason reason, Error why) noexcept {
   if (!is_open()) {
     return;
   }
-  (void)say_farewell(reason);
-  note_owed(reason);
+  const CloseCause cause = cause_of(reason, why);
+  (void)say_farewell(cause.reason);
+  note_owed(cause.reason);
   state_ = State::closing;
   queue_limits_.take = 0;
-  record_.set_cause(reason, why);
+  record_.set_cause(cause.reason, cause.why);
   leave_drain();
   cancel_tasks();
   clock_.close_by(deadline_after(shard_.loop().now(), slot_.limits.close_timeout));
@@ -265,12 +266,13 @@ void Session::end(CloseReason reason, Error why) noexcept {
   if (state_ == State::ended) {
     return;
   }
+  const CloseCause cause = cause_of(reason, why);
   // A session that was closed and has written all keeps the reason that close() gave.
   if (is_open() || !(writing_.end == WriteEnd::done || all_written())) {
-    record_.set_cause(reason, why);
+    record_.set_cause(cause.reason, cause.why);
   }
   if (is_open()) {
-    note_owed(reason);
+    note_owed(cause.reason);
   }
   if (writing_.last_body == LastBody::whole && all_written()) {
     writing_.last_body = LastBody::none;
@@ -307,8 +309,10 @@ void Session::resume_reading() noexcept {
 
 // The session did not read for a while: it reads at the end of this turn, and a half-received frame has its time anew.
 void Session::read_again() noexcept {
-  clock_.finish_by(kNever);
-  read_later();
+  if (!reading_.refused) {
+    clock_.finish_by(kNever);
+    read_later();
+  }
 }
 
 // Takes the token of the next frame after a frame was handled. Without a token, that frame waits.
@@ -399,7 +403,9 @@ void Session::check_time() noexcept {
     return;
   }
   if (is_open() && !wants_frames()) {
-    clock_.finish_by(kNever);  // read_again() gives the half-received frame its time
+    if (!reading_.refused) {
+      clock_.finish_by(kNever);  // read_again() gives the half-received frame its time
+    }
     clock_.note_unread(shard_.loop().now());
   }
   // Once the descriptor is closed, the peer's next byte makes the kernel drop the bytes that it holds for the peer.
@@ -408,9 +414,9 @@ void Session::check_time() noexcept {
     return arm_timer();
   }
   note_acknowledged();
-  if (const auto cause = clock_.passed(slot_.limits, state_, replies_ != 0, shard_.loop().now())) {
-    return is_open() && say_farewell(cause->reason) ? close_for(cause->reason, cause->why)
-                                                    : end(cause->reason, cause->why);
+  if (const auto passed = clock_.passed(slot_.limits, state_, replies_ != 0, shard_.loop().now())) {
+    const CloseCause cause = cause_of(passed->reason, passed->why);
+    return is_open() && say_farewell(cause.reason) ? close_for(cause.reason, cause.why) : end(cause.reason, cause.why);
   }
   arm_timer();
 }

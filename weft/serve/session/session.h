@@ -72,7 +72,7 @@ struct ServiceSlot;
 // begin_reply(). spawn() adds coroutines that accompany the session and owe no reply.
 // When the session is closed, for any reason, it cancels its coroutines: their awaits end with `cancelled`,
 // is_open() is false and send() returns `closed`. The session waits for coroutines that continue
-// nevertheless.
+// nevertheless. A frame that is refused closes the session after the replies to the frames before it, see refuse().
 class Session : private rt::Watcher, private rt::TurnJob {
  public:
   static constexpr std::size_t kReadMax = 64 * 1024;         // bytes for each read event
@@ -125,6 +125,13 @@ class Session : private rt::Watcher, private rt::TurnJob {
   }
   void abort(CloseReason reason, Error why) noexcept { end(reason, why); }
   void close(CloseReason reason, Error why) noexcept { close_for(reason, why); }
+  // Refuses a frame of the peer, as a session does by itself if its codec refuses one: the session handles no further
+  // frame, and closes after the owed replies. The reason of that end is refused_frame, also if the peer or a time-out
+  // comes before it. Idempotent.
+  void refuse(const Error& why) noexcept;
+  // While on, a refused frame closes the session only frame_timeout later, or when it is off: for a service whose
+  // program has not answered the frames before it.
+  void hold_refusal(bool on) noexcept;
   // Ends the stream to the peer after all queued bytes. The session still reads the peer's frames. send() fails with
   // `closed`.
   void end_writing() noexcept;
@@ -300,6 +307,8 @@ class Session : private rt::Watcher, private rt::TurnJob {
 
   // --- ending ---
   void close_for(CloseReason reason, Error why) noexcept;
+  void close_refused() noexcept;
+  [[nodiscard]] CloseCause cause_of(CloseReason reason, const Error& why) const noexcept;
   bool say_farewell(CloseReason reason) noexcept;
   void end(CloseReason reason, Error why) noexcept;
   void end_after_throw() noexcept;  // inside a catch block

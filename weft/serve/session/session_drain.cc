@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Replies that are owed, and the drain of the server, which waits for them.
+// Replies that are owed, and the ends that wait for them: of a session with a refused frame, and of the server.
 #include <utility>
 
 #include "weft/serve/session/session.h"
@@ -27,9 +27,47 @@ void Session::end_reply() noexcept {
   }
   clock_.note_active(shard_.loop().now());
   arm_timer();  // the idle time is shorter than the reply's
+  if (reading_.refused) [[unlikely]] {
+    close_refused();
+  }
   if (state_ == State::draining || state_ == State::drained || reading_.peer_end == PeerEnd::handled) {
     list();
   }
+}
+
+// A peer that breaks a rule does not take the answers to its earlier frames with it: they may be the last ones that it
+// needs, and other programs may have sent those frames.
+void Session::refuse(const Error& why) noexcept {
+  if (is_open() && !reading_.refused) {
+    reading_.refused = true;
+    record_.why = why;
+    ++pauses_;  // for good
+    close_refused();
+  }
+}
+
+void Session::hold_refusal(bool on) noexcept {
+  if (std::exchange(reading_.holds_refusal, on) && !on) {
+    close_refused();
+  }
+}
+
+// Closes a session with a refused frame if nothing that goes before it is under way.
+void Session::close_refused() noexcept {
+  if (!reading_.refused || !is_open() || replies_ != 0) {
+    return;
+  }
+  if (!reading_.holds_refusal) {
+    return close_for(CloseReason::refused_frame, record_.why);
+  }
+  clock_.finish_by(deadline_after(shard_.loop().now(), slot_.limits.frame_timeout));
+  arm_timer();
+}
+
+// The refusal is the cause of an end that comes before its turn, unless the service chose that end.
+CloseCause Session::cause_of(CloseReason reason, const Error& why) const noexcept {
+  const bool refused = reading_.refused && is_open() && reason != CloseReason::service;
+  return refused ? CloseCause{CloseReason::refused_frame, record_.why} : CloseCause{reason, why};
 }
 
 void Session::drain() noexcept {

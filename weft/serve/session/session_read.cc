@@ -46,7 +46,9 @@ void Session::note_peer_end(bool failed) noexcept {
     return end(CloseReason::peer_failed, why);
   }
   reading_.note_end(PeerEnd::broken);
-  record_.why = why;
+  if (!reading_.refused) {
+    record_.why = why;
+  }
 }
 
 // A handshake does not wait for the sessions that read frames.
@@ -135,11 +137,14 @@ void Session::handle_bytes(std::size_t into_kept, Bytes fresh) {
   }
   time_frame();
   uncounted_.in = 0;
+  if (reading_.refused) [[unlikely]] {
+    input_.drop(shard_.input_memory());
+  }
 }
 
 // After bytes were decoded: the next frame's time begins with its first bytes, and that of its body with its head.
 void Session::time_frame() noexcept {
-  if (!is_open()) [[unlikely]] {
+  if (!is_open() || reading_.refused) [[unlikely]] {
     return;
   }
   const SessionLimits& limits = slot_.limits;
@@ -250,7 +255,7 @@ bool Session::decode_kept(Bytes& fresh) {
   return true;
 }
 
-// Returns false if the session is no longer open.
+// Returns false if the session is no longer open, or refused a frame.
 bool Session::decode_frames(Bytes input, DecodeResult& result) {
   try {
     result = slot_.ops->frames(*this, input);
@@ -260,8 +265,9 @@ bool Session::decode_frames(Bytes input, DecodeResult& result) {
   if (result.least > slot_.limits.input_max) [[unlikely]] {
     result.error = Error(Errc::message_too_large, "a frame of more than input_max bytes");
   }
-  if (is_open() && !(result.error == Errc::ok)) [[unlikely]] {
-    close_for(CloseReason::refused_frame, result.error);
+  if (!(result.error == Errc::ok)) [[unlikely]] {
+    refuse(result.error);
+    return false;
   }
   reading_.throttled = writes_.size() >= queue_limits_.read;
   return is_open();

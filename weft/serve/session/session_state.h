@@ -59,6 +59,8 @@ struct ReadState {
   bool handlers_pause = false;  // reading is paused because handlers_max handlers run
   bool reply_pause = false;     // reading is paused because a reply is owed that no later one may overtake
   bool keeps_reply = false;     // as PeerLeft::answer, whatever the limits say
+  bool refused = false;         // a frame was refused: the session reads no more, and closes after its replies
+  bool holds_refusal = false;   // and after hold_refusal(false)
 
   void note_end(PeerEnd seen) noexcept {
     if (peer_end < seen) {

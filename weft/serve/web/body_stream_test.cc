@@ -147,6 +147,30 @@ TEST_F(WebEndTest, OfAPeersStreamInsideABodyEndsItsHandlerAtOnce) {
   EXPECT_EQ(site_->counts().body_late, 0u);
 }
 
+TEST_F(WebEndTest, OfAPeersStreamInsideACollectedBodyEndsTheConnectionAtOnce) {
+  ASSERT_TRUE(router_.post("/collect", [](const Request& request) { return Response(std::string(request.body())); }));
+  ListenerOptions options;
+  options.limits = session_limits();
+  options.limits.body_timeout = options.limits.frame_timeout = options.limits.idle_timeout = kLong;
+  const std::string endpoint = listen_web({}, options);
+  const std::string length = "Content-Length: 9\r\n\r\n";
+  const std::string chunked = "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n";
+  std::uint64_t ended = 0;
+  for (const std::string& body : {length, length + "12345678", chunked, chunked + "0\r\n"}) {
+    for (const bool expects : {false, true}) {
+      Client client(endpoint);
+      client.write("POST /collect" + kHost + (expects ? "Expect: 100-continue\r\n" : "") + body);
+      client.end_writing();
+      EXPECT_EQ(client.read_to_end(), expects ? "HTTP/1.1 100 Continue\r\n\r\n" : "") << body;
+      client.close();
+      ++ended;
+    }
+  }
+  until([&ended](const CounterValues& counters) { return counters.closed_for(CloseReason::peer_failed) == ended; });
+  EXPECT_EQ(site_->counts().body_late, 0u);
+  EXPECT_EQ(site_->counts().status_2xx, 0u);
+}
+
 TEST_F(WebEndTest, OfAPeersStreamInsideABodyThatIsEchoedEndsTheAnswerWithoutItsEnd) {
   ListenerOptions options;
   options.limits = session_limits();

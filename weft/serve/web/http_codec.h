@@ -120,8 +120,8 @@ class HttpCodec {
   }
   [[nodiscard]] std::size_t farewell(EndCause why, std::span<std::uint8_t, kFarewellMax> out) noexcept;
   [[nodiscard]] bool in_body() const noexcept { return stage_ == Stage::whole_body || stage_ == Stage::lonely_body; }
-  // Inside a body that is handed over in pieces.
-  [[nodiscard]] bool in_message() const noexcept { return stage_ == Stage::pieces; }
+  // Inside a body whose head was a frame.
+  [[nodiscard]] bool in_message() const noexcept { return stage_ == Stage::pieces || stage_ == Stage::lonely_body; }
   [[nodiscard]] bool answered_late() const noexcept { return answered_late_; }  // farewell() answered
 
  private:

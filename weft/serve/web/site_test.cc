@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "weft/rt/core/test_runtime.h"
+#include "weft/rt/task/async_event.h"
 #include "weft/serve/web/body_stream.h"
 #include "weft/serve/web/test_site.h"
 #include <gtest/gtest.h>
@@ -17,6 +19,7 @@ namespace weft::serve::web {
 namespace {
 
 using serve::test::Client;
+using serve::test::Signal;
 using test::get;
 using test::kHost;
 using test::read_reply;
@@ -207,6 +210,75 @@ class RefusedRequestsTest : public test::SiteTest {
 TEST_F(RefusedRequestsTest, ByTheirFirstLine) { refuse(refused_lines(), 50); }
 TEST_F(RefusedRequestsTest, ByTheirFields) { refuse(refused_fields(), 40); }
 TEST_F(RefusedRequestsTest, ByTheEndOfTheirBody) { refuse(refused_bodies(), 50); }
+
+// The requests before it are answered first, whatever their handlers wait for.
+class RefusedBehindOthersTest : public test::SiteTest {
+ protected:
+  void SetUp() override {
+    start_runtime(1);
+    make_server();
+    ASSERT_TRUE(router_.get("/", [] { return "hello"; }));
+    ASSERT_TRUE(router_.get("/later", [this](const Request&) -> rt::Task<Response> {
+      begun_.give();
+      const auto waited = co_await go_.wait();
+      co_return Response(waited ? "later" : "cancelled");
+    }));
+    ASSERT_TRUE(router_.get("/stream", [this] {
+      return Response::stream([this](BodyWriter& out) -> rt::Task<Result<void>> {
+        begun_.give();
+        (void)co_await go_.wait();
+        co_return co_await out.write("streamed");
+      });
+    }));
+    ASSERT_TRUE(router_.post("/up", [this](const Request&, BodyReader& body) -> rt::Task<Result<Response>> {
+      begun_.give();
+      (void)co_await go_.wait();
+      const auto rest = co_await body.read_rest(100);
+      co_return rest ? Result<Response>(Response(*rest)) : Result<Response>(rest.error());
+    }));
+  }
+
+  rt::AsyncEvent go_;
+  Signal begun_;
+};
+
+TEST_F(RefusedBehindOthersTest, IsAnsweredAfterThem) {
+  ListenerOptions options;
+  options.limits = session_limits();
+  const std::string endpoint = listen_web({}, options);
+  const std::pair<std::string, std::string> kinds[] = {
+      {get("/later"), "later"}, {get("/stream"), "streamed"}, {test::post("/up", "uploaded"), "uploaded"}};
+  for (const auto& [request, body] : kinds) {
+    for (const bool ends : {false, true}) {
+      rt::test::on_core(*runtime_, 0, [this] { go_.reset(); });
+      Client client(endpoint);
+      client.write(get("/") + request + request + "BROKEN\r\n\r\n" + get("/"));
+      if (ends) {
+        client.end_writing();
+      }
+      ASSERT_TRUE(begun_.take());
+      rt::test::on_core(*runtime_, 0, [this] { go_.set(); });
+      EXPECT_EQ(read_reply(client).body, "hello");
+      for (int i = 0; i < 2; ++i) {
+        const Reply reply = read_reply(client);
+        EXPECT_EQ(reply.status, 200);
+        EXPECT_EQ(reply.body.empty() ? test::read_chunked(client) : reply.body, body);
+      }
+      EXPECT_EQ(read_reply(client).status, 400);
+      EXPECT_EQ(client.read_to_end(), "");
+      EXPECT_FALSE(client.reset());
+      ASSERT_TRUE(begun_.take());
+    }
+  }
+}
+
+TEST_F(RefusedBehindOthersTest, OvertakesNoneBecauseAListenerOfHttpHasOneHandlerAtATime) {
+  const Site site{Router()};
+  ListenerOptions options;
+  options.limits.handlers_max = 2;
+  const auto refused = server_->listen<HttpCodec>("tcp://127.0.0.1:0", options, site.services(), site.codec());
+  EXPECT_EQ(refused.error(), Errc::invalid_argument);
+}
 
 }  // namespace
 }  // namespace weft::serve::web

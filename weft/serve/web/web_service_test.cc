@@ -255,7 +255,7 @@ TEST_F(WebServiceTest, APeerThatExpects100ContinueIsToldBeforeItSendsTheBody) {
   leaver.write("POST /echo" + more);
   EXPECT_EQ(leaver.read(25), "HTTP/1.1 100 Continue\r\n\r\n");
   leaver.close();
-  until([](const CounterValues& counters) { return counters.closed_for(CloseReason::peer_closed) == 1; });
+  until([](const CounterValues& counters) { return counters.closed_for(CloseReason::peer_failed) == 1; });
   until_counted([](const WebCounts& counts) { return counts.continues == 3 && counts.no_path == 1; });
 }
 

@@ -66,16 +66,6 @@ bool WebSocketCodec::scan(Bytes body, const ws::MaskKey& mask) noexcept {
 }
 
 Decoded<WebSocketFrame> WebSocketCodec::decode(Bytes input) noexcept {
-  const bool held = hold_ != nullptr && !(hold_->fault == Errc::ok);
-  const Decoded<Frame> decoded = held ? Decoded<Frame>::refused(hold_->fault) : decode_frame(input);
-  if (hold_ == nullptr || !hold_->holds || !decoded.failed()) [[likely]] {
-    return decoded;
-  }
-  hold_->fault = decoded.error;
-  return Decoded<Frame>::more(input.size() + 1);
-}
-
-Decoded<WebSocketFrame> WebSocketCodec::decode_frame(Bytes input) noexcept {
   if (input.empty()) {
     return Decoded<Frame>::more(1);
   }

@@ -69,13 +69,6 @@ class WebSocketMasker {
   std::vector<std::uint8_t> room_;
 };
 
-// FaultHold: holds the refusal of a broken frame back while the program has not answered the messages before it.
-// Owner: a client's end; its codec refers to it. Affinity: its core.
-struct FaultHold {
-  bool holds = false;
-  Error fault{};  // of the frame that is held back; ok: there is none
-};
-
 // WebSocketCodec: an end of RFC 6455: the server's, or a client's if it has a masker. A FrameCodec: a frame in is a
 // fragment or a control frame of the other end, a frame out is a whole message or a control frame. WebSocketBase makes
 // messages of fragments, and expands them.
@@ -136,8 +129,6 @@ class WebSocketCodec {
   // This is the client's end: send() puts a mask on each frame, and the other end's frames have none. The masker
   // outlives the open session.
   void set_masker(WebSocketMasker* masker) noexcept { masker_ = masker; }
-  // decode() reports a broken frame as one that is not complete while the hold holds. It outlives the open session.
-  void set_hold(FaultHold* hold) noexcept { hold_ = hold; }
   // The content of a message is refused, after its frames were taken.
   void refuse_content(CloseStatus status, DeflateFault fault) noexcept {
     refusal_ = status;
@@ -150,7 +141,6 @@ class WebSocketCodec {
   void set_protocol(std::string_view protocol) noexcept { protocol_ = protocol; }
 
  private:
-  [[nodiscard]] Decoded<Frame> decode_frame(Bytes input) noexcept;
   [[nodiscard]] Decoded<Frame> refuse(StaticText why, CloseStatus status = CloseStatus::protocol) noexcept;
   [[nodiscard]] Error check_out(Opcode opcode, Bytes body) const noexcept;
   [[nodiscard]] bool compresses(Opcode opcode, Bytes body) const noexcept {
@@ -165,7 +155,6 @@ class WebSocketCodec {
   std::string_view protocol_;
   PeerDeflate* deflate_ = nullptr;
   WebSocketMasker* masker_ = nullptr;
-  FaultHold* hold_ = nullptr;
   std::uint32_t message_max_;
   std::uint32_t message_size_ = 0;         // of the fragments so far of the message under way
   std::uint32_t scanned_ = 0;              // bytes of the body of the text's frame under way

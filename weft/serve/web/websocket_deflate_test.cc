@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "weft/base/random.h"
+#include "weft/rt/core/test_runtime.h"
+#include "weft/rt/task/async_event.h"
 #include "weft/serve/web/test_site.h"
 #include <gtest/gtest.h>
 
@@ -253,6 +255,59 @@ TEST_F(WebSocketDeflateTest, ABrokenRuleOrABombHasAStatusACounterAndTheEnd) {
     EXPECT_TRUE((echoed[0] & 0x40) != 0 ? end.expand_frame(echoed) == largest : echoed == server_frame(0x82, largest));
   }
   until([](const CounterValues& counters) { return counters.closed_for(CloseReason::refused_frame) == 12; });
+}
+
+// With several handlers at a time a refusal comes while some of them run.
+class RefusedMessageTest : public WebSocketDeflateTest {
+ protected:
+  void SetUp() override {
+    WebSocketDeflateTest::SetUp();
+    if (IsSkipped()) {
+      return;
+    }
+    start_runtime(1);
+    options_.session.handlers_max = 4;
+    EXPECT_TRUE(router_.websocket(
+        "/echo",
+        [this](WebSocketSession& session, const Message& message) -> rt::Task<> {
+          begun_.give();
+          const auto waited = co_await go_.wait();
+          if (waited) {
+            (void)session.send(message.kind, message.body);
+          }
+        },
+        options_));
+    endpoint_ = listen_web();
+  }
+
+  rt::AsyncEvent go_;
+  Signal begun_;
+  std::string endpoint_;
+};
+
+TEST_F(RefusedMessageTest, EndsTheConnectionAfterTheAnswersToTheMessagesBeforeIt) {
+  DeflateEnd end;
+  const std::pair<std::string, std::uint16_t> cases[] = {
+      {client_frame(0x83, "reserved"), 1002},
+      {client_frame(0x81, "\xFF"), 1007},
+      {compressed_frame(kBinaryBit, "\xFF\xFF"), 1007},
+      {compressed_frame(kTextBit, end.compress("\xCE")), 1007},
+      {compressed_frame(kBinaryBit, end.compress(std::string(2'000'000, 'x'))), 1009},
+  };
+  for (const auto& [bytes, status] : cases) {
+    rt::test::on_core(*runtime_, 0, [this] { go_.reset(); });
+    Client client(endpoint_);
+    begin(client);
+    client.write(client_frame(0x81, "one") + client_frame(0x81, "two") + bytes + client_frame(0x81, "late"));
+    ASSERT_TRUE(begun_.take());
+    ASSERT_TRUE(begun_.take());
+    rt::test::on_core(*runtime_, 0, [this] { go_.set(); });
+    EXPECT_EQ(client.read_to_end(),
+              server_frame(0x81, "one") + server_frame(0x81, "two") + server_frame(0x88, close_body(status)))
+        << testing::PrintToString(bytes.substr(0, 20));
+    EXPECT_FALSE(client.reset());
+  }
+  until([](const CounterValues& counters) { return counters.closed_for(CloseReason::refused_frame) == 5; });
 }
 
 TEST_F(WebSocketDeflateTest, WindowsCountAsMemoryOfTheServerAndAreNotPromisedWithoutIt) {

@@ -185,14 +185,14 @@ std::optional<WebSocketBase::Content> WebSocketBase::take(WebSocketSession& sess
   return content;
 }
 
-// Expands a compressed message. Returns false if the session ends.
+// Expands a compressed message. Returns false if the session ends, perhaps after its replies.
 bool WebSocketBase::expand(WebSocketSession& session, Content& content) {
   WebSocketCodec& codec = session.codec();
   PeerDeflate& peer = *codec.deflate();
   const auto refuse = [&](CloseStatus status, DeflateFault fault, StaticText why) {
     codec.refuse_content(status, fault);
     const Errc code = fault == DeflateFault::large ? Errc::message_too_large : Errc::protocol_error;
-    session.close(CloseReason::refused_frame, Error(code, why));
+    session.refuse(Error(code, why));
     return false;
   };
   switch (peer.expand(content.bytes, content.mask, codec.message_max())) {

@@ -97,8 +97,8 @@ rt::Task<void> talk(std::string url) {
 }
 TEST_F(WebSocketClientTest, MessagesComeBackUntilTheCloseHandshake) { run(talk(serve_echo())); }
 
-rt::Task<void> echo_two(std::string url) {
-  auto opened = co_await open_socket(url);
+rt::Task<void> echo_two(std::string url, WebSocketClientOptions options, Errc end) {
+  auto opened = co_await open_socket(url, options);
   EXPECT_TRUE(opened) << opened.error().message();
   if (!opened) {
     co_return;
@@ -113,32 +113,64 @@ rt::Task<void> echo_two(std::string url) {
     }
   }
   const auto broken = co_await socket->receive();
-  EXPECT_EQ(broken.error(), Errc::protocol_error);
+  EXPECT_EQ(broken.error(), end);
   const auto closed = co_await socket->close();  // after the server has read all
   EXPECT_FALSE(closed);
 }
-TEST_F(WebSocketClientTest, AnswersToTheMessagesBeforeABrokenFrameLeaveBeforeTheConnectionEnds) {
-  constexpr std::size_t kEchoes = 2 * (2 + 4 + 5);  // head, mask, body
-  std::string got;
-  const std::string url = serve_lies([&got](RawSession& session, const std::string& text) {
-    if (text.starts_with("GET ")) {
-      return answer(session, accepted(text, "") + server_frame(0x81, "first") + server_frame(0x81, "other") +
-                                 std::string("\x83\x00", 2));
+// A peer that sends two messages and bad bytes, and reads the echoes of both and a close frame.
+class WebSocketFaultTest : public WebSocketClientTest {
+ protected:
+  void expect_echoes_before(const std::string& bytes, const std::string& fields = "", Errc end = Errc::protocol_error) {
+    constexpr std::size_t kEchoes = 2 * (2 + 4 + 5);  // head, mask, body
+    std::string got;
+    const std::string url = serve_lies([&](RawSession& session, const std::string& text) {
+      if (text.starts_with("GET ")) {
+        return answer(session,
+                      accepted(text, fields) + server_frame(0x81, "first") + server_frame(0x81, "other") + bytes);
+      }
+      got += text;
+      if (got.size() > kEchoes) {
+        session.close();
+      }
+    });
+    WebSocketClientOptions options = patient_socket();
+    if (!fields.empty()) {
+      options.deflate.emplace();
+      options.limits.message_max = 1000;
     }
-    got += text;
-    if (got.size() > kEchoes) {
-      session.close();
-    }
-  });
-  run(echo_two("ws" + url.substr(4)));
-  ASSERT_GT(got.size(), kEchoes);
-  EXPECT_EQ(got[0], '\x81');
-  EXPECT_EQ(got[kEchoes / 2], '\x81');
-  EXPECT_EQ(got[kEchoes], '\x88');
+    run(echo_two("ws" + url.substr(4), options, end));
+    ASSERT_GT(got.size(), kEchoes);
+    EXPECT_EQ(got[0], '\x81');
+    EXPECT_EQ(got[kEchoes / 2], '\x81');
+    EXPECT_EQ(got[kEchoes], '\x88');
+  }
+};
+const std::string kAgreed = "Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover\r\n";
+
+TEST_F(WebSocketFaultTest, OfAFrameEndsTheConnectionAfterTheAnswersToTheMessagesBeforeIt) {
+  expect_echoes_before(std::string("\x83\x00", 2));
+}
+TEST_F(WebSocketFaultTest, OfACompressedMessageEndsTheConnectionAfterTheAnswersToTheMessagesBeforeIt) {
+  if (!net::ws::deflate_available()) {
+    GTEST_SKIP() << "this build has no zlib";
+  }
+  expect_echoes_before(server_frame(0xC2, "\xFF\xFF") + server_frame(0x81, "late"), kAgreed);
+}
+TEST_F(WebSocketFaultTest, OfAMessageThatGrowsTooLargeEndsTheConnectionAfterThem) {
+  if (!net::ws::deflate_available()) {
+    GTEST_SKIP() << "this build has no zlib";
+  }
+  std::vector<std::uint8_t> room;
+  const auto deflater = net::ws::Deflater::make(15, 6, 8);
+  const std::string payload(as_text(deflater->compress(as_bytes(std::string(1001, 'x')), room)));
+  expect_echoes_before(server_frame(0xC2, payload), kAgreed, Errc::message_too_large);
 }
 
-rt::Task<void> never_ask(std::string url) {
+rt::Task<void> never_ask(std::string url, bool compresses) {
   WebSocketClientOptions options = patient_socket();
+  if (compresses) {
+    options.deflate.emplace();
+  }
   options.session.frame_timeout = std::chrono::milliseconds(10);
   auto opened = co_await open_socket(url, options);
   EXPECT_TRUE(opened) << opened.error().message();
@@ -157,8 +189,14 @@ rt::Task<void> never_ask(std::string url) {
   const auto end = co_await socket->receive();
   EXPECT_EQ(end.error(), Errc::protocol_error);
 }
-TEST_F(WebSocketClientTest, ABrokenFrameEndsAlsoTheConnectionOfAProgramThatDoesNotAsk) {
-  run(never_ask(serve_frames(server_frame(0x81, "first") + std::string("\x83\x00", 2))));
+TEST_F(WebSocketFaultTest, EndsAlsoTheConnectionOfAProgramThatDoesNotAsk) {
+  run(never_ask(serve_frames(server_frame(0x81, "first") + std::string("\x83\x00", 2)), false));
+}
+TEST_F(WebSocketFaultTest, OfACompressedMessageEndsAlsoTheConnectionOfAProgramThatDoesNotAsk) {
+  if (!net::ws::deflate_available()) {
+    GTEST_SKIP() << "this build has no zlib";
+  }
+  run(never_ask(serve_frames(server_frame(0x81, "first") + server_frame(0xC2, "\xFF\xFF"), kAgreed), true));
 }
 
 rt::Task<void> choose(std::string url) {

@@ -300,7 +300,6 @@ void WebSocketLink::note_end(const Error& why) noexcept {
 void WebSocketLink::on_open(WebSocketSession& session) {
   session_ = &session;
   session.codec().set_masker(&masker_);
-  session.codec().set_hold(&hold_);
   session.codec().set_protocol(protocol_);
   session.codec().set_deflate(deflate_of(session));
   opened_ = true;
@@ -341,7 +340,7 @@ void WebSocketLink::keep(WebSocketSession& session, const Content& content) {
     throw;
   }
   inbox_bytes_ += cost;
-  hold_.holds = !closing_;
+  session.hold_refusal(!closing_);
   if (inbox_bytes_ >= options_.inbox_max && !paused_ && !closing_) {
     paused_ = true;
     session.pause_reading();
@@ -351,9 +350,8 @@ void WebSocketLink::keep(WebSocketSession& session, const Content& content) {
 
 // The program has taken all messages, or waits for no answer.
 void WebSocketLink::end_hold() noexcept {
-  hold_.holds = false;
-  if (!(hold_.fault == Errc::ok) && is_open()) {
-    session_->close(CloseReason::refused_frame, hold_.fault);
+  if (is_open()) {
+    session_->hold_refusal(false);
   }
 }
 
@@ -361,7 +359,7 @@ void WebSocketLink::on_close(WebSocketSession& session, const Error& why) {
   end(session);
   release(session);
   paused_ = false;
-  note_end(hold_.fault == Errc::ok ? why : hold_.fault);
+  note_end(why);
 }
 
 // --- the program ---

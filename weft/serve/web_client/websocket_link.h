@@ -27,8 +27,8 @@ namespace weft::serve::web {
 // Invariants:
 //   1. connect() has ended before any other call.
 //   2. Messages that wait count as memory of the host.
-//   3. A broken frame ends the connection after the program has taken the messages before it and asks for the next: so
-//      its answers to them leave. A program that does not ask has frame_timeout.
+//   3. A broken frame or message ends the connection after the program has taken the messages before it and asks for
+//      the next: so its answers to them leave. A program that does not ask has frame_timeout.
 class WebSocketLink final : public WebSocketBase {
  public:
   // Errors: invalid_argument; resource_exhausted (no memory, or no random numbers).
@@ -102,7 +102,6 @@ class WebSocketLink final : public WebSocketBase {
   const WebSocketClientOptions options_;
   const std::string fields_;  // of the request, as lines
   WebSocketMasker masker_;
-  FaultHold hold_;
   const std::string key_;
   const AnswerCodec asking_codec_;
   Asking asking_{this};
