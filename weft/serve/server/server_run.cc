@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "weft/net/transport.h"
+#include "weft/rt/core/core_visits.h"
 #include "weft/serve/server/wrap.h"
 #include "weft/sync/condition.h"
 #include "weft/sync/kept_text.h"
@@ -17,6 +18,7 @@
 namespace weft::serve {
 
 namespace {
+constexpr Error kNotDone(Errc::system, "the function returned false");
 constexpr Error kStops(Errc::terminated, "the server stops");
 constexpr Error kNoMemoryForConnection(Errc::resource_exhausted, "no memory for the connection");
 
@@ -162,39 +164,9 @@ void ServerRun::stand_in() noexcept {
 }
 
 bool ServerRun::on_each_core(const std::function<bool(unsigned)>& function) {
-  struct All {
-    const std::function<bool(unsigned)>& function;
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::size_t left;  // guarded by mutex, as `good`
-    bool good = true;
-  };
-  struct One final : rt::CoreJob {
-    One() noexcept : CoreJob([](rt::CoreJob& job) noexcept { static_cast<One&>(job).run(); }) {}
-    void run() noexcept {
-      bool good = false;
-      try {
-        good = all->function(core);
-      } catch (...) {  // NOLINT(bugprone-empty-catch): the caller reports it
-      }
-      const std::lock_guard lock(all->mutex);
-      all->good = all->good && good;
-      --all->left;
-      all->changed.notify_all();  // under the lock: the caller may end
-    }
-    All* all = nullptr;
-    unsigned core = 0;
-  };
-  All all{function, {}, {}, parts_.size()};
-  const auto jobs = std::make_unique<One[]>(parts_.size());
-  for (unsigned core = 0; core < parts_.size(); ++core) {
-    jobs[core].all = &all;
-    jobs[core].core = core;
-    runtime_.core(core).give(jobs[core]);
-  }
-  std::unique_lock lock(all.mutex);
-  all.changed.wait(lock, [&all] { return all.left == 0; });
-  return all.good;
+  const auto visited = rt::CoreVisits::run(
+      runtime_, [&function](unsigned core) { return function(core) ? Result<void>() : Result<void>(kNotDone); });
+  return visited.has_value();
 }
 
 // --- listeners ---
