@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "guides.h"
+#include "weft/net/admit/accept_filter.h"
 #include "weft/net/admit/admission.h"
+#include "weft/net/stream.h"
 #include "weft/rt/core/core_task.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/client/client.h"
@@ -35,6 +37,7 @@ using Session = serve::SessionOf<Codec>;
 
 constexpr std::uint32_t kEcho = 1;
 constexpr std::uint32_t kBuy = 2;
+constexpr std::uint32_t kWhoAmI = 3;
 
 struct Shop {
   serve::Dispatcher<Session> dispatcher;
@@ -42,6 +45,9 @@ struct Shop {
   Shop() {
     (void)dispatcher.on(
         kEcho, [](Session& session, const Codec::Frame& frame) { return session.send(frame.header, frame.body); });
+    (void)dispatcher.on(kWhoAmI, [](Session& session, const Codec::Frame& frame) {
+      return session.send(frame.header, as_bytes(session.peer_address()));
+    });
     (void)dispatcher.on(kBuy, [](Session&, const Codec::Frame&) -> Result<void> {
       constexpr ErrorDomain kShop("shop");
       return Error(kShop, 7, "sold out");
@@ -105,6 +111,40 @@ Result<void> bound_addresses() {
   };
   auto asked = WEFT_TRY(rt::spawn(runtime->core(0), three(endpoint, admission.get())));
   WEFT_TRY(asked.get());
+  return server->stop(sys::now() + 5s);
+}
+
+Result<std::string> listen_behind_a_proxy(serve::Server* server) {
+  serve::ListenerOptions options;
+  options.proxy_protocol = WEFT_TRY(net::AcceptFilter::parse("127.0.0.1,10.0.0.0/8", ""));  // the load balancers
+  const std::string bound = WEFT_TRY(server->listen<Codec>("tcp://127.0.0.1:0", options, [] { return Shop(); }));
+  return bound;
+}
+
+rt::Task<Result<std::string>> ask_through_a_proxy(std::string endpoint) {
+  const auto host = std::make_shared<serve::ClientHost>(*rt::Core::current());
+  serve::ClientOptions options;
+  options.wrap = [](std::unique_ptr<net::Stream> stream) -> Result<std::unique_ptr<net::Stream>> {
+    const Bytes header = as_bytes("PROXY TCP4 192.0.2.1 198.51.100.7 4711 443\r\n");  // as the proxy does
+    if (stream->write({&header, 1}).bytes != header.size()) {
+      return Error(Errc::connection_failed, "the header was not written");
+    }
+    return stream;
+  };
+  WEFT_CO_TRY(const auto client, serve::Client<>::open(host, endpoint, options));
+  WEFT_CO_TRY(co_await client->connected(sys::now() + 10s));
+  co_return text_of(co_await client->request({kWhoAmI, 0}, {}, sys::now() + 10s));
+}
+
+Result<void> behind_a_proxy() {
+  rt::RuntimeOptions one;
+  one.cores = 1;
+  const auto runtime = WEFT_TRY(rt::Runtime::start(one));
+  const auto server = WEFT_TRY(serve::Server::make(*runtime));
+  const std::string endpoint = WEFT_TRY(listen_behind_a_proxy(server.get()));
+  auto asked = WEFT_TRY(rt::spawn(runtime->core(0), ask_through_a_proxy(endpoint)));
+  const std::string address = WEFT_TRY(asked.get());
+  WEFT_TRY(expect(address, "192.0.2.1:4711"));
   return server->stop(sys::now() + 5s);
 }
 
@@ -205,6 +245,7 @@ Result<void> guides::clients() {
 
 Result<void> guides::operations() {
   WEFT_TRY(bound_addresses());
+  WEFT_TRY(behind_a_proxy());
   WEFT_TRY(adopt_a_socket());
   return stop_by_a_signal();
 }

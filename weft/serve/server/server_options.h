@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -37,6 +38,11 @@ struct ListenerOptions {
   std::size_t spare_descriptors = 0;
   sys::SocketOptions socket = default_socket();
   net::AcceptFilter filter{};
+  // Each connection begins with a header of the PROXY protocol, version 1 or 2, that names the client's address. Only
+  // the stated peers may send one: networks for tcp, processes for ipc. Any other connection, one without a header, and
+  // one whose header is not whole after handshake_timeout are refused. The address counts for `admission`,
+  // Session::peer_address() and the log. TLS and `wrap` begin after the header. Null: no header.
+  std::optional<net::AcceptFilter> proxy_protocol{};
   // Puts a layer between a session and its socket: makes a stream from the accepted one. Called on the session's core;
   // an error or an exception refuses the connection. If a read() of such a stream returns fewer bytes than it had room
   // for, the stream has no more bytes at that moment. The stream reports other changes in its state(). TLS is above it.

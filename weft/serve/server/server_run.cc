@@ -19,6 +19,10 @@ namespace weft::serve {
 
 namespace {
 constexpr Error kNotDone(Errc::system, "the function returned false");
+constexpr Error kNoProxy(Errc::connection_failed, "the connection came from no stated proxy");
+constexpr Error kNoProxies(Errc::invalid_argument,
+                           "proxy_protocol needs the networks of the proxies, or over ipc their processes");
+constexpr Duration kHeaderPatience = std::chrono::seconds(10);  // without a handshake_timeout
 constexpr Error kStops(Errc::terminated, "the server stops");
 constexpr Error kNoMemoryForConnection(Errc::resource_exhausted, "no memory for the connection");
 
@@ -176,6 +180,9 @@ Result<ServerRun::Listeners> ServerRun::open_listeners(const net::Endpoint& endp
   if (net::transport_row(endpoint.transport).layer != nullptr) {
     return Error(Errc::not_supported, "a server listens on tcp and ipc; TLS is an option of its listener");
   }
+  if (options.proxy_protocol && !options.proxy_protocol->names_peers(endpoint.transport == net::Transport::ipc)) {
+    return kNoProxies;
+  }
   Listeners listeners(runtime_.size());
   const bool several = runtime_.size() > 1 && endpoint.transport == net::Transport::tcp && options.socket.adopt_fd < 0;
   if (options.accept == AcceptMode::reuse_port && endpoint.transport != net::Transport::tcp) {
@@ -227,6 +234,9 @@ bool ServerRun::add_port(unsigned core, const std::shared_ptr<const ListenerOpti
   port->ops = kind.ops;
   port->slot = {&port->ops, port->service.get(), port->codec.get(), options->limits,
                 options->wrap || options->tls != nullptr};
+  if (options->proxy_protocol && parts_[core]->proxy_waits == nullptr) {
+    parts_[core]->proxy_waits = make_proxy_waits(core);
+  }
   parts_[core]->ports.push_back(std::move(port));
   return true;
 }
@@ -387,7 +397,7 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
   Part& part = *parts_[core];
   try {
     if (!part.stopping) {
-      return try_place(part, *part.ports[port], std::move(stream));
+      return try_place(part, port, std::move(stream));
     }
     reject(core, Rejection::failed, kStops, part.shard == nullptr ? std::string() : part.shard->peer_of(*stream));
   } catch (...) {
@@ -396,11 +406,59 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
 }
 
 // Throws std::bad_alloc.
-void ServerRun::try_place(Part& part, const Port& into, std::unique_ptr<net::Stream> stream) {
+void ServerRun::try_place(Part& part, std::size_t port, std::unique_ptr<net::Stream> stream) {
+  const Port& into = *part.ports[port];
+  const ListenerOptions& options = *into.options;
+  if (!options.proxy_protocol) {
+    return admit(part, into, std::move(stream), {});
+  }
+  if (!options.proxy_protocol->admits(stream->fd())) {
+    return part.shard->reject(Rejection::proxy_header, part.shard->peer_of(*stream), kNoProxy);
+  }
+  const Duration patience = options.limits.handshake_timeout;
+  part.proxy_waits->begin(port, std::move(stream),
+                          part.shard->loop().now() + (patience < Duration::zero() ? kHeaderPatience : patience));
+}
+
+std::unique_ptr<ProxyWaits> ServerRun::make_proxy_waits(unsigned core) {
+  Shard& shard = *parts_[core]->shard;
+  ProxyWaits::Handlers handlers;
+  handlers.ready = [this, core](std::size_t port, std::unique_ptr<net::Stream> stream,
+                                const sys::SocketAddress& client) {
+    place_client(core, port, std::move(stream), client);
+  };
+  handlers.refused = [&shard](const net::Stream& stream, const Error& why) {
+    shard.reject(why == Errc::resource_exhausted ? Rejection::no_memory
+                 : why == Errc::terminated       ? Rejection::failed
+                                                 : Rejection::proxy_header,
+                 shard.peer_of(stream), why);
+  };
+  handlers.full = [&shard](const net::Stream& stream) { shard.reject(Rejection::full, shard.peer_of(stream)); };
+  return std::make_unique<ProxyWaits>(shard.loop(), count_, std::move(handlers));
+}
+
+// The header was read.
+void ServerRun::place_client(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream,
+                             const sys::SocketAddress& client) noexcept {
+  Part& part = *parts_[core];
+  try {
+    if (client.family() != sys::SocketAddress::Family::none) {
+      stream->name_peer(client.to_text());
+    }
+    admit(part, *part.ports[port], std::move(stream), client);
+  } catch (...) {
+    reject(core, Rejection::no_memory, kNoMemoryForConnection);
+  }
+}
+
+// `client`: from the PROXY header; none: the socket's peer. Throws std::bad_alloc.
+void ServerRun::admit(Part& part, const Port& into, std::unique_ptr<net::Stream> stream,
+                      const sys::SocketAddress& client) {
   const ListenerOptions& options = *into.options;
   net::Admission::Lease lease;
   if (options.admission != nullptr) {
-    const auto address = sys::peer_address(stream->fd());
+    const bool named = client.family() != sys::SocketAddress::Family::none;
+    const auto address = named ? Result<sys::SocketAddress>(client) : sys::peer_address(stream->fd());
     auto admitted = options.admission->admit(address ? *address : sys::SocketAddress(), part.shard->loop().now());
     if (!admitted) {
       return part.shard->reject(Rejection::admission, part.shard->peer_of(*stream), admitted.error());
