@@ -4,6 +4,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,11 +22,14 @@
 #include "weft/serve/client/retrying.h"
 #include "weft/serve/dispatch/dispatcher.h"
 #include "weft/serve/frame/numbered_codec.h"
+#include "weft/serve/hand_over/hand_over.h"
+#include "weft/serve/hand_over/taken_listeners.h"
 #include "weft/serve/server/server.h"
 #include "weft/serve/server/stop_signals.h"
 #include "weft/sys/address.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/linux/service_manager.h"
+#include "weft/sys/path.h"
 #include "weft/sys/socket.h"
 
 namespace {
@@ -243,9 +248,51 @@ Result<void> guides::clients() {
   return server->stop(sys::now() + 5s);
 }
 
+Result<std::unique_ptr<serve::HandOver>> take_and_offer(serve::Server* server, const std::string& path,
+                                                        std::string& bound, const std::function<void()>& on_taken) {
+  serve::TakenListeners taken = WEFT_TRY(serve::TakenListeners::take(path, sys::now() + 10s));
+  if (taken.sockets().empty()) {  // no process before this one
+    bound = WEFT_TRY(server->listen<Codec>("tcp://127.0.0.1:0", {}, [] { return Shop(); }));
+  }
+  for (const sys::PassedSocket& socket : taken.sockets()) {
+    serve::ListenerOptions options;
+    options.socket.adopt_fd = socket.fd;
+    bound = WEFT_TRY(server->listen<Codec>("tcp://*:*", options, [] { return Shop(); }));
+  }
+  WEFT_TRY(taken.confirm(sys::now() + 10s));  // this process serves: the one before accepts no more
+
+  serve::HandOverOptions options;
+  options.on_taken = on_taken;  // a function: on a thread of its own, after the listeners have closed here
+  auto hand_over = WEFT_TRY(serve::HandOver::open(*server, path, options));
+  return hand_over;
+}
+
+Result<void> hand_over_to_the_next() {
+  const auto runtime = WEFT_TRY(rt::Runtime::start());
+  const auto old = WEFT_TRY(serve::Server::make(*runtime));
+  const auto next = WEFT_TRY(serve::Server::make(*runtime));
+  const std::string directory = WEFT_TRY(sys::make_private_directory());
+  std::string before;
+  std::string after;
+  {
+    std::promise<void> taken;
+    const auto given =
+        WEFT_TRY(take_and_offer(old.get(), directory + "/shop", before, [&taken] { taken.set_value(); }));
+    const auto offered = WEFT_TRY(take_and_offer(next.get(), directory + "/shop", after, [] {}));
+    taken.get_future().wait();
+    WEFT_TRY(old->stop(sys::now() + 5s));
+    WEFT_TRY(expect(after, before));
+    auto asked = WEFT_TRY(rt::spawn(runtime->core(0), ask_once(after)));
+    WEFT_TRY(expect(WEFT_TRY(asked.get()), "hello"));
+  }
+  WEFT_TRY(sys::remove_directory(directory));
+  return next->stop(sys::now() + 5s);
+}
+
 Result<void> guides::operations() {
   WEFT_TRY(bound_addresses());
   WEFT_TRY(behind_a_proxy());
   WEFT_TRY(adopt_a_socket());
+  WEFT_TRY(hand_over_to_the_next());
   return stop_by_a_signal();
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "weft/serve/frame/request_number.h"
 #include "weft/serve/session/log.h"
 #include "weft/serve/session/service.h"
+#include "weft/sys/fd.h"
 #include "weft/sys/socket.h"
 
 namespace weft::serve {
@@ -37,6 +39,7 @@ struct ListenerOptions {
   // descriptor. The core gives up one for each such connection. Then it tries every 10 ms to get it back.
   std::size_t spare_descriptors = 0;
   sys::SocketOptions socket = default_socket();
+  std::string name{};  // of the listener for the next process (HandOver); empty: its endpoint
   net::AcceptFilter filter{};
   // Each connection begins with a header of the PROXY protocol, version 1 or 2, that names the client's address. Only
   // the stated peers may send one: networks for tcp, processes for ipc. Any other connection, one without a header, and
@@ -59,6 +62,12 @@ struct ListenerOptions {
     options.backlog = 1024;
     return options;
   }
+};
+
+// OpenListener: a listening socket of a server, for another process.
+struct OpenListener {
+  std::string name;  // ListenerOptions::name
+  sys::Fd descriptor;
 };
 
 struct ServerOptions {

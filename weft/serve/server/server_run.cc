@@ -333,6 +333,52 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
   return bound;
 }
 
+Result<std::vector<OpenListener>> ServerRun::listeners(Instant deadline) {
+  struct Found {
+    std::mutex mutex;
+    std::vector<OpenListener> all;
+  };
+  const auto found = std::make_shared<Found>();
+  const auto visits = rt::CoreVisits::make(runtime_, [self = shared_from_this(), found](unsigned core) -> Result<void> {
+    for (const auto& port : self->parts_[core]->ports) {
+      if (port->acceptor == nullptr || port->acceptor->fd() < 0) {
+        continue;
+      }
+      sys::Fd same = WEFT_TRY(port->acceptor->duplicate());
+      const std::string& name = port->options->name;
+      const std::lock_guard lock(found->mutex);
+      found->all.push_back({name.empty() ? port->acceptor->endpoint() : name, std::move(same)});
+    }
+    return {};
+  });
+  visits->begin();
+  WEFT_TRY(visits->wait(deadline));
+  const std::lock_guard lock(found->mutex);
+  return std::move(found->all);
+}
+
+Result<void> ServerRun::release_listeners(Instant deadline) {
+  const auto visits = rt::CoreVisits::make(runtime_, [self = shared_from_this()](unsigned core) {
+    for (const auto& port : self->parts_[core]->ports) {
+      if (port->acceptor != nullptr) {
+        port->acceptor->release();
+      }
+      port->stand_in.reset();
+    }
+    return Result<void>();
+  });
+  visits->begin();
+  WEFT_TRY(visits->wait(deadline));
+  // Connections that were passed to another core have become sessions after these: the turn that passed them has ended,
+  // and then its messages were handled.
+  for (int round = 0; round < 2; ++round) {
+    const auto arrived = rt::CoreVisits::make(runtime_, [](unsigned) { return Result<void>(); });
+    arrived->begin_behind_all();
+    WEFT_TRY(arrived->wait(deadline));
+  }
+  return {};
+}
+
 ServerRun::Phase ServerRun::phase() noexcept {
   const std::lock_guard lock(mutex_);
   return begun_ ? Phase::draining : listens_ ? Phase::serving : Phase::starting;

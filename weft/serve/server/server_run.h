@@ -47,6 +47,10 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   void start();
   Result<std::string> add_listener(const net::Endpoint& endpoint, const ListenerOptions& options,
                                    const ServiceKind& kind);
+  // A descriptor for each listening socket. Errors: timed_out; resource_exhausted.
+  Result<std::vector<OpenListener>> listeners(Instant deadline);
+  Result<void> release_listeners(Instant deadline);  // they close here, and sessions() has all of their
+  // connections. Errors: timed_out
   void begin_stop(Instant deadline);
   // A core stalls: if it is the one that passes connections on, every other core accepts for it until it returns.
   void stand_in() noexcept;
