@@ -22,6 +22,7 @@
 #include "bench/server/load.h"
 #include "bench/server/load_cell.h"
 #include "bench/server/target.h"
+#include "bench/server/udp_load.h"
 #include "bench/stage.h"
 #include "bench/usage.h"
 
@@ -134,7 +135,10 @@ class Runner {
  public:
   explicit Runner(const Arguments& arguments)
       : arguments_(arguments), cell_(arguments.cell), target_(arguments.pid), result_(new LoadResult) {
-    if (cell_.pattern != LoadPattern::storm && cell_.pattern != LoadPattern::idle) {
+    if (cell_.pattern == LoadPattern::udp || cell_.pattern == LoadPattern::udp_flood) {
+      udp_ = make_udp_load(cell_.connections);
+      udp_->open(*result_);
+    } else if (cell_.pattern != LoadPattern::storm && cell_.pattern != LoadPattern::idle) {
       load_ = make_load(cell_.connections);
       load_->open(*result_);
     }
@@ -178,12 +182,20 @@ class Runner {
     if (load_ != nullptr) {
       load_->finish();
     }
+    if (udp_ != nullptr) {
+      udp_->finish();
+    }
   }
 
  private:
   [[nodiscard]] std::unique_ptr<Load> make_load(std::uint32_t connections) const {
     return std::make_unique<Load>(LoadOptions{arguments_.port, connections, cell_.size, cell_.depth,
                                               arguments_.patience_ms, cell_.wire, cell_.style});
+  }
+
+  [[nodiscard]] std::unique_ptr<UdpLoad> make_udp_load(std::uint32_t clients) const {
+    return std::make_unique<UdpLoad>(
+        UdpLoadOptions{arguments_.port, clients, cell_.size, cell_.depth, arguments_.patience_ms});
   }
 
   void perform(std::uint64_t count, std::uint64_t interval_ns) {
@@ -199,6 +211,8 @@ class Runner {
         break;
       case LoadPattern::idle: hold(); break;
       case LoadPattern::bad: suffer(count); break;
+      case LoadPattern::udp: udp_->echo(count, *result_); break;
+      case LoadPattern::udp_flood: suffer_datagrams(count); break;
     }
   }
 
@@ -264,6 +278,23 @@ class Runner {
     extra_["recovery_s"] = static_cast<double>(now_ns() - start) / 1e9;
   }
 
+  // Runs the same load without a flood and beside it.
+  void suffer_datagrams(std::uint64_t count) {
+    udp_->echo(count, *result_);
+    extra_["alone_seconds"] = result_->seconds;
+    UdpFlood flood(arguments_.port);
+    udp_->on_turn([&flood](std::uint64_t now) { flood.tick(now); });
+    udp_->echo(count, *result_);
+    udp_->on_turn(nullptr);
+    extra_["flood"] = flood.sent();
+    const std::uint64_t start = now_ns();
+    const auto next = std::make_unique<LoadResult>();
+    const auto newcomer = make_udp_load(1);
+    newcomer->open(*next);
+    newcomer->finish();
+    extra_["recovery_s"] = static_cast<double>(now_ns() - start) / 1e9;
+  }
+
   void await_limits(BadPeers& peers) const {
     const std::uint64_t start = now_ns();
     const std::uint64_t started = peers.started();
@@ -278,8 +309,9 @@ class Runner {
   const Target target_;
   const std::unique_ptr<LoadResult> result_;
   std::unique_ptr<Load> load_;
-  std::optional<double> cpu_;    // of the server at the end of the counted part; none: now
-  Json extra_ = Json::object();  // figures of some patterns only
+  std::unique_ptr<UdpLoad> udp_;  // of the udp patterns, in the place of `load_`
+  std::optional<double> cpu_;     // of the server at the end of the counted part; none: now
+  Json extra_ = Json::object();   // figures of some patterns only
 };
 
 void allow_files(std::uint32_t connections) {

@@ -6,13 +6,15 @@
 #include <sstream>
 #include <string_view>
 
+#include "bench/server/udp_wire.h"
+
 namespace bench {
 namespace {
 
 const std::map<std::string_view, LoadPattern> kPatterns{
     {"echo", LoadPattern::echo},       {"http", LoadPattern::echo},   {"websocket", LoadPattern::echo},
     {"one_way", LoadPattern::one_way}, {"storm", LoadPattern::storm}, {"idle", LoadPattern::idle},
-    {"bad", LoadPattern::bad}};
+    {"bad", LoadPattern::bad},         {"udp", LoadPattern::udp},     {"udp_flood", LoadPattern::udp_flood}};
 
 const std::map<std::string_view, WebStyle> kStyles{
     {"close", WebStyle::close}, {"file", WebStyle::file}, {"publish", WebStyle::publish}};
@@ -50,7 +52,8 @@ LoadCell parse_load_cell(const std::string& name) {
   std::getline(stream, part, '/');
   const auto pattern = kPatterns.find(part);
   if (pattern == kPatterns.end()) {
-    throw LoadError("no cell '" + name + "': it begins with echo, http, websocket, one_way, storm, idle or bad");
+    throw LoadError("no cell '" + name +
+                    "': it begins with echo, http, websocket, udp, udp_flood, one_way, storm, idle or bad");
   }
   cell.pattern = pattern->second;
   if (part == "http") {
@@ -58,9 +61,11 @@ LoadCell parse_load_cell(const std::string& name) {
   } else if (part == "websocket") {
     cell.wire = LoadWire::websocket;
   }
+  const bool datagrams = cell.pattern == LoadPattern::udp || cell.pattern == LoadPattern::udp_flood;
+  const auto most = static_cast<std::uint32_t>(datagrams ? kUdpBodyMax : kBodyMax);
   const std::uint32_t least = cell.wire == LoadWire::http ? 1 : kBodyMin;
   while (std::getline(stream, part, '/')) {
-    if (const auto size = number_behind(part, "", kBodyMax); size >= least) {
+    if (const auto size = number_behind(part, "", most); size >= least) {
       cell.size = size;
     } else if (const auto connections = number_behind(part, "x", 1U << 16U); connections > 0) {
       cell.connections = connections;

@@ -180,7 +180,7 @@ def in_order(columns):
     >>> in_order(["asio", "raw", "weft"]), in_order(["raw", "raw again"])
     (['weft', 'raw', 'asio'], ['raw again', 'raw'])
     """
-    order = [name for name, *_ in server_cells.SERVERS + server_cells.WEB_SERVERS]
+    order = [name for name, *_ in server_cells.EVERY_SERVER]
     return sorted(columns, key=lambda name: order.index(name) if name in order else -1)
 
 
@@ -222,6 +222,7 @@ def add_uses_of_server(uses, rounds, column):
     uses["busy"] = median(run["cpu_seconds"] / run["seconds"] for run in runs)
     if "alone_seconds" in runs[0]:
         uses["kept"] = stats.of_rounds(rounds, lambda each: each[column]["alone_seconds"] / each[column]["seconds"])
+    if "limited" in runs[0]:
         uses["limited"] = sum(run["limited"] for run in runs) / max(sum(run["peers"] for run in runs), 1)
     for name in OF_BAD_PEERS + ("idle_cpu",):
         if name in runs[0]:
@@ -249,7 +250,7 @@ def add_measures_of_server(result, rounds, measure):
         found["ready"] = stats.ratio(rounds, cost_of_server, "weft", "raw")
     if pattern == "idle":
         found["bytes"] = stats.of_rounds(rounds, lambda each: cost_of_server(each["weft"]))
-    if pattern == "bad":
+    if pattern in server_cells.FLOODED:
         found["kept"] = ours["kept"]
         found |= {name: [ours[name]] * 3 for name in ("limited", *OF_BAD_PEERS) if name in ours}
     result["measures"] = {name: value for name, value in found.items() if value}

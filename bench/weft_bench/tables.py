@@ -137,9 +137,11 @@ def sockets(records, all_placements=False, details=True):
 SERVER = {"echo": "Echo: the same frame comes back",
           "http": "HTTP: GET on connections that stay; close: one for each request; file: of a file",
           "websocket": "WebSocket: a binary message comes back; publish: it goes to all connections, each of which counts", "one_way": "One way: received, counted and checked by the server",
+          "udp": "UDP: a datagram of a session comes back",
           "storm": "Storm: from connect to the first answer, all at once",
           "idle": "Idle: memory of the server per connection that is held",
-          "bad": "Bad peers beside 16 good connections"}
+          "bad": "Bad peers beside 16 good connections",
+          "udp_flood": "20,000 datagrams a second without a session, beside 16 sessions"}
 SERVER_HEAD = ["cell", "server", "per second", "p50", "p99", "p99.9", "max", "CPU us", "busy", "switches", "calls",
                "speed to raw [95 %]", "", "rounds"]
 IDLE_HEAD = ["cell", "server", "bytes", "core when idle", "to raw [95 %]", "ready per second"]
@@ -148,7 +150,7 @@ BAD_HEAD = ["cell", "server", "throughput kept [95 %]", "peers limited", "slowes
 SERVER_LEGEND = """\
 weft_io_uring: weft with its other poller; `epoll` is its speed beside weft. raw: epoll by hand, the ceiling. asio:
 Boost.Asio as people write it; asio_tuned: a read per event and a write for all of its answers; asio_awaitable: asio
-as coroutines; beast: Boost.Beast; node: Node.js with its package ws; socketify: uWebSockets with handlers in Python. A speed above 1 is faster than raw; `faster` and `SLOWER` are said only where the interval excludes 1.
+as coroutines; beast: Boost.Beast; node: Node.js with its package ws; socketify: uWebSockets with handlers in Python. For UDP raw is recvmmsg and sendmmsg by hand, without sessions. A speed above 1 is faster than raw; `faster` and `SLOWER` are said only where the interval excludes 1.
 CPU, context switches and system calls are the server's, per message. busy: the share of its core; far below 100 % the
 load generator was the limit, and CPU says more than speed. With a load the speed is that of p50, and times count from
 when a request was due. near, far, mixed: how the two cores stood to each other. others: the share of the busy CPU
@@ -183,17 +185,28 @@ def idle_lines_of(result):
             for uses in result["uses"].values()]
 
 
+def told(reasons):
+    return ", ".join(f"{reason} {count}" for reason, count in reasons.items() if count)
+
+
 def bad_lines_of(result):
     lines = []
     for uses in result["uses"].values():
         core = printer.share(uses["exhausted_cpu"], 1) if "exhausted_cpu" in uses else ""
-        reasons = ", ".join(f"{reason} {count}" for reason, count in uses["reasons"].items() if count)
         lines.append([printer.interval(uses["kept"]), printer.share(uses["limited"]),
-                      printer.time(uses["slowest_limit_s"]), core, printer.time(uses["recovery_s"]), reasons])
+                      printer.time(uses["slowest_limit_s"]), core, printer.time(uses["recovery_s"]), told(uses["reasons"])])
     return lines
 
 
-SERVER_TABLES = {"idle": (IDLE_HEAD, idle_lines_of), "bad": (BAD_HEAD, bad_lines_of)}
+FLOOD_HEAD = ["cell", "server", "throughput kept [95 %]", "a new session after", "counted as"]
+
+
+def flood_lines_of(result):
+    return [[printer.interval(uses["kept"]), printer.time(uses["recovery_s"]), told(uses["reasons"])]
+            for uses in result["uses"].values()]
+
+
+SERVER_TABLES = {"udp_flood": (FLOOD_HEAD, flood_lines_of), "idle": (IDLE_HEAD, idle_lines_of), "bad": (BAD_HEAD, bad_lines_of)}
 
 
 def server(records, all_placements=False):

@@ -4,12 +4,16 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "guides.h"
+#include "weft/net/admit/accept_filter.h"
 #include "weft/net/admit/admission.h"
+#include "weft/net/stream.h"
 #include "weft/rt/core/core_task.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/client/client.h"
@@ -18,11 +22,14 @@
 #include "weft/serve/client/retrying.h"
 #include "weft/serve/dispatch/dispatcher.h"
 #include "weft/serve/frame/numbered_codec.h"
+#include "weft/serve/hand_over/hand_over.h"
+#include "weft/serve/hand_over/taken_listeners.h"
 #include "weft/serve/server/server.h"
 #include "weft/serve/server/stop_signals.h"
 #include "weft/sys/address.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/linux/service_manager.h"
+#include "weft/sys/path.h"
 #include "weft/sys/socket.h"
 
 namespace {
@@ -35,6 +42,7 @@ using Session = serve::SessionOf<Codec>;
 
 constexpr std::uint32_t kEcho = 1;
 constexpr std::uint32_t kBuy = 2;
+constexpr std::uint32_t kWhoAmI = 3;
 
 struct Shop {
   serve::Dispatcher<Session> dispatcher;
@@ -42,6 +50,9 @@ struct Shop {
   Shop() {
     (void)dispatcher.on(
         kEcho, [](Session& session, const Codec::Frame& frame) { return session.send(frame.header, frame.body); });
+    (void)dispatcher.on(kWhoAmI, [](Session& session, const Codec::Frame& frame) {
+      return session.send(frame.header, as_bytes(session.peer_address()));
+    });
     (void)dispatcher.on(kBuy, [](Session&, const Codec::Frame&) -> Result<void> {
       constexpr ErrorDomain kShop("shop");
       return Error(kShop, 7, "sold out");
@@ -105,6 +116,40 @@ Result<void> bound_addresses() {
   };
   auto asked = WEFT_TRY(rt::spawn(runtime->core(0), three(endpoint, admission.get())));
   WEFT_TRY(asked.get());
+  return server->stop(sys::now() + 5s);
+}
+
+Result<std::string> listen_behind_a_proxy(serve::Server* server) {
+  serve::ListenerOptions options;
+  options.proxy_protocol = WEFT_TRY(net::AcceptFilter::parse("127.0.0.1,10.0.0.0/8", ""));  // the load balancers
+  const std::string bound = WEFT_TRY(server->listen<Codec>("tcp://127.0.0.1:0", options, [] { return Shop(); }));
+  return bound;
+}
+
+rt::Task<Result<std::string>> ask_through_a_proxy(std::string endpoint) {
+  const auto host = std::make_shared<serve::ClientHost>(*rt::Core::current());
+  serve::ClientOptions options;
+  options.wrap = [](std::unique_ptr<net::Stream> stream) -> Result<std::unique_ptr<net::Stream>> {
+    const Bytes header = as_bytes("PROXY TCP4 192.0.2.1 198.51.100.7 4711 443\r\n");  // as the proxy does
+    if (stream->write({&header, 1}).bytes != header.size()) {
+      return Error(Errc::connection_failed, "the header was not written");
+    }
+    return stream;
+  };
+  WEFT_CO_TRY(const auto client, serve::Client<>::open(host, endpoint, options));
+  WEFT_CO_TRY(co_await client->connected(sys::now() + 10s));
+  co_return text_of(co_await client->request({kWhoAmI, 0}, {}, sys::now() + 10s));
+}
+
+Result<void> behind_a_proxy() {
+  rt::RuntimeOptions one;
+  one.cores = 1;
+  const auto runtime = WEFT_TRY(rt::Runtime::start(one));
+  const auto server = WEFT_TRY(serve::Server::make(*runtime));
+  const std::string endpoint = WEFT_TRY(listen_behind_a_proxy(server.get()));
+  auto asked = WEFT_TRY(rt::spawn(runtime->core(0), ask_through_a_proxy(endpoint)));
+  const std::string address = WEFT_TRY(asked.get());
+  WEFT_TRY(expect(address, "192.0.2.1:4711"));
   return server->stop(sys::now() + 5s);
 }
 
@@ -203,8 +248,51 @@ Result<void> guides::clients() {
   return server->stop(sys::now() + 5s);
 }
 
+Result<std::unique_ptr<serve::HandOver>> take_and_offer(serve::Server* server, const std::string& path,
+                                                        std::string& bound, const std::function<void()>& on_taken) {
+  serve::TakenListeners taken = WEFT_TRY(serve::TakenListeners::take(path, sys::now() + 10s));
+  if (taken.sockets().empty()) {  // no process before this one
+    bound = WEFT_TRY(server->listen<Codec>("tcp://127.0.0.1:0", {}, [] { return Shop(); }));
+  }
+  for (const sys::PassedSocket& socket : taken.sockets()) {
+    serve::ListenerOptions options;
+    options.socket.adopt_fd = socket.fd;
+    bound = WEFT_TRY(server->listen<Codec>("tcp://*:*", options, [] { return Shop(); }));
+  }
+  WEFT_TRY(taken.confirm(sys::now() + 10s));  // this process serves: the one before accepts no more
+
+  serve::HandOverOptions options;
+  options.on_taken = on_taken;  // a function: on a thread of its own, after the listeners have closed here
+  auto hand_over = WEFT_TRY(serve::HandOver::open(*server, path, options));
+  return hand_over;
+}
+
+Result<void> hand_over_to_the_next() {
+  const auto runtime = WEFT_TRY(rt::Runtime::start());
+  const auto old = WEFT_TRY(serve::Server::make(*runtime));
+  const auto next = WEFT_TRY(serve::Server::make(*runtime));
+  const std::string directory = WEFT_TRY(sys::make_private_directory());
+  std::string before;
+  std::string after;
+  {
+    std::promise<void> taken;
+    const auto given =
+        WEFT_TRY(take_and_offer(old.get(), directory + "/shop", before, [&taken] { taken.set_value(); }));
+    const auto offered = WEFT_TRY(take_and_offer(next.get(), directory + "/shop", after, [] {}));
+    taken.get_future().wait();
+    WEFT_TRY(old->stop(sys::now() + 5s));
+    WEFT_TRY(expect(after, before));
+    auto asked = WEFT_TRY(rt::spawn(runtime->core(0), ask_once(after)));
+    WEFT_TRY(expect(WEFT_TRY(asked.get()), "hello"));
+  }
+  WEFT_TRY(sys::remove_directory(directory));
+  return next->stop(sys::now() + 5s);
+}
+
 Result<void> guides::operations() {
   WEFT_TRY(bound_addresses());
+  WEFT_TRY(behind_a_proxy());
   WEFT_TRY(adopt_a_socket());
+  WEFT_TRY(hand_over_to_the_next());
   return stop_by_a_signal();
 }

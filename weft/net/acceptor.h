@@ -51,6 +51,11 @@ class Acceptor final : private rt::Watcher, public std::enable_shared_from_this<
   void keep_spare(std::size_t descriptors);                          // before start()
   void start();                                                      // does nothing after close
   void close() noexcept;                                             // idempotent; the endpoint is free afterwards
+  void release() noexcept {  // close() for a socket that another process has, too: that one goes on accepting
+    listener_->release();
+    close();
+  }
+  [[nodiscard]] Result<sys::Fd> duplicate() const { return listener_->duplicate(); }  // for that process
 
  private:
   Acceptor(rt::Loop& loop, std::unique_ptr<Listener> listener, Handlers handlers)

@@ -44,6 +44,12 @@ void Listener::hold_more(bool more) noexcept {
   }
 }
 
+void Listener::release() noexcept {
+  options_.adopt_fd = bound_.fd.fd();
+  bound_.file.clear();
+  bound_.directory.clear();
+}
+
 void Listener::close() noexcept {
   if (!bound_.fd.valid()) {
     return;

@@ -46,6 +46,10 @@ class Listener {
   // TCP tries again after a second. An adopted socket keeps its backlog.
   void hold_more(bool more) noexcept;
 
+  [[nodiscard]] Result<sys::Fd> duplicate() const { return bound_.fd.duplicate(); }  // for another process
+  // Another process has the socket: close() closes only this descriptor, and removes nothing.
+  void release() noexcept;
+
   void close() noexcept;                                                        // idempotent
   [[nodiscard]] bool inherited() const noexcept { return birth_.elsewhere(); }  // in a forked child
 

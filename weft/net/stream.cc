@@ -20,12 +20,17 @@ class SocketStream final : public Stream {
   void shutdown_write() override { sys::shutdown_write(fd()); }
   void break_off() noexcept override { sys::reset_at_close(fd()); }
   [[nodiscard]] std::string peer_address() const override {
+    if (peer_ != nullptr) {
+      return *peer_;
+    }
     const auto address = sys::peer_address(fd());
     return address ? address->to_text() : std::string();
   }
+  void name_peer(std::string address) override { peer_ = std::make_unique<const std::string>(std::move(address)); }
 
  private:
   sys::Fd fd_;
+  std::unique_ptr<const std::string> peer_;  // null: the socket's own
 };
 
 }  // namespace

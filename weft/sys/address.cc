@@ -103,6 +103,24 @@ SocketAddress SocketAddress::any(bool ipv6, std::uint16_t port) noexcept {
   return from_raw(&raw, sizeof raw);
 }
 
+SocketAddress SocketAddress::from_ip(Bytes bytes, std::uint16_t port) noexcept {
+  if (bytes.size() == sizeof(in_addr)) {
+    sockaddr_in raw{};
+    raw.sin_family = AF_INET;
+    raw.sin_port = htons(port);
+    std::memcpy(&raw.sin_addr, bytes.data(), bytes.size());
+    return from_raw(&raw, sizeof raw);
+  }
+  if (bytes.size() == sizeof(in6_addr)) {
+    sockaddr_in6 raw{};
+    raw.sin6_family = AF_INET6;
+    raw.sin6_port = htons(port);
+    std::memcpy(&raw.sin6_addr, bytes.data(), bytes.size());
+    return from_raw(&raw, sizeof raw);
+  }
+  return {};
+}
+
 Result<SocketAddress> SocketAddress::from_path(std::string_view path) noexcept {
   if (path.empty() || path.size() > kMaxUnixName || path.find('\0') != std::string_view::npos) {
     return Error(Errc::malformed_endpoint, "a socket path has 1 to 107 bytes and no NUL");

@@ -32,6 +32,8 @@ class SocketAddress {
   // "127.0.0.1", "::1", "fe80::1%eth0"; no brackets, no port inside. Anything else: malformed_endpoint.
   [[nodiscard]] static Result<SocketAddress> parse_numeric(std::string_view host, std::uint16_t port) noexcept;
   [[nodiscard]] static SocketAddress any(bool ipv6, std::uint16_t port) noexcept;  // 0.0.0.0 or [::]
+  [[nodiscard]] static SocketAddress from_ip(Bytes bytes,
+                                             std::uint16_t port) noexcept;  // 4 or 16; otherwise no address
   [[nodiscard]] static Result<SocketAddress> from_path(std::string_view path) noexcept;
   [[nodiscard]] static Result<SocketAddress> from_abstract(std::string_view name) noexcept;       // without the '@'
   [[nodiscard]] static SocketAddress from_vsock(std::uint32_t cid, std::uint32_t port) noexcept;  // kVsockAny: any

@@ -42,6 +42,14 @@ TEST(SocketAddress, ChangesOnlyThePort) {
   EXPECT_EQ(SocketAddress::from_path("/x")->with_port(9).to_text(), "/x");
 }
 
+TEST(SocketAddress, IsMadeOfTheBytesOfAnIpAddress) {
+  const std::uint8_t ipv4[] = {192, 0, 2, 1};
+  const std::uint8_t ipv6[16] = {0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  EXPECT_EQ(SocketAddress::from_ip(ipv4, 5555), *SocketAddress::parse_numeric("192.0.2.1", 5555));
+  EXPECT_EQ(SocketAddress::from_ip(ipv6, 5555), *SocketAddress::parse_numeric("2001:db8::1", 5555));
+  EXPECT_EQ(SocketAddress::from_ip(Bytes(ipv6).first(5), 5555).family(), SocketAddress::Family::none);
+}
+
 TEST(SocketAddress, HoldsUnixNamesUpToTheirLimit) {
   const std::string longest(SocketAddress::kMaxUnixName, 'p');
   EXPECT_EQ(SocketAddress::from_path(longest)->to_text(), longest);

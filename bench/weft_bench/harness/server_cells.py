@@ -17,12 +17,15 @@ PUBLISHED = {"one_way/64/x1": 769_230, "one_way/256/x1": 305_255, "one_way/1024/
 # Microseconds that another one prints for a round trip; nothing comes back there.
 PUBLISHED_US = {"echo/64/x1": 7.3, "echo/512/x1": 7.3, "echo/4096/x1": 7.8}
 
-BAD_PLAIN = "echo/{size}/x{times}/depth{depth}"  # the same load without bad peers
+UDP_PATTERNS = ("udp", "udp_flood")
+UDP_SIZE_MAX = 1024  # bytes, so that a datagram is one packet
+FLOODED = {"bad": "echo", "udp_flood": "udp"}  # patterns beside bad peers, and the same load without them
+BAD_PLAIN = "{plain}/{size}/x{times}/depth{depth}"  # the same load without bad peers
 
 # The pattern of a special use: each request on a connection of its own; a file; a message to all connections.
 STYLES = {"close": "http", "file": "http", "publish": "websocket"}
 
-NAME = re.compile(r"(?P<pattern>echo|http|websocket|one_way|storm|idle|bad)/(?P<size>[1-9][0-9]{0,7})/x(?P<times>[1-9][0-9]{0,4})"
+NAME = re.compile(r"(?P<pattern>echo|http|websocket|udp_flood|udp|one_way|storm|idle|bad)/(?P<size>[1-9][0-9]{0,7})/x(?P<times>[1-9][0-9]{0,4})"
                   r"(/depth(?P<depth>[1-9][0-9]{0,2}))?(/load(?P<load>[1-9][0-9]?))?(/(?P<style>close|file|publish))?"
                   r"(/(?P<abuse>" + "|".join(BAD_PEERS) + r"))?$")
 
@@ -36,11 +39,12 @@ HTTP = ["http/5/x16", "http/5/x16/depth16", "http/1024/x16", "http/65536/x16", "
         "http/1048576/x16/file"]
 WEBSOCKET = ["websocket/64/x16", "websocket/16384/x16", "websocket/64/x1000/publish"]
 WEB = HTTP + WEBSOCKET
+UDP = ["udp/64/x1", "udp/64/x16", "udp/64/x8/depth16", "udp_flood/64/x16/depth4"]
 QUICK = ["echo/64/x1", "echo/64/x128", "echo/64/x128/depth16", "echo/4096/x16/depth16", "one_way/64/x1",
          "one_way/8192/x1", "one_way/64/x50", "storm/64/x1000", "idle/64/x1000", "bad/64/x16/depth4/slow_loris"]
 GROUPS = {"quick": QUICK, "echo": ECHO, "one_way": ONE_WAY, "load": LOADS, "bad": BAD,
-          "all": ECHO + ["echo/64/x16/depth16" + A_A] + LOADS + ONE_WAY + STORMS + ["idle/64/x10000"] + BAD + WEB,
-          "web": WEB}
+          "all": ECHO + ["echo/64/x16/depth16" + A_A] + LOADS + ONE_WAY + STORMS + ["idle/64/x10000"] + BAD + WEB + UDP,
+          "web": WEB, "udp": UDP}
 
 
 def parse(name):
@@ -48,13 +52,15 @@ def parse(name):
 
     >>> parse("echo/64/x128/depth16")["times"], parse("bad/64/x16/depth4/flood")["abuse"], parse("idle/64/x1000")["depth"]
     (128, 'flood', 1)
-    >>> parse("echo/64"), parse("echo/64/x16/flood"), parse("storm/64/x1/load50"), parse("echo/8/x1"), parse("bad/64/x1")
-    (None, None, None, None, None)
+    >>> parse("echo/64"), parse("echo/64/x16/flood"), parse("storm/64/x1/load50"), parse("echo/8/x1"), parse("bad/64/x1"), parse("udp/2000/x1")
+    (None, None, None, None, None, None)
     >>> parse("http/5/x1/close")["style"], parse("http/5/x1/depth2/close"), parse("http/5/x1/publish"), parse("echo/64/x1/file")
     ('close', None, None, None)
     """
     found = NAME.match(name.removesuffix(A_A))
     if found is None or int(found["size"]) < (1 if found["pattern"] == "http" else 16):
+        return None
+    if found["pattern"] in UDP_PATTERNS and int(found["size"]) > UDP_SIZE_MAX:
         return None
     if (found["pattern"] == "bad") != (found["abuse"] is not None) or (found["load"] and found["pattern"] != "echo"):
         return None
@@ -81,6 +87,9 @@ SERVERS = [("weft", "weft", ""), ("weft_io_uring", "weft", "io_uring"), ("raw", 
 WEB_SERVERS = [("weft", "web", ""), ("raw", "raw", "websocket"), ("beast", "beast", ""), ("nginx", "nginx", ""),
                ("node", "node", ""), ("socketify", "socketify", "")]
 WEB_PATTERNS = ("http", "websocket")
+# The same for datagrams. Only a server with cookies can refuse a flood.
+UDP_SERVERS = [("weft", "udp", ""), ("raw", "raw_udp", "")]
+EVERY_SERVER = SERVERS + WEB_SERVERS + UDP_SERVERS
 # A program of others: the script that runs it, and the way to install it.
 RIVALS = {"nginx": ("server_nginx.py", "Debian's package nginx"),
           "node": ("server_node.js", "Debian's package nodejs; for WebSocket also node-ws"),
@@ -124,14 +133,18 @@ def columns_of(name, built):
     ['weft']
     >>> [column for column, *_ in columns_of("websocket/64/x16", {"weft", "web", "raw", "beast"})]
     ['weft', 'raw', 'beast']
+    >>> [columns_of(name, {"weft", "udp", "raw", "raw_udp"}) for name in ("udp/64/x1", "udp_flood/64/x1")]
+    [[('weft', 'udp', ''), ('raw', 'raw_udp', '')], [('weft', 'udp', '')]]
     """
-    if name.endswith(A_A):
+    if name.endswith(A_A) and parse(name)["pattern"] not in UDP_PATTERNS:
         return [("raw again", "raw", ""), ("raw", "raw", "")]
     cell = parse(name)
     pattern = cell["pattern"]
     if pattern in WEB_PATTERNS:
         return [server for server in WEB_SERVERS if server[1] in built and has_web(server[0], cell) and
                 (server[0] != "node" or pattern == "http" or "ws" in built)]
+    if pattern in UDP_PATTERNS:
+        return [server for server in UDP_SERVERS if server[1] in built and (pattern == "udp" or server[0] != "raw")]
     left_out = {"bad": {"weft_io_uring", "asio_tuned", "asio_awaitable"}, "storm": {"asio_tuned", "asio_awaitable"},
                 "idle": {"asio_awaitable"}, "one_way": {"asio_awaitable"}, "echo": set()}[pattern]
     return [server for server in SERVERS if server[1] in built and server[0] not in left_out and

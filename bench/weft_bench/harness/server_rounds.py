@@ -19,7 +19,7 @@ from weft_bench.harness.child import Child, ChildError
 from weft_bench.harness.rounds import Effort
 
 COUNT_MAX = 20_000_000
-COUNTED = ("echo", "one_way", *server_cells.WEB_PATTERNS)  # whose messages the servers count too
+COUNTED = ("echo", "one_way", *server_cells.WEB_PATTERNS, *server_cells.UDP_PATTERNS)  # whose messages the servers count too
 FILES_BESIDE = 64  # that are not connections
 
 FULL = Effort(0.3, 0.1, 12, 20, 5, 500, 25, False)
@@ -46,7 +46,7 @@ class Setup:
         return [*({"node": [node()]}.get(program) or [sys.executable, "-B"]), script]
 
     def built(self):
-        built = {program for _, program, _ in server_cells.SERVERS + server_cells.WEB_SERVERS if self.program(f"bench_server_{program}").is_file()}
+        built = {program for _, program, _ in server_cells.EVERY_SERVER if self.program(f"bench_server_{program}").is_file()}
         built |= rivals() if self.threads == 1 else set()  # each of them has one thread
         return built | ({"io_uring"} if "weft" in built and io_uring_works(self.program("bench_server_weft")) else set())
 
@@ -166,7 +166,8 @@ class ServerColumn(rounds.Column):
         counted = self.server.ask("counts")["messages"] - before
         ends = self.cell["times"] if self.cell["pattern"] == "one_way" else 0
         copies = self.cell["times"] if self.cell["style"] == "publish" else 1  # of a message that the server counts once
-        expected = run["messages"] // copies + ends
+        runs = 2 if self.cell["pattern"] == "udp_flood" else 1  # without the flood, and beside it
+        expected = runs * run["messages"] // copies + ends
         if self.cell["pattern"] in COUNTED and counted != expected:
             raise ChildError(f"{self.name} counted {counted} messages instead of {expected}")
         return run
@@ -200,7 +201,7 @@ def measure_load(setup, name, records):
                 column.warm_up()
         if cell["load"]:
             rounds.slow_down(columns, cell["load"])
-        few = cell["pattern"] in ("storm", "bad")
+        few = cell["pattern"] in ("storm", *server_cells.FLOODED)
         number, agreed = rounds.run_in_turns(columns, name, setup.effort, records, few)
         if cell["pattern"] in COUNTED:
             records += [column.record_of_counts(name) for column in columns]
@@ -213,7 +214,8 @@ def measure_bad(setup, name, records):
     if setup.effort.rounds > 2:
         setup = dataclasses.replace(setup, effort=dataclasses.replace(setup.effort, repetition_s=BAD_REPETITION_S))
     with contextlib.ExitStack() as stack:
-        plain = server_cells.BAD_PLAIN.format(**server_cells.parse(name))
+        cell = server_cells.parse(name)
+        plain = server_cells.BAD_PLAIN.format(plain=server_cells.FLOODED[cell["pattern"]], **cell)
         columns = columns_for(setup, plain)
         for column in columns:
             column.start(stack)
@@ -252,5 +254,5 @@ def measure_cell(setup, name):
     if cell["pattern"] == "idle":
         return rounds.record_cell(name, cell, lambda records: rounds.measure_apart(
             columns_for(setup, name), name, setup.effort, records))
-    how = measure_bad if cell["pattern"] == "bad" else measure_load
+    how = measure_bad if cell["pattern"] in server_cells.FLOODED else measure_load
     return rounds.record_cell(name, cell, lambda records: how(setup, name, records))

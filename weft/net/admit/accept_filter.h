@@ -21,6 +21,10 @@ class AcceptFilter {
   [[nodiscard]] static Result<AcceptFilter> parse(std::string_view networks, std::string_view processes);
 
   [[nodiscard]] bool admits(int fd) const noexcept;
+  // Whether it has entries for peers over TCP, or for those of a unix socket.
+  [[nodiscard]] bool names_peers(bool of_unix) const noexcept {
+    return of_unix ? !processes_.empty() : !networks_.empty();
+  }
 
  private:
   struct Process {

@@ -34,11 +34,12 @@ namespace weft::serve {
   ROW(server_stopped, "server stopped", "the server drained, or aborted the session at the deadline of stop()")
 
 // The ends of connections that never became sessions: ROW(enumerator, name, meaning).
-#define WEFT_REJECTIONS(ROW)                                                                     \
-  ROW(full, "full", "there were as many sessions as there may be")                               \
-  ROW(admission, "admission", "the listener's Admission refused, which counts the reason")       \
-  ROW(no_memory, "no memory", "there was no slot, no watch or no state of TLS to be had")        \
-  ROW(lane_full, "lane full", "the session's core takes no more jobs at the moment")             \
+#define WEFT_REJECTIONS(ROW)                                                                      \
+  ROW(full, "full", "there were as many sessions as there may be")                                \
+  ROW(admission, "admission", "the listener's Admission refused, which counts the reason")        \
+  ROW(no_memory, "no memory", "there was no slot, no watch or no state of TLS to be had")         \
+  ROW(lane_full, "lane full", "the session's core takes no more jobs at the moment")              \
+  ROW(proxy_header, "proxy header", "the PROXY header was missing, wrong, late or not permitted") \
   ROW(failed, "failed", "the connection ended before it was accepted, or could not be set up")
 
 // The counters of the sessions of one core, since the server was made.

@@ -10,6 +10,7 @@ namespace {
 constexpr Error kStopped(Errc::closed, "the server is stopped");
 constexpr Error kGone(Errc::closed, "the runtime ended before its server: destroy the server first");
 constexpr Error kAdopted(Errc::not_supported, "stop() closed the descriptor that a listener had adopted");
+constexpr Error kHandedOver(Errc::not_supported, "another process has the listeners");
 constexpr Error kOnCore(Errc::invalid_state, "a core cannot wait for the others");
 constexpr Error kUnnumbered(Errc::invalid_argument,
                             "handlers_max above 1 needs a codec with request numbers, such as NumberedCodec");
@@ -193,6 +194,30 @@ Result<void> Server::stop(Instant deadline) {
   return result;
 }
 
+Result<std::vector<OpenListener>> Server::listeners(Instant deadline) {
+  const auto run = this->run();
+  if (runtime_gone() || run == nullptr) {
+    return runtime_gone() ? kGone : kStopped;
+  }
+  if (rt::Core::current() != nullptr) {
+    return kOnCore;
+  }
+  return run->listeners(deadline);
+}
+
+Result<void> Server::release_listeners(Instant deadline) {
+  const auto run = this->run();
+  if (runtime_gone() || run == nullptr) {
+    return runtime_gone() ? kGone : kStopped;
+  }
+  if (rt::Core::current() != nullptr) {
+    return kOnCore;
+  }
+  released_.store(true, std::memory_order_relaxed);
+  announce_stop();
+  return run->release_listeners(deadline);
+}
+
 Result<void> Server::restart() {
   if (runtime_gone()) {
     return kGone;
@@ -202,6 +227,9 @@ Result<void> Server::restart() {
   }
   if (run() != nullptr) {
     return Error(Errc::invalid_state, "restart() needs a stopped server");
+  }
+  if (released_.load(std::memory_order_relaxed)) {
+    return kHandedOver;
   }
   for (const Spec& spec : specs_) {
     if (spec.options.socket.adopt_fd >= 0) {

@@ -95,9 +95,15 @@ class Server {
   // A stop follows soon: ready() is `terminated` from now on, and nothing else changes. Load balancers may ask for a
   // while until they send no more connections. restart() takes it back. Idempotent; any thread.
   void announce_stop() noexcept { leaving_.store(true, std::memory_order_relaxed); }
+  // For the next process of the program (HandOver). listeners(): a descriptor for each listening socket; a tcp listener
+  // on several cores has several. release_listeners(): the next process accepts; the sockets close in this process, and
+  // its sessions go on; ready() is `terminated`, and restart() refuses from now on. Errors: timed_out (a core is busy);
+  // closed (stopped); invalid_state (called by a core); resource_exhausted.
+  Result<std::vector<OpenListener>> listeners(Instant deadline);
+  Result<void> release_listeners(Instant deadline);
   // After stop(): opens the same listeners at the same endpoints, with new services and ids of a new epoch.
-  // Errors: those of listen(); not_supported (a listener had adopted its descriptor). After an error the server is
-  // stopped.
+  // Errors: those of listen(); not_supported (a listener had adopted its descriptor, or they were released). After an
+  // error the server is stopped.
   Result<void> restart();
 
   // Whether the server takes connections. Errors: invalid_state (the server has no listener yet); terminated (it
@@ -140,6 +146,7 @@ class Server {
   std::shared_ptr<CoreCounters[]> counters_;  // each run, which may outlive the server, shares them
   std::shared_ptr<GroupPresence> presence_;   // likewise
   std::vector<Spec> specs_;
+  std::atomic<bool> released_{false};    // release_listeners(). Relaxed: restart() comes later in any case
   std::atomic<bool> leaving_{false};     // announce_stop(). Relaxed: a hint for others
   std::atomic<std::uint16_t> epoch_{0};  // of run_. Relaxed: a message finds its shard by it, or none
   mutable std::mutex mutex_;

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -15,6 +17,7 @@
 #include "weft/serve/frame/request_number.h"
 #include "weft/serve/session/log.h"
 #include "weft/serve/session/service.h"
+#include "weft/sys/fd.h"
 #include "weft/sys/socket.h"
 
 namespace weft::serve {
@@ -36,7 +39,13 @@ struct ListenerOptions {
   // descriptor. The core gives up one for each such connection. Then it tries every 10 ms to get it back.
   std::size_t spare_descriptors = 0;
   sys::SocketOptions socket = default_socket();
+  std::string name{};  // of the listener for the next process (HandOver); empty: its endpoint
   net::AcceptFilter filter{};
+  // Each connection begins with a header of the PROXY protocol, version 1 or 2, that names the client's address. Only
+  // the stated peers may send one: networks for tcp, processes for ipc. Any other connection, one without a header, and
+  // one whose header is not whole after handshake_timeout are refused. The address counts for `admission`,
+  // Session::peer_address() and the log. TLS and `wrap` begin after the header. Null: no header.
+  std::optional<net::AcceptFilter> proxy_protocol{};
   // Puts a layer between a session and its socket: makes a stream from the accepted one. Called on the session's core;
   // an error or an exception refuses the connection. If a read() of such a stream returns fewer bytes than it had room
   // for, the stream has no more bytes at that moment. The stream reports other changes in its state(). TLS is above it.
@@ -53,6 +62,12 @@ struct ListenerOptions {
     options.backlog = 1024;
     return options;
   }
+};
+
+// OpenListener: a listening socket of a server, for another process.
+struct OpenListener {
+  std::string name;  // ListenerOptions::name
+  sys::Fd descriptor;
 };
 
 struct ServerOptions {

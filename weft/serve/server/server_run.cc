@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "weft/net/transport.h"
+#include "weft/rt/core/core_visits.h"
 #include "weft/serve/server/wrap.h"
 #include "weft/sync/condition.h"
 #include "weft/sync/kept_text.h"
@@ -17,6 +18,11 @@
 namespace weft::serve {
 
 namespace {
+constexpr Error kNotDone(Errc::system, "the function returned false");
+constexpr Error kNoProxy(Errc::connection_failed, "the connection came from no stated proxy");
+constexpr Error kNoProxies(Errc::invalid_argument,
+                           "proxy_protocol needs the networks of the proxies, or over ipc their processes");
+constexpr Duration kHeaderPatience = std::chrono::seconds(10);  // without a handshake_timeout
 constexpr Error kStops(Errc::terminated, "the server stops");
 constexpr Error kNoMemoryForConnection(Errc::resource_exhausted, "no memory for the connection");
 
@@ -162,39 +168,9 @@ void ServerRun::stand_in() noexcept {
 }
 
 bool ServerRun::on_each_core(const std::function<bool(unsigned)>& function) {
-  struct All {
-    const std::function<bool(unsigned)>& function;
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::size_t left;  // guarded by mutex, as `good`
-    bool good = true;
-  };
-  struct One final : rt::CoreJob {
-    One() noexcept : CoreJob([](rt::CoreJob& job) noexcept { static_cast<One&>(job).run(); }) {}
-    void run() noexcept {
-      bool good = false;
-      try {
-        good = all->function(core);
-      } catch (...) {  // NOLINT(bugprone-empty-catch): the caller reports it
-      }
-      const std::lock_guard lock(all->mutex);
-      all->good = all->good && good;
-      --all->left;
-      all->changed.notify_all();  // under the lock: the caller may end
-    }
-    All* all = nullptr;
-    unsigned core = 0;
-  };
-  All all{function, {}, {}, parts_.size()};
-  const auto jobs = std::make_unique<One[]>(parts_.size());
-  for (unsigned core = 0; core < parts_.size(); ++core) {
-    jobs[core].all = &all;
-    jobs[core].core = core;
-    runtime_.core(core).give(jobs[core]);
-  }
-  std::unique_lock lock(all.mutex);
-  all.changed.wait(lock, [&all] { return all.left == 0; });
-  return all.good;
+  const auto visited = rt::CoreVisits::run(
+      runtime_, [&function](unsigned core) { return function(core) ? Result<void>() : Result<void>(kNotDone); });
+  return visited.has_value();
 }
 
 // --- listeners ---
@@ -203,6 +179,9 @@ Result<ServerRun::Listeners> ServerRun::open_listeners(const net::Endpoint& endp
                                                        std::string& bound) {
   if (net::transport_row(endpoint.transport).layer != nullptr) {
     return Error(Errc::not_supported, "a server listens on tcp and ipc; TLS is an option of its listener");
+  }
+  if (options.proxy_protocol && !options.proxy_protocol->names_peers(endpoint.transport == net::Transport::ipc)) {
+    return kNoProxies;
   }
   Listeners listeners(runtime_.size());
   const bool several = runtime_.size() > 1 && endpoint.transport == net::Transport::tcp && options.socket.adopt_fd < 0;
@@ -255,6 +234,9 @@ bool ServerRun::add_port(unsigned core, const std::shared_ptr<const ListenerOpti
   port->ops = kind.ops;
   port->slot = {&port->ops, port->service.get(), port->codec.get(), options->limits,
                 options->wrap || options->tls != nullptr};
+  if (options->proxy_protocol && parts_[core]->proxy_waits == nullptr) {
+    parts_[core]->proxy_waits = make_proxy_waits(core);
+  }
   parts_[core]->ports.push_back(std::move(port));
   return true;
 }
@@ -351,6 +333,52 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
   return bound;
 }
 
+Result<std::vector<OpenListener>> ServerRun::listeners(Instant deadline) {
+  struct Found {
+    std::mutex mutex;
+    std::vector<OpenListener> all;
+  };
+  const auto found = std::make_shared<Found>();
+  const auto visits = rt::CoreVisits::make(runtime_, [self = shared_from_this(), found](unsigned core) -> Result<void> {
+    for (const auto& port : self->parts_[core]->ports) {
+      if (port->acceptor == nullptr || port->acceptor->fd() < 0) {
+        continue;
+      }
+      sys::Fd same = WEFT_TRY(port->acceptor->duplicate());
+      const std::string& name = port->options->name;
+      const std::lock_guard lock(found->mutex);
+      found->all.push_back({name.empty() ? port->acceptor->endpoint() : name, std::move(same)});
+    }
+    return {};
+  });
+  visits->begin();
+  WEFT_TRY(visits->wait(deadline));
+  const std::lock_guard lock(found->mutex);
+  return std::move(found->all);
+}
+
+Result<void> ServerRun::release_listeners(Instant deadline) {
+  const auto visits = rt::CoreVisits::make(runtime_, [self = shared_from_this()](unsigned core) {
+    for (const auto& port : self->parts_[core]->ports) {
+      if (port->acceptor != nullptr) {
+        port->acceptor->release();
+      }
+      port->stand_in.reset();
+    }
+    return Result<void>();
+  });
+  visits->begin();
+  WEFT_TRY(visits->wait(deadline));
+  // Connections that were passed to another core have become sessions after these: the turn that passed them has ended,
+  // and then its messages were handled.
+  for (int round = 0; round < 2; ++round) {
+    const auto arrived = rt::CoreVisits::make(runtime_, [](unsigned) { return Result<void>(); });
+    arrived->begin_behind_all();
+    WEFT_TRY(arrived->wait(deadline));
+  }
+  return {};
+}
+
 ServerRun::Phase ServerRun::phase() noexcept {
   const std::lock_guard lock(mutex_);
   return begun_ ? Phase::draining : listens_ ? Phase::serving : Phase::starting;
@@ -415,7 +443,7 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
   Part& part = *parts_[core];
   try {
     if (!part.stopping) {
-      return try_place(part, *part.ports[port], std::move(stream));
+      return try_place(part, port, std::move(stream));
     }
     reject(core, Rejection::failed, kStops, part.shard == nullptr ? std::string() : part.shard->peer_of(*stream));
   } catch (...) {
@@ -424,11 +452,59 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
 }
 
 // Throws std::bad_alloc.
-void ServerRun::try_place(Part& part, const Port& into, std::unique_ptr<net::Stream> stream) {
+void ServerRun::try_place(Part& part, std::size_t port, std::unique_ptr<net::Stream> stream) {
+  const Port& into = *part.ports[port];
+  const ListenerOptions& options = *into.options;
+  if (!options.proxy_protocol) {
+    return admit(part, into, std::move(stream), {});
+  }
+  if (!options.proxy_protocol->admits(stream->fd())) {
+    return part.shard->reject(Rejection::proxy_header, part.shard->peer_of(*stream), kNoProxy);
+  }
+  const Duration patience = options.limits.handshake_timeout;
+  part.proxy_waits->begin(port, std::move(stream),
+                          part.shard->loop().now() + (patience < Duration::zero() ? kHeaderPatience : patience));
+}
+
+std::unique_ptr<ProxyWaits> ServerRun::make_proxy_waits(unsigned core) {
+  Shard& shard = *parts_[core]->shard;
+  ProxyWaits::Handlers handlers;
+  handlers.ready = [this, core](std::size_t port, std::unique_ptr<net::Stream> stream,
+                                const sys::SocketAddress& client) {
+    place_client(core, port, std::move(stream), client);
+  };
+  handlers.refused = [&shard](const net::Stream& stream, const Error& why) {
+    shard.reject(why == Errc::resource_exhausted ? Rejection::no_memory
+                 : why == Errc::terminated       ? Rejection::failed
+                                                 : Rejection::proxy_header,
+                 shard.peer_of(stream), why);
+  };
+  handlers.full = [&shard](const net::Stream& stream) { shard.reject(Rejection::full, shard.peer_of(stream)); };
+  return std::make_unique<ProxyWaits>(shard.loop(), count_, std::move(handlers));
+}
+
+// The header was read.
+void ServerRun::place_client(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream,
+                             const sys::SocketAddress& client) noexcept {
+  Part& part = *parts_[core];
+  try {
+    if (client.family() != sys::SocketAddress::Family::none) {
+      stream->name_peer(client.to_text());
+    }
+    admit(part, *part.ports[port], std::move(stream), client);
+  } catch (...) {
+    reject(core, Rejection::no_memory, kNoMemoryForConnection);
+  }
+}
+
+// `client`: from the PROXY header; none: the socket's peer. Throws std::bad_alloc.
+void ServerRun::admit(Part& part, const Port& into, std::unique_ptr<net::Stream> stream,
+                      const sys::SocketAddress& client) {
   const ListenerOptions& options = *into.options;
   net::Admission::Lease lease;
   if (options.admission != nullptr) {
-    const auto address = sys::peer_address(stream->fd());
+    const bool named = client.family() != sys::SocketAddress::Family::none;
+    const auto address = named ? Result<sys::SocketAddress>(client) : sys::peer_address(stream->fd());
     auto admitted = options.admission->admit(address ? *address : sys::SocketAddress(), part.shard->loop().now());
     if (!admitted) {
       return part.shard->reject(Rejection::admission, part.shard->peer_of(*stream), admitted.error());

@@ -17,6 +17,7 @@
 #include "weft/net/endpoint.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/server/drain.h"
+#include "weft/serve/server/proxy_waits.h"
 #include "weft/serve/server/server_options.h"
 #include "weft/serve/server/stand_in.h"
 #include "weft/serve/session/shard.h"
@@ -46,6 +47,10 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   void start();
   Result<std::string> add_listener(const net::Endpoint& endpoint, const ListenerOptions& options,
                                    const ServiceKind& kind);
+  // A descriptor for each listening socket. Errors: timed_out; resource_exhausted.
+  Result<std::vector<OpenListener>> listeners(Instant deadline);
+  Result<void> release_listeners(Instant deadline);  // they close here, and sessions() has all of their
+  // connections. Errors: timed_out
   void begin_stop(Instant deadline);
   // A core stalls: if it is the one that passes connections on, every other core accepts for it until it returns.
   void stand_in() noexcept;
@@ -92,9 +97,10 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
     ServerRun& run;
     std::unique_ptr<Shard> shard;
     std::vector<std::unique_ptr<Port>> ports;
-    rt::TimerId timer;            // for the next of these
-    Instant settled_by = kNever;  // drained sessions close then, though others are not drained
-    Instant deadline = kNever;    // of the stop
+    std::unique_ptr<ProxyWaits> proxy_waits;  // null: no port has the option
+    rt::TimerId timer;                        // for the next of these
+    Instant settled_by = kNever;              // drained sessions close then, though others are not drained
+    Instant deadline = kNever;                // of the stop
     bool stopping = false;
     bool closing = false;             // drained sessions close
     bool down = false;                // guarded by mutex_: nothing of the part is left
@@ -119,7 +125,11 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   [[nodiscard]] unsigned next_core() noexcept;  // for hand_off
   void deal(std::size_t port, std::unique_ptr<net::Stream> stream);
   void place(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream) noexcept;
-  void try_place(Part& part, const Port& into, std::unique_ptr<net::Stream> stream);
+  void try_place(Part& part, std::size_t port, std::unique_ptr<net::Stream> stream);
+  [[nodiscard]] std::unique_ptr<ProxyWaits> make_proxy_waits(unsigned core);
+  void place_client(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream,
+                    const sys::SocketAddress& client) noexcept;
+  void admit(Part& part, const Port& into, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client);
   void reject(unsigned core, Rejection why, const Error& error, std::string_view peer = {}) noexcept;
   void call(unsigned core);  // lets attend() run there, soon
   void stop_by(unsigned core, Instant deadline) noexcept;

@@ -45,6 +45,9 @@ void ServerRun::stop_by(unsigned core, Instant deadline) noexcept {
       }
       port->stand_in.reset();
     }
+    if (part.proxy_waits != nullptr) {
+      part.proxy_waits->refuse_all(Error(Errc::terminated, "the server stops"));
+    }
     tell_services(part);
     part.shard->drain([this, core] { drain_.note_drained(core, shared_from_this()); });
   }
@@ -109,6 +112,7 @@ void ServerRun::tear_down(unsigned core) noexcept {
   (void)runtime_.core(core).loop().timers().cancel(part.timer);
   part.drained.unhook();
   part.core_ended.unhook();
+  part.proxy_waits.reset();
   part.shard->abandon();
   part.shard.reset();
   part.ports.clear();

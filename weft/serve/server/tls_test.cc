@@ -92,6 +92,22 @@ TEST_P(TlsEverywhere, PipelinedFramesComeBackInOrder) {
 INSTANTIATE_TEST_SUITE_P(TlsServerTest, TlsEverywhere, testing::Values("tcp://127.0.0.1:0", "ipc://*"),
                          [](const auto& parameter) { return parameter.index == 0 ? "Tcp" : "Unix"; });
 
+TEST_F(TlsServerTest, TheHeaderOfAProxyComesBeforeTheHandshake) {
+  options_.proxy_protocol = net::AcceptFilter::parse("127.0.0.1", "").value();
+  script_.on_frame = [](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    (void)session.send(frame.header, as_bytes(session.peer_address()));
+  };
+  const std::string endpoint = listen(options_);
+  Client client(endpoint);
+  client.write("PROXY TCP4 192.0.2.1 198.51.100.7 4711 443\r\n");
+  ASSERT_TRUE(client.start_tls(*connector_)) << client.failure();
+  client.send(1, "");
+  EXPECT_EQ(client.receive(), "192.0.2.1:4711");
+  Client bare(endpoint);
+  EXPECT_FALSE(bare.start_tls(*connector_));
+  until([](const CounterValues& counters) { return counters.rejected_for(Rejection::proxy_header) == 1; });
+}
+
 TEST_F(TlsServerTest, SessionsBeginBehindTheHandshakeAndKnowTheirPeer) {
   net::TlsServerOptions options{.certificate_file = authority_.path("server.crt"),
                                 .key_file = authority_.path("server.key")};

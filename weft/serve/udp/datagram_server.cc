@@ -2,12 +2,9 @@
 #include "weft/serve/udp/datagram_server.h"
 
 #include <atomic>
-#include <condition_variable>
 #include <exception>
-#include <mutex>
 
 #include "weft/net/endpoint.h"
-#include "weft/sync/condition.h"
 #include "weft/sys/datagram.h"
 #include "weft/sys/socket.h"
 
@@ -15,50 +12,6 @@ namespace weft::serve {
 namespace {
 
 constexpr std::uint32_t kDatagramMax = 65507;  // RFC 768 over IPv4 without options
-
-// CoreVisits: waits for jobs on cores. A job that a loop drops counts as ended.
-class CoreVisits : public std::enable_shared_from_this<CoreVisits> {
- public:
-  struct Visit {
-    std::shared_ptr<CoreVisits> visits;
-    ~Visit() { visits->leave(); }
-  };
-
-  std::shared_ptr<Visit> begin() {
-    auto visit = std::make_shared<Visit>(shared_from_this());
-    const std::lock_guard lock(mutex_);
-    ++under_way_;
-    return visit;
-  }
-  void note(const Error& error) {
-    const std::lock_guard lock(mutex_);
-    error_ = error;
-    failed_ = true;
-  }
-  Result<void> wait(Instant deadline) {
-    std::unique_lock lock(mutex_);
-    while (under_way_ != 0 && sync::sleep_until(changed_, lock, deadline)) {
-    }
-    if (under_way_ != 0) {
-      return Error(Errc::timed_out, "a core did not come to it by the deadline");
-    }
-    return failed_ ? Result<void>(error_) : Result<void>();
-  }
-
- private:
-  void leave() {
-    const std::lock_guard lock(mutex_);
-    --under_way_;
-    changed_.notify_all();
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_:
-  int under_way_ = 0;
-  bool failed_ = false;
-  Error error_;
-};
 
 bool on_core_of(const rt::Runtime& runtime) noexcept {
   const rt::Core* const core = rt::Core::current();
@@ -86,6 +39,18 @@ Result<sys::SocketAddress> local_of(std::string_view text) {
 }
 
 }  // namespace
+
+DatagramServer::DatagramServer(rt::Runtime& runtime, std::shared_ptr<DatagramCommon> common)
+    : runtime_(runtime),
+      gone_(runtime.gone()),
+      common_(std::move(common)),
+      shards_(std::make_shared<Shards>(runtime.size())),
+      stopping_(rt::CoreVisits::make(runtime, [shards = shards_](unsigned core) {
+        if (const auto& shard = (*shards)[core]) {
+          shard->stop();
+        }
+        return Result<void>();
+      })) {}
 
 Result<std::unique_ptr<DatagramServer>> DatagramServer::open_with(rt::Runtime& runtime, std::string_view endpoint,
                                                                   UdpOptions options, const MakeCalls& make_calls) {
@@ -122,69 +87,48 @@ Result<void> DatagramServer::start(const sys::SocketAddress& local, const MakeCa
     how.local = WEFT_TRY(sys::local_address(sockets.back().fd()));
   }
   endpoint_ = "udp://" + how.local.to_text();
-  shards_.resize(runtime_.size());
-  const auto visits = std::make_shared<CoreVisits>();
-  for (unsigned i = 0; i < runtime_.size(); ++i) {
-    auto fd = std::make_shared<sys::Fd>(std::move(sockets[i]));
-    rt::Job job([this, i, fd, make_calls, visit = visits->begin()] {
-      try {
-        rt::Core& core = runtime_.core(i);
-        shards_[i] = std::make_shared<DatagramShard>(core, common_, std::move(*fd), make_calls(core));
-        if (const auto started = shards_[i]->start(); !started) {
-          visit->visits->note(started.error());
-        }
-      } catch (...) {
-        visit->visits->note(Error(Errc::system, "make_service threw"));
-      }
-    });
-    if (const auto posted = runtime_.core(i).loop().try_post(job); !posted) {
-      visits->note(posted.error());
+  const auto visited = rt::CoreVisits::run(runtime_, [&](unsigned i) -> Result<void> {
+    rt::Core& core = runtime_.core(i);
+    if (rt::Core::current() != &core) {
+      return Error(Errc::closed, "the runtime has stopped");
     }
-  }
-  return visits->wait(kNever);
+    const MakeCalls own = make_calls;  // the cores call at the same time
+    auto& shard = (*shards_)[i];
+    shard = std::make_shared<DatagramShard>(core, common_, std::move(sockets[i]), own(core));
+    return shard->start();
+  });
+  return visited || !(visited.error() == Errc::job_threw) ? visited : Error(Errc::system, "make_service threw");
 }
 
 Result<void> DatagramServer::stop(Instant deadline) {
   if (on_core_of(runtime_)) {
     return Error(Errc::invalid_state, "a core cannot wait for the cores");
   }
-  const auto visits = std::make_shared<CoreVisits>();
-  for (unsigned i = 0; i < shards_.size() && !gone_->load(); ++i) {
-    rt::Job job([shard = shards_[i], visit = visits->begin()] {
-      if (shard != nullptr) {
-        shard->stop();
-      }
-    });
-    (void)runtime_.core(i).loop().try_post(job);  // refused: the core has ended, and its sessions with it
+  if (gone_->load()) {
+    return {};  // the sessions of a core end with it
   }
-  return visits->wait(deadline);
+  stopping_->begin();
+  return stopping_->wait(deadline);
 }
 
 DatagramServer::~DatagramServer() {
-  if (!on_core_of(runtime_)) {
+  if (!gone_->load() && on_core_of(runtime_)) {
+    stopping_->begin();
+  } else {
     (void)stop(kNever);
-    return;
-  }
-  for (unsigned i = 0; i < shards_.size(); ++i) {
-    rt::Job job([shard = shards_[i]] {
-      if (shard != nullptr) {
-        shard->stop();
-      }
-    });
-    (void)runtime_.core(i).loop().try_post(job);
   }
 }
 
 DatagramCounterValues DatagramServer::counters() const noexcept {
   DatagramCounterValues sum;
-  for (unsigned i = 0; i < shards_.size(); ++i) {
+  for (std::size_t i = 0; i < shards_->size(); ++i) {
     sync::add_counters(sum, common_->counts[i]);
   }
   return sum;
 }
 
 CounterSource DatagramServer::counter_source() const {
-  return [common = common_, cores = shards_.size()](std::string_view name, CounterReadings& into) {
+  return [common = common_, cores = shards_->size()](std::string_view name, CounterReadings& into) {
     DatagramCounterValues sum;
     for (std::size_t i = 0; i < cores; ++i) {
       sync::add_counters(sum, common->counts[i]);

@@ -10,6 +10,7 @@
 
 #include "weft/base/counter_table.h"
 #include "weft/base/result.h"
+#include "weft/rt/core/core_visits.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/udp/datagram_service.h"
 #include "weft/serve/udp/datagram_shard.h"
@@ -51,8 +52,9 @@ class DatagramServer {
  private:
   using MakeCalls = std::function<DatagramCalls(rt::Core& core)>;
 
-  DatagramServer(rt::Runtime& runtime, std::shared_ptr<DatagramCommon> common)
-      : runtime_(runtime), gone_(runtime.gone()), common_(std::move(common)) {}
+  using Shards = std::vector<std::shared_ptr<DatagramShard>>;  // by core
+
+  DatagramServer(rt::Runtime& runtime, std::shared_ptr<DatagramCommon> common);
   static Result<std::unique_ptr<DatagramServer>> open_with(rt::Runtime& runtime, std::string_view endpoint,
                                                            UdpOptions options, const MakeCalls& make_calls);
   Result<void> start(const sys::SocketAddress& local, const MakeCalls& make_calls);
@@ -60,7 +62,8 @@ class DatagramServer {
   rt::Runtime& runtime_;
   const std::shared_ptr<const std::atomic<bool>> gone_;
   const std::shared_ptr<DatagramCommon> common_;
-  std::vector<std::shared_ptr<DatagramShard>> shards_;
+  const std::shared_ptr<Shards> shards_;
+  const std::shared_ptr<rt::CoreVisits> stopping_;
   std::string endpoint_;
 };
 

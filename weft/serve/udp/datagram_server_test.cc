@@ -2,8 +2,10 @@
 #include "weft/serve/udp/datagram_server.h"
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -16,6 +18,7 @@
 #include "weft/serve/udp/datagram_wire.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/datagram.h"
+#include "weft/sys/linux/test_seccomp.h"
 #include <gtest/gtest.h>
 
 namespace weft::serve {
@@ -33,6 +36,9 @@ struct Echo {
       throw std::runtime_error("the service failed");
     }
     (void)session.send(payload);
+    if (payload.size() == 6 && payload[0] == 'd') {  // "double"
+      (void)session.send(payload);
+    }
   }
 };
 
@@ -50,7 +56,7 @@ class Peer {
     const auto parsed = net::parse_endpoint(endpoint, false).value();
     server_ = sys::SocketAddress::parse_numeric(parsed.host, parsed.port).value();
     sys::DatagramOptions how;
-    how.local = sys::SocketAddress::parse_numeric("127.0.0.1", 0).value();
+    how.local = server_.with_port(0);  // the loopback address
     how.bound = true;
     fd_ = std::move(sys::open_datagram_socket(how, {})).value();
   }
@@ -104,10 +110,12 @@ class DatagramServerTest : public testing::Test {
     rt::RuntimeOptions how;
     how.cores = cores;
     runtime_ = std::move(rt::Runtime::start(how)).value();
-    auto opened =
-        DatagramServer::open(*runtime_, "udp://127.0.0.1:0", std::move(options), [](rt::Core&) { return Echo(); });
-    ASSERT_TRUE(opened) << opened.error().message();
-    server_ = std::move(*opened);
+    const auto served = serve("udp://127.0.0.1:0", std::move(options));
+    ASSERT_TRUE(served) << served.error().message();
+  }
+  Result<void> serve(const std::string& endpoint, UdpOptions options) {
+    server_ = WEFT_TRY(DatagramServer::open(*runtime_, endpoint, std::move(options), [](rt::Core&) { return Echo(); }));
+    return {};
   }
   [[nodiscard]] DatagramCounterValues counts() const { return server_->counters(); }
 
@@ -144,7 +152,7 @@ TEST_F(DatagramServerTest, ACookieOfAnotherAddressOpensNothing) {
   Peer thief(server_->endpoint());
   const std::uint64_t cookie = peer.ask_cookie();
   thief.send(DatagramKind::open, cookie);
-  (void)thief.ask_cookie();  // the answer to the next datagram: `open` had none
+  EXPECT_EQ(thief.receive().kind, DatagramKind::close);
   EXPECT_EQ(counts().wrong_cookie, 1u);
   EXPECT_EQ(counts().opened, 0u);
 }
@@ -201,15 +209,15 @@ TEST_F(DatagramServerTest, AFloodOfOneSessionIsDroppedAndAnotherSessionIsServed)
 
 TEST_F(DatagramServerTest, AnswersToUnprovenAddressesAreBounded) {
   UdpOptions options;
-  options.answers_per_second = 0;
+  options.answers_per_second = 1;
   open(options);
   Peer peer(server_->endpoint());
-  peer.send(DatagramKind::hello, 0);
-  peer.send(DatagramKind::data, 1);
-  while (counts().unanswered != 2) {
-    std::this_thread::yield();
+  const Instant end = sys::now() + 60s;
+  while (counts().unanswered == 0 && sys::now() < end) {
+    peer.send(DatagramKind::hello, 0);
+    peer.send(DatagramKind::data, 1);
   }
-  EXPECT_EQ(counts().out, 0u);
+  EXPECT_GT(counts().unanswered, 0u);
 }
 
 TEST_F(DatagramServerTest, SessionsOfOneAddressAreBounded) {
@@ -250,6 +258,26 @@ TEST_F(DatagramServerTest, ASilentSessionEnds) {
   EXPECT_EQ(counts().idle, 1u);
 }
 
+TEST_F(DatagramServerTest, ARepeatedOpenIsAnsweredAndKeepsTheSession) {
+  UdpOptions options;
+  options.idle_timeout = 1s;
+  open(options);
+  Peer peer(server_->endpoint());
+  const std::uint64_t cookie = peer.open();
+  const Instant end = sys::now() + 3s;
+  Instant last = sys::now();
+  while (sys::now() < end) {
+    peer.send(DatagramKind::open, cookie);
+    const DatagramKind answer = peer.receive().kind;
+    if (sys::now() - last > 500ms) {
+      return;  // the machine is too busy to keep a session
+    }
+    last = sys::now();
+    ASSERT_EQ(answer, DatagramKind::opened);
+  }
+  EXPECT_EQ(counts().idle, 0u);
+}
+
 TEST_F(DatagramServerTest, AServiceMayCloseItsSessionInItsOwnCall) {
   open();
   Peer peer(server_->endpoint());
@@ -288,6 +316,75 @@ TEST_F(DatagramServerTest, TheRuntimeMayStopFirst) {
   EXPECT_EQ(peer.receive().kind, DatagramKind::close);
   EXPECT_TRUE(server_->stop(sys::now() + 60s));
 }
+
+TEST_F(DatagramServerTest, ServesIpv6) {
+  open();
+  if (const auto served = serve("udp://[::1]:0", {}); !served) {
+    GTEST_SKIP() << "no IPv6 here: " << served.error().message();
+  }
+  EXPECT_TRUE(server_->endpoint().starts_with("udp://[::1]:")) << server_->endpoint();
+  Peer peer(server_->endpoint());
+  Peer thief(server_->endpoint());
+  const std::uint64_t cookie = peer.open();
+  peer.send(DatagramKind::data, cookie, "six");
+  EXPECT_EQ(peer.receive().payload, "six");
+  thief.send(DatagramKind::open, cookie);  // another port
+  EXPECT_EQ(thief.receive().kind, DatagramKind::close);
+  EXPECT_EQ(counts().wrong_cookie, 1u);
+}
+
+TEST_F(DatagramServerTest, AnIpv6PrefixHasItsBoundOfSessions) {
+  open();
+  UdpOptions options;
+  options.admission.address_connections_max = 0;
+  options.admission.prefix_connections_max = 1;
+  if (const auto served = serve("udp://[::1]:0", options); !served) {
+    GTEST_SKIP() << "no IPv6 here: " << served.error().message();
+  }
+  Peer first(server_->endpoint());
+  Peer second(server_->endpoint());
+  (void)first.open();
+  second.send(DatagramKind::open, second.ask_cookie());
+  EXPECT_EQ(second.receive().kind, DatagramKind::close);
+  EXPECT_EQ(counts().refused_address, 1u);
+}
+
+// A call that sends two datagrams fails; any other number of them leaves.
+class DatagramSendFaultTest : public DatagramServerTest, public testing::WithParamInterface<int> {};
+
+TEST_P(DatagramSendFaultTest, ARefusedDatagramIsCountedAndNothingElseIsDisturbed) {
+  open();
+  Peer peer(server_->endpoint());
+  Peer other(server_->endpoint());
+  const std::uint64_t cookie = peer.open();
+  const std::uint64_t others = other.open();
+  std::promise<bool> filtered;
+  ASSERT_TRUE(runtime_->post(0, [&filtered] {
+    filtered.set_value(sys::test::refuse_call_with(sys::test::kSendDatagrams, 2, 2, GetParam()));
+  }));
+  if (!filtered.get_future().get()) {
+    GTEST_SKIP() << "this system takes no seccomp filter";
+  }
+  peer.send(DatagramKind::data, cookie, "double");
+  const bool no_room = GetParam() == EAGAIN;  // the rest of the turn is dropped; another error is of one datagram
+  if (no_room) {
+    const Instant end = sys::now() + 60s;
+    while (counts().send_buffer != 2 && sys::now() < end) {
+      std::this_thread::yield();
+    }
+  } else {
+    EXPECT_EQ(peer.receive().payload, "double");
+  }
+  peer.send(DatagramKind::data, cookie, "again");
+  EXPECT_EQ(peer.receive().payload, "again");
+  other.send(DatagramKind::data, others, "other");
+  EXPECT_EQ(other.receive().payload, "other");
+  EXPECT_EQ(counts().send_buffer, no_room ? 2u : 0u);
+  EXPECT_EQ(counts().send_failed, no_room ? 0u : 1u);
+  EXPECT_EQ(counts().sessions, 2u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Errors, DatagramSendFaultTest, testing::Values(EAGAIN, ENOBUFS, EPERM, ECONNREFUSED));
 
 TEST_F(DatagramServerTest, WrongEndpointsAndOptionsAreRefused) {
   open();

@@ -11,6 +11,7 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/net/admit/admission.h"
+#include "weft/net/admit/token_bucket.h"
 #include "weft/sys/address.h"
 
 namespace weft::serve {
@@ -46,8 +47,7 @@ class DatagramSession : public ListHook {
   const std::uint64_t id_;
   net::Admission::Lease lease_;
   Instant heard_{};
-  Instant second_{};  // in which `heard_in_second_` datagrams came
-  std::uint32_t heard_in_second_ = 0;
+  net::TokenBucket rate_;
   bool open_ = true;
 };
 

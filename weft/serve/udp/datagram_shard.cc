@@ -11,20 +11,8 @@
 namespace weft::serve {
 namespace {
 
-constexpr Duration kSecond = std::chrono::seconds(1);
-
-// Counts one more in the present second. Returns false if that is more than `most`.
-bool count_in_second(Instant& second, std::uint32_t& count, std::uint32_t most, Instant now) noexcept {
-  if (now - second >= kSecond) {
-    second = now;
-    count = 0;
-  }
-  if (count >= most) {
-    return false;
-  }
-  ++count;
-  return true;
-}
+// A second's number may come at once.
+net::RateLimit rate_of(std::uint32_t per_second) noexcept { return {per_second, per_second}; }
 
 sync::Counter& counter_of(DatagramCounts& counts, DatagramEnd why) noexcept {
   switch (why) {
@@ -54,6 +42,8 @@ DatagramShard::DatagramShard(rt::Core& core, std::shared_ptr<DatagramCommon> com
     : core_(core),
       common_(std::move(common)),
       options_(common_->options),
+      session_rate_(rate_of(options_.datagrams_per_second)),
+      answer_rate_(rate_of(options_.answers_per_second)),
       counts_(common_->counts[core.index()]),
       fd_(std::move(fd)),
       calls_(std::move(calls)),
@@ -154,15 +144,19 @@ void DatagramShard::handle_open(const sys::SocketAddress& from, std::uint64_t co
   const Instant now = core_.loop().now();
   DatagramSession* const before = find(from);
   if (before != nullptr && before->cookie_ == cookie) {
-    if (count_in_second(before->second_, before->heard_in_second_, options_.datagrams_per_second, now)) {
-      queue(from, DatagramKind::opened, cookie, {});  // the first one was lost
+    note_heard(*before, now);
+    if (before->rate_.try_take(session_rate_, now)) {
+      queue(from, DatagramKind::opened, cookie, {});  // the first one was lost, or the client keeps alive
     } else {
       counts_.over_rate.add();
     }
     return;
   }
   if (!common_->cookies.valid(cookie, from, now)) {
-    counts_.wrong_cookie.add();
+    if (may_answer()) {
+      counts_.wrong_cookie.add();
+      queue(from, DatagramKind::close, cookie, {});  // of another start of the server, or too old
+    }
     return;
   }
   if (before != nullptr) {
@@ -220,10 +214,8 @@ void DatagramShard::handle_data(const sys::SocketAddress& from, const ParsedData
     return;
   }
   const Instant now = core_.loop().now();
-  session->heard_ = now;
-  session->unhook();
-  by_silence_.push_back(*session);
-  if (!count_in_second(session->second_, session->heard_in_second_, options_.datagrams_per_second, now)) {
+  note_heard(*session, now);
+  if (!session->rate_.try_take(session_rate_, now)) {
     counts_.over_rate.add();
     return;
   }
@@ -234,13 +226,19 @@ void DatagramShard::handle_data(const sys::SocketAddress& from, const ParsedData
   }
 }
 
+void DatagramShard::note_heard(DatagramSession& session, Instant now) noexcept {
+  session.heard_ = now;
+  session.unhook();
+  by_silence_.push_back(session);
+}
+
 DatagramSession* DatagramShard::find(const sys::SocketAddress& from) noexcept {
   const auto at = sessions_.find(from);
   return at == sessions_.end() ? nullptr : at->second.get();
 }
 
 bool DatagramShard::may_answer() noexcept {
-  if (count_in_second(second_, answers_, options_.answers_per_second, core_.loop().now())) {
+  if (answers_.try_take(answer_rate_, core_.loop().now())) {
     return true;
   }
   counts_.unanswered.add();

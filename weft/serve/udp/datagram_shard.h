@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "weft/base/list.h"
+#include "weft/net/admit/token_bucket.h"
 #include "weft/rt/core/core.h"
 #include "weft/serve/udp/datagram_cookie.h"
 #include "weft/serve/udp/datagram_counters.h"
@@ -22,8 +23,8 @@ namespace weft::serve {
 struct UdpOptions {
   std::uint32_t sessions_max = 65536;          // of a core
   std::uint32_t datagram_max = 1200;           // bytes, with the header; a longer one is dropped
-  std::uint32_t datagrams_per_second = 1000;   // of a session; more are dropped
-  std::uint32_t answers_per_second = 100'000;  // of a core, to addresses without a session
+  std::uint32_t datagrams_per_second = 1000;   // of a session; more are dropped; 0: no bound
+  std::uint32_t answers_per_second = 100'000;  // of a core, to addresses without a session; 0: no bound
   Duration idle_timeout = std::chrono::seconds(30);
   Duration cookie_time = std::chrono::seconds(10);  // a cookie is valid for one to two of these
   // Sessions of an address, and of a prefix, over all cores. Counts sessions as connections.
@@ -80,8 +81,9 @@ class DatagramShard final : public rt::Watcher {
   void handle(const sys::SocketAddress& from, const ParsedDatagram& datagram);
   void handle_open(const sys::SocketAddress& from, std::uint64_t cookie);
   void handle_data(const sys::SocketAddress& from, const ParsedDatagram& datagram);
+  void note_heard(DatagramSession& session, Instant now) noexcept;
   [[nodiscard]] DatagramSession* find(const sys::SocketAddress& from) noexcept;
-  // Counts an answer to an address without a session; false: there were too many in this second.
+  // Counts an answer to an address without a session; false: there are too many.
   [[nodiscard]] bool may_answer() noexcept;
   void queue(const sys::SocketAddress& to, DatagramKind kind, std::uint64_t cookie, Bytes payload) noexcept;
   void flush() noexcept;
@@ -91,6 +93,8 @@ class DatagramShard final : public rt::Watcher {
   rt::Core& core_;
   const std::shared_ptr<DatagramCommon> common_;
   const UdpOptions& options_;
+  const net::RateLimit session_rate_;
+  const net::RateLimit answer_rate_;
   DatagramCounts& counts_;
   sys::Fd fd_;
   DatagramCalls calls_;
@@ -101,8 +105,7 @@ class DatagramShard final : public rt::Watcher {
   std::vector<std::unique_ptr<DatagramSession>> ended_;
   std::uint64_t next_id_ = 1;
   std::uint32_t overflow_ = 0;
-  Instant second_{};  // in which `answers_` were sent
-  std::uint32_t answers_ = 0;
+  net::TokenBucket answers_;
 
   std::vector<std::uint8_t> in_;   // room for kMaxDatagrams
   std::vector<std::uint8_t> out_;  // likewise

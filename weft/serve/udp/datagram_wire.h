@@ -15,7 +15,7 @@ namespace weft::serve {
 enum class DatagramKind : std::uint8_t {
   hello = 1,      // client: asks for a cookie; its own cookie is ignored
   challenge = 2,  // server: the cookie of the address
-  open = 3,       // client: begins the session
+  open = 3,       // client: begins the session, and keeps it alive
   opened = 4,     // server: the session is there
   data = 5,       // either
   close = 6,      // either: the session ended, or there is none
