@@ -252,15 +252,19 @@ UdpFlood::~UdpFlood() { close(fd_); }
 
 void UdpFlood::tick(std::uint64_t now) {
   begun_ = begun_ == 0 ? now : begun_;
-  const std::uint64_t wanted = (now - begun_) * kPerSecond / 1'000'000'000;
-  const auto count = static_cast<unsigned>(std::min<std::uint64_t>(wanted - std::min(wanted, sent_), kUdpBatch));
-  constexpr std::uint8_t kKinds[] = {kUdpHello, kUdpData, 0};
+  std::array<std::uint8_t, kUdpHeader> answer{};
+  while (recv(fd_, answer.data(), answer.size(), MSG_DONTWAIT) > 0) {
+    ++answered_;
+  }
+  const std::uint64_t due = std::min((now - begun_) * kPerSecond / 1'000'000'000, answered_ + kWindow);
+  const auto count = static_cast<unsigned>(std::min<std::uint64_t>(due - std::min(due, sent_), kUdpBatch));
+  constexpr std::uint8_t kKinds[] = {kUdpHello, kUdpData};
   std::array<std::array<std::uint8_t, kUdpHeader>, kUdpBatch> datagrams{};
   std::array<mmsghdr, kUdpBatch> messages{};
   std::array<iovec, kUdpBatch> parts{};
   for (unsigned i = 0; i < count; ++i) {
     datagrams[i].fill(0xff);
-    datagrams[i][0] = kKinds[(sent_ + i) % 3];
+    datagrams[i][0] = kKinds[(sent_ + i) % 2];
     parts[i] = {datagrams[i].data(), datagrams[i].size()};
     messages[i].msg_hdr.msg_iov = &parts[i];
     messages[i].msg_hdr.msg_iovlen = 1;

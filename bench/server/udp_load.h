@@ -65,11 +65,13 @@ class UdpLoad {
   std::uint64_t turned_ns_ = 0;
 };
 
-// UdpFlood: datagrams of an address without a session (127.0.0.2): hello, data with a wrong cookie, and datagrams of no
-// kind, in turn. Owner: the caller of tick(), which calls it often. Never waits.
+// UdpFlood: datagrams of an address without a session (127.0.0.2): hello, and data with a wrong cookie, in turn. At most
+// kWindow of them wait for their answers, so that a server that does not run loses none of the clients' datagrams.
+// Owner: the caller of tick(), which calls it often. Never waits.
 class UdpFlood {
  public:
   static constexpr std::uint64_t kPerSecond = 20'000;
+  static constexpr std::uint64_t kWindow = 64;
 
   explicit UdpFlood(std::uint16_t port);
   ~UdpFlood();
@@ -83,6 +85,7 @@ class UdpFlood {
   const int fd_;
   std::uint64_t begun_ = 0;
   std::uint64_t sent_ = 0;
+  std::uint64_t answered_ = 0;
 };
 
 }  // namespace bench

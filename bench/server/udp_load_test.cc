@@ -152,6 +152,10 @@ TEST(UdpFlood, ComesFromAnotherAddressAtItsRate) {
   EXPECT_EQ(flood.sent(), 0U);
   flood.tick(1 + 1'000'000'000 / UdpFlood::kPerSecond * 10);
   EXPECT_EQ(flood.sent(), 10U);
+  for (int i = 0; i < 10; ++i) {
+    flood.tick(1'000'000'000);
+  }
+  EXPECT_EQ(flood.sent(), UdpFlood::kWindow) << "no answer came";
   while (server.strangers() < 10) {
     std::this_thread::yield();
   }

@@ -141,7 +141,7 @@ SERVER = {"echo": "Echo: the same frame comes back",
           "storm": "Storm: from connect to the first answer, all at once",
           "idle": "Idle: memory of the server per connection that is held",
           "bad": "Bad peers beside 16 good connections",
-          "udp_flood": "20,000 datagrams a second without a session, beside 16 sessions"}
+          "udp_flood": "Up to 20,000 datagrams a second without a session, beside the sessions"}
 SERVER_HEAD = ["cell", "server", "per second", "p50", "p99", "p99.9", "max", "CPU us", "busy", "switches", "calls",
                "speed to raw [95 %]", "", "rounds"]
 IDLE_HEAD = ["cell", "server", "bytes", "core when idle", "to raw [95 %]", "ready per second"]
