@@ -253,8 +253,8 @@ bool ServerRun::add_port(unsigned core, const std::shared_ptr<const ListenerOpti
   port->codec = kind.codec;
   port->service = kind.make(runtime_.core(core));
   port->ops = kind.ops;
-  port->slot = {&port->ops, port->service.get(), port->codec.get(), options->limits,
-                options->wrap || options->tls != nullptr};
+  port->slots.push_back(std::make_unique<ServiceSlot>(ServiceSlot{
+      &port->ops, port->service.get(), port->codec.get(), options->limits, options->wrap || options->tls != nullptr}));
   parts_[core]->ports.push_back(std::move(port));
   return true;
 }
@@ -424,8 +424,25 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
 }
 
 // Throws std::bad_alloc.
-void ServerRun::try_place(Part& part, const Port& into, std::unique_ptr<net::Stream> stream) {
+// The slot of new sessions. If the listener's limits have changed, it is another one: sessions refer to theirs.
+const ServiceSlot& ServerRun::slot_of(Port& port) {
+  const auto& live = port.options->live_limits;
+  if (live != nullptr && live->newer_than(port.limits_version)) {
+    const ServiceSlot& before = *port.slots.back();
+    auto next = std::make_unique<ServiceSlot>(before);
+    port.slots.reserve(port.slots.size() + 1);  // from here on nothing fails
+    port.limits_version = live->take(next->limits);
+    next->limits.handlers_max = before.limits.handlers_max;
+    next->sessions = 0;
+    std::erase_if(port.slots, [](const auto& slot) { return slot->sessions == 0; });
+    port.slots.push_back(std::move(next));
+  }
+  return *port.slots.back();
+}
+
+void ServerRun::try_place(Part& part, Port& into, std::unique_ptr<net::Stream> stream) {
   const ListenerOptions& options = *into.options;
+  const ServiceSlot& slot = slot_of(into);
   net::Admission::Lease lease;
   if (options.admission != nullptr) {
     const auto address = sys::peer_address(stream->fd());
@@ -435,7 +452,7 @@ void ServerRun::try_place(Part& part, const Port& into, std::unique_ptr<net::Str
     }
     lease = std::move(*admitted);
   }
-  const std::string peer = into.slot.layered ? part.shard->peer_of(*stream) : std::string();
+  const std::string peer = slot.layered ? part.shard->peer_of(*stream) : std::string();
   if (options.wrap) {
     auto wrapped = wrap_stream(options.wrap, std::move(stream));
     if (!wrapped) {
@@ -450,7 +467,7 @@ void ServerRun::try_place(Part& part, const Port& into, std::unique_ptr<net::Str
     }
     stream = std::move(*wrapped);
   }
-  part.shard->open(into.slot, std::move(stream), std::move(lease));
+  part.shard->open(slot, std::move(stream), std::move(lease));
 }
 
 void ServerRun::reject(unsigned core, Rejection why, const Error& error, std::string_view peer) noexcept {
