@@ -23,11 +23,16 @@ weft_feature(curve "${sodium_FOUND}" "pkg-config finds no libsodium (Debian: lib
 weft_feature(tls "${OPENSSL_FOUND}" "CMake finds no OpenSSL 3 (Debian: libssl-dev), which TLS needs")
 weft_feature(kept "${SQLite3_FOUND}" "CMake finds no SQLite 3 (Debian: libsqlite3-dev), which topics that are kept need")
 weft_feature(deflate "${ZLIB_FOUND}" "CMake finds no zlib (Debian: zlib1g-dev), which compressed WebSocket messages need")
+set(weft_toml OFF)
+if(WEFT_TOMLPLUSPLUS)
+  set(weft_toml ON)
+endif()
+weft_feature(toml "${weft_toml}" "CMake finds no toml++ (Debian: libtomlplusplus-dev), which files of configuration need")
 
 # Called at the end of the configuration.
 function(weft_print_features)
   message(STATUS "Weft ${PROJECT_VERSION}:")
-  foreach(name curve tls kept deflate)
+  foreach(name curve tls kept deflate toml)
     if(weft_feature_${name})
       message(STATUS "  ${name}: yes")
     else()

@@ -19,7 +19,7 @@
 
 // Child: a process, its standard input and its standard output.
 // Owner: a move-only value; destruction ends its input, and waits until it ended.
-// Affinity: say(), end_input() and kill() one thread, line() another one.
+// Affinity: say(), end_input(), kill() and signal() one thread, line() another one.
 class Child {
  public:
   // This program with these arguments.
@@ -87,7 +87,8 @@ class Child {
     }
     return text;
   }
-  void kill() { ::kill(id_, SIGKILL); }
+  void kill() { signal(SIGKILL); }
+  void signal(int number) { ::kill(id_, number); }
   // Whether it ended well.
   bool wait() {
     int status = 0;

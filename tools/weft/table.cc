@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tools/weft/bench.h"
+#include "tools/weft/configuration.h"
 #include "tools/weft/doctor.h"
 #include "tools/weft/keys.h"
 #include "tools/weft/link.h"
@@ -205,6 +206,17 @@ Run declare_report(CLI::App& app) {
   return [options](Console& console) { return report(console, *options); };
 }
 
+Run declare_config(CLI::App& app) {
+  auto options = std::make_shared<ConfigurationOptions>();
+  text(app, "ACTION", options->action, "check|show",
+       "Check FILE, with its environment and certificates; or show each key with its value, or with its default")
+      ->required();
+  text(app, "FILE", options->file, "FILE", "A server's configuration (docs/configuration.md)");
+  text(app, "--prefix", options->prefix, "PREFIX", "Of environment variables that set keys (WEFT); '' for none");
+  app.add_flag("--no-files", options->no_files, "Do not read the certificates that FILE names");
+  return [options](Console& console) { return configuration(console, *options); };
+}
+
 Run declare_page(CLI::App& app, const char* argument, const char* type, const char* help, bool required,
                  std::string (*make)(const std::string&)) {
   auto word = std::make_shared<std::string>();
@@ -296,6 +308,12 @@ std::span<const Command> commands() {
         {"weft top tcp://127.0.0.1:9090 --once", "the totals, for a script or a look"},
         {"weft top tcp://127.0.0.1:9090 --interval 10 --count 6 --json", "six objects of JSON, with rates"}},
        declare_top},
+      {"config",
+       "Check a server's file of configuration, or show its keys",
+       {{"weft config check server.toml", "each problem with its line; exit code 1 if there is one"},
+        {"weft config show", "every key with its default, bounds and meaning"},
+        {"weft config show server.toml --json", "the values of a file, and where each was set"}},
+       declare_config},
       {"doctor",
        "Say what limits Weft on this machine, and what to change",
        {{"weft doctor", "one line a finding; warnings with their advice"},

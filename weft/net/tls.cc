@@ -224,10 +224,31 @@ Result<std::shared_ptr<TlsServer>> TlsServer::make(const TlsServerOptions& optio
 }
 
 Result<void> TlsServer::reload(std::string* why) {
-  auto context = WEFT_TRY(make_server_context(options_, why));
+  TlsServerOptions options;
+  {
+    const std::lock_guard lock(mutex_);
+    options = options_;
+  }
+  auto context = WEFT_TRY(make_server_context(options, why));
   const std::lock_guard lock(mutex_);
   context_.swap(context);
   return {};
+}
+
+void TlsServer::adopt(const TlsServer& other) {
+  if (&other == this) {
+    return;
+  }
+  TlsServerOptions options;
+  std::shared_ptr<const TlsContext> context;
+  {
+    const std::lock_guard lock(other.mutex_);
+    options = other.options_;
+    context = other.context_;
+  }
+  const std::lock_guard lock(mutex_);
+  options_ = std::move(options);
+  context_.swap(context);
 }
 
 Result<std::unique_ptr<Stream>> TlsServer::wrap(std::unique_ptr<Stream> stream) const {
@@ -322,6 +343,7 @@ Result<std::shared_ptr<TlsServer>> TlsServer::make(const TlsServerOptions& /*opt
   return refuse(why);
 }
 Result<void> TlsServer::reload(std::string* why) { return refuse(why); }
+void TlsServer::adopt(const TlsServer& /*other*/) {}
 Result<std::unique_ptr<Stream>> TlsServer::wrap(std::unique_ptr<Stream> /*stream*/) const { return kNoTls; }
 Result<std::shared_ptr<TlsClient>> TlsClient::make(const TlsClientOptions& /*options*/, std::string* why) {
   return refuse(why);

@@ -39,7 +39,7 @@ struct TlsServerOptions {
 // TlsServer: the accepting side's certificate, and its rules for clients.
 // Owner: shared by the listeners that accept, and the streams they made. Affinity: any thread.
 // Invariants:
-// 1. Only make() and reload() read files.
+// 1. Only make() and reload() read files; adopt() does not.
 // 2. If reload() fails, the certificate and rules in use stay in use.
 class TlsServer {
  public:
@@ -53,6 +53,8 @@ class TlsServer {
 
   // Reads the same files again, for later connections; existing ones continue unchanged. Errors: those of make().
   [[nodiscard]] Result<void> reload(std::string* why = nullptr);
+  // Later connections get the certificate and the rules of another one, and reload() then reads its files.
+  void adopt(const TlsServer& other);
 
   // Errors: resource_exhausted (no memory; the connection is closed).
   [[nodiscard]] Result<std::unique_ptr<Stream>> wrap(std::unique_ptr<Stream> stream) const;
@@ -61,8 +63,8 @@ class TlsServer {
   TlsServer(const TlsServerOptions& options, std::shared_ptr<const TlsContext> context)
       : options_(options), context_(std::move(context)) {}
 
-  const TlsServerOptions options_;
   mutable std::mutex mutex_;
+  TlsServerOptions options_;                   // guarded by mutex_
   std::shared_ptr<const TlsContext> context_;  // guarded by mutex_
 };
 

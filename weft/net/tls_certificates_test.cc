@@ -166,6 +166,25 @@ TEST_F(TlsTest, NewConnectionsGetTheNewCertificateAndOldOnesContinue) {
   EXPECT_EQ(read_all(*old_server), "still here");
 }
 
+TEST_F(TlsTest, AnotherServersCertificateIsAdoptedForNewConnections) {
+  make(server_options(), client_options());
+  const auto other = authority_.issue("other", TestAuthority::kHour, "DNS:elsewhere.example");
+  const auto next = TlsServer::make({.certificate_file = other.certificate, .key_file = other.key});
+  ASSERT_TRUE(next);
+  EXPECT_EQ(complaint(), "");  // localhost
+  tls_->adopt(**next);
+  EXPECT_NE(complaint(), "");  // elsewhere.example
+  std::filesystem::remove(other.certificate);
+  std::string why;
+  EXPECT_FALSE(tls_->reload(&why));  // reads the adopted files
+  EXPECT_TRUE(why.starts_with(other.certificate + ": ")) << why;
+  authority_.issue("other");
+  EXPECT_TRUE(tls_->reload(&why)) << why;
+  EXPECT_EQ(complaint(), "");
+  tls_->adopt(*tls_);
+  EXPECT_EQ(complaint(), "");
+}
+
 TEST_F(TlsTest, AFileThatCannotBeUsedIsNamedAndWhatWasInUseStaysInUse) {
   make(server_options(), client_options());
   const std::string certificate = authority_.path("server.crt");

@@ -160,6 +160,14 @@ Result<std::vector<std::string>> list_directory(const std::string& path, std::si
 
 std::int64_t user_id() noexcept { return ::geteuid(); }
 
+std::vector<std::string> environment() {
+  std::vector<std::string> variables;
+  for (char** each = ::environ; each != nullptr && *each != nullptr; ++each) {
+    variables.emplace_back(*each);
+  }
+  return variables;
+}
+
 int process_id() noexcept { return static_cast<int>(::getpid()); }
 
 }  // namespace weft::sys

@@ -48,6 +48,8 @@ struct FileIdentity {
 [[nodiscard]] Result<std::string> make_state_directory();
 // The names of the entries, at most `most`, without "." and "..", in no order. Errors of the system.
 [[nodiscard]] Result<std::vector<std::string>> list_directory(const std::string& path, std::size_t most);
+// The environment variables of the process, "NAME=value" each. No other thread changes them meanwhile.
+[[nodiscard]] std::vector<std::string> environment();
 [[nodiscard]] int process_id() noexcept;
 [[nodiscard]] std::int64_t user_id() noexcept;  // the effective one
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "weft/base/time.h"
 
@@ -29,19 +30,24 @@ class SignalsBlocked {
 };
 
 // EndSignals: SIGINT and SIGTERM, as calls. While it lives, they are pending for the calling thread, and for those that
-// it starts.
+// it starts. With `hang_up` SIGHUP is, too.
 // Affinity: one thread. Cost: one system call each.
 class EndSignals {
  public:
-  EndSignals() noexcept;
+  enum class Taken : std::uint8_t { none, end, hang_up };
+
+  explicit EndSignals(bool hang_up = false) noexcept;
   EndSignals(const EndSignals&) = delete;
   EndSignals& operator=(const EndSignals&) = delete;
   ~EndSignals();  // a pending signal then ends the process, or runs its handler
 
   // Waits for one of them and takes it. Returns false at the deadline.
   [[nodiscard]] bool wait_until(Instant deadline) noexcept;
+  // The same, and for SIGHUP if the object has it.
+  [[nodiscard]] Taken take_until(Instant deadline) noexcept;
 
  private:
+  const bool hang_up_;
   SignalMask previous_;
 };
 

@@ -57,10 +57,12 @@ struct alignas(sync::kLineSize) Admission::Stripe {
   std::uint64_t leases = 0;
   std::uint64_t seed = 0;
   Budget* budget = nullptr;
+  Rules rules;
 
-  void set_up(Budget& entries_of_all, std::uint64_t hash_seed) {
+  void set_up(Budget& entries_of_all, const Rules& first) {
     budget = &entries_of_all;
-    seed = hash_seed;
+    seed = first->seed;
+    rules = first;
     buckets.assign(kEntriesFirst, kNone);
     entries.reserve(kEntriesFirst);
   }
@@ -199,63 +201,71 @@ Result<std::unique_ptr<Admission>> Admission::make(AdmissionOptions options) {
   }
 }
 
-Admission::Admission(AdmissionOptions options) : options_(std::move(options)), stripes_(new Stripe[kStripes]) {
-  budget_.set_most(options_.entries_max);
+Admission::Admission(AdmissionOptions options)
+    : options_(std::make_shared<const AdmissionOptions>(std::move(options))), stripes_(new Stripe[kStripes]) {
+  budget_.set_most(options_->entries_max);
   for (std::uint32_t i = 0; i < kStripes; ++i) {
-    stripes_[i].set_up(budget_, options_.seed);
+    stripes_[i].set_up(budget_, options_);
   }
 }
 
 Admission::~Admission() = default;
 
 Admission::Stripe& Admission::stripe_of(const IpPrefix& prefix) const noexcept {
-  return stripes_[prefix.hash(options_.seed) % kStripes];
+  return stripes_[prefix.hash(options_->seed) % kStripes];
 }
 
 IpPrefix Admission::prefix_of(Bytes address) const noexcept {
-  return IpPrefix::of(address, address.size() == 4 ? options_.ipv4_prefix_bits : options_.ipv6_prefix_bits);
+  return IpPrefix::of(address, address.size() == 4 ? options_->ipv4_prefix_bits : options_->ipv6_prefix_bits);
 }
 
 Result<Admission::Lease> Admission::admit(const sys::SocketAddress& peer, Instant now) {
   const Bytes bytes = peer.ip_bytes();
-  if (bytes.empty() || contains(options_.exempt, bytes)) {
+  if (bytes.empty()) {
     return Lease();
   }
   AdmissionRejection rejection = AdmissionRejection::not_allowed;
-  if (options_.allowed.empty() || contains(options_.allowed, bytes)) {
-    const IpPrefix prefix = prefix_of(bytes);
-    Stripe& stripe = stripe_of(prefix);
-    bool again = true;
-    for (int rooms = 0; again; ++rooms) {
-      Result<Lease> lease = admit_to(stripe, prefix, IpPrefix::of(bytes, 128), now, rejection);
-      if (lease) {
-        return lease;
-      }
-      again = rejection == AdmissionRejection::table_full && rooms < kRoomsMade && make_room(stripe);
+  const IpPrefix prefix = prefix_of(bytes);
+  Stripe& stripe = stripe_of(prefix);
+  bool again = true;
+  for (int rooms = 0; again; ++rooms) {
+    Result<Lease> lease = admit_to(stripe, prefix, bytes, now, rejection);
+    if (lease) {
+      return lease;
     }
+    again = rejection == AdmissionRejection::table_full && rooms < kRoomsMade && make_room(stripe);
   }
   reject(rejection, peer, now);
   return Error(Errc::resource_exhausted, describe(rejection));
 }
 
-Result<Admission::Lease> Admission::admit_to(Stripe& stripe, const IpPrefix& prefix, const IpPrefix& address,
-                                             Instant now, AdmissionRejection& rejection) {
-  const bool keep = options_.accept_rate.limits();
+Result<Admission::Lease> Admission::admit_to(Stripe& stripe, const IpPrefix& prefix, Bytes bytes, Instant now,
+                                             AdmissionRejection& rejection) {
   const auto over = [](std::uint32_t connections, std::uint32_t bound) { return bound != 0 && connections >= bound; };
   const std::lock_guard lock(stripe.mutex);
+  const AdmissionOptions& rules = *stripe.rules;
+  if (contains(rules.exempt, bytes)) {
+    return Lease();
+  }
+  if (!rules.allowed.empty() && !contains(rules.allowed, bytes)) {
+    rejection = AdmissionRejection::not_allowed;
+    return Error(Errc::resource_exhausted);
+  }
+  const bool keep = rules.accept_rate.limits();
   const std::uint32_t prefix_at = stripe.find_or_add(prefix, kNone);
   if (prefix_at == kNone) {
     rejection = AdmissionRejection::table_full;
     return Error(Errc::resource_exhausted);
   }
-  const std::uint32_t address_at = prefix.single() ? prefix_at : stripe.find_or_add(address, prefix_at);
+  const std::uint32_t address_at =
+      prefix.single() ? prefix_at : stripe.find_or_add(IpPrefix::of(bytes, 128), prefix_at);
   if (address_at == kNone) {
     rejection = AdmissionRejection::table_full;
-  } else if (!stripe.entries[prefix_at].accepts.try_take(options_.accept_rate, now)) {
+  } else if (!stripe.entries[prefix_at].accepts.try_take(rules.accept_rate, now)) {
     rejection = AdmissionRejection::accept_rate;
-  } else if (over(stripe.entries[address_at].connections, options_.address_connections_max)) {
+  } else if (over(stripe.entries[address_at].connections, rules.address_connections_max)) {
     rejection = AdmissionRejection::address_connections;
-  } else if (over(stripe.entries[prefix_at].connections, options_.prefix_connections_max)) {
+  } else if (over(stripe.entries[prefix_at].connections, rules.prefix_connections_max)) {
     rejection = AdmissionRejection::prefix_connections;
   } else {
     stripe.add_connection(prefix_at);
@@ -270,6 +280,27 @@ Result<Admission::Lease> Admission::admit_to(Stripe& stripe, const IpPrefix& pre
   }
   stripe.forget_unused(prefix_at, keep);
   return Error(Errc::resource_exhausted);
+}
+
+// The rules of all stripes of `other` are the same, except while it adopts others itself.
+void Admission::adopt(const Admission& other) noexcept {
+  Rules rules;
+  {
+    const std::lock_guard lock(other.stripes_[0].mutex);
+    rules = other.stripes_[0].rules;
+  }
+  for (std::uint32_t i = 0; i < kStripes; ++i) {
+    Stripe& stripe = stripes_[i];
+    const std::lock_guard lock(stripe.mutex);
+    const RateLimit& before = stripe.rules->accept_rate;
+    if (before.per_second != rules->accept_rate.per_second || before.burst != rules->accept_rate.burst) {
+      for (Stripe::Entry& entry : stripe.entries) {
+        entry.accepts = TokenBucket();  // a bucket belongs to one rate
+      }
+    }
+    stripe.rules = rules;
+  }
+  set_entries_max(rules->entries_max);
 }
 
 void Admission::set_entries_max(std::uint32_t entries_max) noexcept {
@@ -300,7 +331,7 @@ void Admission::end(const Lease& lease) noexcept {
   if (lease.address_ != lease.prefix_) {
     stripe.end_connection(lease.address_, false);
   }
-  stripe.end_connection(lease.prefix_, options_.accept_rate.limits());
+  stripe.end_connection(lease.prefix_, stripe.rules->accept_rate.limits());
   --stripe.leases;
 }
 
@@ -315,13 +346,13 @@ void Admission::reject(AdmissionRejection rejection, const sys::SocketAddress& p
   {
     const std::lock_guard lock(rejections_mutex_);
     ++rejected_[static_cast<std::size_t>(rejection)];
-    if (options_.report == nullptr || !reports_.try_take(options_.report_rate, now)) {
+    if (options_->report == nullptr || !reports_.try_take(options_->report_rate, now)) {
       ++suppressed_;
       return;
     }
     suppressed = std::exchange(suppressed_, 0);
   }
-  options_.report(options_.report_context, {rejection, peer, suppressed});
+  options_->report(options_->report_context, {rejection, peer, suppressed});
 }
 
 std::uint64_t Admission::rejected(AdmissionRejection rejection) const {

@@ -112,6 +112,10 @@ class Admission {
   // The same as AdmissionOptions::entries_max. A lower bound than before forgets idle addresses, but none with a
   // connection.
   void set_entries_max(std::uint32_t entries_max) noexcept;
+  // Decides by the rules of another one from now on: its bounds, rate, allowed and exempt prefixes, and entries_max.
+  // The lengths of prefixes, the seed and `report` stay, and connections that exceed a lower bound stay open. A
+  // different accept_rate starts with full bursts.
+  void adopt(const Admission& other) noexcept;
   // Counts and reports a rejection that another part of the owner decided.
   void reject(AdmissionRejection rejection, const sys::SocketAddress& peer, Instant now);
 
@@ -149,15 +153,17 @@ class Admission {
     std::atomic<std::uint32_t> used_{0};
   };
 
+  using Rules = std::shared_ptr<const AdmissionOptions>;  // each stripe has them, guarded by its lock
+
   explicit Admission(AdmissionOptions options);
   [[nodiscard]] Stripe& stripe_of(const IpPrefix& prefix) const noexcept;
   [[nodiscard]] IpPrefix prefix_of(Bytes address) const noexcept;
-  [[nodiscard]] Result<Lease> admit_to(Stripe& stripe, const IpPrefix& prefix, const IpPrefix& address, Instant now,
+  [[nodiscard]] Result<Lease> admit_to(Stripe& stripe, const IpPrefix& prefix, Bytes address, Instant now,
                                        AdmissionRejection& rejection);
   [[nodiscard]] bool make_room(const Stripe& full) noexcept;
   void end(const Lease& lease) noexcept;
 
-  AdmissionOptions options_;
+  const Rules options_;  // of make(); admit() decides by the rules of the stripe
   Budget budget_;
   std::unique_ptr<Stripe[]> stripes_;
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "weft/base/random.h"
 #include <gtest/gtest.h>
@@ -234,6 +235,62 @@ TEST(Admission, ALowerBoundForgetsIdleAddressesAtOnce) {
   EXPECT_EQ(admission->entries(), 32u);
   EXPECT_EQ(admission->connections(), 1u);
   EXPECT_TRUE(admission->admit(peer("13.0.0.1"), kStart));
+}
+
+TEST(Admission, AdoptedRulesHoldFromTheNextConnectionOn) {
+  const auto admission = make({.address_connections_max = 3, .accept_rate = {1, 5}});
+  std::vector<Lease> leases;
+  for (int i = 0; i < 3; ++i) {
+    leases.push_back(std::move(admission->admit(peer("10.0.0.1"), kStart)).value());
+  }
+  admission->adopt(*make({.address_connections_max = 2, .accept_rate = {1, 2}}));
+  EXPECT_EQ(count(*admission, "10.0.0.1"), 3u);  // they stay open
+  leases.pop_back();
+  EXPECT_EQ(admission->admit(peer("10.0.0.1"), kStart).error(), Errc::resource_exhausted);
+  leases.pop_back();
+  EXPECT_TRUE(admission->admit(peer("10.0.0.1"), kStart));  // the second of the new burst; the rejected one took one
+  EXPECT_EQ(admission->admit(peer("10.0.0.1"), kStart).error(), Errc::resource_exhausted);
+  EXPECT_EQ(admission->rejected(AdmissionRejection::address_connections), 1u);
+  EXPECT_EQ(admission->rejected(AdmissionRejection::accept_rate), 1u);
+
+  admission->adopt(*make({.allowed = {*IpPrefix::parse("192.168.0.0/16")}}));
+  EXPECT_FALSE(admission->admit(peer("10.0.0.1"), kStart));
+  EXPECT_EQ(admission->rejected(AdmissionRejection::not_allowed), 1u);
+  for (int i = 0; i < 10; ++i) {
+    leases.push_back(std::move(admission->admit(peer("192.168.0.1"), kStart)).value());
+  }
+  admission->adopt(*make({.address_connections_max = 1, .exempt = {*IpPrefix::parse("192.168.0.1")}}));
+  EXPECT_TRUE(admission->admit(peer("192.168.0.1"), kStart));
+  leases.clear();
+  EXPECT_EQ(admission->connections(), 0u);
+  admission->adopt(*admission);
+  EXPECT_TRUE(admission->admit(peer("192.168.0.1"), kStart));
+}
+
+TEST(Admission, RulesAreAdoptedWhileOtherThreadsConnect) {
+  const auto admission = make({.address_connections_max = 1});
+  const auto two = make({.address_connections_max = 2, .accept_rate = {1'000'000, 1'000'000}});
+  const auto one = make({.address_connections_max = 1});
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&, i] {
+      while (!stop) {
+        const auto lease = admission->admit(peer("10.0.0." + std::to_string(i)), kStart);
+      }
+    });
+  }
+  for (int i = 0; i < 500; ++i) {
+    admission->adopt(i % 2 == 0 ? *two : *one);
+  }
+  stop = true;
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(admission->connections(), 0u);
+  const auto lease = admission->admit(peer("10.0.0.1"), kStart);  // the last rules: one
+  EXPECT_TRUE(lease);
+  EXPECT_FALSE(admission->admit(peer("10.0.0.1"), kStart));
 }
 
 TEST(Admission, FullOfConnectionsItDoesNotForgetThePrefixThatIsJustAskedFor) {

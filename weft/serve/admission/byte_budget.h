@@ -12,7 +12,7 @@ namespace weft::serve {
 // Owner: the server; the budget outlives its shares. Affinity: any thread.
 // Cost: a share takes kStep more than it lacks, so that a core touches the shared count once for many blocks.
 // Invariants:
-//   1. The sum of the grants of all shares never exceeds the limit.
+//   1. The sum of the grants of all shares never grows beyond the limit.
 //   2. A share holds at most its grant, and its grant never exceeds the share's own limit.
 //   3. A share keeps at most two steps that it does not hold.
 class ByteBudget {
@@ -24,7 +24,9 @@ class ByteBudget {
   ByteBudget& operator=(const ByteBudget&) = delete;
 
   [[nodiscard]] std::size_t granted() const noexcept { return granted_.load(std::memory_order_relaxed); }
-  [[nodiscard]] std::size_t limit() const noexcept { return limit_; }
+  [[nodiscard]] std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
+  // A limit below the grants refuses until bytes have been given back.
+  void set_limit(std::size_t limit) noexcept { limit_.store(limit, std::memory_order_relaxed); }
 
   // Share: one core's part of the budget, within a limit of its own. Affinity: that core.
   class Share {
@@ -77,8 +79,9 @@ class ByteBudget {
   // Relaxed throughout, without a partner: the count guards no other memory.
   bool take(std::size_t bytes) noexcept {
     std::size_t granted = granted_.load(std::memory_order_relaxed);
+    const std::size_t limit = this->limit();
     do {
-      if (bytes > limit_ || granted > limit_ - bytes) {
+      if (bytes > limit || granted > limit - bytes) {
         return false;
       }
     } while (!granted_.compare_exchange_weak(granted, granted + bytes, std::memory_order_relaxed,
@@ -87,7 +90,7 @@ class ByteBudget {
   }
   void give_back(std::size_t bytes) noexcept { granted_.fetch_sub(bytes, std::memory_order_relaxed); }
 
-  std::size_t limit_;
+  sync::Atomic<std::size_t> limit_;
   sync::Atomic<std::size_t> granted_{0};
 };
 

@@ -46,9 +46,9 @@ Result<std::unique_ptr<Server>> Server::make(rt::Runtime& runtime, const ServerO
 }
 
 void Server::start() {
+  const std::lock_guard lock(mutex_);  // set_bounds() changes these options, or those of this run
   auto run = std::make_shared<ServerRun>(runtime_, options_, counters_, presence_);
   run->start();
-  const std::lock_guard lock(mutex_);
   epoch_.store(run->epoch(), std::memory_order_relaxed);
   run_ = std::move(run);
 }
@@ -76,6 +76,15 @@ Result<std::string> Server::listen_with(std::string_view endpoint, const Listene
   std::string bound = WEFT_TRY(run->add_listener(parsed, options, kind));
   specs_.push_back({WEFT_TRY(net::parse_endpoint(bound, true)), options, std::move(kind)});
   return bound;
+}
+
+void Server::set_bounds(std::size_t sessions_max, std::size_t memory_max) noexcept {
+  const std::lock_guard lock(mutex_);
+  options_.sessions_max = sessions_max;
+  options_.memory_max = memory_max;
+  if (run_ != nullptr) {
+    run_->set_bounds(sessions_max, memory_max);
+  }
 }
 
 Session* Server::find(SessionId id) noexcept {
@@ -264,7 +273,7 @@ Result<void> Server::ready() const noexcept {
   if (leaving_.load(std::memory_order_relaxed)) {
     return Error(Errc::terminated, "the server stops soon");
   }
-  if (run->sessions() >= options_.sessions_max) {
+  if (run->full()) {
     return Error(Errc::resource_exhausted, "the server is full");
   }
   if (!run->accepts()) {

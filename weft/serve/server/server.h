@@ -106,6 +106,9 @@ class Server {
   // error the server is stopped.
   Result<void> restart();
 
+  // Replaces sessions_max and memory_max, also for the starts after this one. A bound below its present use ends no
+  // session: the server refuses until sessions have ended, or have delivered their queues. Any thread.
+  void set_bounds(std::size_t sessions_max, std::size_t memory_max) noexcept;
   // Whether the server takes connections. Errors: invalid_state (the server has no listener yet); terminated (it
   // drains, or announce_stop() was called); closed (it is stopped); resource_exhausted (it has sessions_max sessions,
   // or a listener pauses because descriptors or memory ran out). Any thread.
@@ -142,7 +145,7 @@ class Server {
   rt::Runtime& runtime_;
   const unsigned cores_;
   const std::shared_ptr<const std::atomic<bool>> runtime_gone_;
-  ServerOptions options_;
+  ServerOptions options_;                     // its bounds are guarded by mutex_
   std::shared_ptr<CoreCounters[]> counters_;  // each run, which may outlive the server, shares them
   std::shared_ptr<GroupPresence> presence_;   // likewise
   std::vector<Spec> specs_;

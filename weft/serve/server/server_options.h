@@ -15,6 +15,7 @@
 #include "weft/net/tls.h"
 #include "weft/rt/core/core.h"
 #include "weft/serve/frame/request_number.h"
+#include "weft/serve/server/live_limits.h"
 #include "weft/serve/session/log.h"
 #include "weft/serve/session/service.h"
 #include "weft/sys/fd.h"
@@ -30,6 +31,9 @@ enum class AcceptMode : std::uint8_t {
 
 struct ListenerOptions {
   SessionLimits limits;
+  // Null: sessions have `limits`. Otherwise they have the limits of its last set(), from then on. The TCP user time-out
+  // of the sockets stays that of `limits`.
+  std::shared_ptr<const LiveLimits> live_limits{};
   AcceptMode accept = AcceptMode::automatic;
   // Other listeners of this user, also in other processes, may have the same tcp port: the kernel spreads the
   // connections over all of them. All of them set this flag. Without it, listening on a port that has a listener fails

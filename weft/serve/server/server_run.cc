@@ -232,8 +232,8 @@ bool ServerRun::add_port(unsigned core, const std::shared_ptr<const ListenerOpti
   port->codec = kind.codec;
   port->service = kind.make(runtime_.core(core));
   port->ops = kind.ops;
-  port->slot = {&port->ops, port->service.get(), port->codec.get(), options->limits,
-                options->wrap || options->tls != nullptr};
+  port->slots.push_back(std::make_unique<ServiceSlot>(ServiceSlot{
+      &port->ops, port->service.get(), port->codec.get(), options->limits, options->wrap || options->tls != nullptr}));
   if (options->proxy_protocol && parts_[core]->proxy_waits == nullptr) {
     parts_[core]->proxy_waits = make_proxy_waits(core);
   }
@@ -453,7 +453,7 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
 
 // Throws std::bad_alloc.
 void ServerRun::try_place(Part& part, std::size_t port, std::unique_ptr<net::Stream> stream) {
-  const Port& into = *part.ports[port];
+  Port& into = *part.ports[port];
   const ListenerOptions& options = *into.options;
   if (!options.proxy_protocol) {
     return admit(part, into, std::move(stream), {});
@@ -497,10 +497,26 @@ void ServerRun::place_client(unsigned core, std::size_t port, std::unique_ptr<ne
   }
 }
 
+// The slot of new sessions. If the listener's limits have changed, it is another one: sessions refer to theirs.
+const ServiceSlot& ServerRun::slot_of(Port& port) {
+  const auto& live = port.options->live_limits;
+  if (live != nullptr && live->newer_than(port.limits_version)) {
+    const ServiceSlot& before = *port.slots.back();
+    auto next = std::make_unique<ServiceSlot>(before);
+    port.slots.reserve(port.slots.size() + 1);  // from here on nothing fails
+    port.limits_version = live->take(next->limits);
+    next->limits.handlers_max = before.limits.handlers_max;
+    next->sessions = 0;
+    std::erase_if(port.slots, [](const auto& slot) { return slot->sessions == 0; });
+    port.slots.push_back(std::move(next));
+  }
+  return *port.slots.back();
+}
+
 // `client`: from the PROXY header; none: the socket's peer. Throws std::bad_alloc.
-void ServerRun::admit(Part& part, const Port& into, std::unique_ptr<net::Stream> stream,
-                      const sys::SocketAddress& client) {
+void ServerRun::admit(Part& part, Port& into, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client) {
   const ListenerOptions& options = *into.options;
+  const ServiceSlot& slot = slot_of(into);
   net::Admission::Lease lease;
   if (options.admission != nullptr) {
     const bool named = client.family() != sys::SocketAddress::Family::none;
@@ -511,7 +527,7 @@ void ServerRun::admit(Part& part, const Port& into, std::unique_ptr<net::Stream>
     }
     lease = std::move(*admitted);
   }
-  const std::string peer = into.slot.layered ? part.shard->peer_of(*stream) : std::string();
+  const std::string peer = slot.layered ? part.shard->peer_of(*stream) : std::string();
   if (options.wrap) {
     auto wrapped = wrap_stream(options.wrap, std::move(stream));
     if (!wrapped) {
@@ -526,7 +542,7 @@ void ServerRun::admit(Part& part, const Port& into, std::unique_ptr<net::Stream>
     }
     stream = std::move(*wrapped);
   }
-  part.shard->open(into.slot, std::move(stream), std::move(lease));
+  part.shard->open(slot, std::move(stream), std::move(lease));
 }
 
 void ServerRun::reject(unsigned core, Rejection why, const Error& error, std::string_view peer) noexcept {

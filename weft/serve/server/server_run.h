@@ -56,7 +56,12 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   void stand_in() noexcept;
   // begin_stop(), and waits for the end until kStopGrace after the deadline, but not on a core.
   Result<void> stop(Instant deadline);
-  [[nodiscard]] bool down() noexcept;           // nothing is left
+  [[nodiscard]] bool down() noexcept;  // nothing is left
+  void set_bounds(std::size_t sessions_max, std::size_t memory_max) noexcept {
+    count_.set_limit(sessions_max);
+    budget_.set_limit(memory_max);
+  }
+  [[nodiscard]] bool full() const noexcept { return count_.value() >= count_.limit(); }
   [[nodiscard]] bool accepts() const noexcept;  // false: for lack of descriptors or memory, just now
 
   [[nodiscard]] Phase phase() noexcept;
@@ -70,9 +75,10 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
     std::shared_ptr<const void> codec;
     std::shared_ptr<void> service;
     SessionOps ops;
-    ServiceSlot slot;
-    std::shared_ptr<net::Acceptor> acceptor;  // null: another core's acceptor passes connections to this one
-    std::unique_ptr<StandIn> stand_in;        // for core 0, whose acceptor passes connections
+    std::vector<std::unique_ptr<ServiceSlot>> slots;  // the last one for new sessions; the others have older limits
+    std::uint64_t limits_version = 0;                 // of LiveLimits
+    std::shared_ptr<net::Acceptor> acceptor;          // null: another core's acceptor passes connections to this one
+    std::unique_ptr<StandIn> stand_in;                // for core 0, whose acceptor passes connections
   };
   // PartJob: a job of one core's part. Job: rt::CoreJob or rt::TurnJob.
   template <typename Job, void (ServerRun::*kDo)(unsigned core) noexcept>
@@ -129,7 +135,8 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   [[nodiscard]] std::unique_ptr<ProxyWaits> make_proxy_waits(unsigned core);
   void place_client(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream,
                     const sys::SocketAddress& client) noexcept;
-  void admit(Part& part, const Port& into, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client);
+  void admit(Part& part, Port& into, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client);
+  static const ServiceSlot& slot_of(Port& port);
   void reject(unsigned core, Rejection why, const Error& error, std::string_view peer = {}) noexcept;
   void call(unsigned core);  // lets attend() run there, soon
   void stop_by(unsigned core, Instant deadline) noexcept;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/server/stop_signals.h"
 
+#include <functional>
+#include <stdexcept>
 #include <thread>
 
 #include "weft/rt/core/test_runtime.h"
@@ -22,10 +24,10 @@ using test::Signal;
 class StopSignalsTest : public test::ServerTest {
  protected:
   // Runs StopSignals::run() on a thread, and returns when that waits for its signal.
-  void run(const StopOptions& options) {
+  void run(const StopOptions& options, std::function<void()> on_hang_up = {}) {
     Signal blocked;
-    runner_ = std::thread([this, options, &blocked] {
-      StopSignals signals;
+    runner_ = std::thread([this, options, on_hang_up, &blocked] {
+      StopSignals signals(on_hang_up);
       blocked.give();
       result_ = signals.run(*server_, options);
     });
@@ -99,6 +101,28 @@ TEST_F(StopSignalsTest, ASignalThatComesBeforeTheWaitIsNotLost) {
   StopSignals signals;
   sys::test::send_end_signal(sys::test::this_thread());
   EXPECT_TRUE(signals.run(*server_));
+}
+
+TEST_F(StopSignalsTest, AHangUpCallsTheProgramAndTheServerServesOn) {
+  script_.on_frame = echo;
+  make_server();
+  Client client(listen());
+  Signal called;
+  int calls = 0;
+  run({}, [&] {
+    ++calls;
+    called.give();
+    throw std::runtime_error("dropped");
+  });
+  for (int i = 1; i <= 3; ++i) {
+    sys::test::send_hang_up(runner_.native_handle());
+    ASSERT_TRUE(called.take());
+    client.send(1, "served");
+    EXPECT_EQ(client.receive(), "served");
+  }
+  signal();
+  EXPECT_TRUE(end());
+  EXPECT_EQ(calls, 3);
 }
 
 TEST_F(StopSignalsTest, ARestartTakesTheAnnouncementBack) {

@@ -39,7 +39,8 @@ struct ServiceSlot {
   void* service = nullptr;      // the service object of this core
   const void* codec = nullptr;  // each session copies its codec from here
   SessionLimits limits;
-  bool layered = false;  // the streams are more than sockets: they have a state()
+  bool layered = false;              // the streams are more than sockets: they have a state()
+  mutable std::size_t sessions = 0;  // that refer to it
 };
 
 inline constexpr std::size_t kSessionSize = 608;  // bytes; bound of a session with its codec
@@ -141,9 +142,13 @@ struct ServiceCalls {
 
   static Session* make(void* place, Shard& shard, const ServiceSlot& slot) {
     static_assert(sizeof(Typed) <= kSessionSize && alignof(Typed) <= alignof(std::max_align_t));
+    ++slot.sessions;
     return ::new (place) Typed(shard, slot);
   }
-  static void destroy(Session& session) noexcept { typed(session).~Typed(); }
+  static void destroy(Session& session) noexcept {
+    --session.slot().sessions;
+    typed(session).~Typed();
+  }
 
   static void opened(Session& session) {
     if constexpr (requires(Service service, Typed& typed_session) { service.on_open(typed_session); }) {
