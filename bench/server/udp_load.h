@@ -65,8 +65,8 @@ class UdpLoad {
   std::uint64_t turned_ns_ = 0;
 };
 
-// UdpFlood: datagrams of an address without a session (127.0.0.2): hello, and data with a wrong cookie, in turn. At most
-// kWindow of them wait for their answers, so that a server that does not run loses none of the clients' datagrams.
+// UdpFlood: datagrams of an address without a session (127.0.0.2): hello, and data with a wrong cookie, in turn. At
+// most kWindow of them wait for their answers, so that a server that does not run loses none of the clients' datagrams.
 // Owner: the caller of tick(), which calls it often. Never waits.
 class UdpFlood {
  public:
