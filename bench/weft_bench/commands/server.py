@@ -22,7 +22,8 @@ def parse_arguments(texts):
         parser.error("a server has at least one thread")
     if not arguments.list:
         command_line.check(parser, arguments, [arguments.build / file for file in PROGRAMS])
-        command_line.say(f"Measuring {len(arguments.chosen)} cells; the load generator and the server are processes")
+        if not arguments.wrk:
+            command_line.say(f"Measuring {len(arguments.chosen)} cells; the load generator and the server are processes")
     return arguments
 
 
