@@ -8,6 +8,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PICTURE = ROOT / 'docs/layers.svg'
 WIDTH, BOX, HIGH, STEP, GAP = 1000, 480, 46, 74, 20  # pixels: of the picture, of a box, from row to row, between boxes
+LETTERS = 84  # of a line that fits into a box
 
 
 def read_layers(text):
@@ -63,7 +64,8 @@ def picture(folders):
                   f'<text x="{x + BOX // 2}" y="{y + (20 if rooms else 29)}" text-anchor="middle" font-weight="bold" '
                   f'font-size="15">{name}</text>']
         if rooms:
-            lines.append(f'<text x="{x + BOX // 2}" y="{y + 37}" text-anchor="middle" font-size="11">{rooms}</text>')
+            fit = f' textLength="{BOX - 16}" lengthAdjust="spacingAndGlyphs"' if len(rooms) > LETTERS else ''
+            lines.append(f'<text x="{x + BOX // 2}" y="{y + 37}" text-anchor="middle" font-size="11"{fit}>{rooms}</text>')
     return '\n'.join([*lines, '</svg>']) + '\n'
 
 
