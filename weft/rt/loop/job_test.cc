@@ -79,18 +79,18 @@ TEST(Job, KeepsTheAlignmentOfAnOverAlignedClosure) {
   EXPECT_TRUE(aligned);
 }
 
-struct ThrowsWhenMoved {
+struct ThrowsWhenTaken {
   int* alive;
-  explicit ThrowsWhenMoved(int* count) : alive(count) { ++*alive; }
-  ThrowsWhenMoved(const ThrowsWhenMoved& /*other*/) { throw std::runtime_error("no copy"); }
-  ThrowsWhenMoved& operator=(const ThrowsWhenMoved&) = delete;
-  ~ThrowsWhenMoved() { --*alive; }
+  explicit ThrowsWhenTaken(int* count) : alive(count) { ++*alive; }
+  ThrowsWhenTaken(const ThrowsWhenTaken& /*other*/) { throw std::runtime_error("no copy"); }
+  ThrowsWhenTaken& operator=(const ThrowsWhenTaken&) = delete;
+  ~ThrowsWhenTaken() { --*alive; }
   void operator()() const {}
 };
 
 TEST(Job, AClosureThatThrowsWhenItIsTakenLeavesNothingBehind) {
   int alive = 0;
-  const ThrowsWhenMoved closure(&alive);
+  const ThrowsWhenTaken closure(&alive);
   EXPECT_THROW(Job job(closure), std::runtime_error);
   EXPECT_EQ(alive, 1);
 }
