@@ -64,8 +64,8 @@ Result<void> Stream::write_drops(WallTime now, DropBudget& budget) {
   return {};
 }
 
-// A sweep reads all blocks: it begins when much was acknowledged since the last one, or a message was refused. The first
-// one of a life takes the jobs that earlier lives finished: their acknowledgements are not counted.
+// A sweep reads all blocks: it begins when much was acknowledged since the last one, or a message was refused. The
+// first one of a life takes the jobs that earlier lives finished: their acknowledgements are not counted.
 bool Stream::must_sweep() const noexcept {
   if (settings_.keep != Keep::work || consumers_.empty() || bytes() < settings_.bytes_max / 8 * 7) {
     return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Listeners behind a proxy: ListenerOptions::proxy_protocol.
-#include "weft/serve/server/proxy_waits.h"
+#include "weft/serve/admission/proxy_waits.h"
 
 #include <chrono>
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/serve/server/proxy_waits.h"
+#include "weft/serve/admission/proxy_waits.h"
 
 #include <array>
 #include <cstdint>
