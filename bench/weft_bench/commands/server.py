@@ -15,7 +15,7 @@ def parse_arguments(texts):
         "bench/server/README.md says what they mean.", "'one_way', 'echo/*/x128', 'echo/100/x3/depth4'", "all")
     parser.add_argument("--threads", metavar="N", type=int, default=1, help="threads of each server (default: 1)")
     parser.add_argument("--wrk", action="store_true", help="compare the load generator with wrk on "
-                        f"{wrk_check.CELL} instead: both must agree within {wrk_check.MOST:.0%}")
+                        f"{wrk_check.CELL} instead: both must agree within {wrk_check.MOST:.0%}%")
     arguments = command_line.parse_cells(parser, texts, server_cells.choose, "all",
                                          (server_rounds.FULL, server_rounds.QUICK, server_rounds.TINY))
     if arguments.threads < 1:
