@@ -20,7 +20,7 @@ constexpr std::string_view kSignature{"\r\n\r\n\0\r\nQUIT\n", 12};
 constexpr std::size_t kBinaryStart = 16;
 constexpr std::size_t kUnixBytes = 108;  // of each address
 
-constexpr StaticText kNone = "the connection has no PROXY header";
+constexpr StaticText kNoHeader = "the connection has no PROXY header";
 constexpr StaticText kMalformed = "a malformed PROXY header";
 constexpr StaticText kUnknownKind = "a PROXY header of an unknown version, command or family";
 constexpr StaticText kTooLong = "a PROXY header of more than 536 bytes";
@@ -95,7 +95,7 @@ void ProxyHeader::check() noexcept {
   }
   const std::string_view start = version_ == Version::binary ? kSignature : kTextStart;
   if (text().substr(0, start.size()) != start.substr(0, size_)) {
-    return fail(kNone);
+    return fail(kNoHeader);
   }
   version_ == Version::binary ? check_binary() : check_text();
 }
