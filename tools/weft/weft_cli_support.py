@@ -5,8 +5,10 @@ METRICS_SIDE is the program of tests/server that has an admin port.
 """
 
 import contextlib
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 try:
@@ -35,6 +37,18 @@ def run(*arguments: str, code: int = 0, text: str | bytes = "", **more) -> str:
     assert done.returncode == code, (arguments, done)
     assert "\033" not in out + err, (arguments, "colour without a terminal")
     return out if code == 0 else err
+
+
+def run_blocks(page: str) -> int:
+    """Runs each block of the shell on a page of docs/, whose comments are its output; gives their number."""
+    blocks = [block.split("```")[0] for block in (SOURCE / "docs" / page).read_text().split("```sh\n")[1:]]
+    for block in blocks:
+        expected = [line[2:] for line in block.splitlines() if line.startswith("# ")]
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(["bash", "-euc", block], cwd=folder, capture_output=True, text=True, timeout=PATIENCE,
+                                  env={**os.environ, "PATH": f"{Path(PROGRAM).parent}:{os.environ['PATH']}"})
+        assert done.returncode == 0 and done.stdout.splitlines() == expected, (block, done)
+    return len(blocks)
 
 
 def start(*arguments: str) -> subprocess.Popen:
