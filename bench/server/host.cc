@@ -68,8 +68,8 @@ void give_up(const std::string& what) {
   std::_Exit(1);
 }
 
-int listen_on(std::uint16_t& port, bool shared) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+int bind_on(int type, std::uint16_t& port, bool shared) {
+  const int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
   const int yes = 1;
   if (fd < 0 || (shared && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes) != 0)) {
     give_up("socket");
@@ -79,11 +79,19 @@ int listen_on(std::uint16_t& port, bool shared) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(port);
   socklen_t size = sizeof address;
-  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), size) != 0 || listen(fd, 4096) != 0 ||
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
       getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    give_up("listen");
+    give_up("bind");
   }
   port = ntohs(address.sin_port);
+  return fd;
+}
+
+int listen_on(std::uint16_t& port, bool shared) {
+  const int fd = bind_on(SOCK_STREAM | SOCK_NONBLOCK, port, shared);
+  if (listen(fd, 4096) != 0) {
+    give_up("listen");
+  }
   return fd;
 }
 

@@ -53,6 +53,8 @@ using StartServer = HostedServer (*)(const HostOptions&, std::vector<Tally>&);
 // command `counts` on its standard input with a JSON object. The end of the input ends the program.
 int run_host(int argc, char** argv, const char* variants, StartServer start);
 
+// A socket of 127.0.0.1 and of that type (SOCK_STREAM, SOCK_DGRAM, and flags), bound as listen_on() binds it.
+int bind_on(int type, std::uint16_t& port, bool shared);
 // A nonblocking listening socket of 127.0.0.1; port 0 takes any port. With `shared` several sockets may have
 // one port.
 int listen_on(std::uint16_t& port, bool shared);

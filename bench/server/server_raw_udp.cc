@@ -68,29 +68,10 @@ bool turn_into_answer(std::uint8_t* datagram, std::size_t size) {
   }
 }
 
-int bind_udp(std::uint16_t& port, bool shared) {
-  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  const int yes = 1;
-  if (fd < 0 || (shared && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes) != 0)) {
-    give_up("socket");
-  }
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
-  socklen_t size = sizeof address;
-  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
-      getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    give_up("bind");
-  }
-  port = ntohs(address.sin_port);
-  return fd;
-}
-
 HostedServer start_udp(const HostOptions& options, std::vector<Tally>& tallies) {
   HostedServer server{"recvmmsg and sendmmsg", 0, {}};
   for (Tally& tally : tallies) {
-    const int fd = bind_udp(server.port, options.threads > 1);
+    const int fd = bind_on(SOCK_DGRAM, server.port, options.threads > 1);
     std::thread([fd, &tally] { run(fd, tally); }).detach();
   }
   return server;
