@@ -8,7 +8,9 @@
 #include <string>
 
 #include "weft/net/test_certificates.h"
+#include "weft/rt/loop/test_signal.h"
 #include "weft/serve/config/config.h"
+#include "weft/serve/config/watcher.h"
 #include "weft/serve/server/test_client.h"
 #include "weft/sys/path.h"
 
@@ -92,6 +94,39 @@ TEST_F(ConfigTlsTest, AReloadReadsTheCertificateAgainAndABadOneChangesNothing) {
   write("");
   EXPECT_EQ((*config)->reload(&problems).error(), Errc::invalid_argument);
   EXPECT_NE(problems.text().find("TLS begins and ends only at a start"), std::string::npos) << problems.text();
+}
+
+// Also with the files that a reload has named.
+TEST_F(ConfigTlsTest, AWatcherReloadsWhenAFileOfACertificateChanges) {
+  use("first");
+  write("certificate_file = \"server.crt\"\nkey_file = \"server.key\"\n");
+  const auto config = Config::load(directory_ + "/server.toml");
+  ASSERT_TRUE(config);
+  const auto now = (*config)->current();
+  const std::string endpoint = listen(now->listeners[0].options, now->listeners[0].endpoint);
+  rt::test::Signal reported;
+  const auto watcher = Watcher::start(**config, [&](const Result<void>&, const Problems&) { reported.give(); });
+  ASSERT_TRUE(watcher) << watcher.error().message();
+  ASSERT_TRUE(reported.take());
+  const auto until_named = [&](const std::string& name) {
+    while (!is_named(endpoint, name)) {
+      ASSERT_TRUE(reported.take()) << name;
+    }
+  };
+  until_named("localhost");
+  use("second");
+  until_named("elsewhere.example");
+
+  std::filesystem::create_directory(directory_ + "/next");
+  for (const char* const end : {".crt", ".key"}) {
+    std::filesystem::copy_file(authority_.path("first") + end, directory_ + "/next/server" + end);
+  }
+  write("certificate_file = \"next/server.crt\"\nkey_file = \"next/server.key\"\n");
+  until_named("localhost");
+  for (const char* const end : {".crt", ".key"}) {
+    std::filesystem::rename(directory_ + "/server" + end, directory_ + "/next/server" + end);
+  }
+  until_named("elsewhere.example");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <string_view>
@@ -13,23 +14,37 @@
 
 namespace weft::sys {
 
-Result<FileWatch> FileWatch::open(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  const std::string directory = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  Fd events(WEFT_TRY(checked_call("watch a directory", [] { return ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC); })));
+namespace {
+
+Result<void> add_directory(int events, const std::string& directory) {
   const auto watch = call([&] {
-    return ::inotify_add_watch(events.fd(), directory.c_str(),
+    return ::inotify_add_watch(events, directory.c_str(),
                                IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ONLYDIR);
   });
-  if (watch.failed()) {
-    switch (watch.os_errno) {
-      case ENOENT:
-      case ENOTDIR: return Error(Errc::not_found, "there is no such directory");
-      case ENOSPC: return Error(Errc::resource_exhausted, "no more watches of this user (inotify)", ENOSPC);
-      default: return make_error(watch.os_errno, "watch a directory");
-    }
+  if (!watch.failed()) {
+    return {};
   }
-  return FileWatch(std::move(events), path, slash == std::string::npos ? path : path.substr(slash + 1));
+  switch (watch.os_errno) {
+    case ENOENT:
+    case ENOTDIR: return Error(Errc::not_found, "there is no such directory");
+    case ENOSPC: return Error(Errc::resource_exhausted, "no more watches of this user (inotify)", ENOSPC);
+    default: return make_error(watch.os_errno, "watch a directory");
+  }
+}
+
+}  // namespace
+
+Result<FileWatch> FileWatch::open(std::span<const std::string> paths) {
+  Fd events(WEFT_TRY(checked_call("watch a directory", [] { return ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC); })));
+  std::vector<File> files;
+  files.reserve(paths.size());
+  for (const std::string& path : paths) {
+    const std::size_t slash = path.rfind('/');
+    const std::string directory = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+    WEFT_TRY(add_directory(events.fd(), directory));  // once more for the same directory: no second watch
+    files.push_back({path, slash == std::string::npos ? path : path.substr(slash + 1), identify(path)});
+  }
+  return FileWatch(std::move(events), std::move(files));
 }
 
 bool FileWatch::take_change() noexcept {
@@ -46,19 +61,22 @@ bool FileWatch::take_change() noexcept {
       std::memcpy(&event, events + at, sizeof event);
       const std::string_view name = event.len == 0 ? std::string_view() : std::string_view(events + at + sizeof event);
       // Two texts of one size may be written in one tick of the file system's clock.
-      changed = changed || (event.mask & IN_Q_OVERFLOW) != 0 || name == name_;
+      changed = changed || (event.mask & IN_Q_OVERFLOW) != 0 ||
+                std::any_of(files_.begin(), files_.end(), [name](const File& file) { return file.name == name; });
       at += sizeof event + event.len;
     }
   }
-  const Identity now = identity();
-  changed = changed || !(now == last_);
-  last_ = now;
+  for (File& file : files_) {
+    const Identity now = identify(file.path);
+    changed = changed || !(now == file.last);
+    file.last = now;
+  }
   return changed;
 }
 
-FileWatch::Identity FileWatch::identity() const noexcept {
+FileWatch::Identity FileWatch::identify(const std::string& path) noexcept {
   struct stat status{};
-  if (::stat(path_.c_str(), &status) != 0) {
+  if (::stat(path.c_str(), &status) != 0) {
     return {};
   }
   return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),

@@ -2,28 +2,30 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "weft/base/result.h"
 #include "weft/sys/fd.h"
 
 namespace weft::sys {
 
-// FileWatch: notices that a path has another content: the file was written, or the path names another file, because
-// one was renamed over it or over a symbolic link in its directory (inotify on the directory).
-// Owner: a move-only value. Affinity: one thread. Cost: a descriptor; nothing between changes of the directory.
-// If the directory itself is removed or replaced, the watch notices no more.
+// FileWatch: notices that one of some paths has another content: the file was written, or the path names another file,
+// because one was renamed over it or over a symbolic link in its directory (inotify on the directories).
+// Owner: a move-only value. Affinity: one thread. Cost: a descriptor; nothing between changes of the directories.
+// If a directory itself is removed or replaced, the watch notices no more in it.
 class FileWatch {
  public:
   // Errors: not_found (there is no such directory); resource_exhausted (no descriptor or no watch); those of the
   // system.
-  [[nodiscard]] static Result<FileWatch> open(const std::string& path);
+  [[nodiscard]] static Result<FileWatch> open(std::span<const std::string> paths);
 
-  // Readable after an event in the directory.
+  // Readable after an event in one of the directories.
   [[nodiscard]] int fd() const noexcept { return events_.fd(); }
-  // Takes all events. Returns whether the path may have another content than at the last call, or than at open(). It
-  // may return true without a change, and misses none.
+  // Takes all events. Returns whether a path may have another content than at the last call, or than at open(). It may
+  // return true without a change, and misses none.
   [[nodiscard]] bool take_change() noexcept;
 
  private:
@@ -35,14 +37,17 @@ class FileWatch {
     friend bool operator==(const Identity&, const Identity&) noexcept = default;
   };
 
-  FileWatch(Fd events, std::string path, std::string name) noexcept
-      : events_(std::move(events)), path_(std::move(path)), name_(std::move(name)), last_(identity()) {}
-  [[nodiscard]] Identity identity() const noexcept;
+  struct File {
+    std::string path;
+    std::string name;  // in its directory
+    Identity last;
+  };
+
+  FileWatch(Fd events, std::vector<File> files) noexcept : events_(std::move(events)), files_(std::move(files)) {}
+  [[nodiscard]] static Identity identify(const std::string& path) noexcept;
 
   Fd events_;
-  std::string path_;
-  std::string name_;  // in the directory
-  Identity last_;
+  std::vector<File> files_;
 };
 
 }  // namespace weft::sys

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "weft/sys/path.h"
 #include "weft/sys/poll.h"
@@ -25,6 +26,12 @@ class FileWatchTest : public testing::Test {
   void rename(const std::string& from, const std::string& to) const {
     std::filesystem::rename(directory_ + "/" + from, directory_ + "/" + to);
   }
+  [[nodiscard]] Result<FileWatch> open(std::vector<std::string> paths) const {
+    for (std::string& path : paths) {
+      path.insert(0, directory_);
+    }
+    return FileWatch::open(paths);
+  }
   static bool is_readable(const FileWatch& watch) {
     PollFd fds[] = {{watch.fd(), Interest::readable}};
     return poll_fds(fds, Duration::zero()).value_or(0) == 1;
@@ -34,7 +41,7 @@ class FileWatchTest : public testing::Test {
 };
 
 TEST_F(FileWatchTest, AWriteAndARenameOverTheFileAreNoticedAndOtherFilesAreNot) {
-  auto watch = FileWatch::open(directory_ + "/file");
+  auto watch = open({"/file"});
   ASSERT_TRUE(watch) << watch.error().message();
   EXPECT_FALSE(is_readable(*watch));
   EXPECT_FALSE(watch->take_change());
@@ -66,7 +73,7 @@ TEST_F(FileWatchTest, ARenameOverALinkOfTheDirectoryIsNoticed) {
   }
   std::filesystem::create_directory_symlink("v1", directory_ + "/data");
   std::filesystem::create_symlink("data/config", directory_ + "/config");
-  auto watch = FileWatch::open(directory_ + "/config");
+  auto watch = open({"/config"});
   ASSERT_TRUE(watch);
   std::filesystem::create_directory_symlink("v2", directory_ + "/data.new");
   EXPECT_FALSE(watch->take_change());
@@ -75,9 +82,25 @@ TEST_F(FileWatchTest, ARenameOverALinkOfTheDirectoryIsNoticed) {
   EXPECT_TRUE(watch->take_change());
 }
 
+TEST_F(FileWatchTest, EachOfSeveralFilesIsWatchedInItsDirectory) {
+  std::filesystem::create_directory(directory_ + "/below");
+  write("below/deep", "one");
+  auto watch = open({"/file", "/later", "/below/deep"});
+  ASSERT_TRUE(watch);
+  EXPECT_FALSE(watch->take_change());
+  for (const char* const name : {"file", "later", "below/deep", "file"}) {
+    write(name, "two");
+    EXPECT_TRUE(is_readable(*watch)) << name;
+    EXPECT_TRUE(watch->take_change()) << name;
+    EXPECT_FALSE(watch->take_change()) << name;
+  }
+  write("below/other", "text");
+  EXPECT_FALSE(watch->take_change());
+}
+
 TEST_F(FileWatchTest, AMissingDirectoryIsAnErrorAndAMissingFileIsNot) {
-  EXPECT_EQ(FileWatch::open(directory_ + "/none/file").error(), Errc::not_found);
-  auto watch = FileWatch::open(directory_ + "/later");
+  EXPECT_EQ(open({"/none/file"}).error(), Errc::not_found);
+  auto watch = open({"/later"});
   ASSERT_TRUE(watch);
   write("later", "text");
   EXPECT_TRUE(watch->take_change());
