@@ -290,6 +290,7 @@ Result<std::shared_ptr<TlsClient>> TlsClient::make(const TlsClientOptions& optio
     ERR_clear_error();
     return kNoMemoryForTls;
   }
+  context->sessions.serve(ssl_ctx);
   return std::shared_ptr<TlsClient>(new TlsClient(options.verify && options.check_name, std::move(context)));
 }
 
@@ -315,7 +316,7 @@ Result<std::unique_ptr<Stream>> TlsClient::wrap(std::unique_ptr<Stream> stream, 
     taken = SSL_set_tlsext_host_name(ssl.get(), name.c_str()) == 1 &&
             (!checks_name_ || SSL_set1_host(ssl.get(), name.c_str()) == 1);
   }
-  if (!taken) {
+  if (!taken || !context_->sessions.attach(ssl.get(), name)) {
     ERR_clear_error();
     return kNoMemoryForTls;
   }

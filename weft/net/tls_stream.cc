@@ -14,7 +14,7 @@
 #include "weft/mem/buffer.h"
 #include "weft/net/admit/token_bucket.h"
 #include "weft/net/tls.h"
-#include "weft/net/tls_hello.h"
+#include "weft/net/tls/tls_hello.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/fork.h"
 

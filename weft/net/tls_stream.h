@@ -6,14 +6,15 @@
 
 #include "weft/base/result.h"
 #include "weft/net/stream.h"
+#include "weft/net/tls/tls_sessions.h"
 
 struct ssl_ctx_st;  // OpenSSL's
 struct ssl_st;
 
 namespace weft::net {
 
-// TlsContext: an SSL_CTX and the data that its callbacks read. Owner: shared by a TlsServer or TlsClient and
-// the streams made with it. Affinity: immutable.
+// TlsContext: an SSL_CTX and the data of its callbacks. Owner: shared by a TlsServer or TlsClient and the streams made
+// with it. Affinity: immutable, except the sessions.
 struct TlsContext {
   explicit TlsContext(ssl_ctx_st* made) noexcept : ssl_ctx(made) {}
   TlsContext(const TlsContext&) = delete;
@@ -21,7 +22,8 @@ struct TlsContext {
   ~TlsContext();
 
   ssl_ctx_st* const ssl_ctx;
-  std::string protocols;  // ALPN in the wire's form: each after its size
+  std::string protocols;         // ALPN in the wire's form: each after its size
+  mutable TlsSessions sessions;  // of a client
 };
 
 // The SSL has its side of the handshake. Error: resource_exhausted.

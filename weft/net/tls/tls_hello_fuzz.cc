@@ -5,7 +5,7 @@
 
 #include "weft/base/assert.h"
 #include "weft/base/bytes.h"
-#include "weft/net/tls_hello.h"
+#include "weft/net/tls/tls_hello.h"
 
 // The first byte chooses the cuts; the rest is a TLS client's bytes before they reach OpenSSL: records of any kind and
 // length. Checked besides the sanitizers: the outcome is that of a reader byte by byte, whole and in pieces.

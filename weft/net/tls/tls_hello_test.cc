@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/net/tls_hello.h"
+#include "weft/net/tls/tls_hello.h"
 
 #include <algorithm>
 #include <string>
