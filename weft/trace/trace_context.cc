@@ -21,11 +21,11 @@ constexpr std::uint64_t kSampledFlag = 1;
 std::optional<std::uint64_t> read_hex(std::string_view digits) noexcept {
   std::uint64_t number = 0;
   for (const char c : digits) {
-    const std::size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos) {
+    const bool decimal = c >= '0' && c <= '9';
+    if (!decimal && (c < 'a' || c > 'f')) {
       return std::nullopt;
     }
-    number = number << 4 | digit;
+    number = number << 4 | static_cast<unsigned>(decimal ? c - '0' : c - 'a' + 10);
   }
   return number;
 }

@@ -190,7 +190,12 @@ trace::TraceContext context_of(const Request& request) noexcept {
   std::string_view state;
   std::size_t parents = 0;
   std::size_t states = 0;
-  net::http::any_field(request.fields(), [&](const net::http::Field& field) {
+  for (std::string_view lines = request.fields(); !lines.empty();) {
+    const std::string_view line = net::http::take_line(lines);
+    if (line.empty() || (line.front() != 't' && line.front() != 'T')) {
+      continue;  // most of the fields, in the time of one comparison
+    }
+    const net::http::Field field = net::http::field_of(line);
     if (net::http::same_text(field.name, "traceparent")) {
       parent = field.value;
       ++parents;
@@ -198,8 +203,7 @@ trace::TraceContext context_of(const Request& request) noexcept {
       state = field.value;
       ++states;
     }
-    return false;
-  });
+  }
   if (parents != 1) {
     return {};
   }
