@@ -8,9 +8,13 @@
 #include "bench/server/host.h"
 #include "bench/server/must.h"
 #include "bench/server/web_wire.h"
+#include "weft/rt/core/core_task.h"
 #include "weft/rt/core/runtime.h"
+#include "weft/serve/client/client_host.h"
 #include "weft/serve/frame/shared_frame.h"
 #include "weft/serve/server/server.h"
+#include "weft/serve/trace/trace_exporter.h"
+#include "weft/serve/trace/traced.h"
 #include "weft/serve/web/files.h"
 #include "weft/serve/web/site.h"
 
@@ -47,6 +51,24 @@ struct Publisher {
   }
 };
 
+constexpr double kTracedRatio = 0.01;  // of the requests
+
+std::shared_ptr<weft::trace::Tracer> make_tracer() {
+  weft::trace::TracerOptions options;
+  options.service = "bench";
+  options.ratio = kTracedRatio;
+  return must(weft::trace::Tracer::make(std::move(options)));
+}
+
+using Exporter = weft::Result<std::unique_ptr<weft::serve::TraceExporter>>;
+
+weft::rt::Task<Exporter> open_exporter(std::shared_ptr<weft::trace::Tracer> tracer, std::string url) {
+  const auto host = std::make_shared<weft::serve::ClientHost>(*weft::rt::Core::current());
+  weft::serve::TraceExporterOptions options;
+  options.url = std::move(url);
+  co_return weft::serve::TraceExporter::open(host, std::move(tracer), std::move(options));
+}
+
 HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
   weft::rt::RuntimeOptions runtime_options;
   runtime_options.cores = options.threads;
@@ -54,6 +76,10 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
   auto* const runtime = must(weft::rt::Runtime::start(runtime_options)).release();
   auto* const server = must(weft::serve::Server::make(*runtime)).release();
   web::Router router;
+  const auto tracer = options.variant == "traced" ? make_tracer() : nullptr;
+  if (tracer != nullptr) {
+    router.use(web::traced(tracer));
+  }
   const std::string text = letters(kBodyMax);
   auto routed = router.get("/{size}", [&tallies, text](const web::Request& request) -> weft::Result<web::Response> {
     tally_of_thread(tallies).add(Tally::messages);
@@ -87,6 +113,9 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
       return files(request);
     });
   }
+  if (routed && tracer != nullptr) {  // the collector
+    routed = router.post("/v1/traces", [](const web::Request&) { return web::Response(200); });
+  }
   if (!routed) {
     give_up("weft: " + std::string(routed.error().message()));
   }
@@ -99,10 +128,15 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
   const std::string endpoint =
       must(server->listen<web::HttpCodec>("tcp://127.0.0.1:0", listener, site->services(), site->codec()));
   const auto port = static_cast<std::uint16_t>(std::stoi(endpoint.substr(endpoint.rfind(':') + 1)));
+  if (tracer != nullptr) {
+    std::string url = "http://127.0.0.1:" + std::to_string(port) + "/v1/traces";
+    auto opening = must(must(weft::rt::spawn(runtime->core(0), open_exporter(tracer, std::move(url)))).get());
+    (void)opening.release();
+  }
   return {"Weft", port, {}};
 }
 
 }  // namespace
 }  // namespace bench
 
-int main(int argc, char** argv) { return bench::run_host(argc, argv, "none", bench::start); }
+int main(int argc, char** argv) { return bench::run_host(argc, argv, "traced", bench::start); }

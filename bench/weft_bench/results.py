@@ -230,9 +230,9 @@ def add_uses_of_server(uses, rounds, column):
 
 
 def add_measures_of_server(result, rounds, measure):
-    """In `raw`, `asio` and `kept` more is better; in `cpu` and `ready`, our cost over that of raw, less is.
+    """In `raw`, `asio`, `traced` and `kept` more is better; in `cpu` and `ready`, our cost over that of raw, less is.
 
-    `asio` is beside the form of Boost.Asio that came closest."""
+    `traced` is the rate with tracing beside that without. `asio` is beside the form of Boost.Asio that came closest."""
     ours, pattern = result["uses"]["weft"], result["row"].split("/")[0]
     has_raw = "raw" in rounds[0]
     found = {"raw": ours.get("beside_raw"), "cpu": stats.ratio(rounds, per_message, "weft", "raw") if has_raw else None,
@@ -246,6 +246,8 @@ def add_measures_of_server(result, rounds, measure):
     found |= beside
     if "weft_io_uring" in rounds[0]:
         found["epoll"] = stats.ratio(rounds, measure, "weft", "weft_io_uring")
+    if "weft_traced" in rounds[0]:
+        found["traced"] = stats.ratio(rounds, measure, "weft", "weft_traced")
     if pattern == "storm":
         found["ready"] = stats.ratio(rounds, cost_of_server, "weft", "raw")
     if pattern == "idle":
