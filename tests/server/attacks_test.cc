@@ -2,6 +2,7 @@
 // A handler or a peer that misbehaves on one core. The other core keeps its rate, /healthz is right, a stop returns,
 // and every frame is answered or counted.
 #include <netinet/in.h>
+#include <sched.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -94,6 +95,42 @@ struct Attacked {
   }
 };
 
+// The processors that the test may use, of which core 0 gets the first, core 1 and its client the last: how far they
+// are from each other is then no part of a rate. Restores the calling thread's in the end.
+class Placement {
+ public:
+  Placement() { EXPECT_EQ(::sched_getaffinity(0, sizeof allowed_, &allowed_), 0); }
+  Placement(const Placement&) = delete;
+  Placement& operator=(const Placement&) = delete;
+  ~Placement() { EXPECT_EQ(::sched_setaffinity(0, sizeof allowed_, &allowed_), 0); }
+
+  // Places the calling thread.
+  void take_first() const {
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &allowed_)) {
+      ++cpu;
+    }
+    take(cpu);
+  }
+  void take_last() const {
+    int cpu = CPU_SETSIZE - 1;
+    while (!CPU_ISSET(cpu, &allowed_)) {
+      --cpu;
+    }
+    take(cpu);
+  }
+
+ private:
+  static void take(int cpu) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    EXPECT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+  }
+
+  cpu_set_t allowed_;
+};
+
 class QuietAttack : public test::ServerTest {
  protected:
   static constexpr int kRoundTrips = 200;
@@ -103,6 +140,8 @@ class QuietAttack : public test::ServerTest {
   void SetUp() override {
     watchdog_.begin(testing::UnitTest::GetInstance()->current_test_info()->name());
     start_runtime(2);
+    rt::test::on_core(*runtime_, 0, [this] { placement_.take_first(); });
+    rt::test::on_core(*runtime_, 1, [this] { placement_.take_last(); });
     ServerOptions server_options;
     server_options.stall_after = milliseconds(20);
     server_options.on_exception = [this](const HandlerException&) { ++threw_; };
@@ -117,6 +156,7 @@ class QuietAttack : public test::ServerTest {
     AdminOptions admin;
     admin.servers.push_back({"attacked", server_.get()});
     admin_ = std::move(Admin::make(*runtime_, std::move(admin))).value();
+    placement_.take_last();
     (void)rate();  // warm
   }
   void TearDown() override {
@@ -169,7 +209,10 @@ class QuietAttack : public test::ServerTest {
     expect_rate_kept(
         [this, hold] {
           std::atomic<bool> leave{false};
-          std::thread beside([&leave, hold] { hold(leave); });
+          std::thread beside([this, &leave, hold] {
+            placement_.take_first();
+            hold(leave);
+          });
           const Duration time = rate();
           leave = true;
           beside.join();
@@ -241,6 +284,7 @@ class QuietAttack : public test::ServerTest {
   }
 
   weft::test::Watchdog watchdog_{std::chrono::minutes(1)};
+  Placement placement_;
   Shared shared_;
   std::atomic<int> threw_{0};
   std::string endpoint_;
