@@ -32,7 +32,7 @@ DRIBBLED, DRIBBLED_FULL = 20, 60  # bytes of each peer, one at a time
 CHUNK = 16 * 1024
 SLACK = 512 * 1024  # bytes of a process beside its peers: tables that grow, and blocks that a pool keeps
 SPARE_DESCRIPTORS = 8  # of a process, beside one for each peer
-QUIET_MS, LOADED_MS = 500, 1000  # of the peer beside
+ASKED_MS = 1000  # by the peer beside
 
 # --- the bounds, in KiB: the sums of docs/security.md ---
 
@@ -92,7 +92,7 @@ class Cost:
     kib: float  # of a peer, beyond what the process had before
     descriptors: float
     processor_us: float
-    rate: float = 0  # of the peer beside, of its rate before
+    rate: float = 0  # of the peer beside, of its rate while the same peers are at another process
     wait_ms: float = 0  # its longest wait for an answer
     join_ms: float = 0  # for a connection and the first answer
 
@@ -195,15 +195,21 @@ class Cell:
         self.leave()
         return cost
 
-    def measure_beside(self, cost: Cost) -> None:
-        quiet = self.ask(QUIET_MS)
-        self.come(self.peers, self.row.phase)
-        self.start_asking(LOADED_MS)
-        act_out(self.row.act, self.strangers, self.sent, self.dribbled, lambda: None)
-        loaded = self.answers()
-        cost.rate = loaded[0] / LOADED_MS / (quiet[0] / QUIET_MS)
-        cost.wait_ms = loaded[1] / 1000
-        cost.join_ms = loaded[2] / 1000
+    def ask_beside(self, crowded: "Cell") -> list[int]:
+        """The answers of the peer beside, while the peers of the row are at that cell's process."""
+        crowded.come(self.peers, self.row.phase)
+        self.start_asking(ASKED_MS)
+        act_out(self.row.act, crowded.strangers, crowded.sent, self.dribbled, lambda: None)
+        answers = self.answers()
+        crowded.leave()
+        return answers
+
+    def measure_beside(self, cost: Cost, twin: "Cell") -> None:
+        """The rate beside the row's peers, divided by that while they are at the twin: they take processors there, too."""
+        elsewhere, here = self.ask_beside(twin), self.ask_beside(self)
+        cost.rate = here[0] / elsewhere[0]
+        cost.wait_ms = here[1] / 1000
+        cost.join_ms = here[2] / 1000
 
     def kill(self) -> None:
         self.leave()
@@ -211,12 +217,20 @@ class Cell:
         self.door.kill()
 
 
+def twin_folder(folder: str) -> str:
+    return f"{folder}/twin"
+
+
 def measure(program: Path, folder: str, row: Row, full: bool) -> Cost:
     cell = Cell(program, folder, row, full)
     try:
         cost = cell.measure_process()
         if full:
-            cell.measure_beside(cost)
+            twin = Cell(program, twin_folder(folder), row, full)
+            try:
+                cell.measure_beside(cost, twin)
+            finally:
+                twin.kill()
         return cost
     finally:
         cell.kill()
@@ -278,7 +292,9 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4 * PEERS_FULL), hard))
     costs, wrong = [], []
     with tempfile.TemporaryDirectory() as folder:
-        make_certificates(folder)
+        Path(twin_folder(folder)).mkdir()
+        for place in (folder, twin_folder(folder)):
+            make_certificates(place)
         for row in rows():
             if not all(word in row.name for word in arguments.only.split()):
                 continue
