@@ -246,6 +246,9 @@ def add_measures_of_server(result, rounds, measure):
     found |= beside
     if "weft_io_uring" in rounds[0]:
         found["epoll"] = stats.ratio(rounds, measure, "weft", "weft_io_uring")
+    for column in server_cells.LOGGED:  # their speed beside that without a log
+        if column in rounds[0]:
+            found[column.removeprefix("weft_")] = stats.ratio(rounds, measure, "weft", column)
     if pattern == "storm":
         found["ready"] = stats.ratio(rounds, cost_of_server, "weft", "raw")
     if pattern == "idle":
