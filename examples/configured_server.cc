@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "child.h"
+#include "weft/logging/log.h"
 #include "weft/rt/core/core_task.h"
 #include "weft/serve/client/client.h"
 #include "weft/serve/client/client_host.h"
@@ -24,6 +25,7 @@
 #include "weft/serve/server/admin.h"
 #include "weft/serve/server/server.h"
 #include "weft/serve/server/stop_signals.h"
+#include "weft/serve/session/record_log.h"
 #include "weft/sys/clock.h"
 
 using namespace weft;
@@ -83,8 +85,12 @@ Result<void> serve_file(const std::string& file) {
   serve::StopSignals signals([&] { reload(configuration); });  // before the first thread
 
   const auto start = configuration.current();
+  const auto log = WEFT_TRY(logging::Log::make(start->log));
+  configuration.govern(*log);
+  serve::ServerOptions options = start->server;
+  options.log = WEFT_TRY(serve::log_records(*log));
   const auto runtime = WEFT_TRY(rt::Runtime::start(start->runtime));
-  const auto server = WEFT_TRY(serve::Server::make(*runtime, start->server));
+  const auto server = WEFT_TRY(serve::Server::make(*runtime, options));
   configuration.govern(*server);
   for (const config::Listener& listener : start->listeners) {
     const std::string bound = WEFT_TRY(
@@ -93,9 +99,10 @@ Result<void> serve_file(const std::string& file) {
   }
   std::unique_ptr<serve::Admin> admin;
   if (!start->admin.endpoint.empty()) {
-    serve::AdminOptions options = start->admin;
-    options.servers = {{"greeter", server.get()}};
-    admin = WEFT_TRY(serve::Admin::make(*runtime, options));
+    serve::AdminOptions admin_options = start->admin;
+    admin_options.servers = {{"greeter", server.get()}};
+    admin = WEFT_TRY(serve::Admin::make(*runtime, admin_options));
+    admin->add("greeter", *log);
   }
   return signals.run(*server, start->stop);  // SIGHUP reloads, SIGTERM and SIGINT stop
 }

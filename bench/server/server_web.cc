@@ -1,22 +1,30 @@
 // SPDX-License-Identifier: MIT
 // Weft's HTTP and WebSocket, as a user writes it: GET /SIZE answers so many letters, GET /file/SIZE a file, GET /
-// upgrades to an echo, and GET /publish to messages for all.
+// upgrades to an echo, and GET /publish to messages for all. The variant `logged` writes a line of each request to a
+// file, and `log_off` has the same middleware with its component off.
 #include <atomic>
 #include <charconv>
+#include <filesystem>
 #include <limits>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "bench/server/host.h"
 #include "bench/server/must.h"
 #include "bench/server/web_wire.h"
+#include "weft/logging/log.h"
 #include "weft/rt/core/core_task.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/client/client_host.h"
 #include "weft/serve/frame/shared_frame.h"
 #include "weft/serve/server/server.h"
+#include "weft/serve/trace/logged.h"
 #include "weft/serve/trace/trace_exporter.h"
 #include "weft/serve/trace/traced.h"
 #include "weft/serve/web/files.h"
 #include "weft/serve/web/site.h"
+#include "weft/sys/path.h"
 
 namespace bench {
 namespace {
@@ -69,6 +77,30 @@ weft::rt::Task<Exporter> open_exporter(std::shared_ptr<weft::trace::Tracer> trac
   co_return weft::serve::TraceExporter::open(host, std::move(tracer), std::move(options));
 }
 
+// The log of the requests, in a file that ends with the program.
+class RequestLog {
+ public:
+  explicit RequestLog(weft::logging::Level level) : directory_(must(weft::sys::make_private_directory())) {
+    weft::logging::LogOptions options;
+    options.settings.level = level;
+    options.settings.repeats_max = 0;  // each request has its line
+    options.settings.file = directory_ + "/requests.log";
+    options.settings.rotation = {std::uint64_t{64} << 20, 1};
+    log_ = must(weft::logging::Log::make(std::move(options)));
+  }
+  RequestLog(const RequestLog&) = delete;
+  RequestLog& operator=(const RequestLog&) = delete;
+  ~RequestLog() {
+    log_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+  [[nodiscard]] weft::logging::Logger logger() const { return must(log_->logger("web")); }
+
+ private:
+  std::string directory_;
+  std::shared_ptr<weft::logging::Log> log_;
+};
+
 HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
   weft::rt::RuntimeOptions runtime_options;
   runtime_options.cores = options.threads;
@@ -79,6 +111,13 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
   const auto tracer = options.variant == "traced" ? make_tracer() : nullptr;
   if (tracer != nullptr) {
     router.use(web::traced(tracer));
+  } else if (!options.variant.empty()) {
+    const bool off = options.variant == "log_off";
+    if (!off && options.variant != "logged") {
+      give_up("weft: there is no such variant");
+    }
+    static const RequestLog log(off ? weft::logging::Level::off : weft::logging::Level::info);
+    router.use(web::logged(log.logger()));
   }
   const std::string text = letters(kBodyMax);
   auto routed = router.get("/{size}", [&tallies, text](const web::Request& request) -> weft::Result<web::Response> {
@@ -139,4 +178,4 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
 }  // namespace
 }  // namespace bench
 
-int main(int argc, char** argv) { return bench::run_host(argc, argv, "traced", bench::start); }
+int main(int argc, char** argv) { return bench::run_host(argc, argv, "traced, logged, log_off", bench::start); }

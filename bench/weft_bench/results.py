@@ -246,8 +246,9 @@ def add_measures_of_server(result, rounds, measure):
     found |= beside
     if "weft_io_uring" in rounds[0]:
         found["epoll"] = stats.ratio(rounds, measure, "weft", "weft_io_uring")
-    if "weft_traced" in rounds[0]:
-        found["traced"] = stats.ratio(rounds, measure, "weft", "weft_traced")
+    for column in server_cells.WEB_FORMS:  # their speed beside that without
+        if column in rounds[0]:
+            found[column.removeprefix("weft_")] = stats.ratio(rounds, measure, "weft", column)
     if pattern == "storm":
         found["ready"] = stats.ratio(rounds, cost_of_server, "weft", "raw")
     if pattern == "idle":

@@ -149,7 +149,9 @@ BAD_HEAD = ["cell", "server", "throughput kept [95 %]", "peers limited", "slowes
             "served again after", "counted as"]
 SERVER_LEGEND = """\
 weft_io_uring: weft with its other poller; `epoll` is its speed beside weft. weft_traced: weft with spans of all
-requests and 1 % of the traces exported; `traced` is its speed beside weft. raw: epoll by hand, the ceiling. asio:
+requests and 1 % of the traces exported; weft_logged: with a line of each request in a file; weft_log_off: the same
+with the component off; `traced`, `logged` and `log_off` are their speeds beside weft. raw: epoll by hand, the
+ceiling. asio:
 Boost.Asio as people write it; asio_tuned: a read per event and a write for all of its answers; asio_awaitable: asio
 as coroutines; beast: Boost.Beast; node: Node.js with its package ws; socketify: uWebSockets with handlers in Python. For UDP raw is recvmmsg and sendmmsg by hand, without sessions. A speed above 1 is faster than raw; `faster` and `SLOWER` are said only where the interval excludes 1.
 CPU, context switches and system calls are the server's, per message. busy: the share of its core; far below 100 % the

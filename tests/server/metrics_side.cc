@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/logging/log.h"
 #include "weft/rt/bus/event_bus.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/rt/exec/thread_pool.h"
@@ -49,6 +50,7 @@ constexpr const CounterTable* kTables[] = {&kSocketTable,
                                            &serve::kHealthTable,
                                            &serve::kDatagramTable,
                                            &trace::kTraceTable,
+                                           &logging::kLogTable,
                                            &serve::web::kWebTable,
                                            &serve::web::kHttpClientTable,
                                            &serve::web::kWebSocketClientTable,
@@ -261,6 +263,15 @@ Result<void> run() {
     (void)tracer->start("span");
   }
   admin->add("shop", *tracer);
+
+  logging::LogOptions log_options;
+  log_options.settings.file = "/dev/null";
+  const auto log = WEFT_TRY(logging::Log::make(log_options));
+  const logging::Logger logger = WEFT_TRY(log->logger("shop"));
+  logger.info("opened");
+  logger.debug("below its level");
+  WEFT_TRY(log->flush_until(sys::now() + 30s));
+  admin->add("shop", *log);
 
   const auto workers = WEFT_TRY(rt::ThreadPool::make_fixed(1));
   for (int i = 0; i < 4; ++i) {

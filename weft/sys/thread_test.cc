@@ -7,9 +7,11 @@
 #include <atomic>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "weft/sys/linux/test_child.h"
+#include "weft/sys/thread_id.h"
 #include <gtest/gtest.h>
 
 namespace weft::sys {
@@ -58,6 +60,20 @@ TEST(ThreadTest, RunsOnceAndIsJoinedByDestruction) {
     thread->join();  // moved from: no thread to wait for
   }
   EXPECT_EQ(runs, 1);
+}
+
+TEST(ThreadTest, SuccessiveThreadsHaveSuccessiveNumbers) {
+  constexpr std::size_t kThreads = 8;
+  std::size_t first[kThreads];
+  std::size_t again[kThreads];
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    std::thread([&, i] {
+      first[i] = thread_number();
+      again[i] = thread_number();
+    }).join();
+    EXPECT_EQ(first[i], again[i]);
+    EXPECT_EQ(first[i], first[0] + i);
+  }
 }
 
 TEST(ThreadTest, AForkedChildDoesNotWaitForAThreadOfItsParent) {

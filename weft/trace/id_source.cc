@@ -2,7 +2,6 @@
 #include "weft/trace/id_source.h"
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <exception>
 
@@ -20,12 +19,10 @@ namespace {
 struct ThreadIds {
   Random first{0};
   Random second{0};
-  std::size_t number = 0;
   std::uint32_t generation = 0;  // of the process in which the generators were seeded
   bool seeded = false;
 };
 
-constinit std::atomic<std::size_t> threads{0};
 constinit thread_local ThreadIds thread_ids;
 
 [[gnu::cold]] void seed(ThreadIds& ids) noexcept {
@@ -42,9 +39,6 @@ constinit thread_local ThreadIds thread_ids;
   }
   ids.first = Random(words[0]);
   ids.second = Random(words[1]);
-  if (!ids.seeded) {
-    ids.number = threads.fetch_add(1, std::memory_order_relaxed);  // a number stands alone
-  }
   ids.generation = sys::fork_generation();
   ids.seeded = true;
 }
@@ -77,7 +71,5 @@ SpanId random_span_id() noexcept {
   } while (!id);
   return id;
 }
-
-std::size_t thread_number() noexcept { return own_ids().number; }
 
 }  // namespace weft::trace

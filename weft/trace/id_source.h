@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
-
 #include "weft/trace/trace_context.h"
 
 // Random ids. Affinity: any thread; each has two generators of its own.
@@ -14,7 +12,5 @@ namespace weft::trace {
 
 [[nodiscard]] TraceId random_trace_id() noexcept;  // never zero
 [[nodiscard]] SpanId random_span_id() noexcept;    // never zero
-// A number of the thread: successive threads have successive ones.
-[[nodiscard]] std::size_t thread_number() noexcept;
 
 }  // namespace weft::trace

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "weft/sys/clock.h"
+#include "weft/sys/thread_id.h"
 #include "weft/trace/id_source.h"
 
 namespace weft::trace {
@@ -64,7 +65,7 @@ Span Tracer::start(std::string_view name, SpanKind kind, const TraceContext& par
 }
 
 Span Tracer::begin(std::string_view name, SpanKind kind, TraceContext context, SpanId parent) noexcept {
-  Block& block = state_->blocks[thread_number() % kBlocks];
+  Block& block = state_->blocks[sys::thread_number() % kBlocks];
   count(block.started);
   Span span(this, std::move(context));
   if (!span.context().is_sampled()) [[likely]] {

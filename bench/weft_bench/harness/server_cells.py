@@ -84,8 +84,11 @@ def choose(text):
 SERVERS = [("weft", "weft", ""), ("weft_io_uring", "weft", "io_uring"), ("raw", "raw", ""), ("asio", "asio", ""),
            ("asio_tuned", "asio", "tuned"), ("asio_awaitable", "asio", "awaitable")]
 # The same for HTTP and WebSocket. Those of RIVALS are programs of others, which a machine may lack.
-WEB_SERVERS = [("weft", "web", ""), ("weft_traced", "web", "traced"), ("raw", "raw", "websocket"),
-               ("beast", "beast", ""), ("nginx", "nginx", ""), ("node", "node", ""), ("socketify", "socketify", "")]
+WEB_SERVERS = [("weft", "web", ""), ("weft_traced", "web", "traced"), ("weft_logged", "web", "logged"),
+               ("weft_log_off", "web", "log_off"), ("raw", "raw", "websocket"), ("beast", "beast", ""),
+               ("nginx", "nginx", ""), ("node", "node", ""), ("socketify", "socketify", "")]
+# Forms of Weft: spans of each request; a line of each request; the same middleware with its component off.
+WEB_FORMS = ("weft_traced", "weft_logged", "weft_log_off")
 WEB_PATTERNS = ("http", "websocket")
 # The same for datagrams. Only a server with cookies can refuse a flood.
 UDP_SERVERS = [("weft", "udp", ""), ("raw", "raw_udp", "")]
@@ -104,13 +107,13 @@ def has_web(column, cell):
     [True, False, True, False, True]
     >>> [has_web(column, parse("http/1024/x16/file")) for column in ("weft", "beast", "nginx", "node")]
     [True, False, True, False]
+    >>> [has_web("weft_logged", parse(name)) for name in ("http/5/x16", "http/1024/x16", "http/5/x16/close", "websocket/64/x16")]
+    [True, False, False, False]
     >>> [has_web(column, parse("websocket/64/x1000/publish")) for column in ("weft", "raw", "beast", "nginx", "node")]
     [True, False, False, False, True]
-    >>> [has_web("weft_traced", parse(name)) for name in ("http/5/x16", "http/1024/x16", "http/5/x16/close")]
-    [True, False, False]
     """
-    if column == "weft_traced":
-        return (cell["pattern"], cell["size"], cell["style"]) == ("http", NGINX_SIZES[0], None)
+    if column in WEB_FORMS:
+        return cell["pattern"] == "http" and cell["size"] == 5 and not cell["style"]
     if cell["style"] == "file":
         return column in ("weft", "nginx")
     if cell["style"] == "publish":
@@ -130,7 +133,7 @@ def columns_of(name, built):
     >>> [[column for column, *_ in columns_of("echo/64/x1", built)] for built in ({"weft"}, {"weft", "io_uring"})]
     [['weft'], ['weft', 'weft_io_uring']]
     >>> columns_of("http/5/x16", {"weft", "web", "raw"})
-    [('weft', 'web', ''), ('weft_traced', 'web', 'traced')]
+    [('weft', 'web', ''), ('weft_traced', 'web', 'traced'), ('weft_logged', 'web', 'logged'), ('weft_log_off', 'web', 'log_off')]
     >>> [column for column, *_ in columns_of("http/5/x16/close", {"web", "beast", "nginx", "node"})]
     ['weft', 'beast', 'nginx', 'node']
     >>> [column for column, *_ in columns_of("websocket/64/x16", {"web", "node"})]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 
+#include "weft/logging/level.h"
 #include "weft/net/endpoint.h"
 #include "weft/serve/config/read.h"
 
@@ -17,6 +18,7 @@ class Whole {
     if (!draft_.settings.admin.endpoint.empty()) {
       check_endpoint("admin.endpoint", draft_.settings.admin.endpoint);
     }
+    check_log(directory, draft_.settings.log.settings);
     auto& listeners = draft_.settings.listeners;
     for (std::size_t i = 0; i < listeners.size(); ++i) {
       const std::string path = "listener[" + std::to_string(i) + "]";
@@ -71,6 +73,17 @@ class Whole {
   void check_endpoint(const std::string& key, const std::string& endpoint) {
     if (const auto parsed = net::parse_endpoint(endpoint, true); !parsed) {
       refuse(key, quote(endpoint) + " is refused: " + parsed.error().message());
+    }
+  }
+
+  void check_log(const std::string& directory, logging::LogSettings& log) {
+    for (const std::string& rule : log.levels) {
+      if (!logging::parse_level_rule(rule)) {
+        refuse("logging.levels", quote(rule) + " is not a component and its level, like \"serve.session=warning\"");
+      }
+    }
+    if (!log.file.empty() && !log.file.starts_with('/')) {
+      log.file = directory + "/" + log.file;
     }
   }
 

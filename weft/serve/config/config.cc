@@ -124,6 +124,11 @@ void Config::govern(Server& server) {
   governed_.push_back(&server);
 }
 
+void Config::govern(logging::Log& log) {
+  const std::lock_guard lock(mutex_);
+  governed_log_ = &log;
+}
+
 // --- reload ---
 
 Result<void> Config::reload(Problems* problems) {
@@ -161,8 +166,31 @@ Result<void> Config::reload_once(Problems& problems) {
   if (problems.empty()) {
     ask_checks(*next, problems);
   }
+  std::optional<logging::Log::Change> log_change;
+  if (problems.empty()) {
+    log_change = prepare_log(*next, problems);
+  }
   problems.sort();
-  return problems.empty() ? commit(next, *before) : Result<void>(kRefused);
+  return problems.empty() ? commit(next, *before, std::move(log_change)) : Result<void>(kRefused);
+}
+
+std::optional<logging::Log::Change> Config::prepare_log(const Snapshot& next, Problems& problems) const {
+  logging::Log* log = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    log = governed_log_;
+  }
+  if (log == nullptr) {
+    return std::nullopt;
+  }
+  auto change = log->prepare(next.log.settings);
+  if (!change) {
+    const auto at = next.origins().find("logging.file");
+    problems.add({at != next.origins().end() ? at->second : Origin{file_}, "logging.file",
+                  quote(next.log.settings.file) + " is refused: " + change.error().message()});
+    return std::nullopt;
+  }
+  return *std::move(change);
 }
 
 void Config::refuse_changes_at_start(const Draft& next, const Snapshot& now, Problems& problems) const {
@@ -214,7 +242,8 @@ void Config::ask_checks(const Snapshot& next, Problems& problems) {
   }
 }
 
-Result<void> Config::commit(std::shared_ptr<Snapshot> next, const Snapshot& before) {
+Result<void> Config::commit(std::shared_ptr<Snapshot> next, const Snapshot& before,
+                            std::optional<logging::Log::Change> log_change) {
   std::vector<std::function<void(const Snapshot&, const Snapshot&)>> changes;
   {
     const std::lock_guard lock(mutex_);
@@ -235,6 +264,9 @@ Result<void> Config::commit(std::shared_ptr<Snapshot> next, const Snapshot& befo
     }
     for (Server* const server : governed_) {
       server->set_bounds(next->server.sessions_max, next->server.memory_max);
+    }
+    if (log_change) {
+      governed_log_->adopt(*std::move(log_change));
     }
     current_ = next;
   }

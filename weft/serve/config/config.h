@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/logging/log.h"
 #include "weft/serve/config/problem.h"
 #include "weft/serve/config/program_keys.h"
 #include "weft/serve/config/read.h"
@@ -91,7 +92,7 @@ class Config {
 
   // Reads the file, the environment and the certificates again. If all are good, it
   // - gives the listeners' TlsServer, Admission and LiveLimits their new rules, for the connections from then on;
-  // - gives the governed servers their new bounds;
+  // - gives the governed servers their new bounds, and the governed log its new settings;
   // - makes the new snapshot the current one;
   // - calls the functions of on_change().
   // Errors: those of load(); invalid_argument also if a key of Change::at_start has another value, or a function of
@@ -106,6 +107,9 @@ class Config {
   void on_change(std::function<void(const Snapshot& now, const Snapshot& before)> change);
   // reload() gives this server the bounds of [server] that change at run time. The server outlives the last reload().
   void govern(Server& server);
+  // reload() gives this log the keys of [logging] that change at run time, and opens its file again: a file that cannot
+  // be opened refuses the next snapshot. A second call replaces the log. It outlives the last reload().
+  void govern(logging::Log& log);
 
  private:
   Config(std::string file, ProgramKeys keys, LoadOptions options)
@@ -117,7 +121,9 @@ class Config {
   void set_reloader(std::thread::id thread);
   Result<void> reload_once(Problems& problems);
   void ask_checks(const Snapshot& next, Problems& problems);
-  Result<void> commit(std::shared_ptr<Snapshot> next, const Snapshot& before);
+  [[nodiscard]] std::optional<logging::Log::Change> prepare_log(const Snapshot& next, Problems& problems) const;
+  Result<void> commit(std::shared_ptr<Snapshot> next, const Snapshot& before,
+                      std::optional<logging::Log::Change> log_change);
 
   const std::string file_;
   const ProgramKeys keys_;
@@ -130,6 +136,7 @@ class Config {
   std::vector<std::function<Result<void>(const Snapshot&)>> checks_;
   std::vector<std::function<void(const Snapshot&, const Snapshot&)>> changes_;
   std::vector<Server*> governed_;
+  logging::Log* governed_log_ = nullptr;
 };
 
 }  // namespace weft::serve::config

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/config/config.h"
 
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "weft/logging/log.h"
 #include "weft/serve/config/test_config.h"
 #include "weft/serve/server/test_client.h"
 
@@ -76,6 +78,38 @@ TEST_F(ConfigReloadTest, OneWrongValueOrOneKeyOfTheStartRefusesTheWholeFile) {
   EXPECT_TRUE(config_->reload(&problems_)) << told();
   EXPECT_EQ(changes, 1);
   EXPECT_EQ(config_->current()->generation(), 2u);
+}
+
+TEST_F(ConfigReloadTest, AGovernedLogGetsItsNewSettingsOrTheFileIsRefused) {
+  config_ = load("[logging]\nfile = \"one\"\nlevels = [\"shop=debug\"]\nrepeats_max = 0\n");
+  ASSERT_NE(config_, nullptr) << told();
+  const auto log = logging::Log::make(config_->current()->log).value();
+  config_->govern(*log);
+  const logging::Logger shop = log->logger("shop.orders").value();
+  EXPECT_TRUE(shop.writes(logging::Level::debug));
+  shop.info("first");
+  ASSERT_TRUE(log->flush_until(sys::now() + serve::test::kLong));
+
+  write("[logging]\nfile = \"two\"\nlevel = \"warning\"\nformat = \"json\"\n");
+  ASSERT_TRUE(config_->reload(&problems_)) << told();
+  EXPECT_FALSE(shop.writes(logging::Level::info));
+  expect_refused(
+      "[logging]\nfile = \"none/log\"\nlevel = \"trace\"\n",
+      "2:1: logging.file: \"" + directory_ + "/none/log\" is refused: not found: there is no such directory\n");
+  expect_refused("[logging]\nlevels = [\"shop=debug\", \"shop\"]\n",
+                 "2:1: logging.levels: \"shop\" is not a component and its level, like \"serve.session=warning\"\n");
+  expect_refused("[logging]\nqueue_bytes = \"8 MiB\"\n",
+                 "2:1: logging.queue_bytes: this key changes only at a start: 4 MiB is in use, and not 8 MiB\n");
+  EXPECT_FALSE(shop.writes(logging::Level::info));
+  shop.error("second");
+  log->stop(sys::now() + serve::test::kLong);
+  const auto line_of = [this](const char* file) {
+    std::string line;
+    std::getline(std::ifstream(directory_ + file), line);
+    return line;
+  };
+  EXPECT_TRUE(line_of("/one").ends_with(" level=info component=shop.orders event=first")) << line_of("/one");
+  EXPECT_TRUE(line_of("/two").ends_with("\"component\":\"shop.orders\",\"event\":\"second\"}")) << line_of("/two");
 }
 
 TEST_F(ConfigReloadTest, AProgramMayRefuseTheNextConfiguration) {

@@ -29,7 +29,7 @@ struct Draft {
 void read_tables(const Node& root, const std::string& source, const ProgramKeys& keys, Draft& into, Problems& problems);
 
 // Reads the variables ("NAME=value") that set a key over the draft. A variable of PREFIX_SERVER_, _STOP_, _ADMIN_,
-// _LISTENER_ or _APP_ that sets no key is a problem.
+// _LOGGING_, _LISTENER_ or _APP_ that sets no key is a problem.
 void read_environment(std::span<const std::string> variables, std::string_view prefix, const ProgramKeys& keys,
                       Draft& into, Problems& problems);
 // "WEFT_LISTENER_0_LIMITS_IDLE_TIMEOUT" for the prefix "WEFT" and the key "listener[0].limits.idle_timeout".

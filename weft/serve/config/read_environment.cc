@@ -9,7 +9,8 @@ namespace weft::serve::config {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kSectionsOfVariables{"SERVER_", "STOP_", "ADMIN_", "LISTENER_", "APP_"};
+constexpr std::array<std::string_view, 6> kSectionsOfVariables{"SERVER_",  "STOP_",     "ADMIN_",
+                                                               "LOGGING_", "LISTENER_", "APP_"};
 
 // VariableReader: the variables of one environment into one draft.
 class VariableReader {

@@ -10,7 +10,7 @@ namespace weft::serve::config {
 
 namespace {
 
-const std::array<std::string, 5> kSections{"server", "stop", "admin", "listener", "app"};
+const std::array<std::string, 6> kSections{"server", "stop", "admin", "logging", "listener", "app"};
 
 template <typename Of>
 std::vector<std::string> names_of(std::span<const Row<Of>> rows) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/logging/log.h"
 #include "weft/net/admit/admission.h"
 #include "weft/net/tls.h"
 #include "weft/rt/core/runtime.h"
@@ -35,6 +36,7 @@ struct Settings {
   ServerOptions server{};
   StopOptions stop{};
   AdminOptions admin{};
+  logging::LogOptions log{};
   std::vector<Listener> listeners{};
 };
 

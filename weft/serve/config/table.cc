@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "weft/logging/log.h"
+
 namespace weft::serve::config {
 
 namespace {
@@ -33,6 +35,9 @@ constexpr std::array kSlowConsumers{std::string_view("disconnect"), std::string_
                                     std::string_view("drop_oldest"), std::string_view("conflate"),
                                     std::string_view("conflate_state")};
 constexpr std::array kPeerLefts{std::string_view("cancel"), std::string_view("answer")};
+constexpr std::array kLevels{std::string_view("trace"),   std::string_view("debug"), std::string_view("info"),
+                             std::string_view("warning"), std::string_view("error"), std::string_view("off")};
+constexpr std::array kFormats{std::string_view("text"), std::string_view("json")};
 constexpr std::array kReplyOrders{std::string_view("of_frames"), std::string_view("any")};
 
 // The member that a path of pointers to members leads to: member<&Settings::server, &ServerOptions::log>(settings).
@@ -199,6 +204,30 @@ std::vector<Row<Settings>> make_settings_rows() {
   };
 }
 
+std::vector<Row<Settings>> logging_rows() {
+  constexpr auto kLog = &Settings::log;
+  constexpr auto kSettings = &logging::LogOptions::settings;
+  constexpr auto kRotation = &logging::LogSettings::rotation;
+  using S = logging::LogSettings;
+  return {
+      word<kLevels, kLog, kSettings, &S::level>("logging.level", "Lines of this level and above are written", kLive),
+      texts<kLog, kSettings, &S::levels>(
+          "logging.levels", "Levels of components, like \"serve.session=warning\"; the longest name decides", kLive),
+      word<kFormats, kLog, kSettings, &S::format>("logging.format", "logfmt or JSON", kLive),
+      text<kLog, kSettings, &S::file>(
+          "logging.file", "Empty: standard error; a path is relative to the file. A reload opens it again", kLive),
+      size<kLog, kSettings, kRotation, &logging::Rotation::bytes>(
+          "logging.rotate_bytes", 0, kPiB, "A file that would have more becomes FILE.1; 0 B: it grows", kLive),
+      count<kLog, kSettings, kRotation, &logging::Rotation::files>("logging.rotate_files", 1, 10'000,
+                                                                   "Such files that are kept", kLive),
+      count<kLog, kSettings, &S::repeats_max>(
+          "logging.repeats_max", 0, kUint32Max,
+          "Lines of one event in one second, of each core; the others are counted; 0: no bound", kLive),
+      size<kLog, &logging::LogOptions::queue_bytes>("logging.queue_bytes", kMiB, std::int64_t{1} << 40,
+                                                    "Lines that wait for a slow output"),
+  };
+}
+
 std::vector<Row<Listener>> listener_limits() {
   constexpr auto kOptions = &Listener::options;
   constexpr auto kLimits = &ListenerOptions::limits;
@@ -286,7 +315,12 @@ std::vector<Row<Listener>> make_listener_rows() {
 }  // namespace
 
 std::span<const Row<Settings>> settings_rows() {
-  static const std::vector<Row<Settings>> rows = make_settings_rows();
+  static const std::vector<Row<Settings>> rows = [] {
+    std::vector<Row<Settings>> all = make_settings_rows();
+    std::vector<Row<Settings>> more = logging_rows();
+    std::move(more.begin(), more.end(), std::back_inserter(all));
+    return all;
+  }();
   return rows;
 }
 

@@ -84,7 +84,7 @@ struct ServerOptions {
   // A turn of a core that lasts this long is logged and counted, with the service and the handler that has not
   // returned. Zero or negative: no check.
   Duration stall_after = std::chrono::milliseconds(500);
-  // Receives one record at each connection's end, see log.h and log_writer.h. Empty: no log.
+  // Receives one record at each connection's end, see log.h and record_log.h. Empty: no log.
   LogSink log{};
   // Receives each exception of a service (on_open ... on_close), of its coroutines, and of the handlers of a
   // Dispatcher.

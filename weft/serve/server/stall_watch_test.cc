@@ -114,7 +114,7 @@ TEST_F(StallWatchTest, AHandlerThatDoesNotReturnIsNamedInTheLogTheMetricsAndTheH
   script_.on_frame = [this](HeaderSession& session, const Frame&) { block(session); };
   Client client(listen());
   enter(client, 1);
-  EXPECT_TRUE(logged("level=error event=core_stalled core=0 session=0x")) << lines_;
+  EXPECT_TRUE(logged("level=error component=serve.core event=core_stalled core=0 session=0x")) << lines_;
   EXPECT_TRUE(logged("serve::test::ScriptService on_frame has not returned for ")) << lines_;
   const CounterReading turn = long_turn();
   ASSERT_EQ(turn.labels.size(), 3u);

@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "weft/base/error.h"
 #include "weft/base/time.h"
+#include "weft/logging/field.h"
+#include "weft/logging/level.h"
 #include "weft/serve/metrics/counters.h"
 #include "weft/serve/session/session_id.h"
 
 namespace weft::serve {
 
-enum class LogLevel : std::uint8_t {
-  info,     // a regular end: the peer, the service or the server closed
-  warning,  // caused by the peer, or by a bound that the peer met
-  error,    // caused by the server: the service threw, or memory ran out
-};
+// info: a regular end: the peer, the service or the server closed; warning: caused by the peer, or by a bound that the
+// peer met; error: caused by the server: the service threw, or memory ran out.
+using LogLevel = logging::Level;
 enum class LogEvent : std::uint8_t {
   session_closed,       // one for each session
   connection_rejected,  // one for each connection that became no session
   handler_threw,        // one for each exception of a service, or of a handler of a dispatcher
   core_stalled,         // one for each turn of a core that lasts for stall_after
 };
-[[nodiscard]] std::string_view describe(LogLevel level) noexcept;  // "info"
 [[nodiscard]] std::string_view describe(LogEvent event) noexcept;  // "session_closed"
 
 // Frames and bytes of one session.
@@ -68,14 +70,26 @@ using LogSink = std::function<void(const LogRecord&)>;
 
 [[nodiscard]] LogLevel level_of(CloseReason reason) noexcept;
 
-// Appends the record as one line of logfmt: `time=… level=warning event=session_closed core=0 session=0x… peer=… …`. A
-// value that is not a plain word is quoted, with the escapes of JSON. Characters other than printable ASCII are
-// escaped, bytes that are not UTF-8 become U+FFFD, and a value longer than kLogTextMax bytes is cut. So no peer can
-// forge a line or send a terminal a command.
-inline constexpr std::size_t kLogTextMax = 256;
+// RecordFields: a record as the fields of a line. Owner: a value; it views the record's texts. Affinity: one thread.
+class RecordFields {
+ public:
+  explicit RecordFields(const LogRecord& record) noexcept;
+  RecordFields(const RecordFields&) = delete;
+  RecordFields& operator=(const RecordFields&) = delete;
+
+  [[nodiscard]] std::span<const logging::Field> all() const noexcept { return {fields_.data(), count_}; }
+
+ private:
+  void add(const logging::Field& field) noexcept { fields_[count_++] = field; }
+
+  std::array<char, 256> error_;
+  std::array<logging::Field, 12> fields_{};
+  std::size_t count_ = 0;
+};
+// "serve.session": the component of the event's lines.
+[[nodiscard]] std::string_view component_of(LogEvent event) noexcept;
+// Appends the record as one line of logfmt, as record_log.h writes it: `time=… level=warning component=serve.session
+// event=session_closed core=0 session=0x… peer=… …`.
 void append_line(const LogRecord& record, std::string& out);
-// `… level=warning event=suppressed lines=3`
-void append_suppressed_line(std::chrono::system_clock::time_point time, std::uint64_t lines, std::string& out);
-void append_log_value(std::string_view value, std::string& out);  // one value, like in a line
 
 }  // namespace weft::serve

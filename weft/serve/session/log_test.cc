@@ -10,7 +10,6 @@
 #include "weft/rt/task/task_work.h"
 #include "weft/serve/dispatch/dispatcher.h"
 #include "weft/serve/server/test_client.h"
-#include "weft/serve/session/test_log.h"
 #include <gtest/gtest.h>
 
 namespace weft::serve {
@@ -21,16 +20,9 @@ using test::echo;
 using test::frame_of;
 using test::HeaderSession;
 using test::kLong;
-using test::read_log_line;
 using test::Signal;
 
-std::string value_of(std::string_view text) {
-  std::string out;
-  append_log_value(text, out);
-  return out;
-}
-
-TEST(Log, ARecordIsOneLineOfLogfmt) {
+TEST(LogRecord, ARecordIsOneLineOfLogfmt) {
   LogRecord record;
   record.time = std::chrono::system_clock::time_point(std::chrono::microseconds(1'700'000'000'000'123));
   record.level = LogLevel::warning;
@@ -45,23 +37,10 @@ TEST(Log, ARecordIsOneLineOfLogfmt) {
   std::string line;
   append_line(record, line);
   EXPECT_EQ(line,
-            "time=2023-11-14T22:13:20.000123Z level=warning event=session_closed core=3 session=0x00000000000000f1 "
+            "time=2023-11-14T22:13:20.000123Z level=warning component=serve.session event=session_closed core=3 "
+            "session=0x00000000000000f1 "
             "peer=192.0.2.1:4711 reason=\"idle timeout\" error=\"timed out: nothing came\" age_ms=2500 frames_in=1 "
             "bytes_in=22 frames_out=3 bytes_out=44 undelivered=5\n");
-  EXPECT_TRUE(read_log_line(line.substr(0, line.size() - 1)));
-}
-
-TEST(Log, NoValueForgesAFieldALineOrATerminalsCommand) {
-  EXPECT_EQ(value_of(""), "\"\"");
-  EXPECT_EQ(value_of("/a/b-c_d"), "/a/b-c_d");
-  EXPECT_EQ(value_of("a b"), "\"a b\"");
-  EXPECT_EQ(value_of("a=b"), "\"a=b\"");
-  EXPECT_EQ(value_of("\"\\"), "\"\\\"\\\\\"");
-  EXPECT_EQ(value_of("x\nlevel=info\r\t"), "\"x\\nlevel=info\\r\\t\"");
-  EXPECT_EQ(value_of(std::string_view("\0\x1b[2J\x7f", 6)), "\"\\u0000\\u001b[2J\\u007f\"");
-  EXPECT_EQ(value_of("\xC3\xA4\xC2\x9B\xF0\x9F\x98\x80"), "\"\\u00e4\\u009b\\ud83d\\ude00\"");
-  EXPECT_EQ(value_of("\xFF\xC3"), "\"\\ufffd\\ufffd\"");
-  EXPECT_EQ(value_of(std::string(1000, 'a')).size(), kLogTextMax);
 }
 
 // --- one record for each connection that ends ---
