@@ -8,7 +8,7 @@
 #include "weft/net/admit/ip_prefix.h"
 #include "weft/net/endpoint.h"
 #include "weft/rt/task/task_time.h"
-#include "weft/serve/server/core_health.h"
+#include "weft/serve/inspect/core_health.h"
 #include "weft/serve/web/answer.h"
 #include "weft/serve/web/date.h"
 #include "weft/serve/web/http_codec.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/serve/server/core_health.h"
+#include "weft/serve/inspect/core_health.h"
 
 #include <algorithm>
 #include <chrono>
