@@ -73,7 +73,7 @@ Result<void> Session::start_handler(SessionTask::Ptr task, bool reads_on) {
     shard_.counters().tasks_refused.add();
     return Error(Errc::resource_exhausted, "handlers_max handlers run already");
   }
-  if (!shard_.budget().take(task->room_size())) {
+  if (!shard_.budget().take(task->room_size(), MemoryOwner::handlers)) {
     return kNoMemoryForTask;
   }
   ++replies_;
@@ -87,7 +87,7 @@ Result<void> Session::start_handler(SessionTask::Ptr task, bool reads_on) {
 }
 
 void Session::handle_task_end(SessionTask::Kind kind, std::size_t room_size) noexcept {
-  shard_.budget().give_back(room_size);
+  shard_.budget().give_back(room_size, MemoryOwner::handlers);
   if (kind == SessionTask::Kind::handler) {
     if (reading_.handlers_pause) {
       reading_.handlers_pause = false;

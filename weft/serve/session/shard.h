@@ -39,7 +39,7 @@ class Shard : public rt::CoreResident {
       : CoreResident(epoch),
         core_(core),
         epoch_(epoch),
-        budget_(budget, core_budget),
+        budget_(budget, core_budget, counters.memory.data()),
         input_memory_(budget_, core_budget / kInputPart, &Session::evict),
         held_frames_(budget_),
         count_(count),
