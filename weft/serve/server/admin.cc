@@ -5,32 +5,40 @@
 #include <utility>
 #include <vector>
 
-#include "weft/net/admit/ip_prefix.h"
 #include "weft/net/endpoint.h"
+#include "weft/net/http/field.h"
 #include "weft/rt/task/task_time.h"
+#include "weft/serve/inspect/access.h"
 #include "weft/serve/inspect/core_health.h"
 #include "weft/serve/web/answer.h"
 #include "weft/serve/web/date.h"
 #include "weft/serve/web/http_codec.h"
-#include "weft/sys/address.h"
 #include "weft/sys/clock.h"
 
 namespace weft::serve {
 
 namespace {
 
-// Returns true if only this machine can reach the endpoint.
-bool is_local(const net::Endpoint& endpoint) {
-  if (endpoint.transport != net::Transport::tcp) {
-    return true;
+constexpr Error kNotRemote(Errc::invalid_argument,
+                           "an admin port that other machines reach needs AdminOptions::remote, tls and token");
+constexpr Error kNoTls(Errc::invalid_argument,
+                       "an admin port that other machines reach needs TLS: AdminOptions::tls is null");
+constexpr Error kNoToken(Errc::invalid_argument,
+                         "an admin port that other machines reach needs a token: AdminOptions::token is empty");
+
+// Whether the port may listen there.
+Result<void> check_access(const AdminOptions& options) {
+  const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(options.endpoint, true));
+  if (!options.token.empty()) {
+    WEFT_TRY(check_admin_token(options.token));
   }
-  if (endpoint.wildcard) {
-    return false;
+  if (!reached_from_afar(endpoint)) {
+    return {};
   }
-  const auto address = sys::SocketAddress::parse_numeric(endpoint.host, 0);
-  return address ? net::IpPrefix::parse("127.0.0.0/8")->contains(address->ip_bytes()) ||
-                       net::IpPrefix::parse("::1")->contains(address->ip_bytes())
-                 : endpoint.host == "localhost";
+  return !options.remote          ? Result<void>(kNotRemote)
+         : options.tls == nullptr ? Result<void>(kNoTls)
+         : options.token.empty()  ? Result<void>(kNoToken)
+                                  : Result<void>();
 }
 
 constexpr Duration kHealthStep =
@@ -104,9 +112,14 @@ class AdminService {
   }
 
   // The status that refuses the request; 0: it is answered.
-  static unsigned refusal_of(const web::HttpRequest& request) {
+  [[nodiscard]] unsigned refusal_of(const web::HttpRequest& request) const {
     if (request.refusal != net::http::Refusal::none) {
       return net::http::status_of(request.refusal);
+    }
+    const std::string& token = shared_->options.token;
+    if (!token.empty() &&
+        !bears_token(net::http::find_field(request.head.fields, "Authorization").value_or(""), token)) {
+      return 401;
     }
     const std::string_view path = request.head.path;
     if (path != "/metrics" && path != "/healthz" && path != "/readyz") {
@@ -160,6 +173,9 @@ class AdminService {
       web::Response response = web::status_response(refusal);
       if (refusal == 405) {
         response.set("Allow", "GET, HEAD");
+      }
+      if (refusal == 401) {
+        response.set("WWW-Authenticate", "Bearer realm=\"admin\"");
       }
       return response;
     }
@@ -228,9 +244,7 @@ std::vector<std::shared_ptr<CoreHealth>> health_of(rt::Runtime& runtime, const s
 }  // namespace
 
 Result<std::unique_ptr<Admin>> Admin::make(rt::Runtime& runtime, AdminOptions options) {
-  if (!is_local(WEFT_TRY(net::parse_endpoint(options.endpoint, true))) && !options.remote) {
-    return Error(Errc::invalid_argument, "an admin port that other machines reach needs AdminOptions::remote");
-  }
+  WEFT_TRY(check_access(options));
   for (const NamedServer& named : options.servers) {
     if (named.server == nullptr) {
       return Error(Errc::invalid_argument, "a server of the admin port is null");
@@ -252,6 +266,7 @@ Result<std::unique_ptr<Admin>> Admin::make(rt::Runtime& runtime, AdminOptions op
   ListenerOptions listener;
   listener.accept = AcceptMode::hand_off;
   listener.spare_descriptors = options.spare_descriptors;
+  listener.tls = options.tls;
   listener.limits.handshake_timeout = options.request_timeout;
   listener.limits.idle_timeout = options.idle_timeout;
   listener.limits.peer_left = PeerLeft::answer;  // a scraper may end its stream after its request

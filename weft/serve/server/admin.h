@@ -13,6 +13,7 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/net/admit/token_bucket.h"
+#include "weft/net/tls.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/health/health_checks.h"
 #include "weft/serve/metrics/prometheus.h"
@@ -28,7 +29,12 @@ struct NamedServer {
 
 struct AdminOptions {
   std::string endpoint = "tcp://127.0.0.1:0";
-  bool remote = false;  // true permits an endpoint that other machines reach. Admin does not authenticate
+  bool remote = false;  // true permits an endpoint that other machines reach, with `tls` and `token`
+  // Connections use TLS 1.3. Null: without TLS.
+  std::shared_ptr<net::TlsServer> tls{};
+  // Every request must have it: "Authorization: Bearer <token>"; another one gets 401. 16 to 256 letters, digits, and
+  // "-._~+/=". Empty: without a token.
+  std::string token{};
   // The servers whose metrics and readiness Admin reports. They must outlive it.
   std::vector<NamedServer> servers{};
   std::function<void(PrometheusWriter&)> metrics{};  // adds further metrics; called on the thread of Admin
@@ -61,7 +67,8 @@ struct AdminOptions {
 class Admin {
  public:
   // /healthz checks the cores of this runtime and those of the servers. Errors: invalid_argument (an endpoint that
-  // other machines reach, or a null server); those of Server::listen(); resource_exhausted (no thread).
+  // other machines reach, without `remote`, `tls` or `token`; a token with a wrong length or character; a null server);
+  // those of Server::listen(); resource_exhausted (no thread).
   [[nodiscard]] static Result<std::unique_ptr<Admin>> make(rt::Runtime& runtime, AdminOptions options = {});
 
   // Shows the counters of an object on /metrics: admin->add("orders", socket). The same as MetricSources::add(). Any
