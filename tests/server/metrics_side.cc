@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A program for metrics_test.py with one of each thing that counts, and traffic through all of them. Prints the
 // endpoint of its admin port and waits for the end of its input. With --tables: prints the tables of counters for
-// docs/metrics.md.
+// docs/metrics.md. With --token TOKEN: the admin port has this token.
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -209,7 +209,7 @@ Result<void> keep(Topics& topics, Subscription& heard) {
   return {};
 }
 
-Result<void> run() {
+Result<void> run(const std::string& token) {
   rt::RuntimeOptions two;
   two.cores = 2;
   const auto runtime = WEFT_TRY(rt::Runtime::start(two));
@@ -230,6 +230,7 @@ Result<void> run() {
   serve::AdminOptions options;
   options.scrapes = {1'000, 1'000};  // weft top asks it fifty times a second
   options.servers.push_back({"echo", server.get()});
+  options.token = token;
   serve::HealthCheck check;
   check.name = "db";
   check.run = [] { return serve::HealthResult{}; };
@@ -327,7 +328,7 @@ int main(int argc, char** argv) {
     print_tables();
     return 0;
   }
-  if (const auto result = run(); !result) {
+  if (const auto result = run(argc == 3 ? argv[2] : ""); !result) {
     std::fprintf(stderr, "metrics_side: %s\n", result.error().message().c_str());
     return result.error() == Errc::not_supported ? 77 : 1;
   }

@@ -197,8 +197,10 @@ std::vector<Row<Settings>> make_settings_rows() {
       duration<kAdmin, &AdminOptions::idle_timeout>("admin.idle_timeout", kMillisecond, kDay, false,
                                                     "Between requests"),
       rate<kAdmin, &AdminOptions::scrapes>("admin.scrapes", "Answers of /metrics; more get status 429"),
+      flag<kAdmin, &AdminOptions::debug_pages>("admin.debug_pages", "Whether there are /debug and the pages below it"),
+      rate<kAdmin, &AdminOptions::looks>("admin.looks", "Answers of the pages of /debug; more get status 429"),
       duration<kAdmin, &AdminOptions::health_timeout>("admin.health_timeout", kMillisecond, kDay, false,
-                                                      "For the answer of each core to /healthz"),
+                                                      "For the answer of each core to /healthz and /debug"),
       count<kAdmin, &AdminOptions::spare_descriptors>("admin.spare_descriptors", 0, 1024,
                                                       "Descriptors kept for its connections"),
       text<kAdminTls, &T::certificate_file>(

@@ -54,6 +54,20 @@ bool CoreHealth::waits(Instant now, Duration timeout) const noexcept {
   });
 }
 
+CoreHealth::Standing CoreHealth::standing(unsigned core, Instant now) const {
+  const Question& question = questions_[core];
+  Standing standing;
+  if (question.pending.load(std::memory_order_acquire)) {
+    standing.silent = now - question.asked;
+    const auto busy = question.core->loop().activity()->busy_since(now - kYoung);
+    standing.doing = busy ? busy->text() : std::string();
+  } else {
+    standing.ended = question.core_ended.load(std::memory_order_relaxed);
+    standing.answered = !standing.ended;
+  }
+  return standing;
+}
+
 std::string CoreHealth::complaints(Instant now) const {
   std::string text;
   for (const Question& question : std::span(questions_.get(), count_)) {

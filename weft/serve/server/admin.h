@@ -47,7 +47,9 @@ struct AdminOptions {
   Duration request_timeout = std::chrono::seconds(5);        // until the first request
   Duration idle_timeout = std::chrono::minutes(2);           // between requests
   net::RateLimit scrapes{10, 10};                            // answers of /metrics; beyond, 429
-  Duration health_timeout = std::chrono::milliseconds(500);  // for the answer of each core to /healthz
+  bool debug_pages = true;                                   // false: /debug and the pages below it get 404
+  net::RateLimit looks{20, 20};                              // answers of these; beyond, 429
+  Duration health_timeout = std::chrono::milliseconds(500);  // for the answer of each core to /healthz and /debug
   std::size_t spare_descriptors = 4;  // kept for its connections, for a process without any other descriptor
 };
 
@@ -57,6 +59,11 @@ struct AdminOptions {
 //                  each vital check that failed
 //   GET /readyz    200, or 503 with a line for each reason: a server is starting, full, draining or stopped, a check
 //                  has failed or has not run yet
+//   GET /debug     a page for people, which shows the next three as tables, once a second. It needs no network else
+//   GET /debug/cores     JSON: the lag and load of each core; a core that has not answered in time is there as such
+//   GET /debug/sessions  JSON: the first sessions of each server, and their queues and ages. ?order=queued (the
+//                        default), received, age or silent; ?limit=1 to 200 (50); ?server=, the name of one
+//   GET /debug/handlers  JSON: the durations of the handlers of added sites and dispatchers, the slowest first
 // HEAD works like GET. Other requests get 404, 405, or the refusals of HTTP (net/http/refusal.h).
 // Owner: the program, on a foreign thread; the runtime and the servers must outlive it. The destructor closes
 // its port.

@@ -128,4 +128,23 @@ void Session::drop_tasks() noexcept {
   }
 }
 
+SessionGlance Session::glance() const noexcept {
+  const Instant now = shard_.loop().now();
+  SessionGlance glance;
+  glance.id = id_;
+  glance.counts = record_.counts;
+  glance.age = std::max(now - clock_.accepted(), Duration::zero());
+  glance.silent = std::max(now - clock_.heard(), Duration::zero());
+  glance.queued = writes_.size();
+  glance.received = input_.size();
+  glance.replies = replies_;
+  glance.coroutines = tasks_ == nullptr ? 0 : static_cast<std::uint32_t>(tasks_->size());
+  glance.state = describe(state_);
+  glance.service = slot_.ops->coroutine->owner;
+  glance.reads = wants_frames();
+  glance.blocked = writing_.blocked;
+  glance.layered = slot_.layered;
+  return glance;
+}
+
 }  // namespace weft::serve

@@ -105,6 +105,11 @@ class Shard : public rt::CoreResident {
   void for_each(Function&& function) {
     sessions_.for_each([&function](SlotId, Block& block) { function(*block.session); });
   }
+  // The same for the sessions in `slots` slots, see SlotMap::for_each_in().
+  template <typename Function>
+  std::uint32_t for_each_in(std::uint32_t first, std::uint32_t slots, Function&& function) {
+    return sessions_.for_each_in(first, slots, [&function](SlotId, Block& block) { function(*block.session); });
+  }
   // Sends to the group's members on this core. Returns the number of members that took the frame.
   std::size_t publish(GroupId group, const SharedFrame& frame);
 
