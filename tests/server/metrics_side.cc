@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A program for metrics_test.py with one of each thing that counts, and traffic through all of them. Prints the
 // endpoint of its admin port and waits for the end of its input. With --tables: prints the tables of counters for
-// docs/metrics.md.
+// docs/metrics.md. With --token TOKEN: the admin port has this token.
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -54,6 +54,8 @@ constexpr const CounterTable* kTables[] = {&kSocketTable,
                                            &serve::web::kWebTable,
                                            &serve::web::kHttpClientTable,
                                            &serve::web::kWebSocketClientTable,
+                                           &serve::kListenerTable,
+                                           &rt::kRuntimeTable,
                                            &rt::kCoreTable,
                                            &rt::kCoreTurnTable,
                                            &rt::kExecutorTable,
@@ -62,7 +64,21 @@ constexpr const CounterTable* kTables[] = {&kSocketTable,
                                            &kKeptTable,
                                            &topic::kHubTable};
 
+constexpr const sync::DurationRow* kHistograms[] = {&rt::kCoreLagRow, &serve::web::kHandlerTimesRow,
+                                                    &serve::kDispatchTimesRow};
+
 std::string text(std::string_view view) { return std::string(view); }
+
+void print_histograms() {
+  std::printf("\n### Histograms\n\nOf durations: a bucket for each power of two of nanoseconds from 1 us to 17 s.\n\n");
+  std::printf("| metric | kind | unit | meaning | labels | measured in |\n|---|---|---|---|---|---|\n");
+  for (const sync::DurationRow* row : kHistograms) {
+    const std::size_t slash = row->where.rfind('/');
+    std::printf("| `weft_%s_%s` | histogram | seconds | %s | `%s` | [%s](../weft/%s) |\n", text(row->thing).c_str(),
+                text(row->metric).c_str(), text(row->help).c_str(), text(row->labels).c_str(),
+                text(row->where.substr(slash + 1)).c_str(), text(row->where).c_str());
+  }
+}
 
 void print_tables() {
   for (const CounterTable* table : kTables) {
@@ -80,6 +96,7 @@ void print_tables() {
                   text(row.where).c_str());
     }
   }
+  print_histograms();
 }
 
 constexpr std::uint32_t kEcho = 1;
@@ -90,6 +107,7 @@ struct Echo {
   serve::Dispatcher<Session> dispatcher;
 
   Echo() {
+    dispatcher.time_handlers();
     (void)dispatcher.on(kEcho, [](Session& session, const serve::HeaderCodec::Frame& frame) {
       (void)session.send(frame.header, frame.body);
     });
@@ -159,13 +177,17 @@ struct Browsing {
   std::unique_ptr<serve::web::WebSocketClient> feed;
 };
 
-// A client without a request, and a WebSocket without a message.
+// A client with one request, and a WebSocket without a message.
 rt::Task<Result<void>> browse(Browsing* browsing, std::string authority) {
   const auto host = std::make_shared<serve::ClientHost>(*rt::Core::current());
   auto http = serve::web::HttpClient::open(host);
   auto feed = co_await serve::web::WebSocketClient::connect(host, "ws://" + authority + "/feed");
   if (!http || !feed) {
     co_return http ? feed.error() : http.error();
+  }
+  const auto answer = co_await (*http)->get("http://" + authority + "/hello");
+  if (!answer) {
+    co_return answer.error();
   }
   browsing->http = std::move(*http);
   browsing->feed = std::move(*feed);
@@ -189,7 +211,7 @@ Result<void> keep(Topics& topics, Subscription& heard) {
   return {};
 }
 
-Result<void> run() {
+Result<void> run(const std::string& token) {
   rt::RuntimeOptions two;
   two.cores = 2;
   const auto runtime = WEFT_TRY(rt::Runtime::start(two));
@@ -210,6 +232,7 @@ Result<void> run() {
   serve::AdminOptions options;
   options.scrapes = {1'000, 1'000};  // weft top asks it fifty times a second
   options.servers.push_back({"echo", server.get()});
+  options.token = token;
   serve::HealthCheck check;
   check.name = "db";
   check.run = [] { return serve::HealthResult{}; };
@@ -238,6 +261,7 @@ Result<void> run() {
 
   serve::web::Router routes;
   WEFT_TRY(routes.websocket("/feed", [](serve::web::WebSocketSession&, const serve::web::Message&) {}));
+  WEFT_TRY(routes.get("/hello", [] { return "hello"; }));
   const serve::web::Site site{std::move(routes)};
   admin->add("shop", site);
   const auto shop = WEFT_TRY(serve::Server::make(*runtime));
@@ -315,7 +339,7 @@ int main(int argc, char** argv) {
     print_tables();
     return 0;
   }
-  if (const auto result = run(); !result) {
+  if (const auto result = run(argc == 3 ? argv[2] : ""); !result) {
     std::fprintf(stderr, "metrics_side: %s\n", result.error().message().c_str());
     return result.error() == Errc::not_supported ? 77 : 1;
   }

@@ -17,8 +17,9 @@ TIMEOUT = 60
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "metrics.md"
 BEGIN, END = "<!-- counters -->\n", "<!-- end of counters -->"
-ROW = re.compile(r"\| `(\w+)(?:\{(\w+)=\"([^\"]*)\"\})?` \| (counter|gauge) \| ([^|]+) \| ([^|]+) \| `(\w+)` \|"
+ROW = re.compile(r"\| `(\w+)(?:\{(\w+)=\"([^\"]*)\"\})?` \| (counter|gauge|histogram) \| ([^|]+) \| ([^|]+) \| `([\w, ]+)` \|"
                  r" \[[^\]]+\]\(\.\./([^)]+)\) \|")
+PART = re.compile(r"_(bucket|sum|count)$")  # of a histogram
 SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
@@ -47,8 +48,11 @@ EXPECTED = {
     'weft_client_pool_breaker_openings_total{client_pool="pool"}': 0,
     'weft_client_host_sessions{client_host="host"}': 3,
     'weft_dispatcher_frames_total{dispatcher="echo",outcome="handled"}': 6,
-    'weft_web_responses_total{class="2xx",web="shop"}': 0,
-    'weft_http_client_connections{http_client="browser"}': 0,
+    'weft_web_responses_total{class="2xx",web="shop"}': 1,
+    'weft_web_handler_seconds_count{handler="/hello",method="GET",web="shop"}': 1,
+    'weft_dispatcher_handler_seconds_count{dispatcher="echo",handler="1"}': 5,
+    'weft_server_memory_bytes{owner="received",server="echo"}': 0,
+    'weft_http_client_connections{http_client="browser"}': 1,
     'weft_trace_spans_started_total{trace="shop"}': 3,
     'weft_trace_spans_dropped_total{reason="queue_spans",trace="shop"}': 1,
     'weft_trace_spans_queued{trace="shop"}': 2,
@@ -96,7 +100,7 @@ def check_documented(rows, page):
     """Each row of the documentation is on the page, and no other sample that begins with weft_ is."""
     kinds = dict(re.findall(r"^# TYPE (\w+) (\w+)$", page, re.M))
     helps = dict(re.findall(r"^# HELP (\w+) (.*)$", page, re.M))
-    samples = [(name, dict(LABEL.findall(labels or "")))
+    samples = [(name if name in kinds else PART.sub("", name), dict(LABEL.findall(labels or "")))
                for name, labels, _ in (SAMPLE.fullmatch(line).groups()
                                        for line in page.splitlines() if line and not line.startswith("#"))]
     known = {}
@@ -113,10 +117,12 @@ def check_documented(rows, page):
 
 
 def check_where(rows):
-    for name, _, _, _, _, _, member, where in rows:
+    for name, _, _, kind, _, _, member, where in rows:
         source = ROOT / where
         if not source.is_file():
             sys.exit(f"{name} is counted in {where}, says its row, and that file is not there")
+        if kind == "histogram":  # its row has the names of its labels in the place of the member
+            continue
         # The monitor counts a socket's events by kind; socket_statistics.cc assigns the kinds to the members.
         words = {member, member + "_"} | ({"counts_"} if where.endswith("monitor.cc") else set())
         if not words & set(re.findall(r"\w+", source.read_text())):
@@ -146,6 +152,11 @@ def main():
             check(sample, value, values.get(sample))
         executed = [value for name, value in values.items() if name.startswith("weft_core_messages_executed_total{")]
         check("cores", 2, len(executed))
+        check("cores of the runtime", [2],
+              [value for name, value in values.items() if re.fullmatch(r'weft_runtime_cores\{poller="\w+".*', name)])
+        lags = [value for name, value in values.items() if name.startswith("weft_core_lag_seconds_count{")]
+        check("histograms of the cores' lag", (2, True), (len(lags), min(lags) > 0))
+        check("listeners", 1, len([name for name in values if name.startswith("weft_listener_info{")]))
         check("what cores ran", True, sum(executed) > 0)
         check("sockets and pools that are gone", [], re.findall('.*"(?:gone|spare)".*', page))
         side.stdin.close()

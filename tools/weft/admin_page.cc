@@ -8,13 +8,15 @@
 
 #include "tools/weft/console.h"
 #include "tools/weft/dial.h"
+#include "weft/sys/files/whole_file.h"
 
 namespace weft::cli {
 
 namespace {
 
 constexpr std::size_t kHeadMax = 16 * 1024;  // bytes of an answer's status line and headers
-constexpr std::string_view kRequest = "GET /metrics HTTP/1.1\r\nHost: weft\r\nConnection: close\r\n\r\n";
+constexpr std::size_t kTokenFileMax = 4096;
+constexpr std::string_view kRequest = "GET /metrics HTTP/1.1\r\nHost: weft\r\nConnection: close\r\n";
 
 struct Answer {
   std::string name;  // of the endpoint, for texts
@@ -23,8 +25,21 @@ struct Answer {
   [[noreturn]] void refuse(const std::string& why) const { throw Failure(name + " is no admin port of Weft: " + why); }
 };
 
-void send_request(const sys::Fd& fd, Instant end, const std::string& name) {
-  for (Bytes left = as_bytes(kRequest); !left.empty();) {
+// The request, with the token in the first line of the file.
+std::string make_request(const std::string& token_file) {
+  std::string request(kRequest);
+  if (!token_file.empty()) {
+    const auto text = sys::read_whole_file(token_file, kTokenFileMax);
+    if (!text) {
+      throw Failure(printable(token_file) + ": " + text.error().message());
+    }
+    request += "Authorization: Bearer " + text->substr(0, text->find_first_of("\r\n")) + "\r\n";
+  }
+  return request + "\r\n";
+}
+
+void send_request(const sys::Fd& fd, Instant end, const std::string& name, const std::string& request) {
+  for (Bytes left = as_bytes(request); !left.empty();) {
     const sys::IoResult wrote = sys::write_some(fd.fd(), left);
     if (wrote.status == sys::IoResult::Status::done) {
       left = left.subspan(wrote.bytes);
@@ -145,10 +160,11 @@ bool parse_metrics(std::string_view text, std::vector<Sample>& out) {
   return true;
 }
 
-std::vector<Sample> read_metrics(const std::string& endpoint, Instant end) {
+std::vector<Sample> read_metrics(const std::string& endpoint, const std::string& token_file, Instant end) {
   Answer answer{printable(endpoint), {}};
+  const std::string request = make_request(token_file);
   const sys::Fd fd = dial(endpoint, end);
-  send_request(fd, end, answer.name);
+  send_request(fd, end, answer.name, request);
   constexpr std::string_view kStatus = "HTTP/1.";
   constexpr std::string_view kHeadEnd = "\r\n\r\n";
   std::size_t head = std::string::npos;
@@ -163,6 +179,9 @@ std::vector<Sample> read_metrics(const std::string& endpoint, Instant end) {
     answer.refuse(answer.bytes.empty() ? "it closed the connection" : "its answer has no end of headers");
   }
   const std::string status = answer.bytes.substr(9, 3);
+  if (answer.bytes.starts_with(kStatus) && status == "401") {
+    throw Failure(answer.name + " needs " + (token_file.empty() ? "its token: --token-file" : "another token"));
+  }
   if (!answer.bytes.starts_with(kStatus) || status != "200") {
     answer.refuse("/metrics has the status " + printable(status));
   }

@@ -19,10 +19,10 @@ struct Sample {
 
 inline constexpr std::size_t kAdminPageMax = std::size_t{64} << 20U;  // bytes of an answer
 
-// The samples of /metrics of the admin port at a tcp:// or ipc:// endpoint, by one connection. Failure: nothing
-// answers there until `end`, something else than an admin port of Weft does, or the answer is longer than
-// kAdminPageMax.
-[[nodiscard]] std::vector<Sample> read_metrics(const std::string& endpoint, Instant end);
+// The samples of /metrics of the admin port at a tcp:// or ipc:// endpoint, by one connection. `token_file`: the first
+// line of this file is the port's token; empty: without a token. Failure: nothing answers there until `end`, something
+// else than an admin port of Weft does, the answer is longer than kAdminPageMax, or the file is not readable.
+[[nodiscard]] std::vector<Sample> read_metrics(const std::string& endpoint, const std::string& token_file, Instant end);
 
 // The samples in a text of Prometheus' format. Returns false if a line is not a sample.
 [[nodiscard]] bool parse_metrics(std::string_view text, std::vector<Sample>& out);

@@ -198,7 +198,7 @@ void print_text(Console& console, const std::vector<Sample>* metrics) {
 int report(Console& console, const ReportOptions& options) {
   std::vector<Sample> metrics;
   if (!options.admin.empty()) {
-    metrics = read_metrics(options.admin, deadline_after(sys::now(), seconds(options.timeout)));
+    metrics = read_metrics(options.admin, options.token_file, deadline_after(sys::now(), seconds(options.timeout)));
   }
   (console.json ? print_json : print_text)(console, options.admin.empty() ? nullptr : &metrics);
   return 0;

@@ -186,6 +186,7 @@ Run declare_tap(CLI::App& app) {
 Run declare_top(CLI::App& app) {
   auto options = std::make_shared<TopOptions>();
   text(app, "ADMIN", options->admin, "ENDPOINT", "The program's admin port, tcp:// or ipc://")->required();
+  text(app, "--token-file", options->token_file, "FILE", "Its first line is the token of the admin port");
   number(app, "-i,--interval", options->interval, "SECONDS", "Between two samples (1)");
   number(app, "-n,--count", options->count, "N", "End after so many samples");
   app.add_flag("--once", options->once, "Print the totals at once, and end; rates need two reads");
@@ -202,6 +203,7 @@ Run declare_doctor(CLI::App& app) {
 Run declare_report(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
   text(app, "--admin", options->admin, "ENDPOINT", "Add the counters of the program with this admin port");
+  text(app, "--token-file", options->token_file, "FILE", "Its first line is the token of the admin port");
   number(app, "-t,--timeout", options->timeout, "SECONDS", "For its answer (5)");
   return [options](Console& console) { return report(console, *options); };
 }

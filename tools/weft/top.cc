@@ -105,7 +105,8 @@ void add(const Section& section, const Sample& sample, Rows& rows) {
 
 Page read_page(const TopOptions& options) {
   Page page(std::size(kSections));
-  for (const Sample& sample : read_metrics(options.admin, deadline_after(sys::now(), seconds(options.timeout)))) {
+  for (const Sample& sample :
+       read_metrics(options.admin, options.token_file, deadline_after(sys::now(), seconds(options.timeout)))) {
     for (std::size_t i = 0; i < page.size(); ++i) {
       add(kSections[i], sample, page[i]);
     }

@@ -10,6 +10,7 @@ namespace weft::cli {
 
 struct TopOptions {
   std::string admin;        // endpoint of an admin port
+  std::string token_file;   // of that port; empty: it has no token
   double interval = 1;      // seconds between two reads
   std::uint64_t count = 0;  // samples; 0: until a signal
   bool once = false;        // one sample of one read, which has no rates

@@ -254,6 +254,7 @@ def shows_a_program_live():
         out, err = counts.communicate(timeout=PATIENCE)
         assert counts.returncode == 1 and ("refused" in err or "closed the connection" in err), (out, err)
     for answer, why in ((b"", "closed the connection"), (b"SSH-2.0-x\r\n", "no HTTP"), (b"HTTP/1.1 404 No\r\n\r\n", "status 404"),
+                        (b"HTTP/1.1 401 No\r\n\r\n", "--token-file"),
                         (b"HTTP/1.1 200 OK\r\n\r\nx", "no length"), (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", "too long"),
                         (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nup 1", "no counters of Weft"),
                         (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nweft_a{b=", "closed the connection"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <memory>
@@ -83,7 +84,28 @@ class SlotMap {
   // value that it adds may or may not be visited.
   template <typename Function>
   void for_each(Function&& function) {
-    for (std::uint32_t word = 0; word < live_.size(); ++word) {
+    walk(0, live_.size(), function);
+  }
+  // The same for the values in `slots` slots from `first` on, both multiples of 64. Returns the slot at which the walk
+  // continues; 0: it is over. Values that come and go between two calls may or may not be visited.
+  template <typename Function>
+  std::uint32_t for_each_in(std::uint32_t first, std::uint32_t slots, Function&& function) {
+    const std::uint32_t words = live_.size();
+    const std::uint32_t begin = std::min(first / 64, words);
+    const std::uint32_t end = begin + std::min(slots / 64, words - begin);
+    walk(begin, end, function);
+    return end == words ? 0 : end * 64;
+  }
+
+  [[nodiscard]] std::uint32_t size() const noexcept { return slots_.size(); }
+  [[nodiscard]] std::uint32_t capacity() const noexcept { return slots_.capacity(); }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+
+ private:
+  // The values of these words of live_, without `end`.
+  template <typename Function>
+  void walk(std::uint32_t begin, std::uint32_t end, Function& function) {
+    for (std::uint32_t word = begin; word < end; ++word) {
       const std::uint32_t first = word * 64;
       auto* const run = slots_.at(first);
       for (std::uint64_t left = live_[word]; left != 0; left &= left - 1) {
@@ -95,11 +117,6 @@ class SlotMap {
     }
   }
 
-  [[nodiscard]] std::uint32_t size() const noexcept { return slots_.size(); }
-  [[nodiscard]] std::uint32_t capacity() const noexcept { return slots_.capacity(); }
-  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
-
- private:
   using Slots = SlotPool<T, kGenerationBits>;
   struct Claim {  // gives the slot back if T's constructor throws or memory runs out
     Slots& slots;

@@ -34,6 +34,35 @@ TEST(SlotMap, FindsWhatWasPutInAndNothingElse) {
   EXPECT_TRUE(map.empty());
 }
 
+TEST(SlotMap, AWalkInPartsVisitsEachValueOnce) {
+  SlotMap<int> map;
+  EXPECT_EQ(map.for_each_in(0, 64, [](SlotId, int&) { FAIL(); }), 0u);
+  std::vector<SlotId> ids;
+  for (int i = 0; i < 1000; ++i) {
+    ids.push_back(*map.emplace(i));
+  }
+  for (int i = 0; i < 1000; i += 3) {
+    map.erase(ids[static_cast<std::size_t>(i)]);
+  }
+  std::multiset<int> seen;
+  int parts = 0;
+  std::uint32_t next = 0;
+  do {
+    std::size_t here = 0;
+    next = map.for_each_in(next, 128, [&](SlotId id, int& value) {
+      EXPECT_EQ(map.find(id), &value);
+      seen.insert(value);
+      ++here;
+    });
+    EXPECT_LE(here, 128u);
+    ++parts;
+  } while (next != 0);
+  EXPECT_EQ(parts, 8);
+  EXPECT_EQ(seen.size(), map.size());
+  EXPECT_EQ(std::set<int>(seen.begin(), seen.end()).size(), map.size());
+  EXPECT_EQ(map.for_each_in(1 << 20, 128, [](SlotId, int&) { FAIL(); }), 0u);
+}
+
 // The published tables reuse ids: a message for one session reaches its successor.
 TEST(SlotMap, AnOldIdNeverFindsTheSuccessor) {
   SlotMap<int> map;

@@ -79,4 +79,10 @@ std::uint64_t ticks_per_us() noexcept {
   return value;
 }
 
+Duration time_between(std::uint64_t from, std::uint64_t until) noexcept {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 50;  // days; a thousand times as much does not overflow
+  const std::uint64_t ticks = until > from ? std::min(until - from, kMost) : 0;
+  return Duration(static_cast<Duration::rep>(ticks * 1000 / ticks_per_us()));
+}
+
 }  // namespace weft::sys

@@ -32,6 +32,14 @@ TEST(Clock, TicksAgreeWithTheClock) {
   EXPECT_LE(measured, 2 * (now() - before));
 }
 
+TEST(Clock, TheTimeBetweenTicksIsThatOfTheirCalibrationAndNeverNegative) {
+  const std::uint64_t per_us = ticks_per_us();
+  EXPECT_EQ(time_between(1000, 1000 + 7 * per_us), std::chrono::microseconds(7));
+  EXPECT_EQ(time_between(1000, 999), Duration::zero());
+  EXPECT_EQ(time_between(5, 5), Duration::zero());
+  EXPECT_GT(time_between(0, ~std::uint64_t{0}), std::chrono::hours(24));
+}
+
 TEST(Clock, EveryThreadGetsTheSameCalibration) {
   std::vector<std::uint64_t> values(4);
   std::vector<std::thread> threads;

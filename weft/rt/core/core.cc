@@ -473,6 +473,12 @@ constinit const CounterTable kCoreTurnTable = {
     "core_turn", "The turn of a core that lasts: the labels `service` and `handler` name the call that holds it.",
     kTurnRows};
 
+constinit const sync::DurationRow kCoreLagRow = {"core", "lag_seconds", "core, runtime",
+                                                 "The time from one look of a core for events to its next look or "
+                                                 "wait: an event waits at most so long for its turn. "
+                                                 "The sum is the time in which the core worked.",
+                                                 "rt/loop/loop.cc"};
+
 CoreCounts Core::counts() const noexcept {
   CoreCounts counts;
   sync::add_counters(static_cast<CoreNumbers<std::uint64_t>&>(counts), counters_);

@@ -26,6 +26,7 @@
 #include "weft/rt/loop/loop.h"
 #include "weft/rt/loop/turn_job.h"
 #include "weft/sync/counter_block.h"
+#include "weft/sync/duration_counts.h"
 #include "weft/sync/mutex.h"
 
 namespace weft::rt {
@@ -108,6 +109,7 @@ struct CoreTurn {
   }
 };
 extern const CounterTable kCoreTurnTable;
+extern const sync::DurationRow kCoreLagRow;
 
 // CoreResident: an object of another room that lives on a core. A message with the object's number finds it there
 // without a reference, or finds nothing after the object's end.

@@ -5,6 +5,7 @@
 #include <bitset>
 #include <chrono>
 #include <cstdio>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -248,6 +249,37 @@ Result<void> Runtime::stop_once(Instant deadline) {
 }
 
 namespace {
+constexpr CounterRow kRuntimeRows[] = {WEFT_RUNTIME_GAUGES(WEFT_COUNTER_ROW)};
+static_assert(std::size(kRuntimeRows) == sync::count_of_rows<RuntimeNumbers>());
+}  // namespace
+constinit const CounterTable kRuntimeTable = {"runtime",
+                                              "An `rt::Runtime`: the label `poller` names the kernel's interface that "
+                                              "its cores wait in, and `poller_refused` the "
+                                              "reason if that is not the requested one.",
+                                              kRuntimeRows};
+
+namespace {
+std::vector<CounterLabel> labels_of(unsigned core, std::string_view runtime) {
+  std::vector<CounterLabel> labels = {{"core", std::to_string(core)}};
+  if (!runtime.empty()) {
+    labels.push_back({"runtime", std::string(runtime)});
+  }
+  return labels;
+}
+
+CounterReading read_runtime(const Runtime& runtime, std::string_view name) {
+  const sys::PollerChoice& choice = runtime.poller();
+  std::vector<CounterLabel> labels = {{"poller", sys::describe(choice.kind)}};
+  if (!(choice.refusal == Errc::ok)) {
+    labels.push_back({"poller_refused", choice.refusal.message()});
+  }
+  if (!name.empty()) {
+    labels.push_back({"runtime", std::string(name)});
+  }
+  const RuntimeNumbers numbers{runtime.size(), runtime.messages_queued()};
+  return {&kRuntimeTable, std::move(labels), sync::read_counters(numbers)};
+}
+
 CounterReading read_turn(Core& core, std::vector<CounterLabel> labels) {
   const Instant now = sys::now();
   const auto busy = core.loop().activity()->busy_since(now - CoreTurn::kShown);
@@ -264,13 +296,32 @@ CounterReading read_turn(Core& core, std::vector<CounterLabel> labels) {
 }
 }  // namespace
 
+std::uint64_t Runtime::messages_queued() const noexcept {
+  std::uint64_t done = 0;  // read first: a message is posted before it is done
+  for (const auto& core : cores_) {
+    done += core->dropped_.load(std::memory_order_acquire) + core->counters_.executed.load(std::memory_order_acquire);
+  }
+  std::uint64_t posted = 0;
+  for (const auto& core : cores_) {
+    const CoreCounts counts = core->counts();
+    posted += counts.posted + counts.foreign_posted;
+  }
+  return posted - std::min(posted, done);
+}
+
+sync::DurationSource Runtime::duration_source() {
+  return [this](std::string_view name, sync::DurationReadings& into) {
+    for (unsigned index = 0; index < size(); ++index) {
+      into.push_back({&kCoreLagRow, labels_of(index, name), core(index).loop().activity()->lags()});
+    }
+  };
+}
+
 CounterSource Runtime::counter_source() {
   return [this](std::string_view name, CounterReadings& into) {
+    into.push_back(read_runtime(*this, name));
     for (unsigned index = 0; index < size(); ++index) {
-      std::vector<CounterLabel> labels = {{"core", std::to_string(index)}};
-      if (!name.empty()) {
-        labels.push_back({"runtime", std::string(name)});
-      }
+      std::vector<CounterLabel> labels = labels_of(index, name);
       into.push_back({&kCoreTable, labels, sync::read_counters(core(index).counts())});
       into.push_back(read_turn(core(index), std::move(labels)));
     }

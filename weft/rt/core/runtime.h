@@ -25,6 +25,21 @@
 
 namespace weft::rt {
 
+// clang-format off
+#define WEFT_RUNTIME_GAUGES(ROW)                                                                            \
+  ROW(cores, gauge, "cores", "", "", "cores",                                                              \
+      "Cores that there are.", "rt/core/runtime.cc")                                                       \
+  ROW(messages_queued, gauge, "messages_queued", "", "", "messages",                                       \
+      "Messages that were posted to cores and have not run.", "rt/core/runtime.cc")
+// clang-format on
+
+// RuntimeNumbers: a runtime at one moment.
+struct RuntimeNumbers {
+  using Number = std::uint64_t;
+  WEFT_COUNTER_BLOCK(WEFT_RUNTIME_GAUGES)
+};
+extern const CounterTable kRuntimeTable;
+
 // Pinning: whether each core's thread stays on its own processor.
 enum class Pinning : std::uint8_t {
   // Pins if the runtime has exactly as many cores as the process may use physical ones, and no quota limits them. Does
@@ -84,6 +99,9 @@ class Runtime {
   [[nodiscard]] Core& core(unsigned index) noexcept { return *cores_[index]; }
   // The counts of each core, for a page of metrics. The runtime outlives the source.
   [[nodiscard]] CounterSource counter_source();
+  [[nodiscard]] sync::DurationSource duration_source();  // the lag of each core's loop
+  // The messages that were posted to cores and have not run. Any thread; a moment's number.
+  [[nodiscard]] std::uint64_t messages_queued() const noexcept;
   // The poller of the cores, and the reason if it is not the requested one. Any thread.
   [[nodiscard]] const sys::PollerChoice& poller() const noexcept { return cores_.front()->loop().poller(); }
 

@@ -37,7 +37,9 @@ enum class StopMode : std::uint8_t {
   ROW(wakes, counter, "wakes_total", "", "", "wake-ups",                                                         \
       "Workers that a caller of execute() had to wake.", "rt/exec/thread_pool.cc")                               \
   ROW(workers, gauge, "workers", "", "", "threads",                                                              \
-      "Worker threads that there are.", "rt/exec/thread_pool.cc")
+      "Worker threads that there are.", "rt/exec/thread_pool.cc")                                                \
+  ROW(queued, gauge, "jobs_queued", "", "", "jobs",                                                              \
+      "Jobs that wait in the queue.", "rt/exec/thread_pool.cc")
 // clang-format on
 
 // ExecutorCounts: an executor's counters since it was made.

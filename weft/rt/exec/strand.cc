@@ -304,7 +304,9 @@ Result<void> Strand::stop(StopMode mode, Instant deadline) {
 
 ExecutorCounts Strand::counts() const noexcept {
   const std::lock_guard lock(core_->mutex);
-  return core_->counts;
+  ExecutorCounts counts = core_->counts;
+  counts.queued = core_->waiting();
+  return counts;
 }
 
 }  // namespace weft::rt

@@ -66,6 +66,7 @@ class BasicStrandQueue : public std::enable_shared_from_this<BasicStrandQueue<Sy
   bool closed = false;
   bool abandoned = false;
   ExecutorCounts counts;
+  [[nodiscard]] std::size_t waiting() const noexcept { return jobs_.size(); }  // jobs
 
  private:
   // idle: no job waits and none runs.

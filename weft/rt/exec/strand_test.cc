@@ -29,6 +29,20 @@ TEST(Strand, RunsOneJobAtATimeInOrderAndEachSeesTheOneBefore) {
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
+TEST(Strand, JobsThatWaitAreCounted) {
+  auto pool = std::move(ThreadPool::make_fixed(1)).value();
+  Strand strand(*pool);
+  Blocker blocker;
+  ASSERT_TRUE(blocker.block(strand));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(strand.execute([] {}));
+  }
+  EXPECT_EQ(strand.counts().queued, 3u);
+  blocker.release();
+  EXPECT_TRUE(strand.stop(StopMode::drain, in_a_long_time()));
+  EXPECT_EQ(strand.counts().queued, 0u);
+}
+
 TEST(Strand, SeveralThreadsBringJobsWithoutARace) {
   auto pool = std::move(ThreadPool::make_fixed(3)).value();
   Strand strand(*pool);

@@ -426,6 +426,7 @@ ExecutorCounts ThreadPool::counts() const noexcept {
   for (unsigned i = 0; i < shared_->workers_max; ++i) {
     counts.executed += shared_->workers[i].executed.load(std::memory_order_relaxed);
     counts.threw += shared_->workers[i].threw.load(std::memory_order_relaxed);
+    counts.queued += shared_->workers[i].queue.size();
   }
   counts.refused = shared_->refused.load(std::memory_order_relaxed);
   counts.abandoned = shared_->abandoned.load(std::memory_order_relaxed);

@@ -45,9 +45,11 @@ TEST(ThreadPool, AFullQueueIsReportedAndTheJobsInItRun) {
   EXPECT_EQ(pool->execute([&] { ran.fetch_add(100); }).error(), Errc::resource_exhausted);
   EXPECT_EQ(pool->submit([&] { return ran.fetch_add(100); }).get().error(), Errc::resource_exhausted);
   EXPECT_EQ(pool->counts().refused, 2u);
+  EXPECT_EQ(pool->counts().queued, 4u);
   blocker.release();
   EXPECT_TRUE(pool->stop(StopMode::drain, in_a_long_time()));
   EXPECT_EQ(ran.load(), 4);
+  EXPECT_EQ(pool->counts().queued, 0u);
 }
 
 // A delay that slept in a worker would delay every job after it.

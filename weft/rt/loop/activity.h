@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "weft/base/time.h"
+#include "weft/sync/duration_counts.h"
 
 namespace weft::rt {
 
@@ -22,7 +23,7 @@ struct ActivityName {
 // Activity: the present work of a loop's thread, for threads that watch it.
 // Owner: the loop and those that watch it. Affinity: the loop's thread writes; any thread reads.
 // Cost: relaxed stores to one line that others write only in arm(): two or three a turn, four a callback that is named;
-// and a load a turn.
+// a load a turn; and three stores to lines of its own each time that the loop has looked for events.
 // Invariant: the members tell of one moment only while the turn lasts; a reader may see a call and the subject of the
 // one before.
 class alignas(64) Activity {
@@ -64,6 +65,10 @@ class alignas(64) Activity {
     }
   }
   void end_turn() noexcept { since_.store(Instant(), std::memory_order_relaxed); }
+  // The time from one look for events to the next, or to the wait before it: an event that comes in between waits for
+  // the rest of it.
+  void note_lag(Duration lag) noexcept { lags_.add(lag); }
+  [[nodiscard]] sync::DurationValues lags() const noexcept { return lags_.values(); }  // any thread
   void set(Doing doing) noexcept {
     name_.store(doing.name, std::memory_order_relaxed);
     subject_.store(doing.subject, std::memory_order_relaxed);
@@ -91,6 +96,7 @@ class alignas(64) Activity {
   std::atomic<bool> armed_{false};
   alignas(64) std::atomic<std::uint64_t> stalls_{0};  // relaxed: a number
   std::atomic<Instant> stall_noted_{Instant()};       // relaxed: only elects the thread that counts
+  alignas(64) sync::DurationCounts lags_;             // the loop's thread adds
   std::mutex bells_mutex_;
   std::vector<Bell*> bells_;  // guarded by bells_mutex_
 };

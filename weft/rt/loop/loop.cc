@@ -365,6 +365,7 @@ void Loop::wait(Instant wanted) {
   const Duration timeout = time_left(wanted, now_);
   if (timeout != Duration::zero()) {
     activity()->end_turn();
+    activity()->note_lag(sys::now() - works_since_);
   }
   std::size_t count = 0;
   const bool found = timeout != Duration::zero() && spin_for_work(timeout, count);
@@ -372,13 +373,18 @@ void Loop::wait(Instant wanted) {
     count = poll(announce_sleep(timeout) ? timeout : Duration::zero());
     mail_.end_sleep();
   } else if (count == 0) {
-    if ((found ? sys::now() : now_) - polled_at_ < poll_every_) {
+    const Instant now = found ? sys::now() : now_;
+    works_since_ = found ? now : works_since_;
+    if (now - polled_at_ < poll_every_) {
       return;
     }
     count = poll(Duration::zero());
   }
   now_ = sys::now();
-  polled_at_ = now_;
+  if (timeout == Duration::zero()) {
+    activity()->note_lag(now_ - works_since_);
+  }
+  polled_at_ = works_since_ = now_;
   activity()->begin_turn(now_);
   dispatch_all(count);
 }
@@ -414,6 +420,7 @@ void Loop::run_turns() noexcept {
   if (thread_name_ != nullptr) {
     sys::set_up_thread(thread_name_, thread_options_);
   }
+  works_since_ = sys::now();
   while (!ended()) {
     turn();
   }

@@ -172,6 +172,7 @@ class Loop {
   sync::SpinBudget spin_budget_;
   Duration poll_every_ = Duration::zero();
   Instant polled_at_;
+  Instant works_since_;  // the end of the last wait, or look for events
   TimerWheel timers_;
   Instant timers_due_ = kNever;  // the next one, when the last wait began
   Instant now_;

@@ -3,10 +3,23 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include "weft/sync/atomic.h"
+#include "weft/sync/counter.h"
 
 namespace weft::serve {
+
+// MemoryOwner: the use of bytes of a budget, for a page of metrics.
+enum class MemoryOwner : std::uint8_t {
+  bodies,      // heads and bodies of HTTP, and messages of WebSockets, that wait for their rest or for their reader
+  queues,      // frames that wait to be written
+  shared,      // frames of several sessions that wait to be written, once for each frame
+  received,    // half-received frames
+  handlers,    // frames that running coroutines keep
+  handshakes,  // of TLS
+};
+inline constexpr std::size_t kMemoryOwners = 6;
 
 // ByteBudget: how much memory all sessions of a server may hold together, on all cores.
 // Owner: the server; the budget outlives its shares. Affinity: any thread.
@@ -31,21 +44,29 @@ class ByteBudget {
   // Share: one core's part of the budget, within a limit of its own. Affinity: that core.
   class Share {
    public:
-    Share(ByteBudget& budget, std::size_t limit) noexcept : budget_(budget), limit_(limit) {}
+    // `by_owner`: kMemoryOwners gauges of the bytes held, which that core writes; null: no page shows them.
+    Share(ByteBudget& budget, std::size_t limit, sync::Counter* by_owner = nullptr) noexcept
+        : budget_(budget), limit_(limit), by_owner_(by_owner) {}
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
     ~Share() { budget_.give_back(granted_); }
 
     // Returns false, and changes nothing, if the bytes would exceed one of the limits.
-    [[nodiscard]] bool take(std::size_t bytes) noexcept {
+    [[nodiscard]] bool take(std::size_t bytes, MemoryOwner owner = MemoryOwner::bodies) noexcept {
       if (bytes > granted_ - held_ && !grow(bytes)) [[unlikely]] {
         return false;
       }
       held_ += bytes;
+      if (by_owner_ != nullptr) [[likely]] {
+        by_owner_[static_cast<std::size_t>(owner)].add(bytes);
+      }
       return true;
     }
-    void give_back(std::size_t bytes) noexcept {
+    void give_back(std::size_t bytes, MemoryOwner owner = MemoryOwner::bodies) noexcept {
       held_ -= bytes;
+      if (by_owner_ != nullptr) [[likely]] {
+        by_owner_[static_cast<std::size_t>(owner)].subtract(bytes);
+      }
       if (granted_ - held_ > 2 * kStep) [[unlikely]] {
         const std::size_t surplus = granted_ - held_ - kStep;
         granted_ -= surplus;
@@ -71,6 +92,7 @@ class ByteBudget {
 
     ByteBudget& budget_;
     std::size_t limit_;
+    sync::Counter* by_owner_;
     std::size_t granted_ = 0;
     std::size_t held_ = 0;
   };

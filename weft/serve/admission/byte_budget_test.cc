@@ -19,6 +19,23 @@ TEST(ByteBudget, SharesNeverHoldMoreThanTheLimitTogether) {
   EXPECT_LE(budget.granted(), budget.limit());
 }
 
+TEST(ByteBudget, EachOwnersBytesAreInItsGauge) {
+  ByteBudget budget(10 * kStep);
+  sync::Counter gauges[kMemoryOwners];
+  ByteBudget::Share share(budget, 1000, gauges);
+  EXPECT_TRUE(share.take(300, MemoryOwner::queues));
+  EXPECT_TRUE(share.take(500, MemoryOwner::handshakes));
+  EXPECT_FALSE(share.take(500, MemoryOwner::queues));
+  EXPECT_TRUE(share.take(100));
+  share.give_back(200, MemoryOwner::queues);
+  const auto of = [&gauges](MemoryOwner owner) { return gauges[static_cast<std::size_t>(owner)].value(); };
+  EXPECT_EQ(of(MemoryOwner::queues), 100u);
+  EXPECT_EQ(of(MemoryOwner::handshakes), 500u);
+  EXPECT_EQ(of(MemoryOwner::bodies), 100u);
+  EXPECT_EQ(of(MemoryOwner::received), 0u);
+  EXPECT_EQ(share.held(), 700u);
+}
+
 TEST(ByteBudget, AShareKeepsToItsOwnLimit) {
   ByteBudget budget(100 * kStep);
   ByteBudget::Share share(budget, 1000);

@@ -4,6 +4,8 @@
 #include "weft/logging/level.h"
 #include "weft/net/endpoint.h"
 #include "weft/serve/config/read.h"
+#include "weft/serve/inspect/access.h"
+#include "weft/sys/files/whole_file.h"
 
 namespace weft::serve::config {
 
@@ -15,9 +17,7 @@ class Whole {
   Whole(Draft& draft, Problems& problems) : draft_(draft), problems_(problems) {}
 
   void check(const std::string& directory) {
-    if (!draft_.settings.admin.endpoint.empty()) {
-      check_endpoint("admin.endpoint", draft_.settings.admin.endpoint);
-    }
+    check_admin(directory);
     check_log(directory, draft_.settings.log.settings);
     auto& listeners = draft_.settings.listeners;
     for (std::size_t i = 0; i < listeners.size(); ++i) {
@@ -29,14 +29,15 @@ class Whole {
       }
       for (std::string* const file :
            {&listeners[i].tls.certificate_file, &listeners[i].tls.key_file, &listeners[i].tls.client_ca_file}) {
-        if (!file->empty() && !file->starts_with('/')) {
-          *file = directory + "/" + *file;
-        }
+        place_beside(directory, *file);
       }
     }
   }
 
   void make_gates(bool open_files) {
+    if (open_files) {
+      open_admin_files();
+    }
     auto& listeners = draft_.settings.listeners;
     for (std::size_t i = 0; i < listeners.size(); ++i) {
       const std::string path = "listener[" + std::to_string(i) + "]";
@@ -68,6 +69,59 @@ class Whole {
       at = draft_.origins.find(key.substr(0, key.find('.')));
     }
     problems_.add({at == draft_.origins.end() ? Origin() : at->second, key, std::move(text)});
+  }
+
+  static void place_beside(const std::string& directory, std::string& file) {
+    if (!file.empty() && !file.starts_with('/')) {
+      file = directory + "/" + file;
+    }
+  }
+
+  void check_admin(const std::string& directory) {
+    Settings& settings = draft_.settings;
+    net::TlsServerOptions& tls = settings.admin_tls;
+    for (std::string* const file : {&tls.certificate_file, &tls.key_file, &settings.admin_token_file}) {
+      place_beside(directory, *file);
+    }
+    if (tls.certificate_file.empty() != tls.key_file.empty()) {
+      refuse(tls.key_file.empty() ? "admin.tls.key_file" : "admin.tls.certificate_file",
+             "a certificate and its key are set together");
+    }
+    if (settings.admin.endpoint.empty()) {
+      return;
+    }
+    check_endpoint("admin.endpoint", settings.admin.endpoint);
+    const auto endpoint = net::parse_endpoint(settings.admin.endpoint, true);
+    if (endpoint && reached_from_afar(*endpoint) &&
+        (!settings.admin.remote || tls.certificate_file.empty() || settings.admin_token_file.empty())) {
+      refuse("admin.endpoint",
+             "an admin port that other machines reach needs admin.remote = true, admin.token_file, and the files of "
+             "admin.tls");
+    }
+  }
+
+  void open_admin_files() {
+    Settings& settings = draft_.settings;
+    if (!settings.admin_tls.certificate_file.empty()) {
+      std::string why;
+      auto tls = net::TlsServer::make(settings.admin_tls, &why);
+      if (tls) {
+        settings.admin.tls = *std::move(tls);
+      } else {
+        refuse("admin.tls.certificate_file", why.empty() ? tls.error().message() : why);
+      }
+    }
+    if (!settings.admin_token_file.empty()) {
+      auto token = sys::read_whole_file(settings.admin_token_file, kAdminTokenMax + 2);  // with an end of line
+      if (!token) {
+        return refuse("admin.token_file", settings.admin_token_file + ": " + token.error().message());
+      }
+      token->erase(std::min(token->find_first_of("\r\n"), token->size()));
+      if (const auto good = check_admin_token(*token); !good) {
+        return refuse("admin.token_file", settings.admin_token_file + ": " + good.error().message());
+      }
+      settings.admin.token = *std::move(token);
+    }
   }
 
   void check_endpoint(const std::string& key, const std::string& endpoint) {

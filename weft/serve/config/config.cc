@@ -200,6 +200,9 @@ void Config::refuse_changes_at_start(const Draft& next, const Snapshot& now, Pro
                   "this key changes only at a start: " + to_text(used) + " is in use, and not " + to_text(wanted)});
   };
   compare_rows<Settings>(settings_rows(), "", next.settings, now, refuse);
+  if (next.settings.admin_tls.certificate_file.empty() != now.admin_tls.certificate_file.empty()) {
+    problems.add({{file_}, "admin.tls", "TLS begins and ends only at a start"});
+  }
   const auto& listeners = next.settings.listeners;
   if (listeners.size() != now.listeners.size()) {
     problems.add({{file_},
@@ -249,6 +252,10 @@ Result<void> Config::commit(std::shared_ptr<Snapshot> next, const Snapshot& befo
     const std::lock_guard lock(mutex_);
     changes = changes_;
     // From here on nothing fails.
+    if (before.admin.tls != nullptr) {
+      before.admin.tls->adopt(*next->admin.tls);
+      next->admin.tls = before.admin.tls;
+    }
     for (std::size_t i = 0; i < next->listeners.size(); ++i) {
       ListenerOptions& options = next->listeners[i].options;
       const ListenerOptions& used = before.listeners[i].options;

@@ -138,6 +138,30 @@ TEST_F(ConfigReadTest, SettingsThatDependOnEachOtherAreCheckedTogether) {
       "3:11: listener[0].admission.allowed: \"10.0.0.0/33\" is not an address or a prefix, like \"10.0.0.0/8\"\n");
 }
 
+TEST_F(ConfigReadTest, AnAdminPortThatOtherMachinesReachNeedsTlsAndATokenFile) {
+  const std::string afar = "[admin]\nendpoint = \"tcp://*:9100\"\n";
+  const std::string tls = "tls.certificate_file = \"a.crt\"\ntls.key_file = \"a.key\"\n";
+  for (const std::string& less :
+       {std::string(), std::string("remote = true\n"), "remote = true\n" + tls,
+        std::string("remote = true\ntoken_file = \"token\"\n"), "token_file = \"t\"\n" + tls}) {
+    EXPECT_EQ(refusal(afar + less).find("2:1: admin.endpoint: an admin port that other machines reach needs "), 0u)
+        << less << refusal(afar + less);
+  }
+  EXPECT_EQ(refusal("[admin]\ntls.key_file = \"a.key\"\n"),
+            "admin.tls.certificate_file: a certificate and its key are set together\n");
+}
+
+TEST_F(ConfigReadTest, TheTokenOfTheAdminPortIsReadFromItsFileBesideTheConfiguration) {
+  const std::string text = "[admin]\nendpoint = \"tcp://127.0.0.1:0\"\ntoken_file = \"token\"\n";
+  EXPECT_EQ(refusal(text).find("3:1: admin.token_file: " + directory_ + "/token: "), 0u) << refusal(text);
+  std::ofstream(directory_ + "/token") << "too short\n";
+  EXPECT_NE(refusal(text).find("16 to 256 characters"), std::string::npos);
+  std::ofstream(directory_ + "/token") << "0123456789-token\n";
+  const auto config = load(text);
+  ASSERT_NE(config, nullptr) << told();
+  EXPECT_EQ(config->current()->admin.token, "0123456789-token");
+}
+
 TEST_F(ConfigReadTest, ACertificateThatCannotBeReadIsNamedWithItsPathBesideTheFile) {
   const std::string text =
       refusal(std::string(kListener) + "[listener.tls]\ncertificate_file = \"no.pem\"\nkey_file = \"no.key\"\n");

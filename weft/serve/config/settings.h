@@ -35,7 +35,9 @@ struct Settings {
   rt::RuntimeOptions runtime{};
   ServerOptions server{};
   StopOptions stop{};
-  AdminOptions admin{};
+  AdminOptions admin{};               // its `tls` and `token` are those of the next two
+  net::TlsServerOptions admin_tls{};  // no certificate_file: without TLS
+  std::string admin_token_file{};     // empty: without a token
   logging::LogOptions log{};
   std::vector<Listener> listeners{};
 };

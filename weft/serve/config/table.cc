@@ -160,7 +160,9 @@ std::vector<Row<Settings>> make_settings_rows() {
   constexpr auto kServer = &Settings::server;
   constexpr auto kStop = &Settings::stop;
   constexpr auto kAdmin = &Settings::admin;
+  constexpr auto kAdminTls = &Settings::admin_tls;
   using rt::RuntimeOptions;
+  using T = net::TlsServerOptions;
   return {
       count<kRuntime, &RuntimeOptions::cores>("server.cores", 0, rt::Runtime::kCoresMax,
                                               "Threads; 0: one for each physical core that the process may use"),
@@ -188,7 +190,10 @@ std::vector<Row<Settings>> make_settings_rows() {
       duration<kStop, &StopOptions::drain>("stop.drain", 0, kDay, false,
                                            "Then sessions have so long to answer and to deliver their queues"),
       text<kAdmin, &AdminOptions::endpoint>("admin.endpoint", "The admin port; empty: there is none"),
-      flag<kAdmin, &AdminOptions::remote>("admin.remote", "Permits an endpoint that other machines reach"),
+      flag<kAdmin, &AdminOptions::remote>("admin.remote",
+                                          "Permits an endpoint that other machines reach, with TLS and a token"),
+      text<&Settings::admin_token_file>("admin.token_file",
+                                        "The token that each request must have; a path is relative to the file"),
       count<kAdmin, &AdminOptions::connections_max>("admin.connections_max", 1, 10'000,
                                                     "Connections of the admin port"),
       size<kAdmin, &AdminOptions::head_max>("admin.head_max", 1024, kMiB, "Bytes of a request"),
@@ -197,10 +202,15 @@ std::vector<Row<Settings>> make_settings_rows() {
       duration<kAdmin, &AdminOptions::idle_timeout>("admin.idle_timeout", kMillisecond, kDay, false,
                                                     "Between requests"),
       rate<kAdmin, &AdminOptions::scrapes>("admin.scrapes", "Answers of /metrics; more get status 429"),
+      flag<kAdmin, &AdminOptions::debug_pages>("admin.debug_pages", "Whether there are /debug and the pages below it"),
+      rate<kAdmin, &AdminOptions::looks>("admin.looks", "Answers of the pages of /debug; more get status 429"),
       duration<kAdmin, &AdminOptions::health_timeout>("admin.health_timeout", kMillisecond, kDay, false,
-                                                      "For the answer of each core to /healthz"),
+                                                      "For the answer of each core to /healthz and /debug"),
       count<kAdmin, &AdminOptions::spare_descriptors>("admin.spare_descriptors", 0, 1024,
                                                       "Descriptors kept for its connections"),
+      text<kAdminTls, &T::certificate_file>(
+          "admin.tls.certificate_file", "PEM: the certificate, then its chain; a path is relative to the file", kLive),
+      text<kAdminTls, &T::key_file>("admin.tls.key_file", "PEM: its key, without a pass phrase", kLive),
   };
 }
 

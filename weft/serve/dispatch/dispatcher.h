@@ -17,6 +17,7 @@
 #include "weft/serve/dispatch/id_table.h"
 #include "weft/serve/frame/error_frame.h"
 #include "weft/serve/frame/header_codec.h"
+#include "weft/serve/metrics/handler_times.h"
 #include "weft/serve/session/session_task.h"
 #include "weft/sync/counter.h"
 #include "weft/sync/counter_block.h"
@@ -57,6 +58,12 @@ inline constexpr CounterTable kDispatchTable = {
     "The `serve::Dispatcher`s of one name, summed: `admin->add(name, dispatcher)`, `admin->remove(name)`.",
     kDispatchRows};
 
+inline constexpr sync::DurationRow kDispatchTimesRow = {
+    "dispatcher", "handler_seconds", "dispatcher, handler",
+    "The time in which a handler of a dispatcher with time_handlers() ran, with the waits of a coroutine. A handler "
+    "without a frame has none.",
+    "serve/dispatch/dispatcher.h"};
+
 // Caller: the owner of a frame, usually a Session, which sends the answer. Handlers that are coroutines also
 // need caller.start_handler(SessionTask::Ptr).
 template <typename C>
@@ -65,7 +72,8 @@ concept FrameCaller = requires(C& caller, const FrameHeader& header, Bytes body)
 // Dispatcher: frames of HeaderCodec or NumberedCodec to handlers, by id. One for each core, filled before the first
 // frame or by handlers.
 // Owner: a service. Affinity: one thread, except counts().
-// Cost: a look-up (id_table.h), an indirect call, a counter. Only adding handlers allocates.
+// Cost: a look-up (id_table.h), an indirect call, a counter; with time_handlers() that of HandlerTimes for each frame.
+// Only adding handlers allocates.
 // Invariants:
 //   1. An id keeps its first handler for ever: a second one is refused.
 //   2. If a handler throws or returns an error, dispatch() returns, and the peer gets an error frame, see
@@ -91,10 +99,18 @@ class Dispatcher {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
+  // Measures the handlers that are added from now on: a page of metrics shows a histogram of each one's durations, by
+  // its id. Idempotent.
+  void time_handlers() {
+    if (times_ == nullptr) {
+      times_ = std::make_unique<HandlerTimes>();
+    }
+  }
+
   // Errors: invalid_state (the id has a handler); resource_exhausted (IdTable::kSizeMax ids have handlers).
   template <typename Handler>
   Result<void> on(std::uint32_t id, Handler handler) {
-    return table_.add(id, keep(std::move(handler)));
+    return table_.add(id, keep(std::move(handler), id));
   }
   template <typename Method, typename Service>
     requires std::is_member_function_pointer_v<Method>
@@ -106,13 +122,13 @@ class Dispatcher {
   // Handles ids without a handler of their own. Fails with invalid_state if there is such a handler already.
   template <typename Handler>
   Result<void> on_unknown(Handler handler) {
-    return set(unknown_, std::move(handler));
+    return set(unknown_, std::move(handler), "unknown");
   }
   // Handles error frames of any id. The dispatcher counts errors and exceptions of the handler, and does not answer
   // them. Fails with invalid_state if there is such a handler already.
   template <typename Handler>
   Result<void> on_error(Handler handler) {
-    return set(error_, std::move(handler));
+    return set(error_, std::move(handler), "error");
   }
 
   void dispatch(Caller& caller, const Frame& frame) {
@@ -133,6 +149,14 @@ class Dispatcher {
   [[nodiscard]] CounterSource counter_source() const {
     return [this](std::string_view name, CounterReadings& into) {
       into.push_back({&kDispatchTable, {{"dispatcher", std::string(name)}}, sync::read_counters(counts_)});
+    };
+  }
+  // Empty without time_handlers(). The dispatcher outlives the source.
+  [[nodiscard]] sync::DurationSource duration_source() const {
+    return [times = times_.get()](std::string_view name, sync::DurationReadings& into) {
+      if (times != nullptr) {
+        times->read_into(kDispatchTimesRow, {"dispatcher", std::string(name)}, into);
+      }
     };
   }
 
@@ -160,14 +184,31 @@ class Dispatcher {
     }
   }
   template <typename Handler>
+  struct Measured {
+    Handler function;
+    sync::DurationCounts* times;
+  };
+  template <typename Handler>
+  static Error call_measured(void* handler, Caller& caller, const Frame& frame) {
+    auto& measured = *static_cast<Measured<Handler>*>(handler);
+    const HandlerTimer timer(*measured.times);
+    return call<Handler>(&measured.function, caller, frame);
+  }
+  template <typename Handler>
   struct Coroutine {
     Handler function;
     Dispatcher* dispatcher;
+    sync::DurationCounts* times;  // null: it is not measured
   };
   struct Told {
     Dispatcher* dispatcher;
     Caller* caller;
+    sync::DurationCounts* times;
+    std::uint64_t began;
     void operator()(const Error& outcome, bool cancelled, const Frame& frame) const noexcept {
+      if (times != nullptr) {
+        times->add(sys::time_between(began, sys::ticks()));
+      }
       dispatcher->handle_end(outcome, cancelled, *caller, frame);
     }
   };
@@ -175,7 +216,9 @@ class Dispatcher {
   static Error start(void* handler, Caller& caller, const Frame& frame) {
     auto& coroutine = *static_cast<Coroutine<Handler>*>(handler);
     const auto call_it = [&](const Frame& kept) { return coroutine.function(caller, kept); };
-    const auto started = start_with_frame(caller, frame, call_it, Told{coroutine.dispatcher, &caller});
+    const std::uint64_t began = coroutine.times != nullptr ? sys::ticks() : 0;
+    const auto started =
+        start_with_frame(caller, frame, call_it, Told{coroutine.dispatcher, &caller, coroutine.times, began});
     return started ? kStarted : started.error();
   }
   template <typename Made>
@@ -183,24 +226,34 @@ class Dispatcher {
     kept_.push_back(Kept(new Made(std::move(made)), [](void* old) { delete static_cast<Made*>(old); }));
     return kept_.back().get();
   }
+  // The histogram of a handler that is added now; null: it is not measured.
+  [[nodiscard]] sync::DurationCounts* times_of(std::string name) {
+    return times_ == nullptr ? nullptr : &times_->series({{"handler", std::move(name)}});
+  }
   template <typename Handler>
-  Entry keep(Handler handler) {
+  Entry keep(Handler handler, std::uint32_t id) {
+    return keep(std::move(handler), times_of(std::to_string(id)));
+  }
+  template <typename Handler>
+  Entry keep(Handler handler, sync::DurationCounts* times) {
     static_assert(std::is_invocable_v<Handler&, Caller&, const Frame&>,
                   "weft: the handler cannot be called with (Caller&, const HeaderCodec::Frame&); the frame is const");
     using Outcome = std::invoke_result_t<Handler&, Caller&, const Frame&>;
     detail::check_outcome<Outcome>();
     if constexpr (HandlerTask<Outcome>::kIs) {
-      return {&start<Handler>, keep_as(Coroutine<Handler>{std::move(handler), this})};
+      return {&start<Handler>, keep_as(Coroutine<Handler>{std::move(handler), this, times})};
+    } else if (times != nullptr) {
+      return {&call_measured<Handler>, keep_as(Measured<Handler>{std::move(handler), times})};
     } else {
       return {&call<Handler>, keep_as(std::move(handler))};
     }
   }
   template <typename Handler>
-  Result<void> set(Entry& entry, Handler handler) {
+  Result<void> set(Entry& entry, Handler handler, const char* name) {
     if (entry) {
       return Error(Errc::invalid_state, "this handler is set already");
     }
-    entry = keep(std::move(handler));
+    entry = keep(std::move(handler), times_of(name));
     return {};
   }
 
@@ -279,7 +332,8 @@ class Dispatcher {
   Entry unknown_;
   Entry error_;
   DispatchCounts counts_;
-  std::vector<Kept> kept_;  // the handlers; they live as long as the dispatcher
+  std::unique_ptr<HandlerTimes> times_;  // null: no handler is measured
+  std::vector<Kept> kept_;               // the handlers; they live as long as the dispatcher
 };
 
 }  // namespace weft::serve

@@ -51,6 +51,31 @@ TEST(Dispatcher, AHandlerIsAFunctionAClosureThatCannotBeCopiedOrAMethod) {
   EXPECT_EQ(calls, 3);
 }
 
+TEST(Dispatcher, TimedHandlersHaveAHistogramByTheirId) {
+  Dispatcher<Caller> dispatcher;
+  ASSERT_TRUE(dispatcher.on(1, echo));
+  dispatcher.time_handlers();
+  dispatcher.time_handlers();
+  ASSERT_TRUE(dispatcher.on(7, echo));
+  ASSERT_TRUE(dispatcher.on(8, [](Caller&, const Frame&) -> Result<void> { throw std::runtime_error("8"); }));
+  ASSERT_TRUE(dispatcher.on(9, echo));
+  ASSERT_TRUE(dispatcher.on_unknown(echo));
+  EXPECT_FALSE(dispatcher.on(7, echo));
+  Caller caller;
+  for (const std::uint32_t id : {1U, 7U, 7U, 8U, 99U}) {
+    dispatcher.dispatch(caller, frame_of(id));
+  }
+  sync::DurationReadings readings;
+  dispatcher.duration_source()("games", readings);
+  std::string found;
+  for (const sync::DurationReading& reading : readings) {
+    EXPECT_EQ(reading.labels[0], (CounterLabel{"dispatcher", "games"}));
+    found += reading.labels[1].value + "=" + std::to_string(reading.values.total()) + " ";
+  }
+  EXPECT_EQ(found, "7=2 8=1 unknown=1 ");
+  EXPECT_EQ(dispatcher.counts().handled.value(), 4u);
+}
+
 // The published dispatcher silently overwrites the first handler.
 TEST(Dispatcher, ASecondHandlerForAnIdIsRefusedAndTheFirstOneStays) {
   Dispatcher<Caller> dispatcher;
@@ -188,6 +213,25 @@ TEST(DispatcherTask, AHandlerMayBeACoroutineWhoseFrameAndCapturesLiveUntilItHasE
   EXPECT_EQ(caller.sent[1].body, bytes(std::string(100, 'n')));
   EXPECT_EQ(caller.tasks.size(), 0u);
   EXPECT_EQ(dispatcher.counts().handled.value(), 1u);
+}
+
+TEST(DispatcherTask, ACoroutineIsTimedUntilItsEnd) {
+  rt::test::HandTurned here;
+  TaskCaller caller(here.runner());
+  rt::AsyncEvent proceed;
+  Dispatcher<TaskCaller> dispatcher;
+  dispatcher.time_handlers();
+  ASSERT_TRUE(dispatcher.on(1, [&proceed](TaskCaller&, const Frame&) -> rt::Task<> { (void)co_await proceed.wait(); }));
+  const auto timed = [&dispatcher] {
+    sync::DurationReadings readings;
+    dispatcher.duration_source()("games", readings);
+    return readings.empty() ? std::uint64_t{0} : readings[0].values.total();
+  };
+  dispatcher.dispatch(caller, frame_of(1));
+  EXPECT_EQ(timed(), 0u) << "not yet";
+  proceed.set();
+  here.turn();
+  EXPECT_EQ(timed(), 1u);
 }
 
 rt::Task<> echo_at_once(TaskCaller& caller, const Frame& frame) {

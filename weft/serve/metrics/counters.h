@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "weft/base/counter_table.h"
+#include "weft/serve/admission/byte_budget.h"
 #include "weft/sync/atomic.h"
 #include "weft/sync/counter.h"
 #include "weft/sync/counter_block.h"
@@ -41,6 +42,15 @@ namespace weft::serve {
   ROW(lane_full, "lane full", "the session's core takes no more jobs at the moment")              \
   ROW(proxy_header, "proxy header", "the PROXY header was missing, wrong, late or not permitted") \
   ROW(failed, "failed", "the connection ended before it was accepted, or could not be set up")
+
+// The bytes of the budgets memory_max and core_memory_max by their use: ROW(enumerator, meaning). As MemoryOwner.
+#define WEFT_MEMORY_OWNERS(ROW)                                                                                    \
+  ROW(bodies, "heads and bodies of HTTP, and messages of WebSockets, that wait for their rest or for their reader") \
+  ROW(queues, "frames that wait to be written")                                                                    \
+  ROW(shared, "frames of several sessions that wait to be written, once for each frame")                           \
+  ROW(received, "half-received frames")                                                                            \
+  ROW(handlers, "frames that running coroutines keep")                                                             \
+  ROW(handshakes, "handshakes of TLS")
 
 // The counters of the sessions of one core, since the server was made.
 #define WEFT_SESSION_COUNTERS(ROW)                                                                                   \
@@ -111,12 +121,16 @@ inline constexpr std::size_t kRejections = std::size(kRejectionNames);
 template <typename Number>
 struct SessionNumbers {
   WEFT_SESSION_COUNTERS(WEFT_COUNTER_MEMBER)
+  std::array<Number, kMemoryOwners> memory{};  // gauges
   std::array<Number, kCloseReasons> closed{};
   std::array<Number, kRejections> rejected{};
 
   template <typename Visitor, typename... Blocks>
   static constexpr void visit(Visitor&& visitor, Blocks&... blocks) {
     WEFT_SESSION_COUNTERS(WEFT_COUNTER_VISIT)
+    for (std::size_t i = 0; i < kMemoryOwners; ++i) {
+      visitor(blocks.memory[i]...);
+    }
     for (std::size_t i = 0; i < kCloseReasons; ++i) {
       visitor(blocks.closed[i]...);
     }
@@ -137,6 +151,9 @@ struct CounterValues : SessionNumbers<std::uint64_t> {
   [[nodiscard]] std::uint64_t rejected_for(Rejection why) const noexcept {
     return rejected[static_cast<std::size_t>(why)];
   }
+  [[nodiscard]] std::uint64_t memory_of(MemoryOwner owner) const noexcept {  // bytes now
+    return memory[static_cast<std::size_t>(owner)];
+  }
   [[nodiscard]] std::uint64_t closed_total() const noexcept;
   void add(const CoreCounters& counters) noexcept { sync::add_counters(*this, counters); }
 };
@@ -154,5 +171,6 @@ struct ServerReading {
 };
 extern const CounterTable kServerTable;
 extern const CounterTable kClientHostTable;  // the same rows
+extern const CounterTable kListenerTable;    // one row, always 1: its labels are the facts
 
 }  // namespace weft::serve

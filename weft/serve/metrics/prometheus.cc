@@ -138,23 +138,35 @@ Result<void> PrometheusWriter::sample(Labels labels, double value) {
 }
 
 Result<void> PrometheusWriter::histogram(Labels labels, const LatencyHistogram& durations, std::uint64_t sum_ns) {
-  constexpr int kFirst = 10;  // 2^10 ns: 1 us
-  constexpr int kLast = 34;
+  sync::DurationValues values;
+  std::size_t fine = 0;
+  for (std::size_t bucket = 0; bucket < sync::DurationBuckets::kBounds; ++bucket) {
+    const std::size_t end = LatencyHistogram::bucket_of(sync::DurationBuckets::end_of(bucket));
+    for (; fine < end; ++fine) {
+      values.counts[bucket] += durations.count(fine);
+    }
+  }
+  for (; fine < LatencyHistogram::kBuckets; ++fine) {
+    values.counts.back() += durations.count(fine);
+  }
+  values.sum_ns = sum_ns;
+  return histogram(labels, values);
+}
+
+Result<void> PrometheusWriter::histogram(Labels labels, const sync::DurationValues& durations) {
   std::string rendered;
   WEFT_TRY(begin(labels, true, rendered));
   const std::string front = rendered + (rendered.empty() ? "" : ",") + "le=\"";
   std::uint64_t count = 0;
-  std::size_t bucket = 0;
-  for (int power = kFirst; power <= kLast; ++power) {
-    const std::uint64_t above = std::uint64_t{1} << static_cast<unsigned>(power);
-    for (const std::size_t end = LatencyHistogram::bucket_of(above); bucket < end; ++bucket) {
-      count += durations.count(bucket);
-    }
-    line("_bucket", front + text_of(static_cast<double>(above - 1) / 1e9) + "\"", text_of(count));
+  for (std::size_t bucket = 0; bucket < sync::DurationBuckets::kBounds; ++bucket) {
+    count += durations.counts[bucket];
+    const auto bound = static_cast<double>(sync::DurationBuckets::end_of(bucket) - 1);
+    line("_bucket", front + text_of(bound / 1e9) + "\"", text_of(count));
   }
-  line("_bucket", front + "+Inf\"", text_of(durations.total()));
-  line("_sum", rendered, text_of(static_cast<double>(sum_ns) / 1e9));
-  line("_count", rendered, text_of(durations.total()));
+  count += durations.counts.back();
+  line("_bucket", front + "+Inf\"", text_of(count));
+  line("_sum", rendered, text_of(static_cast<double>(durations.sum_ns) / 1e9));
+  line("_count", rendered, text_of(count));
   return {};
 }
 

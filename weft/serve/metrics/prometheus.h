@@ -10,6 +10,7 @@
 
 #include "weft/base/result.h"
 #include "weft/serve/metrics/metrics.h"
+#include "weft/sync/duration_counts.h"
 
 namespace weft::serve {
 
@@ -51,6 +52,7 @@ class PrometheusWriter {
   // the end of a bucket of LatencyHistogram, so the counts are exact. Errors: those of sample(); invalid_argument (a
   // label `le`).
   Result<void> histogram(Labels labels, const LatencyHistogram& durations, std::uint64_t sum_ns);
+  Result<void> histogram(Labels labels, const sync::DurationValues& durations);  // the same bounds
 
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 

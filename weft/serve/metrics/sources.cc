@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <tuple>
 
 namespace weft::serve {
 
@@ -55,12 +56,30 @@ void write_metric(PrometheusWriter& writer, const TableOnPage& on_page, std::siz
   }
 }
 
+// Each family in one piece: the readings are sorted by row.
+void write_durations(PrometheusWriter& writer, const sync::DurationReadings& readings) {
+  const sync::DurationRow* family = nullptr;
+  std::vector<Label> labels;
+  for (const sync::DurationReading& reading : readings) {
+    if (reading.row != family) {
+      family = reading.row;
+      const std::string name = "weft_" + std::string(family->thing) + "_" + std::string(family->metric);
+      (void)writer.family(name, PrometheusWriter::Type::histogram, family->help);
+    }
+    labels.clear();
+    for (const CounterLabel& label : reading.labels) {
+      labels.push_back({label.name, label.value});
+    }
+    (void)writer.histogram(labels, reading.values);
+  }
+}
+
 }  // namespace
 
-void MetricSources::add(std::string name, CounterSource source) {
-  if (source) {
+void MetricSources::add(std::string name, CounterSource source, sync::DurationSource durations) {
+  if (source || durations) {
     const std::lock_guard lock(mutex_);
-    sources_.push_back({std::move(name), std::move(source)});
+    sources_.push_back({std::move(name), std::move(source), std::move(durations)});
   }
 }
 
@@ -74,7 +93,9 @@ void MetricSources::write(PrometheusWriter& writer) const {
   {
     const std::lock_guard lock(mutex_);
     for (const Named& named : sources_) {
-      named.source(named.name, readings);
+      if (named.source) {
+        named.source(named.name, readings);
+      }
     }
   }
   for (const TableOnPage& on_page : by_table(std::move(readings))) {
@@ -88,6 +109,31 @@ void MetricSources::write(PrometheusWriter& writer) const {
       first = end;
     }
   }
+  write_durations(writer, durations());
+}
+
+sync::DurationReadings MetricSources::durations() const {
+  sync::DurationReadings readings;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Named& named : sources_) {
+      if (named.durations) {
+        named.durations(named.name, readings);
+      }
+    }
+  }
+  const auto place = [](const sync::DurationReading& of) { return std::tie(of.row->thing, of.row->metric, of.labels); };
+  std::stable_sort(readings.begin(), readings.end(),
+                   [place](const auto& a, const auto& b) { return place(a) < place(b); });
+  sync::DurationReadings sums;
+  for (sync::DurationReading& reading : readings) {
+    if (!sums.empty() && place(sums.back()) == place(reading)) {
+      sums.back().values.add(reading.values);
+    } else {
+      sums.push_back(std::move(reading));
+    }
+  }
+  return sums;
 }
 
 }  // namespace weft::serve

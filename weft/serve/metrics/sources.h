@@ -11,6 +11,7 @@
 
 #include "weft/base/counter_table.h"
 #include "weft/serve/metrics/prometheus.h"
+#include "weft/sync/duration_counts.h"
 
 namespace weft::serve {
 
@@ -21,12 +22,19 @@ concept Countable = requires(T& thing) {
   { thing.counter_source() } -> std::convertible_to<CounterSource>;
 };
 
+// Timed: a Countable with histograms of durations: a runtime, a site, a dispatcher.
+template <typename T>
+concept Timed = requires(T& thing) {
+  { thing.duration_source() } -> std::convertible_to<sync::DurationSource>;
+};
+
 // MetricSources: the objects whose counters a page of metrics shows, by name.
 // Owner: the server of the page, see admin.h. Affinity: any thread.
 // Cost: a page locks a mutex and reads each object once: a socket under its send lock, every other object without a
 // lock.
 // Invariants:
-//   1. A metric is on the page once, with a sample for each object. Samples with the same labels become their sum.
+//   1. A metric is on the page once, with a sample for each object. Samples with the same labels become their sum, and
+//      so do histograms.
 //   2. After remove() has returned, no page reads an object of that name.
 class MetricSources {
  public:
@@ -39,17 +47,25 @@ class MetricSources {
   // page when it ends. A server, a runtime, an executor or a dispatcher outlives this object, or is removed first.
   template <Countable Thing>
   void add(std::string name, Thing& thing) {
-    add(std::move(name), CounterSource(thing.counter_source()));
+    sync::DurationSource durations;
+    if constexpr (Timed<Thing>) {
+      durations = thing.duration_source();
+    }
+    add(std::move(name), CounterSource(thing.counter_source()), std::move(durations));
   }
-  void add(std::string name, CounterSource source);  // an empty source adds nothing
+  // An empty source adds nothing.
+  void add(std::string name, CounterSource source, sync::DurationSource durations = {});
   std::size_t remove(std::string_view name);  // returns the number of removed objects; waits for a page in progress
 
   void write(PrometheusWriter& writer) const;
+  // The histograms of all objects; those with the same labels become one. Sorted by row and labels.
+  [[nodiscard]] sync::DurationReadings durations() const;
 
  private:
   struct Named {
     std::string name;
     CounterSource source;
+    sync::DurationSource durations;
   };
 
   mutable std::mutex mutex_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/metrics/sources.h"
 
+#include <chrono>
 #include <string>
 
 #include "weft/serve/metrics/test_prometheus.h"
@@ -75,6 +76,49 @@ TEST(MetricSources, WhatIsRemovedIsNotReadAnyMore) {
   }
   sources.add("empty", CounterSource());
   EXPECT_EQ(scrape(sources).samples.size(), 0u);
+}
+
+constexpr sync::DurationRow kGrowing = {"orchard", "growing_seconds", "orchard, tree", "How long trees grow.",
+                                        "nowhere"};
+
+struct TimedOrchard : Orchard {
+  sync::DurationCounts apple, pear;
+
+  [[nodiscard]] sync::DurationSource duration_source() const {
+    return [this](std::string_view name, sync::DurationReadings& into) {
+      into.push_back({&kGrowing, {{"orchard", std::string(name)}, {"tree", "pear"}}, pear.values()});
+      into.push_back({&kGrowing, {{"orchard", std::string(name)}, {"tree", "apple"}}, apple.values()});
+    };
+  }
+};
+
+TEST(MetricSources, HistogramsWithTheSameLabelsBecomeOne) {
+  TimedOrchard first;
+  TimedOrchard second;
+  TimedOrchard other;
+  first.apple.add(std::chrono::microseconds(3));
+  second.apple.add(std::chrono::seconds(1));
+  second.pear.add(std::chrono::hours(1));
+  MetricSources sources;
+  sources.add("all", first);
+  sources.add("other", other);
+  sources.add("all", second);
+  const test::Scrape page = scrape(sources);
+  EXPECT_EQ(page.mistake, "");
+  EXPECT_EQ(page.types.at("weft_orchard_growing_seconds"), "histogram");
+  EXPECT_EQ(page.helps.at("weft_orchard_growing_seconds"), "How long trees grow.");
+  const auto count = [&page](const std::string& labels) {
+    return page.samples.at("weft_orchard_growing_seconds_count{" + labels + "}");
+  };
+  EXPECT_EQ(count("orchard=\"all\",tree=\"apple\""), 2);
+  EXPECT_EQ(count("orchard=\"all\",tree=\"pear\""), 1);
+  EXPECT_EQ(count("orchard=\"other\",tree=\"pear\""), 0);
+  EXPECT_EQ(page.samples.at("weft_orchard_growing_seconds_bucket{orchard=\"all\",tree=\"apple\",le=\"4.095e-06\"}"), 1);
+  EXPECT_DOUBLE_EQ(page.samples.at("weft_orchard_growing_seconds_sum{orchard=\"all\",tree=\"apple\"}"), 1.000003);
+  ASSERT_EQ(sources.durations().size(), 4u);
+  EXPECT_EQ(sources.durations()[0].values.max_ns, 1'000'000'000u);
+  EXPECT_EQ(sources.remove("all"), 2u);
+  EXPECT_EQ(sources.durations().size(), 2u);
 }
 
 TEST(MetricSources, ANameMaySayAnything) {

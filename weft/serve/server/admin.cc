@@ -2,35 +2,49 @@
 #include "weft/serve/server/admin.h"
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "weft/net/admit/ip_prefix.h"
 #include "weft/net/endpoint.h"
+#include "weft/net/http/field.h"
 #include "weft/rt/task/task_time.h"
-#include "weft/serve/server/core_health.h"
+#include "weft/serve/inspect/access.h"
+#include "weft/serve/inspect/admin_page.h"
+#include "weft/serve/inspect/core_health.h"
+#include "weft/serve/inspect/debug_html.h"
+#include "weft/serve/inspect/debug_pages.h"
+#include "weft/serve/inspect/session_survey.h"
 #include "weft/serve/web/answer.h"
 #include "weft/serve/web/date.h"
 #include "weft/serve/web/http_codec.h"
-#include "weft/sys/address.h"
 #include "weft/sys/clock.h"
 
 namespace weft::serve {
 
 namespace {
 
-// Returns true if only this machine can reach the endpoint.
-bool is_local(const net::Endpoint& endpoint) {
-  if (endpoint.transport != net::Transport::tcp) {
-    return true;
+constexpr Error kNotRemote(Errc::invalid_argument,
+                           "an admin port that other machines reach needs AdminOptions::remote, tls and token");
+constexpr Error kNoTls(Errc::invalid_argument,
+                       "an admin port that other machines reach needs TLS: AdminOptions::tls is null");
+constexpr Error kNoToken(Errc::invalid_argument,
+                         "an admin port that other machines reach needs a token: AdminOptions::token is empty");
+
+// Whether the port may listen there.
+Result<void> check_access(const AdminOptions& options) {
+  const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(options.endpoint, true));
+  if (!options.token.empty()) {
+    WEFT_TRY(check_admin_token(options.token));
   }
-  if (endpoint.wildcard) {
-    return false;
+  if (!reached_from_afar(endpoint)) {
+    return {};
   }
-  const auto address = sys::SocketAddress::parse_numeric(endpoint.host, 0);
-  return address ? net::IpPrefix::parse("127.0.0.0/8")->contains(address->ip_bytes()) ||
-                       net::IpPrefix::parse("::1")->contains(address->ip_bytes())
-                 : endpoint.host == "localhost";
+  return !options.remote          ? Result<void>(kNotRemote)
+         : options.tls == nullptr ? Result<void>(kNoTls)
+         : options.token.empty()  ? Result<void>(kNoToken)
+                                  : Result<void>();
 }
 
 constexpr Duration kHealthStep =
@@ -41,6 +55,7 @@ struct Shared {
   std::shared_ptr<const MetricSources> sources;
   AdminOptions options;
   std::vector<std::shared_ptr<CoreHealth>> health;  // of each runtime
+  std::vector<InspectedServer> servers;
 };
 
 class AdminService {
@@ -69,18 +84,26 @@ class AdminService {
     // no handler takes a body that was requested
     answer.keep_alive = answer.keep_alive && request.part == web::Part::whole;
     note_active(session, false);
-    if (request.head.path == "/healthz" && refusal_of(request) == 0) {
-      note_active(session, true);
-      session.pause_reading();  // answers leave in the order of the requests
-      session.begin_reply();
-      if (session.spawn(health(session, answer))) {
-        return;
-      }
+    unsigned refusal = refusal_of(request);
+    const AdminPage page = page_of(request.head.path);
+    const auto query = SessionsQuery::parse(page == AdminPage::sessions ? request.head.query : std::string_view());
+    if (refusal == 0 && !query) {
+      return send(session, answer, web::Response(400, query.error().message() + "\n"));
+    }
+    if (refusal == 0 && is_debug(page) && !looks_.try_take(shared_->options.looks, core_.loop().now())) {
+      refusal = 429;
+    }
+    if (refusal != 0 || !asks_cores(page)) {
+      return send(session, answer, refusal != 0 ? refusal_response(refusal) : response_to(page));
+    }
+    note_active(session, true);
+    session.pause_reading();  // answers leave in the order of the requests
+    session.begin_reply();
+    if (!session.spawn(answer_later(session, answer, page, *query))) {
       session.end_reply();
       session.resume_reading();
-      return send(session, answer, web::status_response(500));
+      send(session, answer, web::status_response(500));
     }
-    send(session, answer, response_to(request));
   }
 
   void on_close(HttpSession& session, const Error& /*why*/) {
@@ -104,30 +127,105 @@ class AdminService {
   }
 
   // The status that refuses the request; 0: it is answered.
-  static unsigned refusal_of(const web::HttpRequest& request) {
+  [[nodiscard]] unsigned refusal_of(const web::HttpRequest& request) const {
     if (request.refusal != net::http::Refusal::none) {
       return net::http::status_of(request.refusal);
     }
-    const std::string_view path = request.head.path;
-    if (path != "/metrics" && path != "/healthz" && path != "/readyz") {
+    const AdminPage page = page_of(request.head.path);
+    const AdminOptions& options = shared_->options;
+    const bool shown = page != AdminPage::none && (options.debug_pages || !is_debug(page));
+    if (!options.token.empty() && (page != AdminPage::debug || !shown) &&  // which has no data, and asks for the token
+        !bears_token(net::http::find_field(request.head.fields, "Authorization").value_or(""), options.token)) {
+      return 401;
+    }
+    if (!shown) {
       return 404;
     }
     return request.head.method == "GET" || request.head.is_head() ? 0 : 405;
   }
 
-  rt::Task<> health(HttpSession& session, web::Answer answer) {
-    for (const auto& cores : shared_->health) {
-      cores->ask(sys::now());
+  // Asks the cores, and answers when they have, or after the timeout.
+  rt::Task<> answer_later(HttpSession& session, web::Answer answer, AdminPage page, SessionsQuery query) {
+    std::optional<OneAtATime> alone;
+    while (page == AdminPage::sessions && surveys_) {
+      const auto slept = co_await rt::sleep(kHealthStepMax);
+      if (!slept) {
+        co_return;
+      }
     }
+    if (page == AdminPage::sessions) {
+      alone.emplace(surveys_);
+    }
+    ask(page, query);
     // The first step also lets a core answer that was late when it was asked before.
     Duration timeout = Duration::max();
-    for (Duration step = kHealthStep; waits(timeout); step = std::min(2 * step, kHealthStepMax)) {
+    for (Duration step = kHealthStep; waits(page, timeout); step = std::min(2 * step, kHealthStepMax)) {
       const auto slept = co_await rt::sleep(step);
       if (!slept) {
         co_return;
       }
       timeout = shared_->options.health_timeout;
     }
+    note_active(session, false);
+    send(session, answer, response_after(page, query));
+    session.resume_reading();
+    session.end_reply();
+  }
+
+  // While one request has it, others wait: each server has one survey of its sessions at a time.
+  class OneAtATime {
+   public:
+    explicit OneAtATime(bool& taken) noexcept : taken_(taken) { taken_ = true; }
+    OneAtATime(const OneAtATime&) = delete;
+    OneAtATime& operator=(const OneAtATime&) = delete;
+    ~OneAtATime() { taken_ = false; }
+
+   private:
+    bool& taken_;
+  };
+
+  void ask(AdminPage page, const SessionsQuery& query) const {
+    const Instant now = sys::now();
+    if (page != AdminPage::sessions) {
+      for (const auto& cores : shared_->health) {
+        cores->ask(now);
+      }
+      return;
+    }
+    for (const InspectedServer& server : shared_->servers) {
+      if (query.takes(server)) {
+        server.survey->ask(now, server.epoch(), query.order, query.limit);
+      }
+    }
+  }
+
+  [[nodiscard]] bool waits(AdminPage page, Duration timeout) const noexcept {
+    const Instant now = sys::now();
+    if (page == AdminPage::sessions) {
+      return std::any_of(shared_->servers.begin(), shared_->servers.end(),
+                         [=](const InspectedServer& server) { return server.survey->waits(now, timeout); });
+    }
+    return std::any_of(shared_->health.begin(), shared_->health.end(),
+                       [=](const auto& cores) { return cores->waits(now, timeout); });
+  }
+
+  web::Response response_after(AdminPage page, const SessionsQuery& query) const {
+    try {
+      return page == AdminPage::health  ? health()
+             : page == AdminPage::cores ? json(cores_page(shared_->health, shared_->servers, sys::now()))
+                                        : json(sessions_page(shared_->servers, query, sys::now()));
+    } catch (...) {  // no memory
+      return web::status_response(500);
+    }
+  }
+
+  static web::Response json(std::string text) {
+    web::Response response(std::move(text), "application/json");
+    response.set("Cache-Control", "no-store");
+    return response;
+  }
+
+  [[nodiscard]] web::Response health() const {
     std::string complaints;
     for (const auto& cores : shared_->health) {
       complaints += cores->complaints(sys::now());
@@ -135,17 +233,7 @@ class AdminService {
     if (shared_->options.health != nullptr) {
       complaints += shared_->options.health->complaints(true);
     }
-    note_active(session, false);
-    send(session, answer,
-         complaints.empty() ? web::Response("alive\n") : web::Response(503, "not alive\n" + complaints));
-    session.resume_reading();
-    session.end_reply();
-  }
-
-  [[nodiscard]] bool waits(Duration timeout) const noexcept {
-    const Instant now = sys::now();
-    return std::any_of(shared_->health.begin(), shared_->health.end(),
-                       [=](const auto& cores) { return cores->waits(now, timeout); });
+    return complaints.empty() ? web::Response("alive\n") : web::Response(503, "not alive\n" + complaints);
   }
 
   void send(HttpSession& session, const web::Answer& answer, const web::Response& response) {
@@ -154,20 +242,37 @@ class AdminService {
     }
   }
 
-  // To a request for anything but /healthz.
-  web::Response response_to(const web::HttpRequest& request) {
-    if (const unsigned refusal = refusal_of(request); refusal != 0) {
-      web::Response response = web::status_response(refusal);
-      if (refusal == 405) {
-        response.set("Allow", "GET, HEAD");
-      }
-      return response;
+  static web::Response refusal_response(unsigned refusal) {
+    web::Response response = web::status_response(refusal);
+    if (refusal == 405) {
+      response.set("Allow", "GET, HEAD");
     }
+    if (refusal == 401) {
+      response.set("WWW-Authenticate", "Bearer realm=\"admin\"");
+    }
+    return response;
+  }
+
+  // For a page that asks no core.
+  web::Response response_to(AdminPage page) {
     try {
-      return request.head.path == "/metrics" ? metrics() : readiness();
+      switch (page) {
+        case AdminPage::metrics: return metrics();
+        case AdminPage::debug: return debug();
+        case AdminPage::handlers: return json(handlers_page(*shared_->sources, core_.loop().now()));
+        default: return readiness();
+      }
     } catch (...) {  // a function of the program threw, or no memory
       return web::status_response(500);
     }
+  }
+
+  static web::Response debug() {
+    web::Response response(std::string(kDebugPage), "text/html; charset=utf-8");
+    response.set("Content-Security-Policy", kDebugPolicy);
+    response.set("X-Content-Type-Options", "nosniff");
+    response.set("Cache-Control", "no-store");
+    return response;
   }
 
   web::Response metrics() {
@@ -207,6 +312,8 @@ class AdminService {
   std::shared_ptr<const Shared> shared_;
   rt::Core& core_;
   net::TokenBucket scrapes_;
+  net::TokenBucket looks_;
+  bool surveys_ = false;  // a request asks for sessions
   web::DateClock date_;
   std::vector<Peer> peers_;  // those that are open
 };
@@ -225,12 +332,21 @@ std::vector<std::shared_ptr<CoreHealth>> health_of(rt::Runtime& runtime, const s
   return health;
 }
 
+std::vector<InspectedServer> inspected(const std::vector<NamedServer>& servers) {
+  std::vector<InspectedServer> made;
+  for (const NamedServer& named : servers) {
+    const Server* const server = named.server;
+    made.push_back({named.name, &server->runtime(), [server] { return server->epoch(); },
+                    [server](unsigned core) { return server->counters(core); }, [server] { return server->sessions(); },
+                    std::make_shared<SessionSurvey>(server->runtime())});
+  }
+  return made;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Admin>> Admin::make(rt::Runtime& runtime, AdminOptions options) {
-  if (!is_local(WEFT_TRY(net::parse_endpoint(options.endpoint, true))) && !options.remote) {
-    return Error(Errc::invalid_argument, "an admin port that other machines reach needs AdminOptions::remote");
-  }
+  WEFT_TRY(check_access(options));
   for (const NamedServer& named : options.servers) {
     if (named.server == nullptr) {
       return Error(Errc::invalid_argument, "a server of the admin port is null");
@@ -252,6 +368,7 @@ Result<std::unique_ptr<Admin>> Admin::make(rt::Runtime& runtime, AdminOptions op
   ListenerOptions listener;
   listener.accept = AcceptMode::hand_off;
   listener.spare_descriptors = options.spare_descriptors;
+  listener.tls = options.tls;
   listener.limits.handshake_timeout = options.request_timeout;
   listener.limits.idle_timeout = options.idle_timeout;
   listener.limits.peer_left = PeerLeft::answer;  // a scraper may end its stream after its request
@@ -270,7 +387,9 @@ Result<std::unique_ptr<Admin>> Admin::make(rt::Runtime& runtime, AdminOptions op
     sources->add("", *options.health);
   }
   auto health = health_of(runtime, options.servers);
-  const auto shared = std::make_shared<const Shared>(Shared{sources, std::move(options), std::move(health)});
+  auto servers = inspected(options.servers);
+  const auto shared =
+      std::make_shared<const Shared>(Shared{sources, std::move(options), std::move(health), std::move(servers)});
   std::string bound = WEFT_TRY(server->listen<web::HttpCodec>(
       endpoint, listener, [shared](rt::Core& core) { return AdminService(shared, core); }, codec));
   return std::unique_ptr<Admin>(new Admin(sources, std::move(thread), std::move(server), std::move(bound)));

@@ -13,6 +13,7 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/net/admit/token_bucket.h"
+#include "weft/net/tls.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/health/health_checks.h"
 #include "weft/serve/metrics/prometheus.h"
@@ -28,7 +29,12 @@ struct NamedServer {
 
 struct AdminOptions {
   std::string endpoint = "tcp://127.0.0.1:0";
-  bool remote = false;  // true permits an endpoint that other machines reach. Admin does not authenticate
+  bool remote = false;  // true permits an endpoint that other machines reach, with `tls` and `token`
+  // Connections use TLS 1.3. Null: without TLS.
+  std::shared_ptr<net::TlsServer> tls{};
+  // Every request must have it: "Authorization: Bearer <token>"; another one gets 401. 16 to 256 letters, digits, and
+  // "-._~+/=". Empty: without a token.
+  std::string token{};
   // The servers whose metrics and readiness Admin reports. They must outlive it.
   std::vector<NamedServer> servers{};
   std::function<void(PrometheusWriter&)> metrics{};  // adds further metrics; called on the thread of Admin
@@ -41,7 +47,9 @@ struct AdminOptions {
   Duration request_timeout = std::chrono::seconds(5);        // until the first request
   Duration idle_timeout = std::chrono::minutes(2);           // between requests
   net::RateLimit scrapes{10, 10};                            // answers of /metrics; beyond, 429
-  Duration health_timeout = std::chrono::milliseconds(500);  // for the answer of each core to /healthz
+  bool debug_pages = true;                                   // false: /debug and the pages below it get 404
+  net::RateLimit looks{20, 20};                              // answers of these; beyond, 429
+  Duration health_timeout = std::chrono::milliseconds(500);  // for the answer of each core to /healthz and /debug
   std::size_t spare_descriptors = 4;  // kept for its connections, for a process without any other descriptor
 };
 
@@ -51,6 +59,11 @@ struct AdminOptions {
 //                  each vital check that failed
 //   GET /readyz    200, or 503 with a line for each reason: a server is starting, full, draining or stopped, a check
 //                  has failed or has not run yet
+//   GET /debug     a page for people, which shows the next three as tables, once a second. It needs no network else
+//   GET /debug/cores     JSON: the lag and load of each core; a core that has not answered in time is there as such
+//   GET /debug/sessions  JSON: the first sessions of each server, and their queues and ages. ?order=queued (the
+//                        default), received, age or silent; ?limit=1 to 200 (50); ?server=, the name of one
+//   GET /debug/handlers  JSON: the durations of the handlers of added sites and dispatchers, the slowest first
 // HEAD works like GET. Other requests get 404, 405, or the refusals of HTTP (net/http/refusal.h).
 // Owner: the program, on a foreign thread; the runtime and the servers must outlive it. The destructor closes
 // its port.
@@ -61,7 +74,8 @@ struct AdminOptions {
 class Admin {
  public:
   // /healthz checks the cores of this runtime and those of the servers. Errors: invalid_argument (an endpoint that
-  // other machines reach, or a null server); those of Server::listen(); resource_exhausted (no thread).
+  // other machines reach, without `remote`, `tls` or `token`; a token with a wrong length or character; a null server);
+  // those of Server::listen(); resource_exhausted (no thread).
   [[nodiscard]] static Result<std::unique_ptr<Admin>> make(rt::Runtime& runtime, AdminOptions options = {});
 
   // Shows the counters of an object on /metrics: admin->add("orders", socket). The same as MetricSources::add(). Any

@@ -397,7 +397,31 @@ TEST_F(AdminTest, ThePortAnswersWhenTheProcessHasNoDescriptorLeft) {
   EXPECT_EQ(status, 200);
 }
 
-TEST_F(AdminTest, OnlyThisMachineReachesItUnlessThatIsAskedFor) {
+TEST_F(AdminTest, ARequestWithoutTheTokenIsRefused) {
+  AdminOptions options;
+  options.token = "0123456789-token";
+  make_admin(std::move(options));
+  for (const char* path : {"/metrics", "/healthz", "/readyz", "/nothing"}) {
+    const Answer answer = ask(path);
+    EXPECT_EQ(answer.status, 401) << path;
+    EXPECT_NE(answer.head.find("WWW-Authenticate: Bearer realm=\"admin\"\r\n"), std::string::npos);
+  }
+  const auto with = [this](const std::string& path, const std::string& authorization) {
+    Client client(admin_->endpoint());
+    client.write("GET " + path + " HTTP/1.1\r\nHost: x\r\nAuthorization: " + authorization +
+                 "\r\nConnection: close\r\n\r\n");
+    return read_answer(client).status;
+  };
+  EXPECT_EQ(with("/healthz", "Bearer 0123456789-tokeN"), 401);
+  EXPECT_EQ(with("/healthz", "Bearer 0123456789-token"), 200);
+  EXPECT_EQ(with("/metrics", "Bearer 0123456789-token"), 200);
+  EXPECT_EQ(with("/nothing", "Bearer 0123456789-token"), 404);
+  AdminOptions weak;
+  weak.token = "short";
+  EXPECT_NE(Admin::make(*runtime_, std::move(weak)).error().message().find("16 to 256"), std::string::npos);
+}
+
+TEST_F(AdminTest, OnlyThisMachineReachesItWithoutTlsAndAToken) {
   for (const char* endpoint : {"tcp://*:0", "tcp://0.0.0.0:0", "tcp://192.0.2.1:0", "tcp://some.host:0"}) {
     AdminOptions options;
     options.endpoint = endpoint;
@@ -411,8 +435,14 @@ TEST_F(AdminTest, OnlyThisMachineReachesItUnlessThatIsAskedFor) {
   }
   AdminOptions remote;
   remote.endpoint = "tcp://*:0";
+  const auto refusal = [this, &remote] {
+    const auto made = Admin::make(*runtime_, remote);
+    return made ? std::string("none") : made.error().message();
+  };
+  remote.token = "0123456789-token";
+  EXPECT_NE(refusal().find("AdminOptions::remote"), std::string::npos);
   remote.remote = true;
-  EXPECT_TRUE(Admin::make(*runtime_, std::move(remote)));
+  EXPECT_NE(refusal().find("AdminOptions::tls is null"), std::string::npos);
   AdminOptions wrong;
   wrong.servers.push_back({"none", nullptr});
   EXPECT_EQ(Admin::make(*runtime_, std::move(wrong)).error(), Errc::invalid_argument);

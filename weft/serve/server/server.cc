@@ -74,7 +74,9 @@ Result<std::string> Server::listen_with(std::string_view endpoint, const Listene
   }
   const net::Endpoint parsed = WEFT_TRY(net::parse_endpoint(endpoint, true));
   std::string bound = WEFT_TRY(run->add_listener(parsed, options, kind));
-  specs_.push_back({WEFT_TRY(net::parse_endpoint(bound, true)), options, std::move(kind)});
+  net::Endpoint same = WEFT_TRY(net::parse_endpoint(bound, true));
+  const std::lock_guard lock(mutex_);
+  specs_.push_back({std::move(same), bound, options, std::move(kind)});
   return bound;
 }
 
@@ -307,7 +309,18 @@ CounterSource Server::counter_source() const {
   return [this](std::string_view name, CounterReadings& into) {
     const ServerReading reading{sessions(), counters()};
     into.push_back({&kServerTable, {{"server", std::string(name)}}, sync::read_counters(reading)});
+    add_listener_info(name, into);
   };
+}
+
+void Server::add_listener_info(std::string_view name, CounterReadings& into) const {
+  const std::lock_guard lock(mutex_);
+  for (const Spec& spec : specs_) {
+    if (run_ != nullptr) {
+      const char* const tls = spec.options.tls != nullptr ? "1.3" : "none";
+      into.push_back({&kListenerTable, {{"endpoint", spec.bound}, {"server", std::string(name)}, {"tls", tls}}, {1}});
+    }
+  }
 }
 
 }  // namespace weft::serve

@@ -124,6 +124,7 @@ class Server {
  private:
   struct Spec {
     net::Endpoint endpoint;
+    std::string bound;  // the same as text
     ListenerOptions options;
     ServiceKind kind;
   };
@@ -140,6 +141,8 @@ class Server {
   Result<void> on_shard(unsigned core, std::uint16_t epoch, const Function& function);
   Result<void> route(SessionId id) const noexcept;
 
+  void add_listener_info(std::string_view name, CounterReadings& into) const;
+
   [[nodiscard]] bool runtime_gone() const noexcept { return runtime_gone_->load(std::memory_order_relaxed); }
 
   rt::Runtime& runtime_;
@@ -148,10 +151,10 @@ class Server {
   ServerOptions options_;                     // its bounds are guarded by mutex_
   std::shared_ptr<CoreCounters[]> counters_;  // each run, which may outlive the server, shares them
   std::shared_ptr<GroupPresence> presence_;   // likewise
-  std::vector<Spec> specs_;
-  std::atomic<bool> released_{false};    // release_listeners(). Relaxed: restart() comes later in any case
-  std::atomic<bool> leaving_{false};     // announce_stop(). Relaxed: a hint for others
-  std::atomic<std::uint16_t> epoch_{0};  // of run_. Relaxed: a message finds its shard by it, or none
+  std::vector<Spec> specs_;                   // guarded by mutex_ while listen() adds, and in other threads
+  std::atomic<bool> released_{false};         // release_listeners(). Relaxed: restart() comes later in any case
+  std::atomic<bool> leaving_{false};          // announce_stop(). Relaxed: a hint for others
+  std::atomic<std::uint16_t> epoch_{0};       // of run_. Relaxed: a message finds its shard by it, or none
   mutable std::mutex mutex_;
   std::shared_ptr<ServerRun> run_;  // guarded by mutex_
   std::unique_ptr<StallWatch> stall_watch_;

@@ -8,7 +8,7 @@
 
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/dispatch/dispatcher.h"
-#include "weft/serve/server/core_health.h"
+#include "weft/serve/inspect/core_health.h"
 #include "weft/serve/server/test_client.h"
 #include <gtest/gtest.h>
 

@@ -20,7 +20,7 @@ HeldFrames::Held* HeldFrames::hold(mem::Buffer* buffer) noexcept {
 }
 
 HeldFrames::Held* HeldFrames::add(mem::Buffer* buffer) noexcept {
-  if (!budget_.take(buffer->capacity())) {
+  if (!budget_.take(buffer->capacity(), MemoryOwner::shared)) {
     return nullptr;
   }
   Held* added = nullptr;
@@ -32,7 +32,7 @@ HeldFrames::Held* HeldFrames::add(mem::Buffer* buffer) noexcept {
       added = &table_.insert(std::move(spare_)).position->second;
     }
   } catch (const std::bad_alloc&) {
-    budget_.give_back(buffer->capacity());
+    budget_.give_back(buffer->capacity(), MemoryOwner::shared);
     return nullptr;
   }
   buffer->add_reference();
@@ -46,7 +46,7 @@ void HeldFrames::let_go(Held& held) noexcept {
   }
   mem::Buffer* const buffer = held.buffer;
   spare_ = table_.extract(buffer);
-  budget_.give_back(buffer->capacity());
+  budget_.give_back(buffer->capacity(), MemoryOwner::shared);
   buffer->release();
 }
 

@@ -4,7 +4,7 @@
 namespace weft::serve {
 
 bool InputMemory::take(std::size_t bytes, const InputHolder& holder) noexcept {
-  while (bytes > limit_ || held_ > limit_ - bytes || !budget_.take(bytes)) {
+  while (bytes > limit_ || held_ > limit_ - bytes || !budget_.take(bytes, MemoryOwner::received)) {
     if (used_ >> class_of(bytes) == 0) {
       return false;  // no block is as large
     }
@@ -27,7 +27,7 @@ InputHolder* InputMemory::largest_beside(const InputHolder& holder) const noexce
 
 void InputMemory::give_back(std::size_t bytes) noexcept {
   held_ -= bytes;
-  budget_.give_back(bytes);
+  budget_.give_back(bytes, MemoryOwner::received);
 }
 
 void InputMemory::add(InputHolder& holder, std::size_t bytes) noexcept {

@@ -51,7 +51,7 @@ Result<void> Session::start(std::unique_ptr<net::Stream> stream, SessionId id, n
   clock_.start(shard_.loop().now());
   const bool established = stream_->state().established;
   if (!established) {
-    if (!shard_.budget().take(kHandshakeBytes)) {
+    if (!shard_.budget().take(kHandshakeBytes, MemoryOwner::handshakes)) {
       return Error(Errc::resource_exhausted, "the memory of the server is spent");
     }
     reading_.in_handshake = true;
@@ -75,7 +75,7 @@ Result<void> Session::start(std::unique_ptr<net::Stream> stream, SessionId id, n
 
 void Session::end_handshake() noexcept {
   if (std::exchange(reading_.in_handshake, false)) {
-    shard_.budget().give_back(kHandshakeBytes);
+    shard_.budget().give_back(kHandshakeBytes, MemoryOwner::handshakes);
   }
 }
 

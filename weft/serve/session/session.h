@@ -91,6 +91,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   [[nodiscard]] const SessionCounts& counts() const noexcept {
     return record_.counts;
   }  // up to the last read and write
+  [[nodiscard]] SessionGlance glance() const noexcept;
   [[nodiscard]] Shard& shard() const noexcept { return shard_; }
   [[nodiscard]] const void* codec_tag() const noexcept;
   // The reason that will count the end; it is final in on_close().

@@ -39,6 +39,7 @@ class SessionClock {
   void linger_by(Instant deadline) noexcept { deadline_ = std::min(deadline, close_by_); }
   [[nodiscard]] bool lingers() const noexcept { return deadline_ < close_by_; }
   [[nodiscard]] Instant accepted() const noexcept { return accepted_; }
+  [[nodiscard]] Instant heard() const noexcept { return last_heard_; }
   [[nodiscard]] bool begun() const noexcept { return stage_ != Stage::connected; }
 
   [[nodiscard]] Instant next_deadline(const SessionLimits& limits, SessionState state, bool owes_reply) const noexcept;

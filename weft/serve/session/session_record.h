@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/base/error.h"
@@ -32,6 +34,23 @@ struct SessionRecord {
     reason = of;
     why = error;
   }
+};
+
+// SessionGlance: a session at one moment, for a page of its operator.
+struct SessionGlance {
+  SessionId id;
+  SessionCounts counts;       // up to the last read and write
+  Duration age{};             // since accept
+  Duration silent{};          // since the last byte of the peer
+  std::size_t queued = 0;     // bytes that wait to be written
+  std::size_t received = 0;   // bytes of a half-received frame, or after the frame of a running handler
+  std::uint32_t replies = 0;  // that it owes
+  std::uint32_t coroutines = 0;
+  std::string_view state;    // "open"
+  std::string_view service;  // the name of its type; static storage
+  bool reads = false;        // nothing pauses it
+  bool blocked = false;      // the kernel takes no more bytes for the peer
+  bool layered = false;      // TLS, or another layer
 };
 
 // SessionRest: the data that a session leaves to the next one of its connection, see Session::switch_to().

@@ -73,7 +73,7 @@ Result<void> Session::start_handler(SessionTask::Ptr task, bool reads_on) {
     shard_.counters().tasks_refused.add();
     return Error(Errc::resource_exhausted, "handlers_max handlers run already");
   }
-  if (!shard_.budget().take(task->room_size())) {
+  if (!shard_.budget().take(task->room_size(), MemoryOwner::handlers)) {
     return kNoMemoryForTask;
   }
   ++replies_;
@@ -87,7 +87,7 @@ Result<void> Session::start_handler(SessionTask::Ptr task, bool reads_on) {
 }
 
 void Session::handle_task_end(SessionTask::Kind kind, std::size_t room_size) noexcept {
-  shard_.budget().give_back(room_size);
+  shard_.budget().give_back(room_size, MemoryOwner::handlers);
   if (kind == SessionTask::Kind::handler) {
     if (reading_.handlers_pause) {
       reading_.handlers_pause = false;
@@ -126,6 +126,25 @@ void Session::drop_tasks() noexcept {
     tasks_->~TaskSet();
     mem::pool_deallocate(std::exchange(tasks_, nullptr));
   }
+}
+
+SessionGlance Session::glance() const noexcept {
+  const Instant now = shard_.loop().now();
+  SessionGlance glance;
+  glance.id = id_;
+  glance.counts = record_.counts;
+  glance.age = std::max(now - clock_.accepted(), Duration::zero());
+  glance.silent = std::max(now - clock_.heard(), Duration::zero());
+  glance.queued = writes_.size();
+  glance.received = input_.size();
+  glance.replies = replies_;
+  glance.coroutines = tasks_ == nullptr ? 0 : static_cast<std::uint32_t>(tasks_->size());
+  glance.state = describe(state_);
+  glance.service = slot_.ops->coroutine->owner;
+  glance.reads = wants_frames();
+  glance.blocked = writing_.blocked;
+  glance.layered = slot_.layered;
+  return glance;
 }
 
 }  // namespace weft::serve

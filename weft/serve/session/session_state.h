@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "weft/base/error.h"
 #include "weft/net/admit/read_turns.h"
@@ -19,6 +21,11 @@ enum class SessionState : std::uint8_t {
   closing,   // the session writes all that is queued, and discards all that arrives. From close()
   ended,     // the shard calls on_close() at the end of the turn, or after the last coroutine. From end()
 };
+
+[[nodiscard]] constexpr std::string_view describe(SessionState state) noexcept {
+  constexpr std::string_view kNames[] = {"open", "draining", "drained", "closing", "ended"};
+  return kNames[static_cast<std::size_t>(state)];
+}
 
 // The end of the peer's stream, as far as the session has seen it. It only moves down this list, and may skip states.
 enum class PeerEnd : std::uint8_t {

@@ -39,7 +39,7 @@ class Shard : public rt::CoreResident {
       : CoreResident(epoch),
         core_(core),
         epoch_(epoch),
-        budget_(budget, core_budget),
+        budget_(budget, core_budget, counters.memory.data()),
         input_memory_(budget_, core_budget / kInputPart, &Session::evict),
         held_frames_(budget_),
         count_(count),
@@ -104,6 +104,11 @@ class Shard : public rt::CoreResident {
   template <typename Function>
   void for_each(Function&& function) {
     sessions_.for_each([&function](SlotId, Block& block) { function(*block.session); });
+  }
+  // The same for the sessions in `slots` slots, see SlotMap::for_each_in().
+  template <typename Function>
+  std::uint32_t for_each_in(std::uint32_t first, std::uint32_t slots, Function&& function) {
+    return sessions_.for_each_in(first, slots, [&function](SlotId, Block& block) { function(*block.session); });
   }
   // Sends to the group's members on this core. Returns the number of members that took the frame.
   std::size_t publish(GroupId group, const SharedFrame& frame);

@@ -17,7 +17,7 @@ WriteQueue::Segment* WriteQueue::add_segment(std::size_t size, ByteBudget::Share
   if (block == nullptr) {
     return nullptr;
   }
-  if (!budget.take(block->capacity())) {
+  if (!budget.take(block->capacity(), MemoryOwner::queues)) {
     block->release();
     return nullptr;
   }
@@ -100,7 +100,7 @@ void WriteQueue::release(Segment* segment, ByteBudget::Share& budget) noexcept {
     HeldFrames::release(segment->shared);
   }
   mem::Buffer* const block = mem::Buffer::of(segment);
-  budget.give_back(block->capacity());
+  budget.give_back(block->capacity(), MemoryOwner::queues);
   block->release();
 }
 

@@ -103,7 +103,7 @@ Result<void> Router::add(Method method, std::string_view pattern, Handler handle
     handler = (*around)(std::move(handler));
   }
   receives_ = receives_ || handler.receive;
-  routes_.push_back(Route{std::move(handler), std::move(names), std::string(pattern)});
+  routes_.push_back(Route{std::move(handler), std::move(names), std::string(pattern), method});
   route = static_cast<std::uint32_t>(routes_.size() - 1);
   return {};
 }
@@ -183,8 +183,19 @@ Router::Match Router::find(std::string_view method, std::string_view path) const
   }
   match.params.route = route.pattern;
   match.handler = &route.handler;
+  match.route = nodes_[node].routes[*index];
   match.status = 200;
   return match;
+}
+
+std::vector<Router::RouteName> Router::routes() const {
+  std::vector<RouteName> names;
+  names.reserve(routes_.size());
+  for (const Route& route : routes_) {
+    names.push_back(
+        {kMethodNames[static_cast<std::size_t>(route.method)], route.pattern, route.handler.websocket != nullptr});
+  }
+  return names;
 }
 
 std::string Router::allow_of(std::uint8_t methods) {

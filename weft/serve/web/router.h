@@ -102,11 +102,20 @@ class Router {
   // Whether a handler takes the bodies of its requests as they come.
   [[nodiscard]] bool receives() const noexcept { return receives_; }
 
+  // The method and the pattern of each route, by its number.
+  struct RouteName {
+    std::string_view method;  // "GET"
+    std::string_view pattern;
+    bool websocket;
+  };
+  [[nodiscard]] std::vector<RouteName> routes() const;
+
   // The way of a request.
   struct Match {
     const Handler* handler = nullptr;  // null: `status` is the answer
     unsigned status = 404;             // 404 no such path; 405 not with this method; 501 unknown method
     std::uint8_t methods = 0;          // that the path has, as bits by Method
+    std::uint32_t route = 0;           // with a handler: its number, in the order of adding
     PathParams params{};               // views into the path and into this router
   };
   [[nodiscard]] Match find(std::string_view method, std::string_view path) const;
@@ -120,6 +129,7 @@ class Router {
     Handler handler;
     std::vector<std::string> names;
     std::string pattern;
+    Method method;
   };
   struct Node {
     std::string literal;  // the segment that leads here; empty below a "{name}"

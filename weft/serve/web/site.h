@@ -40,6 +40,9 @@ class Site {
       into.push_back({&kWebTable, {{"web", std::string(name)}}, sync::read_counters(state->counts())});
     };
   }
+  [[nodiscard]] sync::DurationSource duration_source() const {
+    return [state = state_](std::string_view name, sync::DurationReadings& into) { state->read_times(name, into); };
+  }
 
  private:
   std::shared_ptr<SiteState> state_;

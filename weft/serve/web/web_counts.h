@@ -7,6 +7,7 @@
 #include "weft/net/http/refusal.h"
 #include "weft/sync/counter.h"
 #include "weft/sync/counter_block.h"
+#include "weft/sync/duration_counts.h"
 
 namespace weft::serve::web {
 
@@ -156,6 +157,11 @@ using WebCounters = WebCountsOf<sync::Counter>;
 using WebCounts = WebCountsOf<std::uint64_t>;
 
 inline constexpr CounterRow kWebRows[] = {WEFT_WEB_COUNTERS(WEFT_COUNTER_ROW)};
+inline constexpr sync::DurationRow kHandlerTimesRow = {
+    "web", "handler_seconds", "web, handler, method",
+    "The time in which a route's handler made its answer, with the waits of a coroutine. A route without a request has "
+    "none.",
+    "serve/web/web_service.cc"};
 inline constexpr CounterTable kWebTable = {
     "web", "The `serve::web::Site`s of one name, summed: `admin->add(name, site)`, `admin->remove(name)`.", kWebRows};
 

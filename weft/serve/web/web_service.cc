@@ -43,8 +43,27 @@ WebCounts SiteState::counts() const {
   return sum;
 }
 
+HandlerTimes& SiteState::add_times() {
+  const std::lock_guard lock(mutex_);
+  times_.push_back(std::make_unique<HandlerTimes>());
+  return *times_.back();
+}
+
+void SiteState::read_times(std::string_view name, sync::DurationReadings& into) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& one : times_) {
+    one->read_into(kHandlerTimesRow, {"web", std::string(name)}, into);
+  }
+}
+
 WebService::WebService(std::shared_ptr<SiteState> site, rt::Core& core)
     : site_(std::move(site)), counts_(site_->add_counters()), core_(core) {
+  HandlerTimes& times = site_->add_times();
+  for (const Router::RouteName& route : site_->router().routes()) {
+    times_.push_back(route.websocket ? nullptr
+                                     : &times.series({{"handler", std::string(route.pattern)},
+                                                      {"method", std::string(route.method)}}));
+  }
   for (const auto& route : site_->router().websockets()) {
     websockets_.push_back(route->make({site_->router(), core_, counts_}, route->options));
   }
@@ -148,10 +167,11 @@ void WebService::serve(HttpSession& session, const Incoming& incoming) {
     return upgrade(session, incoming, match);
   }
   if (match.handler->start || match.handler->receive) {
-    return start(session, incoming, *match.handler);
+    return start(session, incoming, match);
   }
   Result<Response> outcome = kNoAnswer;
   try {
+    const HandlerTimer timer(*times_[match.route]);
     Bytes body = incoming.body;
     if (incoming.chunked) {
       chunked_body_.resize(incoming.content_size);
@@ -172,6 +192,7 @@ struct WebService::Kept {
   WebService* service;
   HttpSession* session;
   const Handler* handler;
+  sync::DurationCounts* times;
   Answer answer;
   std::optional<Request> request{};
   std::unique_ptr<BodyReader> body{};
@@ -184,10 +205,12 @@ struct WebService::Kept {
 };
 
 // `comes`: the body follows, and the handler takes it as it comes.
-void WebService::start(HttpSession& session, const Incoming& incoming, const Handler& handler, bool comes) {
+void WebService::start(HttpSession& session, const Incoming& incoming, const Router::Match& to, bool comes) {
   using Block = SessionTaskOf<void, Kept>;
+  const Handler& handler = *to.handler;
   const std::size_t head_size = incoming.text.size();
-  auto block = Block::make(Kept{this, &session, &handler, incoming.answer}, head_size + incoming.content_size);
+  auto block =
+      Block::make(Kept{this, &session, &handler, times_[to.route], incoming.answer}, head_size + incoming.content_size);
   Result<void> started = Error(Errc::resource_exhausted, "no memory for the handler");
   if (block != nullptr) {
     std::uint8_t* const room = block->room();
@@ -219,6 +242,7 @@ rt::Task<> WebService::run(Kept& kept) {
   Result<Response> outcome = kNoAnswer;
   std::exception_ptr thrown;
   try {
+    const HandlerTimer timer(*kept.times);
     rt::Task<Result<Response>> task =
         kept.body != nullptr ? kept.handler->receive(*kept.request, *kept.body) : kept.handler->start(*kept.request);
     outcome = co_await std::move(task);

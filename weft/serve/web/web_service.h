@@ -14,6 +14,7 @@
 #include "weft/net/ws/handshake.h"
 #include "weft/rt/core/core.h"
 #include "weft/rt/task/task.h"
+#include "weft/serve/metrics/handler_times.h"
 #include "weft/serve/web/answer.h"
 #include "weft/serve/web/body_stream.h"
 #include "weft/serve/web/date.h"
@@ -33,11 +34,14 @@ class SiteState {
   [[nodiscard]] HttpCodec codec(const HttpLimits& limits) const noexcept;
   [[nodiscard]] WebCounters& add_counters();  // of a further service; they live as long as this
   [[nodiscard]] WebCounts counts() const;
+  [[nodiscard]] HandlerTimes& add_times();  // the same, for the durations of its handlers
+  void read_times(std::string_view name, sync::DurationReadings& into) const;
 
  private:
   const Router router_;
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<WebCounters>> counters_;  // guarded by mutex_
+  std::vector<std::unique_ptr<HandlerTimes>> times_;    // guarded by mutex_
 };
 
 // WebService: the service of a Site on one core: requests to the handlers of a router, answers to peers.
@@ -78,7 +82,7 @@ class WebService {
   [[nodiscard]] bool refuse_upgrade(HttpSession& session, const Incoming& incoming, const Router::Match& match);
   void begin_websocket(HttpSession& session, const Incoming& incoming, const WebSocketRoute& route,
                        const net::ws::HandshakeFields& fields);
-  void start(HttpSession& session, const Incoming& incoming, const Handler& handler, bool comes = false);
+  void start(HttpSession& session, const Incoming& incoming, const Router::Match& to, bool comes = false);
   static rt::Task<> run(Kept& kept);
   void begin_body(HttpSession& session, const HttpRequest& request);
   void take_piece(HttpSession& session, const HttpFrame& frame);
@@ -93,6 +97,7 @@ class WebService {
 
   std::shared_ptr<SiteState> site_;
   WebCounters& counts_;
+  std::vector<sync::DurationCounts*> times_;  // by the number of a route; null for a WebSocket
   rt::Core& core_;
   DateClock date_;
   std::string chunked_body_;                              // the content of a body, while its handler runs

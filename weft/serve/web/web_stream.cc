@@ -43,7 +43,7 @@ void WebService::begin_body(HttpSession& session, const HttpRequest& request) {
     counts_.no_path.add();
     return send(session, incoming.answer, status_response(404));
   }
-  start(session, incoming, *match.handler, true);
+  start(session, incoming, match, true);
 }
 
 void WebService::take_piece(HttpSession& session, const HttpFrame& frame) {

@@ -28,6 +28,15 @@ class CoreHealth : public std::enable_shared_from_this<CoreHealth> {
   [[nodiscard]] bool waits(Instant now, Duration timeout) const noexcept;
   // A line for each core that has not answered, or has ended.
   [[nodiscard]] std::string complaints(Instant now) const;
+  struct Standing {
+    bool answered = false;
+    bool ended = false;
+    Duration silent{};  // without an answer: since the question
+    std::string doing;  // "game::Room on_frame (frame 7)", of a turn that is not young; empty: none
+  };
+  [[nodiscard]] Standing standing(unsigned core, Instant now) const;
+  [[nodiscard]] unsigned size() const noexcept { return static_cast<unsigned>(count_); }
+  [[nodiscard]] rt::Core& core(unsigned index) const noexcept { return *questions_[index].core; }
 
  private:
   struct Question final : rt::CoreJob {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/serve/server/core_health.h"
+#include "weft/serve/inspect/core_health.h"
 
 #include <algorithm>
 #include <chrono>
@@ -52,6 +52,20 @@ bool CoreHealth::waits(Instant now, Duration timeout) const noexcept {
   return std::any_of(all.begin(), all.end(), [now, timeout](const Question& question) {
     return question.pending.load(std::memory_order_acquire) && now - question.asked < timeout;
   });
+}
+
+CoreHealth::Standing CoreHealth::standing(unsigned core, Instant now) const {
+  const Question& question = questions_[core];
+  Standing standing;
+  if (question.pending.load(std::memory_order_acquire)) {
+    standing.silent = now - question.asked;
+    const auto busy = question.core->loop().activity()->busy_since(now - kYoung);
+    standing.doing = busy ? busy->text() : std::string();
+  } else {
+    standing.ended = question.core_ended.load(std::memory_order_relaxed);
+    standing.answered = !standing.ended;
+  }
+  return standing;
 }
 
 std::string CoreHealth::complaints(Instant now) const {
