@@ -150,7 +150,9 @@ BAD_HEAD = ["cell", "server", "throughput kept [95 %]", "peers limited", "slowes
 SERVER_LEGEND = """\
 weft_io_uring: weft with its other poller; `epoll` is its speed beside weft. raw: epoll by hand, the ceiling. asio:
 Boost.Asio as people write it; asio_tuned: a read per event and a write for all of its answers; asio_awaitable: asio
-as coroutines; beast: Boost.Beast; node: Node.js with its package ws; socketify: uWebSockets with handlers in Python. For UDP raw is recvmmsg and sendmmsg by hand, without sessions. A speed above 1 is faster than raw; `faster` and `SLOWER` are said only where the interval excludes 1.
+as coroutines; beast: Boost.Beast; node: Node.js with its package ws; socketify: uWebSockets with handlers in Python;
+hyper, actix and fastwebsockets: crates of Rust. For UDP raw is recvmmsg and sendmmsg by hand, without sessions. A speed
+above 1 is faster than raw; `faster` and `SLOWER` are said only where the interval excludes 1.
 CPU, context switches and system calls are the server's, per message. busy: the share of its core; far below 100 % the
 load generator was the limit, and CPU says more than speed. With a load the speed is that of p50, and times count from
 when a request was due. near, far, mixed: how the two cores stood to each other. others: the share of the busy CPU

@@ -83,9 +83,10 @@ def choose(text):
 # Column, program, variant. Weft comes first, where it is built.
 SERVERS = [("weft", "weft", ""), ("weft_io_uring", "weft", "io_uring"), ("raw", "raw", ""), ("asio", "asio", ""),
            ("asio_tuned", "asio", "tuned"), ("asio_awaitable", "asio", "awaitable")]
-# The same for HTTP and WebSocket. Those of RIVALS are programs of others, which a machine may lack.
+# The same for HTTP and WebSocket. Those of RIVALS and CRATES are programs of others, which a machine may lack.
 WEB_SERVERS = [("weft", "web", ""), ("raw", "raw", "websocket"), ("beast", "beast", ""), ("nginx", "nginx", ""),
-               ("node", "node", ""), ("socketify", "socketify", "")]
+               ("node", "node", ""), ("socketify", "socketify", ""), ("hyper", "hyper", ""), ("actix", "actix", ""),
+               ("fastwebsockets", "fastwebsockets", "")]
 WEB_PATTERNS = ("http", "websocket")
 # The same for datagrams. Only a server with cookies can refuse a flood.
 UDP_SERVERS = [("weft", "udp", ""), ("raw", "raw_udp", "")]
@@ -94,6 +95,8 @@ EVERY_SERVER = SERVERS + WEB_SERVERS + UDP_SERVERS
 RIVALS = {"nginx": ("server_nginx.py", "Debian's package nginx"),
           "node": ("server_node.js", "Debian's package nodejs; for WebSocket also node-ws"),
           "socketify": ("server_socketify.py", "the Python package socketify, which brings uWebSockets along")}
+# A crate of Rust, which cargo builds: the pattern that it serves.
+CRATES = {"hyper": "http", "actix": "http", "fastwebsockets": "websocket"}
 NGINX_SIZES = (5, 1024)  # of the texts in its configuration
 
 
@@ -106,11 +109,15 @@ def has_web(column, cell):
     [True, False, True, False]
     >>> [has_web(column, parse("websocket/64/x1000/publish")) for column in ("weft", "raw", "beast", "nginx", "node")]
     [True, False, False, False, True]
+    >>> [has_web(column, parse(name)) for column in ("hyper", "fastwebsockets") for name in ("http/5/x1/close", "websocket/64/x1")]
+    [True, False, False, True]
     """
     if cell["style"] == "file":
         return column in ("weft", "nginx")
     if cell["style"] == "publish":
         return column in ("weft", "node", "socketify")
+    if column in CRATES:
+        return cell["pattern"] == CRATES[column]
     if column == "nginx":
         return cell["pattern"] == "http" and cell["size"] in NGINX_SIZES
     return column != "raw" or cell["pattern"] == "websocket"
@@ -149,6 +156,16 @@ def columns_of(name, built):
                 "idle": {"asio_awaitable"}, "one_way": {"asio_awaitable"}, "echo": set()}[pattern]
     return [server for server in SERVERS if server[1] in built and server[0] not in left_out and
             (server[2] != "io_uring" or "io_uring" in built)]
+
+
+def crates_of(names):
+    """The crates that have a column in one of these cells.
+
+    >>> crates_of(["http/5/x16", "http/5/x1/file", "echo/64/x1"]), crates_of(["websocket/64/x9/publish"])
+    (['hyper', 'actix'], [])
+    """
+    found = {column for name in names for column, *_ in columns_of(name, set(CRATES))}
+    return [name for name in CRATES if name in found]
 
 
 def server_options(cell):

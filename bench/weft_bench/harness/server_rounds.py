@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 from weft_bench import BENCH
-from weft_bench.harness import rounds, server_cells
+from weft_bench.harness import crates, rounds, server_cells
 from weft_bench.harness.child import Child, ChildError
 from weft_bench.harness.rounds import Effort
 
@@ -34,12 +34,15 @@ class Setup:
     effort: Effort
     threads: int = 1  # of a server
     root: pathlib.Path = None  # of the files of web servers
+    crates: tuple = ()  # those that are built
 
     def program(self, name):
         return self.build / name
 
     def command(self, program):
         """The words that run a server, without its arguments."""
+        if program in server_cells.CRATES:
+            return [str(crates.program(self.build, program))]
         if program not in server_cells.RIVALS:
             return [str(self.program(f"bench_server_{program}"))]
         script = str(BENCH / "server" / server_cells.RIVALS[program][0])
@@ -47,7 +50,7 @@ class Setup:
 
     def built(self):
         built = {program for _, program, _ in server_cells.EVERY_SERVER if self.program(f"bench_server_{program}").is_file()}
-        built |= rivals() if self.threads == 1 else set()  # each of them has one thread
+        built |= set(self.crates) | (rivals() if self.threads == 1 else set())  # each of these has one thread
         return built | ({"io_uring"} if "weft" in built and io_uring_works(self.program("bench_server_weft")) else set())
 
     def placement(self):
