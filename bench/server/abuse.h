@@ -2,23 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
+#include "bench/server/abuse_bytes.h"
+
 namespace bench {
-
-// Kinds of bad peers. Each kind takes so little of the machine that good clients need not notice it:
-enum class Abuse {
-  none,
-  wrong_version,  // 500 connections a second, whose first frame has version 9
-  oversized,      // 500 connections a second, whose first header announces a body of 4 GiB
-  half_open,      // 256 connections that send half a header and then nothing
-  slow_loris,     // 256 connections that send a byte of a frame five times a second
-  flood,          // 2,000 connections a second from one address, which stay open
-  fd_exhaustion,  // 512 connections that stay open: more than the server may have files
-};
-
-Abuse parse_abuse(const std::string& name);  // throws LoadError for an unknown name
 
 // BadPeers: bad peers of one kind, from an address of their own (127.0.0.2). Owner: the caller of tick(), which
 // calls it often. Affinity: that thread. Never waits.
@@ -49,6 +37,7 @@ class BadPeers {
   [[nodiscard]] std::uint64_t wanted(std::uint64_t now) const;
 
   const Abuse kind_;
+  const AbuseBytes bytes_;
   const std::uint16_t port_;
   std::uint64_t begun_ = 0;
   std::uint64_t started_ = 0;

@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "bench/json.h"
+#include "bench/server/abuse.h"
 #include "bench/server/load.h"
 #include "bench/server/load_cell.h"
 #include "bench/server/target.h"
@@ -264,7 +265,7 @@ class Runner {
       cpu_ = target_.cpu_seconds();
       if (cell_.abuse == Abuse::fd_exhaustion) {
         extra_["exhausted_cpu"] = cpu_of_a_second(tick);
-      } else {
+      } else if (cell_.abuse != Abuse::idle_upgrade) {
         await_limits(peers);
       }
       extra_["peers"] = peers.started();

@@ -141,6 +141,8 @@ SERVER = {"echo": "Echo: the same frame comes back",
           "storm": "Storm: from connect to the first answer, all at once",
           "idle": "Idle: memory of the server per connection that is held",
           "bad": "Bad peers beside 16 good connections",
+          "bad_http": "HTTP: bad peers beside 16 good connections",
+          "bad_websocket": "WebSocket: bad peers beside 16 good connections",
           "udp_flood": "Up to 20,000 datagrams a second without a session, beside the sessions"}
 SERVER_HEAD = ["cell", "server", "per second", "p50", "p99", "p99.9", "max", "CPU us", "busy", "switches", "calls",
                "speed to raw [95 %]", "", "rounds"]
@@ -208,7 +210,8 @@ def flood_lines_of(result):
             for uses in result["uses"].values()]
 
 
-SERVER_TABLES = {"udp_flood": (FLOOD_HEAD, flood_lines_of), "idle": (IDLE_HEAD, idle_lines_of), "bad": (BAD_HEAD, bad_lines_of)}
+SERVER_TABLES = {"udp_flood": (FLOOD_HEAD, flood_lines_of), "idle": (IDLE_HEAD, idle_lines_of), "bad": (BAD_HEAD, bad_lines_of),
+                 "bad_http": (BAD_HEAD, bad_lines_of), "bad_websocket": (BAD_HEAD, bad_lines_of)}
 
 
 def server(records, all_placements=False):

@@ -219,7 +219,7 @@ def measure_bad(setup, name, records):
     with contextlib.ExitStack() as stack:
         cell = server_cells.parse(name)
         plain = server_cells.BAD_PLAIN.format(plain=server_cells.FLOODED[cell["pattern"]], **cell)
-        columns = columns_for(setup, plain)
+        columns = [ServerColumn(setup, plain, column) for column in server_cells.columns_of(name, setup.built())]
         for column in columns:
             column.start(stack)
             column.warm_up()
