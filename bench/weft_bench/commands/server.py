@@ -16,8 +16,8 @@ def parse_arguments(texts):
         "of bad peers;\n"
         "bench/server/README.md says what they mean.", "'one_way', 'echo/*/x128', 'echo/100/x3/depth4'", "all")
     parser.add_argument("--threads", metavar="N", type=int, default=1, help="threads of each server (default: 1)")
-    parser.add_argument("--wrk", action="store_true", help="compare the load generator with wrk on "
-                        f"{wrk_check.CELL} instead: both must agree within {wrk_check.MOST:.0%}%")
+    parser.add_argument("--wrk", action="store_true", help="compare the load generator with wrk and h2load on "
+                        f"{wrk_check.CELL} instead: they must agree within {wrk_check.MOST:.0%}%")
     arguments = command_line.parse_cells(parser, texts, server_cells.choose, "all",
                                          (server_rounds.FULL, server_rounds.QUICK, server_rounds.TINY))
     if arguments.threads < 1:

@@ -22,13 +22,15 @@ PUBLISHED_US = {"echo/64/x1": 7.3, "echo/512/x1": 7.3, "echo/4096/x1": 7.8}
 
 UDP_PATTERNS = ("udp", "udp_flood")
 UDP_SIZE_MAX = 1024  # bytes, so that a datagram is one packet
-FLOODED = {"bad": "echo", "bad_http": "http", "bad_websocket": "websocket", "udp_flood": "udp"}  # patterns beside bad peers, and the same load without them
+# Patterns beside bad peers, and the same load without them.
+FLOODED = {"bad": "echo", "bad_http": "http", "bad_websocket": "websocket", "udp_flood": "udp"}
 BAD_PLAIN = "{plain}/{size}/x{times}/depth{depth}"  # the same load without bad peers
 
 # The pattern of a special use: each request on a connection of its own; a file; a message to all connections.
 STYLES = {"close": "http", "file": "http", "publish": "websocket"}
 
-NAME = re.compile(r"(?P<pattern>echo|http|websocket|udp_flood|udp|one_way|storm|idle|bad|bad_http|bad_websocket)/(?P<size>[1-9][0-9]{0,7})/x(?P<times>[1-9][0-9]{0,4})"
+NAME = re.compile(r"(?P<pattern>echo|http|websocket|udp_flood|udp|one_way|storm|idle|bad|bad_http|bad_websocket)"
+                  r"/(?P<size>[1-9][0-9]{0,7})/x(?P<times>[1-9][0-9]{0,4})"
                   r"(/depth(?P<depth>[1-9][0-9]{0,2}))?(/load(?P<load>[1-9][0-9]?))?(/(?P<style>close|file|publish))?"
                   r"(/(?P<abuse>" + "|".join(kind for kinds in BAD_PEERS.values() for kind in kinds) + r"))?$")
 
