@@ -53,7 +53,7 @@ std::uint64_t BadPeers::wanted(std::uint64_t now) const {
     case Abuse::slow_body:
     case Abuse::slow_frame: return 256;
     case Abuse::fd_exhaustion: return 512;
-    case Abuse::idle_upgrade: return 1'000;
+    case Abuse::idle_upgrade: return 10'000;
     case Abuse::none: return 0;
   }
   return 0;
@@ -61,8 +61,9 @@ std::uint64_t BadPeers::wanted(std::uint64_t now) const {
 
 void BadPeers::tick(std::uint64_t now) {
   begun_ = begun_ == 0 ? now : begun_;
+  const std::uint64_t most = kind_ == Abuse::idle_upgrade ? wanted(now) : kAtOnce;
   // Starts at most eight at a time, so that a measurement in the same thread is not delayed.
-  for (int i = 0; i < 8 && started_ < wanted(now) && started_ - limited_ < kAtOnce; ++i) {
+  for (int i = 0; i < 8 && started_ < wanted(now) && started_ - limited_ < most; ++i) {
     start(now);
   }
   std::array<epoll_event, 32> events{};
@@ -107,7 +108,7 @@ void BadPeers::start(std::uint64_t now) {
   event.events = EPOLLIN | EPOLLOUT | EPOLLET;
   event.data.u64 = peers_.size();
   epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event);
-  peers_.push_back({fd, now, 0, now});
+  peers_.push_back({fd, now, 0, now, false});
   ++started_;
 }
 
@@ -132,6 +133,8 @@ bool BadPeers::talk(Peer& peer, std::uint64_t now) {
     if (got < 0) {
       return true;
     }
+    answered_ += peer.answered ? 0 : 1;
+    peer.answered = true;
   }
 }
 

@@ -19,6 +19,10 @@ class BadPeers {
 
   void tick(std::uint64_t now);
 
+  // Whether as many peers are there as by now should be; idle ones are there when their upgrade is answered.
+  [[nodiscard]] bool all_are_there(std::uint64_t now) const {
+    return (kind_ == Abuse::idle_upgrade ? answered_ : started_) >= wanted(now);
+  }
   [[nodiscard]] std::uint64_t started() const { return started_; }
   [[nodiscard]] std::uint64_t limited() const { return limited_; }  // closed or refused by the server
   // The longest time from connecting until the server closed the peer.
@@ -30,6 +34,7 @@ class BadPeers {
     std::uint64_t since;
     std::uint32_t bytes;  // sent
     std::uint64_t next;   // when the next byte is due
+    bool answered;
   };
 
   void start(std::uint64_t now);
@@ -41,6 +46,7 @@ class BadPeers {
   const std::uint16_t port_;
   std::uint64_t begun_ = 0;
   std::uint64_t started_ = 0;
+  std::uint64_t answered_ = 0;
   std::uint64_t limited_ = 0;
   std::uint64_t slowest_ns_ = 0;
   int epoll_;

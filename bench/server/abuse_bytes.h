@@ -25,7 +25,7 @@ enum class Abuse {
   bad_upgrade,   // 500 connections a second that ask for another version
   slow_frame,    // 256 connections that upgrade, then send a byte of a frame five times a second
   bomb,          // 100 connections a second, whose compressed message expands to a megabyte
-  idle_upgrade,  // 1,000 connections that upgrade and send nothing: no server has to end them
+  idle_upgrade,  // 10,000 connections that upgrade and send nothing: no server has to end them
 };
 
 Abuse parse_abuse(const std::string& name);  // throws LoadError for an unknown name

@@ -21,6 +21,7 @@ from weft_bench.harness.rounds import Effort
 COUNT_MAX = 20_000_000
 COUNTED = ("echo", "one_way", *server_cells.WEB_PATTERNS, *server_cells.UDP_PATTERNS)  # whose messages the servers count too
 FILES_BESIDE = 64  # that are not connections
+IDLE_UPGRADES = 10_000  # connections of abuse_bytes.h
 
 FULL = Effort(0.3, 0.1, 12, 20, 5, 500, 25, False)
 QUICK = Effort(0.15, 0.06, 8, 12, 5, 250, 12, False)
@@ -242,9 +243,10 @@ def too_few_files(cell):
     (False, True)
     """
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    wanted = cell["times"] + FILES_BESIDE
+    connections = cell["times"] + (IDLE_UPGRADES if cell.get("abuse") == "idle_upgrade" else 0)
+    wanted = connections + FILES_BESIDE
     if limit not in (resource.RLIM_INFINITY, -1) and limit < wanted:
-        return f"{cell['times']} connections need {wanted} files, a process may have {limit}: see `ulimit -Hn`"
+        return f"{connections} connections need {wanted} files, a process may have {limit}: see `ulimit -Hn`"
     return None
 
 
