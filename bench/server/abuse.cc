@@ -7,12 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <map>
-
-#include "bench/server/load.h"
-#include "bench/server/wire.h"
 
 namespace bench {
 namespace {
@@ -26,32 +23,10 @@ void close_at_once(int fd) {
   close(fd);
 }
 
-// The first bytes that such a peer sends.
-std::array<std::uint8_t, kHeaderSize> opening_of(Abuse kind) {
-  std::array<std::uint8_t, kHeaderSize> bytes{};
-  encode_header({kind == Abuse::wrong_version ? std::uint8_t{9} : kVersion, kEcho,
-                 kind == Abuse::oversized ? ~std::uint32_t{0} : 64U},
-                bytes.data());
-  return bytes;
-}
-
 }  // namespace
 
-Abuse parse_abuse(const std::string& name) {
-  static const std::map<std::string, Abuse> kNames{{"wrong_version", Abuse::wrong_version},
-                                                   {"oversized", Abuse::oversized},
-                                                   {"half_open", Abuse::half_open},
-                                                   {"slow_loris", Abuse::slow_loris},
-                                                   {"flood", Abuse::flood},
-                                                   {"fd_exhaustion", Abuse::fd_exhaustion}};
-  const auto found = kNames.find(name);
-  if (found == kNames.end()) {
-    throw LoadError("no bad peer '" + name + "'");
-  }
-  return found->second;
-}
-
-BadPeers::BadPeers(Abuse kind, std::uint16_t port) : kind_(kind), port_(port), epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
+BadPeers::BadPeers(Abuse kind, std::uint16_t port)
+    : kind_(kind), bytes_(bytes_of(kind)), port_(port), epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
 
 BadPeers::~BadPeers() {
   for (const Peer& peer : peers_) {
@@ -67,11 +42,18 @@ std::uint64_t BadPeers::wanted(std::uint64_t now) const {
   const std::uint64_t ms = (now - begun_) / 1'000'000;
   switch (kind_) {
     case Abuse::wrong_version:
-    case Abuse::oversized: return ms / 2 + 1;
+    case Abuse::oversized:
+    case Abuse::malformed:
+    case Abuse::bad_upgrade: return ms / 2 + 1;
+    case Abuse::bomb: return ms / 10 + 1;
     case Abuse::flood: return ms * 2 + 1;
     case Abuse::half_open:
-    case Abuse::slow_loris: return 256;
+    case Abuse::slow_loris:
+    case Abuse::slow_head:
+    case Abuse::slow_body:
+    case Abuse::slow_frame: return 256;
     case Abuse::fd_exhaustion: return 512;
+    case Abuse::idle_upgrade: return 10'000;
     case Abuse::none: return 0;
   }
   return 0;
@@ -79,8 +61,9 @@ std::uint64_t BadPeers::wanted(std::uint64_t now) const {
 
 void BadPeers::tick(std::uint64_t now) {
   begun_ = begun_ == 0 ? now : begun_;
+  const std::uint64_t most = kind_ == Abuse::idle_upgrade ? wanted(now) : kAtOnce;
   // Starts at most eight at a time, so that a measurement in the same thread is not delayed.
-  for (int i = 0; i < 8 && started_ < wanted(now) && started_ - limited_ < kAtOnce; ++i) {
+  for (int i = 0; i < 8 && started_ < wanted(now) && started_ - limited_ < most; ++i) {
     start(now);
   }
   std::array<epoll_event, 32> events{};
@@ -94,13 +77,13 @@ void BadPeers::tick(std::uint64_t now) {
       slowest_ns_ = std::max(slowest_ns_, now - peer.since);
     }
   }
-  if (kind_ == Abuse::slow_loris) {
-    const auto bytes = opening_of(kind_);
-    for (Peer& peer : peers_) {
-      if (peer.fd >= 0 && peer.bytes < bytes.size() - 1 && now >= peer.next) {
-        peer.next = now + kByteNs;
-        peer.bytes += send(peer.fd, bytes.data() + peer.bytes, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 1 : 0;
-      }
+  const std::size_t all = bytes_.opening.size() + bytes_.dribble.size();
+  for (std::size_t i = 0; !bytes_.dribble.empty() && i < peers_.size(); ++i) {
+    Peer& peer = peers_[i];
+    if (peer.fd >= 0 && peer.bytes >= bytes_.opening.size() && peer.bytes < all && now >= peer.next) {
+      const char* const byte = bytes_.dribble.data() + (peer.bytes - bytes_.opening.size());
+      peer.next = now + kByteNs;
+      peer.bytes += send(peer.fd, byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 1 : 0;
     }
   }
 }
@@ -125,18 +108,17 @@ void BadPeers::start(std::uint64_t now) {
   event.events = EPOLLIN | EPOLLOUT | EPOLLET;
   event.data.u64 = peers_.size();
   epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event);
-  peers_.push_back({fd, now, 0, now});
+  peers_.push_back({fd, now, 0, now, false});
   ++started_;
 }
 
 // Called when the peer can write, or the server has sent or closed. Returns false if the server has ended the
 // connection.
 bool BadPeers::talk(Peer& peer, std::uint64_t now) {
-  if (peer.bytes == 0 && kind_ != Abuse::slow_loris && kind_ != Abuse::flood && kind_ != Abuse::fd_exhaustion) {
-    const auto bytes = opening_of(kind_);
-    const std::size_t size = kind_ == Abuse::half_open ? bytes.size() / 2 : bytes.size();
-    const ssize_t sent = send(peer.fd, bytes.data(), size, MSG_NOSIGNAL);
-    peer.bytes = sent > 0 ? static_cast<std::uint32_t>(sent) : 0;
+  if (peer.bytes < bytes_.opening.size()) {
+    const ssize_t sent =
+        send(peer.fd, bytes_.opening.data() + peer.bytes, bytes_.opening.size() - peer.bytes, MSG_NOSIGNAL);
+    peer.bytes += sent > 0 ? static_cast<std::uint32_t>(sent) : 0;
     peer.since = now;
     if (sent < 0 && errno != EAGAIN) {
       return false;
@@ -151,6 +133,8 @@ bool BadPeers::talk(Peer& peer, std::uint64_t now) {
     if (got < 0) {
       return true;
     }
+    answered_ += peer.answered ? 0 : 1;
+    peer.answered = true;
   }
 }
 

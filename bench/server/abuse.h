@@ -2,23 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
+#include "bench/server/abuse_bytes.h"
+
 namespace bench {
-
-// Kinds of bad peers. Each kind takes so little of the machine that good clients need not notice it:
-enum class Abuse {
-  none,
-  wrong_version,  // 500 connections a second, whose first frame has version 9
-  oversized,      // 500 connections a second, whose first header announces a body of 4 GiB
-  half_open,      // 256 connections that send half a header and then nothing
-  slow_loris,     // 256 connections that send a byte of a frame five times a second
-  flood,          // 2,000 connections a second from one address, which stay open
-  fd_exhaustion,  // 512 connections that stay open: more than the server may have files
-};
-
-Abuse parse_abuse(const std::string& name);  // throws LoadError for an unknown name
 
 // BadPeers: bad peers of one kind, from an address of their own (127.0.0.2). Owner: the caller of tick(), which
 // calls it often. Affinity: that thread. Never waits.
@@ -31,6 +19,10 @@ class BadPeers {
 
   void tick(std::uint64_t now);
 
+  // Whether as many peers are there as by now should be; idle ones are there when their upgrade is answered.
+  [[nodiscard]] bool all_are_there(std::uint64_t now) const {
+    return (kind_ == Abuse::idle_upgrade ? answered_ : started_) >= wanted(now);
+  }
   [[nodiscard]] std::uint64_t started() const { return started_; }
   [[nodiscard]] std::uint64_t limited() const { return limited_; }  // closed or refused by the server
   // The longest time from connecting until the server closed the peer.
@@ -42,6 +34,7 @@ class BadPeers {
     std::uint64_t since;
     std::uint32_t bytes;  // sent
     std::uint64_t next;   // when the next byte is due
+    bool answered;
   };
 
   void start(std::uint64_t now);
@@ -49,9 +42,11 @@ class BadPeers {
   [[nodiscard]] std::uint64_t wanted(std::uint64_t now) const;
 
   const Abuse kind_;
+  const AbuseBytes bytes_;
   const std::uint16_t port_;
   std::uint64_t begun_ = 0;
   std::uint64_t started_ = 0;
+  std::uint64_t answered_ = 0;
   std::uint64_t limited_ = 0;
   std::uint64_t slowest_ns_ = 0;
   int epoll_;

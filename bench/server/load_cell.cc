@@ -12,15 +12,22 @@ namespace bench {
 namespace {
 
 const std::map<std::string_view, LoadPattern> kPatterns{
-    {"echo", LoadPattern::echo},       {"http", LoadPattern::echo},   {"websocket", LoadPattern::echo},
-    {"one_way", LoadPattern::one_way}, {"storm", LoadPattern::storm}, {"idle", LoadPattern::idle},
-    {"bad", LoadPattern::bad},         {"udp", LoadPattern::udp},     {"udp_flood", LoadPattern::udp_flood}};
+    {"echo", LoadPattern::echo},       {"http", LoadPattern::echo},        {"websocket", LoadPattern::echo},
+    {"one_way", LoadPattern::one_way}, {"storm", LoadPattern::storm},      {"idle", LoadPattern::idle},
+    {"bad", LoadPattern::bad},         {"udp", LoadPattern::udp},          {"udp_flood", LoadPattern::udp_flood},
+    {"bad_http", LoadPattern::bad},    {"bad_websocket", LoadPattern::bad}};
 
 const std::map<std::string_view, WebStyle> kStyles{
     {"close", WebStyle::close}, {"file", WebStyle::file}, {"publish", WebStyle::publish}};
 
 // Whether there is such a load.
 bool fits(const LoadCell& cell) {
+  if ((cell.abuse == Abuse::none) == (cell.pattern == LoadPattern::bad)) {
+    return false;
+  }
+  if (cell.abuse != Abuse::none) {
+    return cell.style == WebStyle::plain && wire_of(cell.abuse) == cell.wire;
+  }
   switch (cell.style) {
     case WebStyle::plain: return true;
     case WebStyle::close: return cell.wire == LoadWire::http && cell.depth == 1;
@@ -53,12 +60,13 @@ LoadCell parse_load_cell(const std::string& name) {
   const auto pattern = kPatterns.find(part);
   if (pattern == kPatterns.end()) {
     throw LoadError("no cell '" + name +
-                    "': it begins with echo, http, websocket, udp, udp_flood, one_way, storm, idle or bad");
+                    "': it begins with echo, http, websocket, udp, udp_flood, one_way, storm, idle, bad, bad_http or "
+                    "bad_websocket");
   }
   cell.pattern = pattern->second;
-  if (part == "http") {
+  if (part.ends_with("http")) {
     cell.wire = LoadWire::http;
-  } else if (part == "websocket") {
+  } else if (part.ends_with("websocket")) {
     cell.wire = LoadWire::websocket;
   }
   const bool datagrams = cell.pattern == LoadPattern::udp || cell.pattern == LoadPattern::udp_flood;
@@ -77,7 +85,7 @@ LoadCell parse_load_cell(const std::string& name) {
       cell.abuse = parse_abuse(part);
     }
   }
-  if (cell.size == 0 || !fits(cell) || (cell.abuse == Abuse::none) == (cell.pattern == LoadPattern::bad)) {
+  if (cell.size == 0 || !fits(cell)) {
     throw LoadError("no cell '" + name + "': echo/64/x16/depth16, bad/64/x16/depth4/flood");
   }
   return cell;

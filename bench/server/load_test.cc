@@ -11,6 +11,7 @@
 #include <functional>
 #include <thread>
 
+#include "bench/server/abuse_bytes.h"
 #include "bench/server/host.h"
 #include "bench/server/load_cell.h"
 #include "bench/server/target.h"
@@ -261,9 +262,21 @@ TEST(LoadCell, HasANameThatSaysEverything) {
   EXPECT_EQ(cell.depth, 4U);
   EXPECT_EQ(cell.abuse, Abuse::slow_loris);
   EXPECT_EQ(parse_load_cell("echo/64/x10000/depth16/load50").connections, 10'000U);
-  for (const char* name : {"", "echo", "echo/8/x1", "echo/64/y1", "bad/64/x1", "echo/64/x1/flood", "other/64/x1"}) {
+  EXPECT_EQ(parse_load_cell("bad_http/5/x16/depth4/slow_body").wire, LoadWire::http);
+  EXPECT_EQ(parse_load_cell("bad_websocket/64/x16/depth4/bomb").wire, LoadWire::websocket);
+  for (const char* name : {"", "echo", "echo/8/x1", "echo/64/y1", "bad/64/x1", "echo/64/x1/flood", "other/64/x1",
+                           "bad/64/x1/slow_head", "bad_http/5/x1/flood", "bad_http/5/x1", "bad_http/5/x1/bomb"}) {
     EXPECT_THROW(parse_load_cell(name), LoadError) << name;
   }
+}
+
+// zlib expands the expected bytes to so many letters.
+TEST(Abuse, ABombIsADeflateStreamOfALetterAndCopies) {
+  EXPECT_EQ(deflate_bomb(0), std::string("\x02\x00", 2));
+  EXPECT_EQ(deflate_bomb(1), std::string("\xAA\x00\x00", 3));
+  EXPECT_EQ(deflate_bomb(3), std::string("\xAA\xA8\xA8\x00\x00", 5));
+  EXPECT_EQ(deflate_bomb(259), std::string("\xAA\x18\x05\x00\x00", 5));
+  EXPECT_LT(deflate_bomb(1 << 20).size(), 7'000U);
 }
 
 TEST(Target, SeesWhatAProcessUses) {

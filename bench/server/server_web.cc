@@ -4,6 +4,7 @@
 // file, and `log_off` has the same middleware with its component off.
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -24,6 +25,7 @@
 #include "weft/serve/trace/traced.h"
 #include "weft/serve/web/files.h"
 #include "weft/serve/web/site.h"
+#include "weft/sync/counter_block.h"
 #include "weft/sys/path.h"
 
 namespace bench {
@@ -101,6 +103,28 @@ class RequestLog {
   std::shared_ptr<weft::logging::Log> log_;
 };
 
+// The counts of refusals, by their reasons.
+Json reasons_of(const web::WebCounts& counts) {
+  Json reasons = Json::object();
+  const std::vector<std::uint64_t> values = weft::sync::read_counters(counts);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const weft::CounterRow& row = web::kWebRows[i];
+    if (row.metric.find("refused") != std::string_view::npos) {
+      reasons[std::string(row.member)] = values[i];
+    }
+  }
+  return reasons;
+}
+
+// Of a listener beside bad peers, and of its WebSockets.
+void limit(const HostOptions& options, weft::serve::ListenerOptions& listener, web::WebSocketOptions& socket) {
+  const std::chrono::milliseconds patience(options.patience_ms);
+  listener.limits.handshake_timeout = listener.limits.frame_timeout = listener.limits.body_timeout = patience;
+  socket.session.frame_timeout = patience;
+  socket.limits.message_max = 64 * 1024;
+  socket.deflate.emplace();
+}
+
 HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
   weft::rt::RuntimeOptions runtime_options;
   runtime_options.cores = options.threads;
@@ -129,9 +153,15 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
     }
     return web::Response(text.substr(0, size));
   });
+  weft::serve::ListenerOptions listener;
+  listener.socket.backlog = 4096;
+  listener.limits = web::session_limits();
+  web::WebSocketOptions socket;
+  socket.limits.message_max = kBodyMax;
+  if (options.patience_ms > 0) {
+    limit(options, listener, socket);
+  }
   if (routed) {
-    web::WebSocketOptions socket;
-    socket.limits.message_max = kBodyMax;
     routed = router.websocket(
         "/",
         [&tallies](web::WebSocketSession& session, const web::Message& message) {
@@ -141,8 +171,6 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
         socket);
   }
   if (routed) {
-    web::WebSocketOptions socket;
-    socket.limits.message_max = kBodyMax;
     routed = router.websocket("/publish", [server, &tallies] { return Publisher{server, &tallies}; }, socket);
   }
   if (routed && !options.root.empty()) {
@@ -161,9 +189,6 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
   web::HttpLimits limits;
   limits.requests_max = std::numeric_limits<std::uint32_t>::max();  // the connections of the generator stay
   auto* const site = new web::Site(std::move(router), limits);
-  weft::serve::ListenerOptions listener;
-  listener.socket.backlog = 4096;
-  listener.limits = web::session_limits();
   const std::string endpoint =
       must(server->listen<web::HttpCodec>("tcp://127.0.0.1:0", listener, site->services(), site->codec()));
   const auto port = static_cast<std::uint16_t>(std::stoi(endpoint.substr(endpoint.rfind(':') + 1)));
@@ -172,7 +197,7 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
     auto opening = must(must(weft::rt::spawn(runtime->core(0), open_exporter(tracer, std::move(url)))).get());
     (void)opening.release();
   }
-  return {"Weft", port, {}};
+  return {"Weft", port, [site] { return reasons_of(site->counts()); }};
 }
 
 }  // namespace

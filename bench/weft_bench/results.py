@@ -15,7 +15,7 @@ SCHEMA = 3
 PLACEMENT_ROUNDS_MIN = 5  # fewer rounds than this of one placement make no row of their own
 LIMITS = ("floor", "std_function")  # contenders of micro that leave out what the part is for: what it could be at best
 ASIOS = ("asio", "asio_tuned", "asio_awaitable")  # forms of one rival, of which the best counts
-WEB_RIVALS = ("beast", *server_cells.RIVALS)
+WEB_RIVALS = ("beast", *server_cells.RIVALS, *server_cells.CRATES)
 # Members of a server's run that are there in some patterns only; each is a measure of its own.
 OF_BAD_PEERS = ("exhausted_cpu", "recovery_s", "slowest_limit_s")
 
@@ -98,7 +98,8 @@ def add_uses(result, rounds, counts):
 def tell_bars(result, file):
     """Adds the bars of a list, or of a file, that are about this row, and whether its measures meet them.
 
-    A bar above 1 also needs an interval above 1. `never worse` is missed when the whole interval is below 1.
+    A bar has one measure or several, which each must meet it. A bar above 1 also needs an interval above 1. `never worse`
+    is missed when the whole interval is below 1.
 
     >>> result = {"row": "pair/tcp/64", "measures": {"speed": [4.0, 0.9, 5.0], "limit": [1.4, 1.2, 1.6]}}
     >>> def met(*bars): tell_bars(result, bars); return [bar["met"] for bar in result["bars"]]
@@ -106,13 +107,13 @@ def tell_bars(result, file):
     [False]
     >>> met({"cells": ["*"], "measure": "limit", "most": 1.5}, {"cells": ["*"], "measure": "p99", "least": 1})
     [True]
-    >>> met({"cells": ["*"], "measure": "speed", "never_worse": True})
-    [True]
+    >>> met({"cells": ["*"], "measures": ["speed", "limit", "p99"], "never_worse": True})
+    [True, True]
     """
     bars = json.loads(file.read_text(encoding="utf-8")) if hasattr(file, "read_text") else file
     result["bars"] = []
-    for bar in bars:
-        value = result["measures"].get(bar["measure"])
+    for bar, measure in [(bar, measure) for bar in bars for measure in bar.get("measures") or [bar["measure"]]]:
+        value = result["measures"].get(measure)
         if value is None or not any(cells.matches(pattern, result["row"]) for pattern in bar["cells"]):
             continue
         middle, low, high = value
@@ -122,7 +123,7 @@ def tell_bars(result, file):
             text, met = f"<= {bar['most']:g}", middle <= bar["most"]
         else:
             text, met = f">= {bar['least']:g}", middle >= bar["least"] and (low > 1 or bar["least"] <= 1)
-        result["bars"].append({"measure": bar["measure"], "bar": text, "value": value, "met": met})
+        result["bars"].append({"measure": measure, "bar": text, "value": value, "met": met})
 
 
 def of_sockets(cell, where, rounds, of_kind):
@@ -194,6 +195,10 @@ def of_server(cell, where, rounds, of_kind):
     [0.5, 2.0, 1.5, 500000.0]
     >>> [bar["met"] for bar in result["bars"]], result["limit"][0], result["ratios"]["asio"][0], rival_of(result)
     ([False], 2.0, 4.0, 'asio_tuned')
+    >>> rounds = [{"weft": run(0.002, 0.002), "beast": run(0.008, 0.008), "hyper": run(0.001, 0.001)}] * 5
+    >>> result = of_server({"cell": "http/5/x16/depth16", "pattern": "http"}, "near", rounds, lambda _: [])
+    >>> [(bar["measure"], bar["bar"], bar["met"]) for bar in result["bars"]]
+    [('beast', '>= 3', True), ('beast', 'never worse', True), ('hyper', 'never worse', False)]
     """
     name, pattern, columns = cell["cell"], cell["pattern"], in_order(rounds[0])
     load = next((run["interval_ns"] for run in rounds[0].values() if "interval_ns" in run), None)

@@ -141,6 +141,8 @@ SERVER = {"echo": "Echo: the same frame comes back",
           "storm": "Storm: from connect to the first answer, all at once",
           "idle": "Idle: memory of the server per connection that is held",
           "bad": "Bad peers beside 16 good connections",
+          "bad_http": "HTTP: bad peers beside 16 good connections",
+          "bad_websocket": "WebSocket: bad peers beside 16 good connections",
           "udp_flood": "Up to 20,000 datagrams a second without a session, beside the sessions"}
 SERVER_HEAD = ["cell", "server", "per second", "p50", "p99", "p99.9", "max", "CPU us", "busy", "switches", "calls",
                "speed to raw [95 %]", "", "rounds"]
@@ -153,7 +155,9 @@ requests and 1 % of the traces exported; weft_logged: with a line of each reques
 with the component off; `traced`, `logged` and `log_off` are their speeds beside weft. raw: epoll by hand, the
 ceiling. asio:
 Boost.Asio as people write it; asio_tuned: a read per event and a write for all of its answers; asio_awaitable: asio
-as coroutines; beast: Boost.Beast; node: Node.js with its package ws; socketify: uWebSockets with handlers in Python. For UDP raw is recvmmsg and sendmmsg by hand, without sessions. A speed above 1 is faster than raw; `faster` and `SLOWER` are said only where the interval excludes 1.
+as coroutines; beast: Boost.Beast; node: Node.js with its package ws; socketify: uWebSockets with handlers in Python;
+hyper, actix and fastwebsockets: crates of Rust. For UDP raw is recvmmsg and sendmmsg by hand, without sessions. A speed
+above 1 is faster than raw; `faster` and `SLOWER` are said only where the interval excludes 1.
 CPU, context switches and system calls are the server's, per message. busy: the share of its core; far below 100 % the
 load generator was the limit, and CPU says more than speed. With a load the speed is that of p50, and times count from
 when a request was due. near, far, mixed: how the two cores stood to each other. others: the share of the busy CPU
@@ -209,7 +213,8 @@ def flood_lines_of(result):
             for uses in result["uses"].values()]
 
 
-SERVER_TABLES = {"udp_flood": (FLOOD_HEAD, flood_lines_of), "idle": (IDLE_HEAD, idle_lines_of), "bad": (BAD_HEAD, bad_lines_of)}
+SERVER_TABLES = {"udp_flood": (FLOOD_HEAD, flood_lines_of), "idle": (IDLE_HEAD, idle_lines_of), "bad": (BAD_HEAD, bad_lines_of),
+                 "bad_http": (BAD_HEAD, bad_lines_of), "bad_websocket": (BAD_HEAD, bad_lines_of)}
 
 
 def server(records, all_placements=False):

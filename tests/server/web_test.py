@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""web_test.py WEB_HELLO: examples/web_hello as Python's HTTP client, a bare socket and, if installed, curl see it."""
+"""web_test.py WEB_HELLO: examples/web_hello as Python's HTTP client, a bare socket and, if installed, curl, requests and
+httpx see it."""
 import http.client
 import shutil
 import socket
 import subprocess
 import sys
 
-from checks import check
+from checks import check, go_without_proxy
 
 TIMEOUT = 60
+go_without_proxy()
 
 
 def ask(connection, method, path, body=None, headers=None):
@@ -80,6 +82,32 @@ def by_curl(address):
         check(f"curl {arguments}", expected, out.stdout + out.stderr)
 
 
+def by_client(name, client, url):
+    """By an object with the methods of requests and httpx, whose connection stays."""
+    body = bytes(range(256)) * 1000
+    hello = client.get(url + "/")
+    check(f"{name}: hello", (200, "hello", "utf-8"), (hello.status_code, hello.text, hello.encoding))
+    check(f"{name}: head", ("5", b""), (client.head(url + "/").headers["Content-Length"], client.head(url + "/").content))
+    check(f"{name}: a form", "a=b+c&d=%C3%A9", client.post(url + "/echo", data={"a": "b c", "d": "é"}).text)
+    whole = {"data" if name == "requests" else "content": body}
+    check(f"{name}: a body", body, client.post(url + "/echo", **whole).content)
+    chunks = {next(iter(whole)): iter([body, b"x", body])}
+    check(f"{name}: chunks", body + b"x" + body, client.post(url + "/echo", **chunks).content)
+    check(f"{name}: 404", 404, client.get(url + "/none").status_code)
+    check(f"{name}: 405", (405, "POST"), (lambda answer: (answer.status_code, answer.headers["Allow"]))(client.put(url + "/echo")))
+
+
+def by_clients_of_venv(url):
+    try:
+        import httpx
+        import requests
+    except ImportError:
+        return
+    with requests.Session() as session, httpx.Client(timeout=TIMEOUT) as client:
+        by_client("requests", session, url)
+        by_client("httpx", client, url)
+
+
 def main():
     side = subprocess.Popen([sys.argv[1], "0"], stdout=subprocess.PIPE, text=True)
     try:
@@ -89,6 +117,7 @@ def main():
         by_socket(address)
         if shutil.which("curl"):
             by_curl(address)
+        by_clients_of_venv(f"http://{host}:{port}")
     finally:
         side.kill()
 

@@ -184,7 +184,7 @@ def measure(arguments, folder, run):
     with contextlib.ExitStack() as stack:
         makers = {"micro": lambda: suites.of_micro(arguments.build, quick),
                   "sockets": lambda: suites.of_sockets(arguments.build, quick, stack),
-                  "server": lambda: suites.of_server(arguments.build, quick),
+                  "server": lambda: suites.of_server(arguments.build, quick, stack),
                   "topics": lambda: suites.of_topics(arguments.build, quick)}
         try:
             made, run["failures"] = make_suites(run["suites"], makers)

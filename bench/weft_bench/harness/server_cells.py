@@ -9,7 +9,10 @@ from weft_bench.harness.cells import A_A, cross
 SIZES = (64, 512, 4096)
 CONNECTIONS = (1, 16, 128, 1000, 10000)
 STREAM_SIZES = (64, 256, 1024, 8192)
-BAD_PEERS = ("wrong_version", "oversized", "half_open", "slow_loris", "flood", "fd_exhaustion")
+# Kinds of bad peers, by the pattern of the cells beside them.
+BAD_PEERS = {"bad": ("wrong_version", "oversized", "half_open", "slow_loris", "flood", "fd_exhaustion"),
+             "bad_http": ("malformed", "slow_head", "slow_body"),
+             "bad_websocket": ("bad_upgrade", "slow_frame", "bomb", "idle_upgrade")}
 
 # Of network_system, as published: messages per second on one connection. It counts messages put into a queue, not those
 # that arrived.
@@ -19,22 +22,25 @@ PUBLISHED_US = {"echo/64/x1": 7.3, "echo/512/x1": 7.3, "echo/4096/x1": 7.8}
 
 UDP_PATTERNS = ("udp", "udp_flood")
 UDP_SIZE_MAX = 1024  # bytes, so that a datagram is one packet
-FLOODED = {"bad": "echo", "udp_flood": "udp"}  # patterns beside bad peers, and the same load without them
+# Patterns beside bad peers, and the same load without them.
+FLOODED = {"bad": "echo", "bad_http": "http", "bad_websocket": "websocket", "udp_flood": "udp"}
 BAD_PLAIN = "{plain}/{size}/x{times}/depth{depth}"  # the same load without bad peers
 
 # The pattern of a special use: each request on a connection of its own; a file; a message to all connections.
 STYLES = {"close": "http", "file": "http", "publish": "websocket"}
 
-NAME = re.compile(r"(?P<pattern>echo|http|websocket|udp_flood|udp|one_way|storm|idle|bad)/(?P<size>[1-9][0-9]{0,7})/x(?P<times>[1-9][0-9]{0,4})"
+NAME = re.compile(r"(?P<pattern>echo|http|websocket|udp_flood|udp|one_way|storm|idle|bad|bad_http|bad_websocket)"
+                  r"/(?P<size>[1-9][0-9]{0,7})/x(?P<times>[1-9][0-9]{0,4})"
                   r"(/depth(?P<depth>[1-9][0-9]{0,2}))?(/load(?P<load>[1-9][0-9]?))?(/(?P<style>close|file|publish))?"
-                  r"(/(?P<abuse>" + "|".join(BAD_PEERS) + r"))?$")
+                  r"(/(?P<abuse>" + "|".join(kind for kinds in BAD_PEERS.values() for kind in kinds) + r"))?$")
 
 ECHO = cross(["echo"], SIZES, [f"x{count}" for count in CONNECTIONS])
 ECHO += [name + "/depth16" for name in ECHO]
 LOADS = cross(["echo/64"], ("x1", "x16", "x128"), ("load50", "load80"))
 ONE_WAY = cross(["one_way"], STREAM_SIZES, ("x1", "x50"))
 STORMS = ["storm/64/x1000", "storm/64/x10000"]
-BAD = cross(["bad/64/x16/depth4"], BAD_PEERS)
+BAD = cross(["bad/64/x16/depth4"], BAD_PEERS["bad"]) + cross(["bad_http/5/x16/depth4"], BAD_PEERS["bad_http"])
+BAD += cross(["bad_websocket/64/x16/depth4"], BAD_PEERS["bad_websocket"])
 HTTP = ["http/5/x16", "http/5/x16/depth16", "http/1024/x16", "http/65536/x16", "http/5/x16/close", "http/1024/x16/file",
         "http/1048576/x16/file"]
 WEBSOCKET = ["websocket/64/x16", "websocket/16384/x16", "websocket/64/x1000/publish"]
@@ -56,13 +62,15 @@ def parse(name):
     (None, None, None, None, None, None)
     >>> parse("http/5/x1/close")["style"], parse("http/5/x1/depth2/close"), parse("http/5/x1/publish"), parse("echo/64/x1/file")
     ('close', None, None, None)
+    >>> parse("bad_http/5/x1/slow_body")["abuse"], parse("bad_http/5/x1/flood"), parse("bad_websocket/5/x1/bomb")
+    ('slow_body', None, None)
     """
     found = NAME.match(name.removesuffix(A_A))
-    if found is None or int(found["size"]) < (1 if found["pattern"] == "http" else 16):
+    if found is None or int(found["size"]) < (1 if found["pattern"] in ("http", "bad_http") else 16):
         return None
     if found["pattern"] in UDP_PATTERNS and int(found["size"]) > UDP_SIZE_MAX:
         return None
-    if (found["pattern"] == "bad") != (found["abuse"] is not None) or (found["load"] and found["pattern"] != "echo"):
+    if found["abuse"] not in BAD_PEERS.get(found["pattern"], (None,)) or (found["load"] and found["pattern"] != "echo"):
         return None
     if found["style"] and (found["pattern"] != STYLES[found["style"]] or found["load"] or (
             found["style"] == "close" and found["depth"])):
@@ -83,13 +91,15 @@ def choose(text):
 # Column, program, variant. Weft comes first, where it is built.
 SERVERS = [("weft", "weft", ""), ("weft_io_uring", "weft", "io_uring"), ("raw", "raw", ""), ("asio", "asio", ""),
            ("asio_tuned", "asio", "tuned"), ("asio_awaitable", "asio", "awaitable")]
-# The same for HTTP and WebSocket. Those of RIVALS are programs of others, which a machine may lack.
+# The same for HTTP and WebSocket. Those of RIVALS and CRATES are programs of others, which a machine may lack.
 WEB_SERVERS = [("weft", "web", ""), ("weft_traced", "web", "traced"), ("weft_logged", "web", "logged"),
                ("weft_log_off", "web", "log_off"), ("raw", "raw", "websocket"), ("beast", "beast", ""),
-               ("nginx", "nginx", ""), ("node", "node", ""), ("socketify", "socketify", "")]
+               ("nginx", "nginx", ""), ("node", "node", ""), ("socketify", "socketify", ""), ("hyper", "hyper", ""),
+               ("actix", "actix", ""), ("fastwebsockets", "fastwebsockets", "")]
 # Forms of Weft: spans of each request; a line of each request; the same middleware with its component off.
 WEB_FORMS = ("weft_traced", "weft_logged", "weft_log_off")
 WEB_PATTERNS = ("http", "websocket")
+BESIDE_BAD = ("weft", "beast")  # of them, those that are measured beside bad peers
 # The same for datagrams. Only a server with cookies can refuse a flood.
 UDP_SERVERS = [("weft", "udp", ""), ("raw", "raw_udp", "")]
 EVERY_SERVER = SERVERS + WEB_SERVERS + UDP_SERVERS
@@ -97,6 +107,8 @@ EVERY_SERVER = SERVERS + WEB_SERVERS + UDP_SERVERS
 RIVALS = {"nginx": ("server_nginx.py", "Debian's package nginx"),
           "node": ("server_node.js", "Debian's package nodejs; for WebSocket also node-ws"),
           "socketify": ("server_socketify.py", "the Python package socketify, which brings uWebSockets along")}
+# A crate of Rust, which cargo builds: the pattern that it serves.
+CRATES = {"hyper": "http", "actix": "http", "fastwebsockets": "websocket"}
 NGINX_SIZES = (5, 1024)  # of the texts in its configuration
 
 
@@ -111,6 +123,8 @@ def has_web(column, cell):
     [True, False, False, False]
     >>> [has_web(column, parse("websocket/64/x1000/publish")) for column in ("weft", "raw", "beast", "nginx", "node")]
     [True, False, False, False, True]
+    >>> [has_web(column, parse(name)) for column in ("hyper", "fastwebsockets") for name in ("http/5/x1/close", "websocket/64/x1")]
+    [True, False, False, True]
     """
     if column in WEB_FORMS:
         return cell["pattern"] == "http" and cell["size"] == 5 and not cell["style"]
@@ -118,6 +132,8 @@ def has_web(column, cell):
         return column in ("weft", "nginx")
     if cell["style"] == "publish":
         return column in ("weft", "node", "socketify")
+    if column in CRATES:
+        return cell["pattern"] == CRATES[column]
     if column == "nginx":
         return cell["pattern"] == "http" and cell["size"] in NGINX_SIZES
     return column != "raw" or cell["pattern"] == "websocket"
@@ -140,6 +156,8 @@ def columns_of(name, built):
     ['weft']
     >>> [column for column, *_ in columns_of("websocket/64/x16", {"weft", "web", "raw", "beast"})]
     ['weft', 'raw', 'beast']
+    >>> [column for column, *_ in columns_of("bad_http/5/x16/slow_body", {"weft", "web", "raw", "beast", "nginx"})]
+    ['weft', 'beast']
     >>> [columns_of(name, {"weft", "udp", "raw", "raw_udp"}) for name in ("udp/64/x1", "udp_flood/64/x1")]
     [[('weft', 'udp', ''), ('raw', 'raw_udp', '')], [('weft', 'udp', '')]]
     """
@@ -150,6 +168,8 @@ def columns_of(name, built):
     if pattern in WEB_PATTERNS:
         return [server for server in WEB_SERVERS if server[1] in built and has_web(server[0], cell) and
                 (server[0] != "node" or pattern == "http" or "ws" in built)]
+    if pattern in ("bad_http", "bad_websocket"):
+        return [server for server in WEB_SERVERS if server[1] in built and server[0] in BESIDE_BAD]
     if pattern in UDP_PATTERNS:
         return [server for server in UDP_SERVERS if server[1] in built and (pattern == "udp" or server[0] != "raw")]
     left_out = {"bad": {"weft_io_uring", "asio_tuned", "asio_awaitable"}, "storm": {"asio_tuned", "asio_awaitable"},
@@ -158,11 +178,25 @@ def columns_of(name, built):
             (server[2] != "io_uring" or "io_uring" in built)]
 
 
+def crates_of(names):
+    """The crates that have a column in one of these cells.
+
+    >>> crates_of(["http/5/x16", "http/5/x1/file", "echo/64/x1"]), crates_of(["websocket/64/x9/publish"])
+    (['hyper', 'actix'], [])
+    """
+    found = {column for name in names for column, *_ in columns_of(name, set(CRATES))}
+    return [name for name in CRATES if name in found]
+
+
 def server_options(cell):
     """What a server is told beside its variant: limits that only a server with limits knows.
 
     >>> server_options(parse("bad/64/x16/depth4/flood")), server_options(parse("echo/64/x1"))
     (['--per-address', '64'], [])
+    >>> server_options(parse("bad_websocket/64/x16/bomb"))
+    ['--patience-ms', '500']
     """
+    if cell["pattern"] in ("bad_http", "bad_websocket"):
+        return ["--patience-ms", "500"]
     return {"flood": ["--per-address", "64"], "fd_exhaustion": ["--files", "128"], "half_open": ["--patience-ms", "500"],
             "slow_loris": ["--patience-ms", "500"]}.get(cell["abuse"], [])

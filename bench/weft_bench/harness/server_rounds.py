@@ -14,13 +14,14 @@ import sys
 import tempfile
 
 from weft_bench import BENCH
-from weft_bench.harness import rounds, server_cells
+from weft_bench.harness import crates, rounds, server_cells
 from weft_bench.harness.child import Child, ChildError
 from weft_bench.harness.rounds import Effort
 
 COUNT_MAX = 20_000_000
 COUNTED = ("echo", "one_way", *server_cells.WEB_PATTERNS, *server_cells.UDP_PATTERNS)  # whose messages the servers count too
 FILES_BESIDE = 64  # that are not connections
+IDLE_UPGRADES = 10_000  # connections of abuse_bytes.h
 
 FULL = Effort(0.3, 0.1, 12, 20, 5, 500, 25, False)
 QUICK = Effort(0.15, 0.06, 8, 12, 5, 250, 12, False)
@@ -34,12 +35,15 @@ class Setup:
     effort: Effort
     threads: int = 1  # of a server
     root: pathlib.Path = None  # of the files of web servers
+    crates: tuple = ()  # those that are built
 
     def program(self, name):
         return self.build / name
 
     def command(self, program):
         """The words that run a server, without its arguments."""
+        if program in server_cells.CRATES:
+            return [str(crates.program(self.build, program))]
         if program not in server_cells.RIVALS:
             return [str(self.program(f"bench_server_{program}"))]
         script = str(BENCH / "server" / server_cells.RIVALS[program][0])
@@ -47,7 +51,7 @@ class Setup:
 
     def built(self):
         built = {program for _, program, _ in server_cells.EVERY_SERVER if self.program(f"bench_server_{program}").is_file()}
-        built |= rivals() if self.threads == 1 else set()  # each of them has one thread
+        built |= set(self.crates) | (rivals() if self.threads == 1 else set())  # each of these has one thread
         return built | ({"io_uring"} if "weft" in built and io_uring_works(self.program("bench_server_weft")) else set())
 
     def placement(self):
@@ -216,7 +220,7 @@ def measure_bad(setup, name, records):
     with contextlib.ExitStack() as stack:
         cell = server_cells.parse(name)
         plain = server_cells.BAD_PLAIN.format(plain=server_cells.FLOODED[cell["pattern"]], **cell)
-        columns = columns_for(setup, plain)
+        columns = [ServerColumn(setup, plain, column) for column in server_cells.columns_of(name, setup.built())]
         for column in columns:
             column.start(stack)
             column.warm_up()
@@ -239,9 +243,10 @@ def too_few_files(cell):
     (False, True)
     """
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    wanted = cell["times"] + FILES_BESIDE
+    connections = cell["times"] + (IDLE_UPGRADES if cell.get("abuse") == "idle_upgrade" else 0)
+    wanted = connections + FILES_BESIDE
     if limit not in (resource.RLIM_INFINITY, -1) and limit < wanted:
-        return f"{cell['times']} connections need {wanted} files, a process may have {limit}: see `ulimit -Hn`"
+        return f"{connections} connections need {wanted} files, a process may have {limit}: see `ulimit -Hn`"
     return None
 
 

@@ -106,12 +106,13 @@ def of_sockets(build, quick, stack):
     return of_cells("sockets", chosen, rounds.measure_cell, setup, cells.columns_of, everything)
 
 
-def of_server(build, quick):
+def of_server(build, quick, stack):
     setup = server_rounds.Setup(build / "bench/server", server_rounds.QUICK if quick else server_rounds.FULL)
     if not setup.built():
         raise SuiteError(f"no server is built in {setup.build}")
     everything = list(dict.fromkeys(named_rows("server") + server_cells.GROUPS["all"]))
     chosen = quick_server() if quick else [(name, True) for name in everything]
+    setup.root = stack.enter_context(server_rounds.files_for([name for name, _ in chosen]))
     return of_cells("server", chosen, server_rounds.measure_cell, setup,
                     lambda name: server_cells.columns_of(name, setup.built()), everything)
 

@@ -17,6 +17,10 @@ OFFLINE = "WEFT_TEST_OFFLINE"
 QUICK = ("1", "2", "3", "4", "5", "6", "7", "10")  # groups that take seconds
 # The cases of each group in version 0.8.2: a run that leaves some out is not taken for a whole one.
 CASES = {"1": 16, "2": 11, "3": 7, "4": 10, "5": 20, "6": 145, "7": 37, "9": 54, "10": 1, "12": 90, "13": 126}
+GROUPS = tuple(CASES)
+# Groups that take hours run in parts: each part is a run of the suite with a report of its own.
+PARTS = {group: [f"{group}.{part}" for part in range(1, parts + 1)] for group, parts in (("12", 5), ("13", 7))}
+CASES |= {part: 18 for parts in PARTS.values() for part in parts}
 
 
 def lacks(what):
@@ -54,15 +58,33 @@ def set_up():
         (folder / "zope/__init__.py").touch()  # a namespace without its .pth file
         stamp.write_text(REQUIREMENTS.read_text())
     environment = dict(os.environ, PYTHONPATH=str(folder), PYTHONDONTWRITEBYTECODE="1")
-    return [python, "-W", "ignore", "-c", "from autobahntestsuite.wstest import run; run()"], environment
+    return [python, "-u", "-W", "ignore", "-c", "from autobahntestsuite.wstest import run; run()"], environment
 
 
-def patterns_of(names):
-    """The suite's patterns for cases by the beginnings of their numbers: 6, 6.4, 6.4.1."""
+def groups_of(names):
+    """The runs of the suite for cases by the beginnings of their numbers, each once: 6, 6.4, 6.4.1; also 6.* and 6.4.*.
+
+    >>> groups_of(["1", "12.*", "13.3", "13.3.*", "6.4.1"])
+    ['1', '12.1', '12.2', '12.3', '12.4', '12.5', '13.3', '6.4.1']
+    """
+    found = []
     for name in names:
-        if not re.fullmatch(r"\d+(\.\d+){0,2}", name) or name.split(".")[0] not in CASES:
-            raise ValueError(f"{name} is not the beginning of a case's number; the groups are {' '.join(CASES)}")
-    return [name if name.count(".") == 2 else f"{name}.*" for name in names]
+        plain = name.removesuffix(".*")
+        group, *rest = plain.split(".")
+        is_known = group in GROUPS and (not rest or f"{group}.{rest[0]}" in PARTS.get(group, [f"{group}.{rest[0]}"]))
+        if not is_known or not re.fullmatch(r"\d+(\.\d+){0,2}", plain):
+            raise ValueError(f"{name} is not the beginning of a case's number; the groups are {' '.join(GROUPS)}")
+        found += PARTS.get(plain, [plain])
+    return list(dict.fromkeys(found))
+
+
+def pattern_of(group):
+    """The suite's pattern for the cases of a run.
+
+    >>> pattern_of("12.3"), pattern_of("6.4.1")
+    ('12.3.*', '6.4.1')
+    """
+    return group if group.count(".") == 2 else f"{group}.*"
 
 
 def number_of(case):

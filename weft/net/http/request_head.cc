@@ -57,6 +57,7 @@ Refusal parse_target(RequestHead& into) noexcept {
     if (scheme == std::string_view::npos || (!same_text(name, "http") && !same_text(name, "https"))) {
       return Refusal::malformed;
     }
+    into.secure_target = name.size() == 5;
     rest.remove_prefix(scheme + 3);
     into.host = rest.substr(0, rest.find_first_of("/?"));
     rest.remove_prefix(into.host.size());

@@ -19,7 +19,8 @@ struct RequestHead {
   std::string_view host;    // of the target if that has one, otherwise of the field
   std::string_view fields;  // the lines of the fields, each with its CRLF
   std::uint64_t content_length = 0;
-  std::uint8_t minor = 1;  // of the version: HTTP/1.<minor>; a larger one counts as 1
+  std::uint8_t minor = 1;      // of the version: HTTP/1.<minor>; a larger one counts as 1
+  bool secure_target = false;  // an absolute one of https; the connection may be without TLS
   bool chunked = false;
   bool keep_alive = false;
   bool expects_continue = false;

@@ -140,6 +140,7 @@ TEST(HttpHead, ATargetHasOneOfFourForms) {
     EXPECT_EQ(read.refusal, Refusal::none) << line;
     EXPECT_EQ(read.head.path, path) << line;
     EXPECT_EQ(read.head.host, host) << line;
+    EXPECT_EQ(read.head.secure_target, std::string_view(line).starts_with("GET HTTPS:")) << line;
   }
   for (const char* line : {"GET * HTTP/1.1", "GET a HTTP/1.1", "GET http HTTP/1.1", "GET https: HTTP/1.1",
                            "GET ftp://a/ HTTP/1.1", "GET http:/a HTTP/1.1", "GET /a#b HTTP/1.1", "GET /<a> HTTP/1.1",

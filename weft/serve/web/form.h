@@ -2,10 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "weft/base/result.h"
 
 namespace weft::serve::web {
 
@@ -38,5 +42,29 @@ bool any_pair(std::string_view text, Visit&& visit) {
 
 // The decoded value of the first pair of that decoded name. Cost: linear in the text.
 [[nodiscard]] std::optional<std::string> find_pair(std::string_view text, std::string_view name);
+
+// The value of the first cookie of that name in a field Cookie, "a=1; b=2", unchanged from the client. A name has its
+// case. A view into the text.
+[[nodiscard]] std::optional<std::string_view> find_cookie(std::string_view text, std::string_view name) noexcept;
+
+// With which requests of other sites a browser sends a cookie: none; those that follow a link; all, then only `secure`.
+enum class SameSite : std::uint8_t { strict, lax, none };
+
+// Cookie: a cookie that an answer sets (RFC 6265 section 4.1). The defaults are the careful ones: over TLS alone, not for
+// scripts, for this host, until the browser ends. A value.
+struct Cookie {
+  std::string name;
+  std::string value;
+  std::string path = "/";
+  std::string domain{};                           // with its subdomains; empty: this host alone
+  std::optional<std::chrono::seconds> max_age{};  // zero removes the cookie
+  bool secure = true;
+  bool http_only = true;
+  SameSite same_site = SameSite::lax;
+
+  // The value of Set-Cookie. Errors: invalid_argument (the name is not a token; a byte that the value, the path or the
+  // domain may not have; SameSite::none without `secure`).
+  [[nodiscard]] Result<std::string> text() const;
+};
 
 }  // namespace weft::serve::web

@@ -10,7 +10,7 @@
 #include "weft/serve/web/router.h"
 
 // The input is a query or a form, and a path. Checks besides the sanitizers: decoding makes nothing longer, a pair that
-// was seen is found, and a path finds one route or none.
+// was seen is found, a cookie is a part of its text and sets no other field, and a path finds one route or none.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weft::serve::web;
   static const Router router = [] {
@@ -27,6 +27,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     WEFT_ASSERT(name.size() <= pair.name.size() && find_pair(text, name).has_value());
     return false;
   });
+  if (const auto cookie = find_cookie(text, text.substr(0, text.find('=')))) {
+    WEFT_ASSERT(cookie->data() >= text.data() && cookie->data() + cookie->size() <= text.data() + text.size());
+    Cookie same{"a", std::string(*cookie)};
+    same.path = same.domain = std::string(text);
+    const weft::Result<std::string> line = same.text();
+    WEFT_ASSERT(!line || line->find_first_of("\r\n") == std::string::npos);
+  }
   const std::string path = "/" + std::string(text);
   const Router::Match match = router.find("GET", path);
   WEFT_ASSERT((match.handler != nullptr) == (match.status == 200) && match.params.count <= 3);

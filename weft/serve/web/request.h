@@ -58,6 +58,19 @@ class Request {
   // The fields as lines with CRLF, for net::http::any_field().
   [[nodiscard]] std::string_view fields() const noexcept { return head_.fields; }
 
+  // Returns the value of the first cookie of that name, unchanged from the client: scripts and other hosts of the domain
+  // may have set it. nullopt: there is none.
+  [[nodiscard]] std::optional<std::string_view> cookie(std::string_view name) const noexcept {
+    std::optional<std::string_view> found;
+    net::http::any_field(head_.fields, [&](const net::http::Field& field) noexcept {
+      if (net::http::same_text(field.name, "cookie")) {
+        found = find_cookie(field.value, name);
+      }
+      return found.has_value();
+    });
+    return found;
+  }
+
   // Returns the segment that matches the "{name}" of the route, percent-decoded. It may have any byte except 0, '/'
   // included. Empty if there is no such name.
   [[nodiscard]] std::string param(std::string_view name) const {

@@ -12,6 +12,7 @@
 #include "weft/base/result.h"
 #include "weft/rt/task/task.h"
 #include "weft/serve/web/fields.h"
+#include "weft/serve/web/form.h"
 
 namespace weft::serve::web {
 
@@ -60,8 +61,13 @@ class Response {
   // Sets a field instead of those of that name. If the name or value is not valid for a field, or the fields exceed
   // Fields::kBytesMax, the response remembers it: the peer gets 500 instead, and error() has the reason.
   Response& set(std::string_view name, std::string_view value) { return note(fields_.set(name, value)); }
-  // Adds a field, such as a further Set-Cookie.
+  // Adds a field beside those of that name.
   Response& add(std::string_view name, std::string_view value) { return note(fields_.add(name, value)); }
+  // Adds a field Set-Cookie. A cookie that is not valid is remembered like a field that is not.
+  Response& set_cookie(const Cookie& cookie) {
+    const Result<std::string> text = cookie.text();
+    return text ? add("Set-Cookie", *text) : note(text.error());
+  }
   // The value as JSON is the body: whatever nlohmann::json can be made of. Needs nlohmann/json, and json.h.
   //   return web::Response(201).json(user);
   template <typename Value, typename Support = JsonSupport>

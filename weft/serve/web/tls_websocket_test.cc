@@ -77,7 +77,7 @@ class TlsEndTest : public test::SiteTest {
     connector_ = *net::TlsClient::make({.ca_file = authority_.file()});
     Client client(listen_web({}, options));
     ASSERT_TRUE(client.start_tls(*connector_)) << client.failure();
-    client.write("GET / HTTP/1.0\r\n\r\n");
+    client.write("GET https://localhost/ HTTP/1.0\r\n\r\n");
     answer_ = client.read_to_end();
     reset_ = client.reset();
   }

@@ -76,6 +76,9 @@ namespace weft::serve::web {
   ROW(no_method, counter, "requests_unrouted_total", "reason", "method", "requests",                                  \
       "Requests that no route took: the path has none of the method.",                                                \
       "serve/web/web_service.cc")                                                                                     \
+  ROW(misdirected, counter, "requests_unrouted_total", "reason", "scheme", "requests",                                \
+      "Requests that no route took: an https target over a connection without TLS.",                                  \
+      "serve/web/web_service.cc")                                                                                     \
   ROW(errors, counter, "handlers_failed_total", "reason", "error", "requests",                                        \
       "Requests whose handler failed: it returned an error.",                                                         \
       "serve/web/web_service.cc")                                                                                     \

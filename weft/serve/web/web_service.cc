@@ -120,10 +120,18 @@ void WebService::on_close(HttpSession& session, const Error& why) {
   }
 }
 
+// A connection without TLS has no route to an https resource (RFC 9110 section 7.4).
+Router::Match WebService::find_route(HttpSession& session, const http::RequestHead& head) const {
+  if (head.secure_target && !session.slot().layered) {
+    return {.status = 421};
+  }
+  return site_->router().find(head.method, head.path);
+}
+
 // A peer that waits before it sends a body gets an answer if there is no handler for it.
 void WebService::take_head(HttpSession& session, const HttpRequest& request) {
   Incoming incoming{request.head, request.text, {}, 0, false, Answer::to(request)};
-  const Router::Match match = site_->router().find(request.head.method, request.head.path);
+  const Router::Match match = find_route(session, request.head);
   if (match.handler == nullptr) {
     incoming.answer.keep_alive = false;  // the body may come nevertheless
     return answer_unrouted(session, incoming, match);
@@ -159,7 +167,7 @@ void WebService::serve(HttpSession& session, const Incoming& incoming) {
   if (incoming.head.keep_alive && !incoming.answer.keep_alive) {
     counts_.worn.add();
   }
-  const Router::Match match = site_->router().find(incoming.head.method, incoming.head.path);
+  const Router::Match match = find_route(session, incoming.head);
   if (match.handler == nullptr) {
     return answer_unrouted(session, incoming, match);
   }
@@ -274,7 +282,7 @@ void WebService::answer_unrouted(HttpSession& session, const Incoming& incoming,
   if (incoming.head.path == "*") {
     return send(session, incoming.answer, Response(204));
   }
-  (match.status == 404 ? counts_.no_path : counts_.no_method).add();
+  (match.status == 404 ? counts_.no_path : match.status == 421 ? counts_.misdirected : counts_.no_method).add();
   Response response = status_response(match.status);
   if (match.status == 405) {
     response.set("Allow", Router::allow_of(match.methods));

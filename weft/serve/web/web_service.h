@@ -75,6 +75,7 @@ class WebService {
   struct Kept;    // for a coroutine
   struct Stream;  // for the body of a response
 
+  [[nodiscard]] Router::Match find_route(HttpSession& session, const net::http::RequestHead& head) const;
   void take_head(HttpSession& session, const HttpRequest& request);
   [[nodiscard]] std::string drop_head(HttpSession& session);
   void serve(HttpSession& session, const Incoming& incoming);

@@ -12,6 +12,7 @@
 
 #include "weft/rt/task/async_event.h"
 #include "weft/rt/task/task_time.h"
+#include "weft/serve/web/body_stream.h"
 #include "weft/serve/web/test_site.h"
 #include "weft/sys/poll.h"
 #include <gtest/gtest.h>
@@ -54,6 +55,28 @@ TEST_F(WebServiceTest, RequestsAreAnsweredInTheirOrderOverOneConnection) {
   until_counted([](const WebCounts& counts) {
     return counts.status_2xx == 3 && counts.status_4xx == 2 && counts.no_path == 1 && counts.no_method == 1;
   });
+}
+
+TEST_F(WebServiceTest, AnHttpsTargetWithoutTlsIsMisdirected) {
+  add_hello();
+  ASSERT_TRUE(router_.post("/up", [](const Request&, BodyReader& body) -> rt::Task<Result<Response>> {
+    const auto rest = co_await body.read_rest(100);
+    co_return rest ? Result<Response>(Response(*rest)) : Result<Response>(rest.error());
+  }));
+  Client client(listen_web());
+  client.write("GET https://x/ HTTP/1.1\r\nHost: x\r\n\r\n" + post("https://x/echo", "one") +
+               post("http://x/echo", "two") + post("https://x/up", "three") + get("/"));
+  for (int i = 0; i < 2; ++i) {
+    const Reply reply = read_reply(client);
+    EXPECT_EQ(reply.status, 421);
+    EXPECT_EQ(reply.body, "421 Misdirected Request\n");
+  }
+  EXPECT_EQ(read_reply(client).body, "two");
+  const Reply last = read_reply(client);
+  EXPECT_EQ(last.status, 421);
+  EXPECT_NE(last.head.find("Connection: close\r\n"), std::string::npos) << "its body is not taken";
+  EXPECT_EQ(client.read_to_end(), "");
+  until_counted([](const WebCounts& counts) { return counts.misdirected == 3 && counts.status_4xx == 3; });
 }
 
 TEST_F(WebServiceTest, AnAnswerHasADate) {

@@ -37,10 +37,13 @@ void WebService::begin_body(HttpSession& session, const HttpRequest& request) {
   if (incoming.head.keep_alive && !incoming.answer.keep_alive) {
     counts_.worn.add();
   }
-  const Router::Match match = site_->router().find(request.head.method, request.head.path);
-  if (match.handler == nullptr || !match.handler->receive) {  // the codec is that of another site
+  const Router::Match match = find_route(session, request.head);
+  if (match.handler == nullptr || !match.handler->receive) {
     incoming.answer.keep_alive = false;
-    counts_.no_path.add();
+    if (match.status == 421) {
+      return answer_unrouted(session, incoming, match);
+    }
+    counts_.no_path.add();  // the codec is that of another site
     return send(session, incoming.answer, status_response(404));
   }
   start(session, incoming, match, true);

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""The rivals that are crates of Rust, and cargo, which builds them in the folder of the build."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+from weft_bench import BENCH
+
+MANIFEST = BENCH / "server/crates/Cargo.toml"
+OFFLINE = "WEFT_TEST_OFFLINE"  # set: cargo uses what an earlier run has downloaded
+BUILD_S = 1800
+SHOWN = 300  # characters of cargo's reason
+
+
+def cargo():
+    """The path of cargo, which rustup may have put where PATH does not lead, or None."""
+    home = os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo"
+    return shutil.which("cargo", path=os.pathsep.join([os.environ.get("PATH", ""), str(pathlib.Path(home, "bin"))]))
+
+
+def program(build, name):
+    """The server of a crate; `build` is bench/server in the folder of the build."""
+    return build / f"crates/release/server_{name}"
+
+
+def reason_in(log):
+    """
+    >>> reason_in("   Compiling x v1.0\\nerror: no such file\\n\\nCaused by:\\n  nothing\\nwarning: build failed")
+    'error: no such file'
+    >>> reason_in("")
+    'cargo failed'
+    """
+    lines = [line.strip() for line in log.splitlines()]
+    return next((line for line in lines if line.startswith("error")), lines[-1] if lines else "cargo failed")[:SHOWN]
+
+
+def make(build, names):
+    """Builds the servers of these crates. The reason that there are none, or None.
+
+    The first build downloads and compiles their dependencies; a later one finds that nothing has changed."""
+    found = cargo()
+    if found is None:
+        return "there is no cargo (Rust's rustup installs it)"
+    log = build / "crates.log"
+    command = [found, "build", "--release", "--locked", "--manifest-path", str(MANIFEST), "--target-dir", str(build / "crates")]
+    command += [f"--bin=server_{name}" for name in names] + (["--offline"] if os.environ.get(OFFLINE) else [])
+    try:
+        with log.open("w", encoding="utf-8") as output:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, timeout=BUILD_S,
+                                  check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    if done.returncode == 0:
+        return None
+    return f"{reason_in(log.read_text(encoding='utf-8', errors='replace'))}; {log}"
