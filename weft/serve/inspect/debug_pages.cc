@@ -16,18 +16,18 @@ namespace {
 
 constexpr std::string_view kOrders[] = {"queued", "received", "age", "silent"};  // as SurveyOrder
 
-double milliseconds(std::uint64_t ns) noexcept { return static_cast<double>(ns) / 1e6; }
-double milliseconds(Duration duration) noexcept { return static_cast<double>(duration.count()) / 1e6; }
+double ms_of(std::uint64_t ns) noexcept { return static_cast<double>(ns) / 1e6; }
+double ms_of(Duration duration) noexcept { return static_cast<double>(duration.count()) / 1e6; }
 
 void add_durations(JsonText& json, const sync::DurationValues& values) {
   json.member("count", values.total());
-  json.member("sum_ms", milliseconds(values.sum_ns));
-  json.member("p50_ms", milliseconds(values.quantile_ns(0.5)));
-  json.member("p99_ms", milliseconds(values.quantile_ns(0.99)));
-  json.member("max_ms", milliseconds(values.max_ns));
+  json.member("sum_ms", ms_of(values.sum_ns));
+  json.member("p50_ms", ms_of(values.quantile_ns(0.5)));
+  json.member("p99_ms", ms_of(values.quantile_ns(0.99)));
+  json.member("max_ms", ms_of(values.max_ns));
 }
 
-void add_now(JsonText& json, Instant now) { json.member("now_ms", milliseconds(now.time_since_epoch())); }
+void add_now(JsonText& json, Instant now) { json.member("now_ms", ms_of(now.time_since_epoch())); }
 
 std::uint64_t memory_of(const CounterValues& values) noexcept {
   std::uint64_t sum = 0;
@@ -46,7 +46,7 @@ void add_core(JsonText& json, std::size_t runtime, const CoreHealth& health, uns
   json.member("core", index);
   json.member("answers", standing.answered);
   json.member("ended", standing.ended);
-  json.member("silent_ms", milliseconds(standing.silent));
+  json.member("silent_ms", ms_of(standing.silent));
   json.member("doing", standing.doing);
   json.object("lag", [&] { add_durations(json, core.loop().activity()->lags()); });
   json.member("messages_posted", counts.posted);
@@ -74,8 +74,8 @@ void add_session(JsonText& json, const SurveyedSession& session) {
   json.member("peer", session.peer);
   json.member("service", glance.service);
   json.member("state", glance.state);
-  json.member("age_ms", milliseconds(glance.age));
-  json.member("silent_ms", milliseconds(glance.silent));
+  json.member("age_ms", ms_of(glance.age));
+  json.member("silent_ms", ms_of(glance.silent));
   json.member("queued_bytes", glance.queued);
   json.member("received_bytes", glance.received);
   json.member("replies_owed", glance.replies);
@@ -100,7 +100,7 @@ void add_server(JsonText& json, const InspectedServer& server, const SessionsQue
       json.object([&] {
         json.member("core", answer.core);
         json.member("answers", answer.answered);
-        json.member("silent_ms", milliseconds(answer.silent));
+        json.member("silent_ms", ms_of(answer.silent));
         json.member("looked", answer.looked);
       });
       std::move(answer.sessions.begin(), answer.sessions.end(), std::back_inserter(sessions));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/inspect/json_text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
-#include "weft/serve/session/log.h"
+#include "weft/logging/line.h"
 
 namespace weft::serve {
 
@@ -24,11 +25,9 @@ void JsonText::key(std::string_view name) {
 
 void JsonText::append_string(std::string_view of) {
   const std::size_t begin = text_.size();
-  append_log_value(of, text_);  // a word, or quoted as JSON quotes
-  if (text_.size() == begin || text_[begin] != '"') {
-    text_.insert(begin, 1, '"');
-    text_ += '"';
-  }
+  text_.resize(begin + 2 + std::min(of.size(), logging::kTextMax) * logging::kEscapedSize);
+  const char* const end = logging::write_quoted(of, text_.data() + begin);
+  text_.resize(static_cast<std::size_t>(end - text_.data()));
 }
 
 void JsonText::append_number(double of) {

@@ -14,7 +14,7 @@ namespace weft::serve {
 //   json.object([&] { json.member("cores", 2u); json.member("name", "a\"b"); });
 // Owner: its user. Affinity: one thread. Cost: allocates; no hot path.
 // Invariant: the text is well formed when the outermost call has returned: a string is escaped, bytes that are not
-// UTF-8 become U+FFFD, and a string of more than kLogTextMax bytes is cut.
+// UTF-8 become U+FFFD, and a string of more than logging::kTextMax bytes is cut.
 class JsonText {
  public:
   template <typename Fill>
