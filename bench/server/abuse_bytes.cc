@@ -59,8 +59,8 @@ class BitWriter {
 
 }  // namespace
 
-// One block with the fixed codes of RFC 1951 section 3.2.6: the letter, then copies of 258 bytes at distance 1. An empty
-// stored block ends it, without the four bytes that RFC 7692 section 7.2.1 leaves out.
+// One block with the fixed codes of RFC 1951 section 3.2.6: the letter, then copies of 258 bytes at distance 1. An
+// empty stored block ends it, without the four bytes that RFC 7692 section 7.2.1 leaves out.
 std::string deflate_bomb(std::size_t size) {
   constexpr std::size_t kCopy = 258;
   BitWriter bits;

@@ -31,7 +31,7 @@ enum class Abuse {
 Abuse parse_abuse(const std::string& name);  // throws LoadError for an unknown name
 LoadWire wire_of(Abuse kind);                // the protocol of the peers
 
-// What a bad peer sends: one text at once, then a byte of the other one five times a second, to its end.
+// The bytes of a bad peer: one text at once, then a byte of the other one five times a second, to its end.
 struct AbuseBytes {
   std::string opening;
   std::string dribble;

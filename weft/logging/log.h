@@ -59,9 +59,9 @@ struct LogComponent {
 //   log.info("order placed", {{"order", 7}, {"customer", name}});
 // The event is a literal: the values are fields. Lines of one event beyond `repeats_max` in a second are counted only.
 // Owner: a value, which may outlive the Log: its lines are then dropped and counted. Affinity: any thread.
-// Cost: a line below the component's level is a load and a branch, and the cost of its arguments. A line that is
-// written costs about 100 ns: a clock, a lock that threads rarely share, and its bytes. It neither waits for the output
-// nor allocates, except for one chunk of 64 KiB now and then. It does not throw.
+// Cost: a line below the component's level is a load and a branch, and the cost of its arguments. A written line
+// costs a clock, a lock that threads rarely share, and its bytes. It waits for no output. Now and then it
+// allocates a chunk of 64 KiB. It does not throw.
 class Logger {
  public:
   using Fields = std::initializer_list<Field>;

@@ -15,7 +15,7 @@ MOST = 0.15  # the rates may differ by so much
 ROUNDS = 7
 RUN_S = 2
 SKIPPED = 77
-# The package of Debian, the options before the URL, what a fault looks like, and the rate.
+# The package of Debian, the options before the URL, the patterns of a fault and of the rate.
 TOOLS = {"wrk": ("wrk", ["-t1", "-c{times}", f"-d{RUN_S}s"], r"Non-2xx.*|Socket errors:.*", r"Requests/sec:\s*([0-9.]+)"),
          "h2load": ("nghttp2-client", ["--h1", "-t1", "-c{times}", f"-D{RUN_S}"],
                     r"[1-9]\d* failed.*|[1-9]\d* errored.*|[1-9]\d* [345]xx.*", r"finished in [^,]+, ([0-9.]+) req/s")}

@@ -50,8 +50,8 @@ bool any_pair(std::string_view text, Visit&& visit) {
 // With which requests of other sites a browser sends a cookie: none; those that follow a link; all, then only `secure`.
 enum class SameSite : std::uint8_t { strict, lax, none };
 
-// Cookie: a cookie that an answer sets (RFC 6265 section 4.1). The defaults are the careful ones: over TLS alone, not for
-// scripts, for this host, until the browser ends. A value.
+// Cookie: a cookie that an answer sets (RFC 6265 section 4.1). The defaults are the careful ones: over TLS alone, not
+// for scripts, for this host, until the browser ends. A value.
 struct Cookie {
   std::string name;
   std::string value;

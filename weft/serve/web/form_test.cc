@@ -65,7 +65,7 @@ TEST(WebCookie, ARequestMayHaveSeveralFieldsOfCookies) {
 }
 
 TEST(WebCookie, IsSetWithCarefulAttributes) {
-  EXPECT_EQ(*Cookie{.name = "id", .value = "7"}.text(), "id=7; Path=/; Secure; HttpOnly; SameSite=Lax");
+  EXPECT_EQ(*(Cookie{.name = "id", .value = "7"}.text()), "id=7; Path=/; Secure; HttpOnly; SameSite=Lax");
   Cookie other{.name = "id", .value = ""};
   other.path = "/shop";
   other.domain = "example.com";

@@ -58,8 +58,8 @@ class Request {
   // The fields as lines with CRLF, for net::http::any_field().
   [[nodiscard]] std::string_view fields() const noexcept { return head_.fields; }
 
-  // Returns the value of the first cookie of that name, unchanged from the client: scripts and other hosts of the domain
-  // may have set it. nullopt: there is none.
+  // Returns the value of the first cookie of that name, unchanged from the client: scripts and other hosts of the
+  // domain may have set it. nullopt: there is none.
   [[nodiscard]] std::optional<std::string_view> cookie(std::string_view name) const noexcept {
     std::optional<std::string_view> found;
     net::http::any_field(head_.fields, [&](const net::http::Field& field) noexcept {
