@@ -15,16 +15,21 @@ namespace {
 constexpr Duration kRest = std::chrono::milliseconds(100);
 constexpr Duration kRestLatest = std::chrono::seconds(1);
 
-// The file, and those of the listeners' TLS, each once.
-std::vector<std::string> files_of(const Config& config) {
-  std::vector<std::string> files{config.file()};
-  for (const Listener& listener : config.current()->listeners) {
-    const net::TlsServerOptions& tls = listener.tls;
-    for (const std::string* const file : {&tls.certificate_file, &tls.key_file, &tls.client_ca_file}) {
-      if (!file->empty()) {
-        files.push_back(*file);
-      }
+void add_files(const net::TlsServerOptions& tls, std::vector<std::string>& files) {
+  for (const std::string* const file : {&tls.certificate_file, &tls.key_file, &tls.client_ca_file}) {
+    if (!file->empty()) {
+      files.push_back(*file);
     }
+  }
+}
+
+// The file, and those of TLS, each once.
+std::vector<std::string> files_of(const Config& config) {
+  const std::shared_ptr<const Snapshot> now = config.current();
+  std::vector<std::string> files{config.file()};
+  add_files(now->admin_tls, files);
+  for (const Listener& listener : now->listeners) {
+    add_files(listener.tls, files);
   }
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());

@@ -17,10 +17,9 @@
 
 namespace weft::serve::config {
 
-// Watcher: reloads a Config after each change of its file, or of a file of the listeners' TLS (certificates, keys,
-// authorities): a write, or a rename over the file or over a symbolic link in its directory. A reload begins when the
-// files have not changed for 100 ms, but 1 s after the first change at the latest: a certificate and its key are two
-// files.
+// Watcher: reloads a Config after each change of its file, or of a file of TLS (certificates, keys, authorities): a
+// write, or a rename over the file or over a symbolic link in its directory. A reload begins when the files have not
+// changed for 100 ms, but 1 s after the first change at the latest: a certificate and its key are two files.
 // Owner: the program, which destroys it before the Config, and not in `report`. The destructor waits for a reload.
 // Affinity: one thread. Cost: a thread, which sleeps until a directory of the files changes.
 class Watcher {
