@@ -31,7 +31,7 @@ struct DurationBuckets {
     return std::uint64_t{1} << (kFirstPower + bucket);
   }
   [[nodiscard]] static constexpr std::size_t bucket_of(std::uint64_t ns) noexcept {
-    const auto width = static_cast<std::size_t>(std::bit_width(ns >> kFirstPower));
+    const std::size_t width = 64U - static_cast<unsigned>(std::countl_zero(ns >> kFirstPower));
     return std::min(width, kBuckets - 1);
   }
 };
