@@ -70,7 +70,8 @@ constexpr const sync::DurationRow* kHistograms[] = {&rt::kCoreLagRow, &serve::we
 std::string text(std::string_view view) { return std::string(view); }
 
 void print_histograms() {
-  std::printf("\n### Histograms\n\nOf durations: a bucket for each power of two of nanoseconds from 2^10 to 2^34, which is 17 s.\n\n");
+  std::printf("\n### Histograms\n\n");
+  std::printf("Of durations: a bucket for each power of two of nanoseconds from 2^10 to 2^34, which is 17 s.\n\n");
   std::printf("| metric | kind | unit | meaning | labels | measured in |\n|---|---|---|---|---|---|\n");
   for (const sync::DurationRow* row : kHistograms) {
     const std::size_t slash = row->where.rfind('/');
