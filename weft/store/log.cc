@@ -378,7 +378,7 @@ Result<void> Log::drop_block(const Dropped& dropped, const std::set<std::string>
   return sql_->set_next.set(0, next_).set(1, stream_).run();
 }
 
-Result<void> Log::drop_done(std::uint64_t& from, std::size_t rows, const DonePredicate& done,
+Result<void> Log::drop_done(std::uint64_t& from, std::size_t rows, std::size_t drops_max, const DonePredicate& done,
                             std::vector<Dropped>& dropped) {
   std::vector<std::pair<Dropped, std::set<std::string>>> found;
   {
@@ -387,7 +387,7 @@ Result<void> Log::drop_done(std::uint64_t& from, std::size_t rows, const DonePre
     from = 0;
     while (WEFT_TRY(read.step())) {
       const BlockRow row{stream_, read.sequence(0), read.sequence(1), wall_time(read.number(4))};
-      if (row.first >= next_ || rows == 0) {
+      if (row.first >= next_ || rows == 0 || found.size() == drops_max) {
         from = row.first >= next_ ? 0 : row.first;
         break;
       }

@@ -120,11 +120,12 @@ class Log {
     bool alone = false;        // of Log: earlier messages stay
   };
   [[nodiscard]] Result<std::optional<Dropped>> drop_oldest(std::uint64_t before, WallTime age);
-  // Inside a transaction. Of the next `rows` blocks from `from` on, removes those whose messages all pass `done`; then
-  // `from` is after them, or 0 at the end. Fewer blocks, of large ones or of those with many topics.
+  // Inside a transaction. Of the next `rows` blocks from `from` on, removes those whose messages all pass `done`, but
+  // `drops_max` at most; then `from` is after them, or 0 at the end. Fewer blocks, of large ones or of those with many
+  // topics.
   using DonePredicate = std::function<bool(std::uint64_t first, std::uint64_t last)>;
-  [[nodiscard]] Result<void> drop_done(std::uint64_t& from, std::size_t rows, const DonePredicate& done,
-                                       std::vector<Dropped>& dropped);
+  [[nodiscard]] Result<void> drop_done(std::uint64_t& from, std::size_t rows, std::size_t drops_max,
+                                       const DonePredicate& done, std::vector<Dropped>& dropped);
   // Inside a transaction. Removes the messages below `before` from the block that has both these and later ones.
   // Errors: corrupt.
   [[nodiscard]] Result<std::optional<Dropped>> trim(std::uint64_t before);

@@ -85,7 +85,7 @@ Result<void> Stream::sweep(DropBudget& budget) {
     sweeping_ = {false, first(), state.acknowledged(), refused_};
   }
   return std::get<Log>(messages_).drop_done(
-      sweeping_.from, kSweepRows,
+      sweeping_.from, kSweepRows, kDropsPerCommit + staged_count(),
       [&state](std::uint64_t first, std::uint64_t last) { return state.done_with(first, last); }, drops_);
 }
 

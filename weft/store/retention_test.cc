@@ -398,6 +398,32 @@ TEST_F(RetentionTest, JobsThatEarlierLivesFinishedMakeRoom) {
   EXPECT_EQ(store_->find("s")->first(), 1U);
 }
 
+// A program that is killed soon after each start must get beyond the first commit.
+TEST_F(RetentionTest, ACommitRemovesFewFinishedJobsAtOnce) {
+  constexpr std::uint64_t kBlockMost = 1100;
+  StreamSettings settings;
+  settings.keep = Keep::work;
+  settings.bytes_max = 256 * 1024;
+  Stream& stream = declare(settings);
+  Consumer& consumer = **store_->consumer(stream, "c", {}, false);
+  const std::string body(1000, 'x');
+  while (stream.bytes() < settings.bytes_max / 16 * 15) {  // a block each
+    ASSERT_TRUE(store_->append(stream, {.topic = "a", .body = as_bytes(body)}, {}, at(1s)));
+    ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+  }
+  for (auto job = *store_->next_delivery(stream, consumer, at(1s)); job;
+       job = *store_->next_delivery(stream, consumer, at(1s))) {
+    ASSERT_TRUE(job->read.message.sequence == 1 || store_->ack(consumer, job->read.message.sequence, true));
+  }
+  const std::uint64_t full = stream.bytes();
+  do {
+    const std::uint64_t before = stream.bytes();
+    ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+    EXPECT_LE(before - stream.bytes(), Stream::kDropsPerCommit * kBlockMost);
+  } while (store_->has_work(at(1s)));
+  EXPECT_LT(stream.bytes(), full - Stream::kDropsPerCommit * kBlockMost / 4);
+}
+
 TEST_F(RetentionTest, AJobThatTakesLongLeavesTheStoreNothingToDo) {
   StreamSettings settings;
   settings.keep = Keep::work;

@@ -237,7 +237,7 @@ class Stream : public ListHook {
   WallTime newest_kept_{};      // of committed ones
   std::map<std::string, std::unique_ptr<Consumer>, std::less<>> consumers_;
   std::vector<Log::Dropped> drops_;  // of the transaction
-  // Of a nearly full work stream: removes finished jobs after an unfinished one, kSweepRows blocks a commit.
+  // Of a nearly full work stream: removes finished jobs after an unfinished one. A commit reads kSweepRows blocks.
   static constexpr std::size_t kSweepRows = 256;
   struct Sweep {
     bool first = true;        // of this life
