@@ -99,7 +99,6 @@ void check_machine_names(const File& file, Report& report) {
       std::string("pypi") + ".org",           std::string("pythonhosted") + ".org", std::string("deb.debian") + ".org",
       std::string("archive.ubuntu") + ".com", std::string("npmjs") + ".org",        std::string("crates") + ".io",
       std::string("proxy.golang") + ".org",   std::string("maven.apache") + ".org", std::string("maven") + ".org"};
-  const bool is_lock = file.path.ends_with("/Cargo.lock");  // cargo writes there from where each crate came
   for (std::size_t i = 0; i < file.lines.size(); ++i) {
     for (const std::string& folder : folders) {
       const std::size_t at = file.lines[i].find(folder);
@@ -109,7 +108,7 @@ void check_machine_names(const File& file, Report& report) {
       }
     }
     for (const std::string& host : hosts) {
-      if (!is_lock && file.lines[i].find(host) != std::string::npos) {
+      if (file.lines[i].find(host) != std::string::npos) {
         report.error(file.path, i + 1, "registry-host", "`" + host + "` is named",
                      "name the package only: the package client knows its registry");
       }

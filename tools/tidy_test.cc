@@ -444,14 +444,6 @@ TEST_F(TidyTest, RefusesNamesOfRegistryHosts) {
   expect_refused("requirements.txt:2: [registry-host]");
 }
 
-TEST_F(TidyTest, ALockFileOfCargoNamesItsRegistry) {
-  const std::string line = std::string("source = \"https://crates") + ".io\"\n";
-  write("bench/Cargo.lock", line);
-  EXPECT_TRUE(run().starts_with("passed\n"));
-  write("bench/Cargo.toml", line);
-  expect_refused("bench/Cargo.toml:1: [registry-host]");
-}
-
 TEST_F(TidyTest, IgnoresWhatToolsGenerate) {
   write("build/junk.cc", "using namespace std;\n");
   write(".venv/lib/junk.md", std::string("FIX") + "ME\n");

@@ -44,7 +44,7 @@ def make(build, names):
     if found is None:
         return "there is no cargo (Rust's rustup installs it)"
     log = build / "crates.log"
-    command = [found, "build", "--release", "--locked", "--manifest-path", str(MANIFEST), "--target-dir", str(build / "crates")]
+    command = [found, "build", "--release", "--manifest-path", str(MANIFEST), "--target-dir", str(build / "crates")]
     command += [f"--bin=server_{name}" for name in names] + (["--offline"] if os.environ.get(OFFLINE) else [])
     try:
         with log.open("w", encoding="utf-8") as output:

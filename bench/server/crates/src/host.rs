@@ -56,13 +56,13 @@ pub fn letters(size: usize) -> Option<&'static [u8]> {
     all.get(..size)
 }
 
-/// The version of a crate in the lock file.
+/// The version of a crate in the manifest, which has exact ones.
 fn version_of(name: &str) -> &'static str {
-    let line = format!("\nname = \"{name}\"\n");
-    include_str!("../Cargo.lock")
-        .split("[[package]]")
-        .find(|package| package.contains(&line))
-        .and_then(|package| package.split("version = \"").nth(1))
+    include_str!("../Cargo.toml")
+        .lines()
+        .filter_map(|line| line.split_once(" = "))
+        .find(|(key, _)| *key == name)
+        .and_then(|(_, rest)| rest.split("\"=").nth(1))
         .and_then(|rest| rest.split('"').next())
         .unwrap_or("of an unknown version")
 }
