@@ -5,15 +5,14 @@ METRICS_SIDE is a program with a server of three sessions and handlers that ran.
 """
 import json
 import pathlib
-import shutil
 import subprocess
 import sys
 import time
 
+import chromium
 from checks import check, go_without_proxy
+from chromium import SKIP, TIMEOUT
 
-TIMEOUT = 60
-SKIP = 77
 TOKEN = "0123456789-token"
 WIDTHS = (400, 1300)
 go_without_proxy()
@@ -75,14 +74,12 @@ def look(browser, url, width, picture):
 
 
 def main():
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        program = None
+    program = chromium.program()
     if program is None:
         print("skipped: no Chromium, or no Playwright in .venv: ./dev test installs it")
         return SKIP
+    from playwright.sync_api import sync_playwright
+
     folder = pathlib.Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
     side = subprocess.Popen([sys.argv[1], "--token", TOKEN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
