@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "weft/base/random.h"
 #include "weft/store/stream.h"
 
 namespace weft::store {
@@ -56,7 +57,7 @@ Result<void> Stream::write_drops(WallTime now, DropBudget& budget) {
       std::visit([below](const auto& messages) { return messages.may_drop(below); }, messages_)) {
     WEFT_TRY(drop_up_to(below, WallTime::max(), budget));
   }
-  WEFT_TRY(sweep(budget));
+  WEFT_TRY(sweep(now, budget));
   WEFT_TRY(evict(committed, now));
   if (const WallTime age = age_limit(now); age != WallTime::min()) {
     WEFT_TRY(drop_up_to(committed, age, budget));
@@ -64,25 +65,31 @@ Result<void> Stream::write_drops(WallTime now, DropBudget& budget) {
   return {};
 }
 
-// A sweep reads all blocks: it begins when much was acknowledged since the last one, or a message was refused. The
-// first one of a life takes the jobs that earlier lives finished: their acknowledgements are not counted.
+// A sweep reads all blocks: it begins when much was acknowledged since the last one, or a message was refused. A life
+// begins with two sweeps that take the jobs that earlier lives finished: their acknowledgements are not counted.
 bool Stream::must_sweep() const noexcept {
   if (settings_.keep != Keep::work || consumers_.empty() || bytes() < settings_.bytes_max / 8 * 7) {
     return false;
   }
   const std::uint64_t acked = consumers_.begin()->second->state.acknowledged() - sweep_.acked;
-  return sweep_.first || sweep_.from != 0 ||
+  return sweep_.owed != 0 || sweep_.from != 0 ||
          (acked != 0 && (refused_ != sweep_.refused || acked > (next() - first()) / 16));
 }
 
-Result<void> Stream::sweep(DropBudget& budget) {
+// The first sweep of a life begins at a place that the time chooses, the second one at the oldest message: lives that
+// end in the middle of their first sweep read all blocks, one part each.
+Result<void> Stream::sweep(WallTime now, DropBudget& budget) {
   sweeping_ = sweep_;
   if (!must_sweep() || !std::exchange(budget.sweeps, false)) {
     return {};
   }
   const ConsumerState& state = consumers_.begin()->second->state;
   if (sweeping_.from == 0) {
-    sweeping_ = {false, first(), state.acknowledged(), refused_};
+    const bool begins_anywhere = sweep_.owed == 2;
+    const std::uint64_t place = mix_bits(static_cast<std::uint64_t>(now.time_since_epoch().count()));
+    sweeping_ = {sweep_.owed - (sweep_.owed != 0 ? 1 : 0),
+                 first() + (begins_anywhere ? place % std::max<std::uint64_t>(next() - first(), 1) : 0),
+                 state.acknowledged(), refused_};
   }
   return std::get<Log>(messages_).drop_done(
       sweeping_.from, kSweepRows, kDropsPerCommit + staged_count(),

@@ -398,6 +398,33 @@ TEST_F(RetentionTest, JobsThatEarlierLivesFinishedMakeRoom) {
   EXPECT_EQ(store_->find("s")->first(), 1U);
 }
 
+// The unfinished ones before them are more than a commit reads.
+TEST_F(RetentionTest, JobsFinishedFarBehindMakeRoomInLivesOfOneCommit) {
+  StreamSettings settings;
+  settings.keep = Keep::work;
+  settings.bytes_max = 128 * 1024;
+  Stream& stream = declare(settings);
+  Consumer& consumer = **store_->consumer(stream, "c", {}, false);
+  const std::string body(100, 'x');
+  while (stream.bytes() < settings.bytes_max / 16 * 15) {  // a block each
+    ASSERT_TRUE(store_->append(stream, {.topic = "a", .body = as_bytes(body)}, {}, at(1s)));
+    ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+  }
+  const std::uint64_t middle = stream.next() / 2;
+  ASSERT_GT(middle, Stream::kSweepRows);
+  for (auto job = *store_->next_delivery(stream, consumer, at(1s)); job;
+       job = *store_->next_delivery(stream, consumer, at(1s))) {
+    ASSERT_TRUE(job->read.message.sequence < middle || store_->ack(consumer, job->read.message.sequence, true));
+  }
+  const std::uint64_t swept_below = settings.bytes_max / 8 * 7;
+  for (int life = 0; life < 40; ++life) {
+    ASSERT_EQ(store_->commit(at(1s + std::chrono::milliseconds(life))).disk, Errc::ok);
+    ASSERT_TRUE(life != 0 || store_->find("s")->bytes() >= swept_below);
+    open(1s + std::chrono::milliseconds(life));
+  }
+  EXPECT_LT(store_->find("s")->bytes(), swept_below);
+}
+
 // A program that is killed soon after each start must get beyond the first commit.
 TEST_F(RetentionTest, ACommitRemovesFewFinishedJobsAtOnce) {
   constexpr std::uint64_t kBlockMost = 1100;

@@ -182,6 +182,7 @@ class Stream : public ListHook {
   void count_damaged_row() noexcept { ++damaged_; }
 
   static constexpr std::size_t kDropsPerCommit = 64;
+  static constexpr std::size_t kSweepRows = 256;
   static constexpr std::uint64_t kDropBytesPerCommit = 4 * 1024 * 1024;
   static constexpr std::uint64_t kDropTopicsPerCommit = 2048;  // rows of topics that go with rows of messages
   static constexpr std::uint64_t kEvictTopicsPerCommit = 8192;
@@ -214,7 +215,7 @@ class Stream : public ListHook {
   [[nodiscard]] Result<void> drop_up_to(std::uint64_t before, WallTime age, DropBudget& budget);
   [[nodiscard]] Result<void> evict(std::uint64_t before, WallTime now);  // down to bytes_max
   [[nodiscard]] bool must_sweep() const noexcept;
-  [[nodiscard]] Result<void> sweep(DropBudget& budget);
+  [[nodiscard]] Result<void> sweep(WallTime now, DropBudget& budget);
   [[nodiscard]] std::uint64_t unread_of(const Log::Dropped& dropped) const noexcept;
   [[nodiscard]] Result<std::uint64_t> check_room(const NewMessage& message, std::size_t size);
   [[nodiscard]] std::uint64_t floor() const noexcept;  // below it no message is needed any longer
@@ -238,9 +239,8 @@ class Stream : public ListHook {
   std::map<std::string, std::unique_ptr<Consumer>, std::less<>> consumers_;
   std::vector<Log::Dropped> drops_;  // of the transaction
   // Of a nearly full work stream: removes finished jobs after an unfinished one. A commit reads kSweepRows blocks.
-  static constexpr std::size_t kSweepRows = 256;
   struct Sweep {
-    bool first = true;        // of this life
+    unsigned owed = 2;        // sweeps of this life, whatever it acknowledges
     std::uint64_t from = 0;   // 0: not under way
     std::uint64_t acked = 0;  // acknowledgements at the begin of the last sweep
     std::uint64_t refused = 0;
