@@ -403,9 +403,6 @@ TEST_F(QuietAttack, OfPeersThatReadNothingEndsTheirSessionsAlone) {
   expect_balance();
 }
 
-// The check of types in UndefinedBehaviorSanitizer needs a pipe: without descriptors it takes every object for another.
-#ifndef __SANITIZE_ADDRESS__
-
 // A peer whose descriptor is made before the process has none left. Its calls block.
 class EarlyPeer {
  public:
@@ -498,8 +495,6 @@ TEST_F(QuietAttack, OfPeersThatTakeAllDescriptorsLeavesOtherSessionsAndTheHealth
   EXPECT_TRUE(stop_by(kLong));
   expect_balance();
 }
-
-#endif
 
 // Its sessions end; the core, the other core and the port of the administrator go on.
 TEST_F(QuietAttack, OfAHandlerThatDestroysTheServerEndsItsSessionsAlone) {

@@ -24,7 +24,7 @@ import run_cases
 from console import Console
 
 RUNNER = "run_cases.py"
-JOBS_A_CORE_QUICK = 2  # optimised unit tests wait for more than half of their time
+JOBS_A_CORE = {"quick": 2, "asan": 2, "tsan": 2}  # unit tests wait for half of their time; the others measure too
 LOOPS_A_CORE = 5
 
 
@@ -189,7 +189,7 @@ def main():
         if listed.returncode != 0:
             sys.exit(listed.stderr + listed.stdout)
         picked = ["-R", exactly(chosen_tests(json.loads(listed.stdout)["tests"], choice))]
-    jobs = os.cpu_count() * (JOBS_A_CORE_QUICK if ours.preset == "quick" else 1)
+    jobs = os.cpu_count() * JOBS_A_CORE.get(ours.preset, 1)
     command = [*ctest, "--parallel", str(jobs), *ours.rest, *picked]
     runs = []
     with busy_loops(LOOPS_A_CORE * os.cpu_count() if ours.load else 0):
