@@ -44,15 +44,16 @@ char* put(std::string_view text, char* out) noexcept {
   return out + text.size();
 }
 
-// Digits with zeros before them.
-char* put_digits(std::uint64_t number, std::size_t width, unsigned base, char* out) noexcept {
-  for (std::size_t i = width; i-- > 0; number /= base) {
-    out[i] = "0123456789abcdef"[number % base];
+// Digits with zeros before them. A division by a constant is a multiplication.
+template <unsigned kBase, std::size_t kWidth>
+char* put_digits(std::uint64_t number, char* out) noexcept {
+  for (std::size_t i = kWidth; i-- > 0; number /= kBase) {
+    out[i] = "0123456789abcdef"[number % kBase];
   }
-  return out + width;
+  return out + kWidth;
 }
 
-char* put_code_unit(std::uint32_t unit, char* out) noexcept { return put_digits(unit, 4, 16, put("\\u", out)); }
+char* put_code_unit(std::uint32_t unit, char* out) noexcept { return put_digits<16, 4>(unit, put("\\u", out)); }
 
 // Writes the first character of the text, which does not stand for itself, and takes it off.
 char* put_escaped(std::string_view& text, char* out) noexcept {
@@ -103,23 +104,43 @@ char* put_name(std::string_view name, char* out) noexcept {
 
 char* put_real(double value, char* out) noexcept { return std::to_chars(out, out + kNumberMax, value).ptr; }
 
-char* put_value(const Field& field, Format format, char* out) noexcept {
-  const bool json = format == Format::json;
+template <bool kJson>
+char* put_value(const Field& field, char* out) noexcept {
   switch (field.kind()) {
-    case Field::Kind::text: return json ? write_quoted(field.text(), out) : write_word(field.text(), out);
+    case Field::Kind::text: return kJson ? write_quoted(field.text(), out) : write_word(field.text(), out);
     case Field::Kind::integer: return std::to_chars(out, out + kNumberMax, field.integer()).ptr;
     case Field::Kind::natural: return std::to_chars(out, out + kNumberMax, field.natural()).ptr;
     case Field::Kind::flag: return put(field.natural() != 0 ? "true" : "false", out);
     case Field::Kind::real: {
-      const bool quoted = json && !std::isfinite(field.real());  // JSON has no such number
+      const bool quoted = kJson && !std::isfinite(field.real());  // JSON has no such number
       out = put_real(field.real(), put(quoted ? "\"" : "", out));
       return put(quoted ? "\"" : "", out);
     }
     case Field::Kind::hex:
-      out = put_digits(field.natural(), 16, 16, put(json ? "\"0x" : "0x", out));
-      return put(json ? "\"" : "", out);
+      out = put_digits<16, 16>(field.natural(), put(kJson ? "\"0x" : "0x", out));
+      return put(kJson ? "\"" : "", out);
   }
   return out;
+}
+
+// A function for each format: the texts between the values are constants there.
+template <bool kJson>
+char* put_parts(const LineParts& parts, TimeText& time, char* out) noexcept {
+  out = put(kJson ? R"({"time":")" : "time=", out);
+  out = time.write(parts.time_ns, out);
+  out = put(kJson ? R"(","level":")" : " level=", out);
+  out = put(describe(parts.level), out);
+  out = put(kJson ? R"(","component":")" : " component=", out);
+  out = put(parts.component, out);
+  out = put(kJson ? R"(","event":)" : " event=", out);
+  out = kJson ? write_quoted(parts.event, out) : write_word(parts.event, out);
+  for (const Field& field : parts.fields) {
+    out = put(kJson ? ",\"" : " ", out);
+    out = put_name(field.name(), out);
+    out = put(kJson ? "\":" : "=", out);
+    out = put_value<kJson>(field, out);
+  }
+  return put(kJson ? "}\n" : "\n", out);
 }
 
 std::size_t bound_of(std::string_view value) noexcept { return 2 + std::min(value.size(), kTextMax) * kEscapedSize; }
@@ -140,21 +161,21 @@ char* TimeText::write(std::int64_t time_ns, char* out) noexcept {
     const auto day = floor<std::chrono::days>(time);
     const std::chrono::year_month_day date(day);
     const std::chrono::hh_mm_ss clock(time - day);
-    char* at = put_digits(static_cast<std::uint64_t>(static_cast<int>(date.year())), 4, 10, begin_.data());
+    char* at = put_digits<10, 4>(static_cast<std::uint64_t>(static_cast<int>(date.year())), begin_.data());
     *at++ = '-';
-    at = put_digits(static_cast<unsigned>(date.month()), 2, 10, at);
+    at = put_digits<10, 2>(static_cast<unsigned>(date.month()), at);
     *at++ = '-';
-    at = put_digits(static_cast<unsigned>(date.day()), 2, 10, at);
+    at = put_digits<10, 2>(static_cast<unsigned>(date.day()), at);
     *at++ = 'T';
-    at = put_digits(static_cast<std::uint64_t>(clock.hours().count()), 2, 10, at);
+    at = put_digits<10, 2>(static_cast<std::uint64_t>(clock.hours().count()), at);
     *at++ = ':';
-    at = put_digits(static_cast<std::uint64_t>(clock.minutes().count()), 2, 10, at);
+    at = put_digits<10, 2>(static_cast<std::uint64_t>(clock.minutes().count()), at);
     *at++ = ':';
-    at = put_digits(static_cast<std::uint64_t>(clock.seconds().count()), 2, 10, at);
+    at = put_digits<10, 2>(static_cast<std::uint64_t>(clock.seconds().count()), at);
     *at = '.';
   }
   out = put({begin_.data(), begin_.size()}, out);
-  out = put_digits(static_cast<std::uint64_t>(rest) / 1000, 6, 10, out);
+  out = put_digits<10, 6>(static_cast<std::uint64_t>(rest) / 1000, out);
   *out++ = 'Z';
   return out;
 }
@@ -201,22 +222,7 @@ char* write_line(const LineParts& parts, Format format, bool with_priority, Time
     constexpr std::array<std::string_view, 6> kPriorities{"<7>", "<7>", "<6>", "<4>", "<3>", "<3>"};
     out = put(kPriorities[std::min<std::size_t>(static_cast<std::size_t>(parts.level), kPriorities.size() - 1)], out);
   }
-  const bool json = format == Format::json;
-  out = put(json ? R"({"time":")" : "time=", out);
-  out = time.write(parts.time_ns, out);
-  out = put(json ? R"(","level":")" : " level=", out);
-  out = put(describe(parts.level), out);
-  out = put(json ? R"(","component":")" : " component=", out);
-  out = put(parts.component, out);
-  out = put(json ? R"(","event":)" : " event=", out);
-  out = json ? write_quoted(parts.event, out) : write_word(parts.event, out);
-  for (const Field& field : parts.fields) {
-    out = put(json ? ",\"" : " ", out);
-    out = put_name(field.name(), out);
-    out = put(json ? "\":" : "=", out);
-    out = put_value(field, format, out);
-  }
-  return put(json ? "}\n" : "\n", out);
+  return format == Format::json ? put_parts<true>(parts, time, out) : put_parts<false>(parts, time, out);
 }
 
 }  // namespace weft::logging

@@ -15,9 +15,9 @@ namespace {
 constexpr std::size_t kSpare = 4;  // chunks that are kept for the next lines
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 
-// Relaxed: a number stands alone.
+// Under the stripe's lock, so no other thread adds. Relaxed: a number stands alone.
 void add_to(std::atomic<std::uint64_t>& number, std::uint64_t by = 1) noexcept {
-  number.fetch_add(by, std::memory_order_relaxed);
+  number.store(number.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -210,6 +210,7 @@ void LineQueue::add_counts(LogCounts& sum) const noexcept {
   }
 }
 
-void LineQueue::count_forked() noexcept { add_to(own_stripe().dropped_forked); }
+// Without the lock, which a thread of the parent may have held.
+void LineQueue::count_forked() noexcept { own_stripe().dropped_forked.fetch_add(1, std::memory_order_relaxed); }
 
 }  // namespace weft::logging
