@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kHeadMax = 16 * 1024;  // bytes of an answer's status line and headers
 constexpr std::size_t kTokenFileMax = 4096;
-constexpr std::string_view kRequest = "GET /metrics HTTP/1.1\r\nHost: weft\r\nConnection: close\r\n";
+constexpr std::string_view kRequest = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
 
 struct Answer {
   std::string name;  // of the endpoint, for texts
