@@ -47,8 +47,9 @@ struct ListenerOptions {
   net::AcceptFilter filter{};
   // Each connection begins with a header of the PROXY protocol, version 1 or 2, that names the client's address. Only
   // the stated peers may send one: networks for tcp, processes for ipc. Any other connection, one without a header, and
-  // one whose header is not whole after handshake_timeout are refused. The address counts for `admission`,
-  // Session::peer_address() and the log. TLS and `wrap` begin after the header. Null: no header.
+  // one whose header is not whole after handshake_timeout are refused; the same time-out counts on for the session. The
+  // address counts for `admission`, Session::peer_address() and the log. TLS and `wrap` begin after the header. Null:
+  // no header.
   std::optional<net::AcceptFilter> proxy_protocol{};
   // Puts a layer between a session and its socket: makes a stream from the accepted one. Called on the session's core;
   // an error or an exception refuses the connection. If a read() of such a stream returns fewer bytes than it had room

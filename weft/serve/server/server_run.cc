@@ -456,23 +456,20 @@ void ServerRun::try_place(Part& part, std::size_t port, std::unique_ptr<net::Str
   Port& into = *part.ports[port];
   const ListenerOptions& options = *into.options;
   if (!options.proxy_protocol) {
-    return admit(part, into, std::move(stream), {});
+    return admit(part, into, std::move(stream), {}, part.shard->loop().now());
   }
   if (!options.proxy_protocol->admits(stream->fd())) {
     return part.shard->reject(Rejection::proxy_header, part.shard->peer_of(*stream), kNoProxy);
   }
-  const Duration patience = options.limits.handshake_timeout;
-  part.proxy_waits->begin(port, std::move(stream),
-                          part.shard->loop().now() + (patience < Duration::zero() ? kHeaderPatience : patience));
+  const Duration patience = slot_of(into).limits.handshake_timeout;
+  part.proxy_waits->begin(port, std::move(stream), patience < Duration::zero() ? kHeaderPatience : patience);
 }
 
 std::unique_ptr<ProxyWaits> ServerRun::make_proxy_waits(unsigned core) {
   Shard& shard = *parts_[core]->shard;
   ProxyWaits::Handlers handlers;
-  handlers.ready = [this, core](std::size_t port, std::unique_ptr<net::Stream> stream,
-                                const sys::SocketAddress& client) {
-    place_client(core, port, std::move(stream), client);
-  };
+  handlers.ready = [this, core](std::size_t port, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client,
+                                Instant accepted) { place_client(core, port, std::move(stream), client, accepted); };
   handlers.refused = [&shard](const net::Stream& stream, const Error& why) {
     shard.reject(why == Errc::resource_exhausted ? Rejection::no_memory
                  : why == Errc::terminated       ? Rejection::failed
@@ -485,13 +482,13 @@ std::unique_ptr<ProxyWaits> ServerRun::make_proxy_waits(unsigned core) {
 
 // The header was read.
 void ServerRun::place_client(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream,
-                             const sys::SocketAddress& client) noexcept {
+                             const sys::SocketAddress& client, Instant accepted) noexcept {
   Part& part = *parts_[core];
   try {
     if (client.family() != sys::SocketAddress::Family::none) {
       stream->name_peer(client.to_text());
     }
-    admit(part, *part.ports[port], std::move(stream), client);
+    admit(part, *part.ports[port], std::move(stream), client, accepted);
   } catch (...) {
     reject(core, Rejection::no_memory, kNoMemoryForConnection);
   }
@@ -513,8 +510,9 @@ const ServiceSlot& ServerRun::slot_of(Port& port) {
   return *port.slots.back();
 }
 
-// `client`: from the PROXY header; none: the socket's peer. Throws std::bad_alloc.
-void ServerRun::admit(Part& part, Port& into, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client) {
+// `client`: from the PROXY header; none: the socket's peer. `accepted`: before that header. Throws std::bad_alloc.
+void ServerRun::admit(Part& part, Port& into, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client,
+                      Instant accepted) {
   const ListenerOptions& options = *into.options;
   const ServiceSlot& slot = slot_of(into);
   net::Admission::Lease lease;
@@ -542,7 +540,7 @@ void ServerRun::admit(Part& part, Port& into, std::unique_ptr<net::Stream> strea
     }
     stream = std::move(*wrapped);
   }
-  part.shard->open(slot, std::move(stream), std::move(lease));
+  part.shard->open(slot, std::move(stream), std::move(lease), accepted);
 }
 
 void ServerRun::reject(unsigned core, Rejection why, const Error& error, std::string_view peer) noexcept {

@@ -134,8 +134,9 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   void try_place(Part& part, std::size_t port, std::unique_ptr<net::Stream> stream);
   [[nodiscard]] std::unique_ptr<ProxyWaits> make_proxy_waits(unsigned core);
   void place_client(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream,
-                    const sys::SocketAddress& client) noexcept;
-  void admit(Part& part, Port& into, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client);
+                    const sys::SocketAddress& client, Instant accepted) noexcept;
+  void admit(Part& part, Port& into, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client,
+             Instant accepted);
   static const ServiceSlot& slot_of(Port& port);
   void reject(unsigned core, Rejection why, const Error& error, std::string_view peer = {}) noexcept;
   void call(unsigned core);  // lets attend() run there, soon
