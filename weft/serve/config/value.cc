@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/config/value.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -164,6 +165,22 @@ std::string to_text(const Value& value) {
         }
       },
       value);
+}
+
+bool same_value(const Value& a, const Value& b) {
+  const auto same = [&b](const auto& held) {
+    using Held = std::decay_t<decltype(held)>;
+    const auto& other = std::get<Held>(b);
+    if constexpr (std::is_same_v<Held, net::RateLimit>) {
+      return held.per_second == other.per_second &&
+             (!held.limits() || std::max(held.burst, 1U) == std::max(other.burst, 1U));
+    } else if constexpr (std::is_same_v<Held, Duration>) {
+      return std::max(held, kNone) == std::max(other, kNone);
+    } else {
+      return held == other;
+    }
+  };
+  return a.index() == b.index() && std::visit(same, a);
 }
 
 std::string quote(std::string_view text) {
