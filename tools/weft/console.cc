@@ -11,7 +11,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "weft/base/utf8.h"
+#include "weft/base/text/utf8.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/event_fd.h"
 #include "weft/sys/poll.h"

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "tools/weft/admin_page.h"
-#include "weft/base/utf8.h"
+#include "weft/base/text/utf8.h"
 #include "weft/sys/clock.h"
 
 namespace weft::cli {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "weft/base/utf8.h"
+#include "weft/base/text/utf8.h"
 
 namespace weft::logging {
 

@@ -10,7 +10,7 @@
 #include <system_error>
 #include <type_traits>
 
-#include "weft/base/utf8.h"
+#include "weft/base/text/utf8.h"
 
 namespace weft::serve::config {
 

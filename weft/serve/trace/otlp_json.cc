@@ -6,7 +6,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "weft/base/utf8.h"
+#include "weft/base/text/utf8.h"
 #include "weft/base/version.h"
 
 namespace weft::serve {
