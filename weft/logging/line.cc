@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "weft/base/text/hex.h"
 #include "weft/base/text/utf8.h"
 
 namespace weft::logging {
@@ -45,15 +46,15 @@ char* put(std::string_view text, char* out) noexcept {
 }
 
 // Digits with zeros before them. A division by a constant is a multiplication.
-template <unsigned kBase, std::size_t kWidth>
+template <std::size_t kWidth>
 char* put_digits(std::uint64_t number, char* out) noexcept {
-  for (std::size_t i = kWidth; i-- > 0; number /= kBase) {
-    out[i] = "0123456789abcdef"[number % kBase];
+  for (std::size_t i = kWidth; i-- > 0; number /= 10) {
+    out[i] = static_cast<char>('0' + number % 10);
   }
   return out + kWidth;
 }
 
-char* put_code_unit(std::uint32_t unit, char* out) noexcept { return put_digits<16, 4>(unit, put("\\u", out)); }
+char* put_code_unit(std::uint32_t unit, char* out) noexcept { return write_hex(unit, 4, put("\\u", out)); }
 
 // Writes the first character of the text, which does not stand for itself, and takes it off.
 char* put_escaped(std::string_view& text, char* out) noexcept {
@@ -117,7 +118,7 @@ char* put_value(const Field& field, char* out) noexcept {
       return put(quoted ? "\"" : "", out);
     }
     case Field::Kind::hex:
-      out = put_digits<16, 16>(field.natural(), put(kJson ? "\"0x" : "0x", out));
+      out = write_hex(field.natural(), 16, put(kJson ? "\"0x" : "0x", out));
       return put(kJson ? "\"" : "", out);
   }
   return out;
@@ -161,21 +162,21 @@ char* TimeText::write(std::int64_t time_ns, char* out) noexcept {
     const auto day = floor<std::chrono::days>(time);
     const std::chrono::year_month_day date(day);
     const std::chrono::hh_mm_ss clock(time - day);
-    char* at = put_digits<10, 4>(static_cast<std::uint64_t>(static_cast<int>(date.year())), begin_.data());
+    char* at = put_digits<4>(static_cast<std::uint64_t>(static_cast<int>(date.year())), begin_.data());
     *at++ = '-';
-    at = put_digits<10, 2>(static_cast<unsigned>(date.month()), at);
+    at = put_digits<2>(static_cast<unsigned>(date.month()), at);
     *at++ = '-';
-    at = put_digits<10, 2>(static_cast<unsigned>(date.day()), at);
+    at = put_digits<2>(static_cast<unsigned>(date.day()), at);
     *at++ = 'T';
-    at = put_digits<10, 2>(static_cast<std::uint64_t>(clock.hours().count()), at);
+    at = put_digits<2>(static_cast<std::uint64_t>(clock.hours().count()), at);
     *at++ = ':';
-    at = put_digits<10, 2>(static_cast<std::uint64_t>(clock.minutes().count()), at);
+    at = put_digits<2>(static_cast<std::uint64_t>(clock.minutes().count()), at);
     *at++ = ':';
-    at = put_digits<10, 2>(static_cast<std::uint64_t>(clock.seconds().count()), at);
+    at = put_digits<2>(static_cast<std::uint64_t>(clock.seconds().count()), at);
     *at = '.';
   }
   out = put({begin_.data(), begin_.size()}, out);
-  out = put_digits<10, 6>(static_cast<std::uint64_t>(rest) / 1000, out);
+  out = put_digits<6>(static_cast<std::uint64_t>(rest) / 1000, out);
   *out++ = 'Z';
   return out;
 }

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdio>
 #include <limits>
 #include <span>
 #include <system_error>
 #include <type_traits>
 
+#include "weft/base/text/hex.h"
 #include "weft/base/text/utf8.h"
 
 namespace weft::serve::config {
@@ -193,10 +193,8 @@ std::string quote(std::string_view text) {
     std::string shown(text.substr(0, size == 0 ? 1 : size));
     if (size == 0 || control) {
       std::string escaped;
-      for (const char c : shown) {
-        char hex[8];
-        (void)std::snprintf(hex, sizeof hex, "\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
-        escaped += hex;
+      for (const char& c : shown) {
+        append_hex_bytes({&c, 1}, escaped += "\\x");
       }
       shown = escaped;
     }
