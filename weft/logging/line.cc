@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "weft/base/text/hex.h"
+#include "weft/base/text/json_string.h"
 #include "weft/base/text/utf8.h"
 
 namespace weft::logging {
@@ -21,18 +22,16 @@ constexpr std::size_t kNumberMax = 26;                  // bytes of a number, al
 constexpr std::size_t kFrame = 160;  // bytes of a line around its component, its event and its fields, at most
 
 // Bits of the classes of a byte of a value.
-constexpr std::uint8_t kPlain = 1;  // stands for itself in quotes
-constexpr std::uint8_t kWord = 2;   // stands for itself without quotes
-constexpr std::uint8_t kName = 4;   // may be in a field's name
+constexpr std::uint8_t kWord = 1;  // stands for itself without quotes
+constexpr std::uint8_t kName = 2;  // may be in a field's name
 
 constexpr std::array<std::uint8_t, 256> make_classes() noexcept {
   std::array<std::uint8_t, 256> classes{};
   for (unsigned c = ' '; c <= '~'; ++c) {
-    const bool escaped = c == '"' || c == '\\';
+    const bool word = c != '"' && c != '\\' && c != ' ' && c != '=';
     const bool name =
         (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
-    classes[c] = static_cast<std::uint8_t>((escaped ? 0 : kPlain) | (escaped || c == ' ' || c == '=' ? 0 : kWord) |
-                                           (name ? kName : 0));
+    classes[c] = static_cast<std::uint8_t>((word ? kWord : 0) | (name ? kName : 0));
   }
   return classes;
 }
@@ -52,43 +51,6 @@ char* put_digits(std::uint64_t number, char* out) noexcept {
     out[i] = static_cast<char>('0' + number % 10);
   }
   return out + kWidth;
-}
-
-char* put_code_unit(std::uint32_t unit, char* out) noexcept { return write_hex(unit, 4, put("\\u", out)); }
-
-// Writes the first character of the text, which does not stand for itself, and takes it off.
-char* put_escaped(std::string_view& text, char* out) noexcept {
-  constexpr std::string_view kShort = "\"\\\n\r\t";
-  if (const std::size_t which = kShort.find(text[0]); which != std::string_view::npos) {
-    text.remove_prefix(1);
-    *out++ = '\\';
-    *out++ = "\"\\nrt"[which];
-    return out;
-  }
-  const std::size_t size = utf8_size(text);
-  if (size == 0) {
-    text.remove_prefix(1);
-    return put_code_unit(0xFFFD, out);
-  }
-  const std::uint32_t code = utf8_decode(text.substr(0, size));
-  text.remove_prefix(size);
-  if (code < 0x10000) {
-    return put_code_unit(code, out);
-  }
-  out = put_code_unit(0xD800 + ((code - 0x10000) >> 10), out);
-  return put_code_unit(0xDC00 + ((code - 0x10000) & 0x3FF), out);
-}
-
-// A value that is cut keeps its last character whole.
-std::string_view cut(std::string_view text, std::size_t most) noexcept {
-  if (text.size() <= most) {
-    return text;
-  }
-  std::size_t end = most;
-  while (end > most - 4 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {
-    --end;
-  }
-  return text.substr(0, (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U ? most : end);
 }
 
 char* put_name(std::string_view name, char* out) noexcept {
@@ -144,7 +106,9 @@ char* put_parts(const LineParts& parts, TimeText& time, char* out) noexcept {
   return put(kJson ? "}\n" : "\n", out);
 }
 
-std::size_t bound_of(std::string_view value) noexcept { return 2 + std::min(value.size(), kTextMax) * kEscapedSize; }
+std::size_t bound_of(std::string_view value) noexcept {
+  return 2 + std::min(value.size(), kTextMax) * kJsonEscapedSize;
+}
 
 }  // namespace
 
@@ -182,19 +146,7 @@ char* TimeText::write(std::int64_t time_ns, char* out) noexcept {
 }
 
 char* write_quoted(std::string_view value, char* out) noexcept {
-  value = cut(value, kTextMax);
-  *out++ = '"';
-  while (!value.empty()) {
-    const auto* const run = std::find_if_not(value.begin(), value.end(), [](char c) { return is(c, kPlain); });
-    const auto size = static_cast<std::size_t>(run - value.begin());
-    out = put(value.substr(0, size), out);
-    value.remove_prefix(size);
-    if (!value.empty()) {
-      out = put_escaped(value, out);
-    }
-  }
-  *out++ = '"';
-  return out;
+  return write_json_string(utf8_prefix(value, kTextMax), out);
 }
 
 char* write_word(std::string_view value, char* out) noexcept {

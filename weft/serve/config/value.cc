@@ -157,7 +157,12 @@ std::string to_text(const Value& value) {
         } else if constexpr (std::is_same_v<Held, std::vector<std::string>>) {
           std::string list = "[";
           for (const std::string& each : held) {
-            list += (list.size() > 1 ? ", \"" : "\"") + each + "\"";
+            list += list.size() > 1 ? ", \"" : "\"";
+            for (const char c : each) {
+              list += c == '"' || c == '\\' ? "\\" : "";
+              list += c;
+            }
+            list += '"';
           }
           return list + "]";
         } else {

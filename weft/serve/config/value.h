@@ -38,7 +38,7 @@ inline constexpr Duration kNone{-1};  // the duration "none": without a bound
 [[nodiscard]] std::string to_text(Duration value);
 [[nodiscard]] std::string to_text(Size value);
 [[nodiscard]] std::string to_text(const net::RateLimit& value);
-// Lists in brackets, with each text in quotes. For people: other lists may have the same text.
+// Lists in brackets, with each text in quotes, and a backslash before each quote and backslash in it.
 [[nodiscard]] std::string to_text(const Value& value);
 
 // Whether both have the same effect: equal values of one alternative. All rates without a limit are the same, a burst

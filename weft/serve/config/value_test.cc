@@ -76,6 +76,8 @@ TEST(ConfigValue, ValuesAreComparedAndNotTheirTexts) {
   const Value several = Texts{"a", "b"};
   const Value one = Texts{R"(a", "b)"};
   EXPECT_FALSE(same_value(several, one));
+  EXPECT_EQ(to_text(several), R"(["a", "b"])");
+  EXPECT_EQ(to_text(one), R"(["a\", \"b"])");
   EXPECT_TRUE(same_value(several, Texts{"a", "b"}));
   EXPECT_FALSE(same_value(several, Texts{"b", "a"}));
   EXPECT_FALSE(same_value(Value(Texts{}), Value(Texts{""})));
