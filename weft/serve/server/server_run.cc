@@ -109,8 +109,10 @@ void ServerRun::attend(unsigned core) noexcept {
     arm(part);
   }
   for (const auto& port : part.ports) {
-    if (stands_in && port->stand_in != nullptr) {
-      port->stand_in->look();
+    for (const auto& each : port->stand_ins) {
+      if (stands_in) {
+        each->look();
+      }
     }
   }
 }

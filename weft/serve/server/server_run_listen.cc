@@ -2,10 +2,14 @@
 // The listeners of a ServerRun: their sockets, acceptors and stand-ins.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "weft/net/transport.h"
 #include "weft/rt/core/core_visits.h"
@@ -19,6 +23,25 @@ namespace {
 
 constexpr Error kNoProxies(Errc::invalid_argument,
                            "proxy_protocol needs the networks of the proxies, or over ipc their processes");
+constexpr Error kAdoptedTwice(Errc::invalid_argument, "a listener has adopt_fds or socket.adopt_fd, not both");
+constexpr Error kTwins(Errc::invalid_argument, "adopt_fds has a descriptor twice");
+constexpr Error kSeveralAddresses(Errc::invalid_argument, "the descriptors of adopt_fds have different addresses");
+
+// Accepted sockets inherit the user time-out: a peer that is gone, or takes nothing, ends although replies are owed.
+sys::SocketOptions socket_options(const ListenerOptions& options) noexcept {
+  sys::SocketOptions socket = options.socket;
+  if (socket.user_timeout == 0 && options.limits.idle_timeout > Duration::zero()) {
+    constexpr Duration kMost = std::chrono::hours(24);
+    socket.user_timeout = static_cast<int>(
+        std::max<std::int64_t>(1, std::min(options.limits.idle_timeout, kMost) / std::chrono::milliseconds(1)));
+  }
+  return socket;
+}
+
+bool has_twins(std::vector<int> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  return std::adjacent_find(numbers.begin(), numbers.end()) != numbers.end();
+}
 
 // WhyNot: the first exception of a program's function that makes a service. Affinity: any thread.
 class WhyNot {
@@ -61,41 +84,92 @@ Result<ServerRun::Listeners> ServerRun::open_listeners(const net::Endpoint& endp
   if (options.proxy_protocol && !options.proxy_protocol->names_peers(endpoint.transport == net::Transport::ipc)) {
     return kNoProxies;
   }
-  Listeners listeners(runtime_.size());
-  const bool several = runtime_.size() > 1 && endpoint.transport == net::Transport::tcp && options.socket.adopt_fd < 0;
+  const bool adopts = options.socket.adopt_fd >= 0 || !options.adopt_fds.empty();
   if (options.accept == AcceptMode::reuse_port && endpoint.transport != net::Transport::tcp) {
     return Error(Errc::not_supported, "only tcp listeners can share an address");
   }
-  if (options.share_port && (endpoint.transport != net::Transport::tcp || options.socket.adopt_fd >= 0)) {
+  if (options.share_port && (endpoint.transport != net::Transport::tcp || adopts)) {
     return Error(Errc::not_supported, "only tcp listeners that the server opens itself can share a port");
   }
-  const bool shared = several && options.accept != AcceptMode::hand_off;
-  sys::SocketOptions socket = options.socket;
-  if (socket.user_timeout == 0 && options.limits.idle_timeout > Duration::zero()) {
-    // Accepted sockets inherit it. A peer that is gone, or takes nothing, ends although replies are owed.
-    constexpr Duration kMost = std::chrono::hours(24);
-    socket.user_timeout = static_cast<int>(
-        std::max<std::int64_t>(1, std::min(options.limits.idle_timeout, kMost) / std::chrono::milliseconds(1)));
+  if (adopts) {
+    return adopt_listeners(endpoint, options, bound);
   }
+  Listeners listeners(runtime_.size());
+  const bool several = runtime_.size() > 1 && endpoint.transport == net::Transport::tcp;
+  const bool shared = several && options.accept != AcceptMode::hand_off;
+  sys::SocketOptions socket = socket_options(options);
   if (shared && !options.share_port && !endpoint.any_port) {
     // SO_REUSEPORT would join any listener of the same user. A socket without it finds out whether there is one.
     (void)WEFT_TRY(net::Listener::open(endpoint, socket));
   }
   socket.reuse_port = shared || options.share_port;
-  listeners[0] = WEFT_TRY(net::Listener::open(endpoint, socket));
-  bound = listeners[0]->bound_endpoint();
+  listeners[0].push_back(WEFT_TRY(net::Listener::open(endpoint, socket)));
+  bound = listeners[0][0]->bound_endpoint();
   if (shared) {
     const net::Endpoint same = WEFT_TRY(net::parse_endpoint(bound, true));
     for (unsigned core = 1; core < runtime_.size(); ++core) {
-      listeners[core] = WEFT_TRY(net::Listener::open(same, socket));
-    }
-  }
-  for (auto& listener : listeners) {
-    if (listener != nullptr) {
-      listener->set_filter(options.filter);
+      listeners[core].push_back(WEFT_TRY(net::Listener::open(same, socket)));
     }
   }
   return listeners;
+}
+
+// The sockets of an older process, one core after the other. Each that listens is the server's, also after an error.
+Result<ServerRun::Listeners> ServerRun::adopt_listeners(const net::Endpoint& endpoint, const ListenerOptions& options,
+                                                        std::string& bound) {
+  std::vector<int> descriptors = options.adopt_fds;
+  if (descriptors.empty()) {
+    descriptors.push_back(options.socket.adopt_fd);
+  } else if (options.socket.adopt_fd >= 0) {
+    return kAdoptedTwice;
+  }
+  if (has_twins(descriptors)) {
+    return kTwins;
+  }
+  Listeners listeners(runtime_.size());
+  std::optional<Error> fault;
+  std::size_t next = 0;
+  for (const int descriptor : descriptors) {
+    sys::SocketOptions socket = socket_options(options);
+    socket.adopt_fd = descriptor;
+    auto listener = net::Listener::open(endpoint, socket);
+    if (!listener) {
+      fault = listener.error();
+      continue;
+    }
+    if (bound.empty()) {
+      bound = (*listener)->bound_endpoint();
+    } else if (bound != (*listener)->bound_endpoint()) {
+      fault = kSeveralAddresses;
+    }
+    listeners[next++ % listeners.size()].push_back(*std::move(listener));
+  }
+  return fault ? Result<Listeners>(*fault) : Result<Listeners>(std::move(listeners));
+}
+
+Result<std::vector<ServerRun::ToStandIn>> ServerRun::share_for(unsigned core, const Listeners& listeners) {
+  std::vector<ToStandIn> shared;
+  for (unsigned acceptor = 0; acceptor < listeners.size(); ++acceptor) {
+    for (const auto& listener : listeners[acceptor]) {
+      if (acceptor != core) {
+        shared.push_back({acceptor, WEFT_TRY(listener->share())});
+      }
+    }
+  }
+  return shared;
+}
+
+void ServerRun::Port::start() {
+  for (const auto& acceptor : acceptors) {
+    acceptor->start();
+  }
+}
+
+void ServerRun::Port::close() noexcept {
+  for (const auto& acceptor : acceptors) {
+    acceptor->close();
+  }
+  stand_ins.clear();
 }
 
 // Returns false if the server stops.
@@ -119,7 +193,7 @@ bool ServerRun::add_port(unsigned core, const std::shared_ptr<const ListenerOpti
   return true;
 }
 
-void ServerRun::set_acceptor(unsigned core, std::size_t port, std::unique_ptr<net::Listener> listener,
+void ServerRun::add_acceptor(unsigned core, std::size_t port, std::unique_ptr<net::Listener> listener,
                              bool everywhere) {
   net::Acceptor::Handlers handlers;
   handlers.accepted = [this, core, port, everywhere](std::unique_ptr<net::Stream> stream) {
@@ -132,21 +206,23 @@ void ServerRun::set_acceptor(unsigned core, std::size_t port, std::unique_ptr<ne
     paused_at_.store(sys::now(), std::memory_order_relaxed);
   };
   auto acceptor = net::Acceptor::make(runtime_.core(core).loop(), std::move(listener), std::move(handlers));
-  acceptor->keep_spare(parts_[core]->ports[port]->options->spare_descriptors);
-  parts_[core]->ports[port]->acceptor = std::move(acceptor);
+  Port& into = *parts_[core]->ports[port];
+  if (into.acceptors.empty()) {
+    acceptor->keep_spare(into.options->spare_descriptors);  // of the core
+  }
+  into.acceptors.push_back(std::move(acceptor));
 }
 
-// The acceptor is core 0's.
-Result<void> ServerRun::set_stand_in(unsigned core, std::size_t port, std::unique_ptr<net::Listener> listener) {
+Result<void> ServerRun::add_stand_in(unsigned core, std::size_t port, ToStandIn shared) {
   if (parts_[core]->stopping) {
     return {};  // the listener closes
   }
   auto stand_in = std::make_unique<StandIn>(
-      runtime_.core(core).loop(), runtime_.core(0).loop().activity(), std::move(listener),
+      runtime_.core(core).loop(), runtime_.core(shared.acceptor).loop().activity(), std::move(shared.listener),
       [this, core, port](std::unique_ptr<net::Stream> stream) { accept(core, port, std::move(stream), false); },
       [&counters = counters_[core]] { counters.rejected[static_cast<std::size_t>(Rejection::failed)].add(); });
   WEFT_TRY(stand_in->start());
-  parts_[core]->ports[port]->stand_in = std::move(stand_in);
+  parts_[core]->ports[port]->stand_ins.push_back(std::move(stand_in));
   return {};
 }
 
@@ -158,11 +234,19 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
   std::string bound;
   Listeners listeners = WEFT_TRY(open_listeners(endpoint, options, bound));
   const auto shared_options = std::make_shared<const ListenerOptions>(options);
-  const bool everywhere = std::count(listeners.begin(), listeners.end(), nullptr) == 0;
+  // Each core accepts its own connections; otherwise acceptors pass them to all cores in turn.
+  const bool everywhere = listeners.size() == 1 ||
+                          (options.accept != AcceptMode::hand_off &&
+                           std::none_of(listeners.begin(), listeners.end(), [](const auto& of) { return of.empty(); }));
   const std::size_t port = ports_;
-  Listeners stand_ins(listeners.size());
-  for (unsigned core = 1; core < stand_ins.size() && !everywhere; ++core) {
-    stand_ins[core] = WEFT_TRY(listeners[0]->share());
+  for (const auto& of_core : listeners) {
+    for (const auto& listener : of_core) {
+      listener->set_filter(options.filter);
+    }
+  }
+  std::vector<std::vector<ToStandIn>> stand_ins(listeners.size());
+  for (unsigned core = 0; core < stand_ins.size() && !everywhere; ++core) {
+    stand_ins[core] = WEFT_TRY(share_for(core, listeners));
   }
   std::atomic<bool> stops{false};
   WhyNot why_not;
@@ -170,8 +254,8 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
     if (!why_not.keep_what([&] { stops = !add_port(core, shared_options, kind) || stops; }) || stops) {
       return false;
     }
-    if (listeners[core] != nullptr) {
-      set_acceptor(core, port, std::move(listeners[core]), everywhere);
+    for (auto& listener : listeners[core]) {
+      add_acceptor(core, port, std::move(listener), everywhere);
     }
     return true;
   });
@@ -187,20 +271,18 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
   // Acceptors start last: they may pass a connection to any core.
   const bool started = on_each_core([&](unsigned core) {
     const auto& ports = parts_[core]->ports;
-    if (port < ports.size() && ports[port]->acceptor != nullptr) {
-      ports[port]->acceptor->start();
+    if (port >= ports.size()) {
+      return true;
     }
-    return port >= ports.size() || stand_ins[core] == nullptr ||
-           set_stand_in(core, port, std::move(stand_ins[core])).has_value();
+    ports[port]->start();
+    return std::all_of(stand_ins[core].begin(), stand_ins[core].end(),
+                       [&](ToStandIn& shared) { return add_stand_in(core, port, std::move(shared)).has_value(); });
   });
   if (!started) {
     (void)on_each_core([&](unsigned core) {
       const auto& ports = parts_[core]->ports;
-      if (port < ports.size() && ports[port]->acceptor != nullptr) {
-        ports[port]->acceptor->close();
-      }
       if (port < ports.size()) {
-        ports[port]->stand_in.reset();
+        ports[port]->close();
       }
       return true;
     });
@@ -219,13 +301,15 @@ Result<std::vector<OpenListener>> ServerRun::listeners(Instant deadline) {
   const auto found = std::make_shared<Found>();
   const auto visits = rt::CoreVisits::make(runtime_, [self = shared_from_this(), found](unsigned core) -> Result<void> {
     for (const auto& port : self->parts_[core]->ports) {
-      if (port->acceptor == nullptr || port->acceptor->fd() < 0) {
-        continue;
+      for (const auto& acceptor : port->acceptors) {
+        if (acceptor->fd() < 0) {
+          continue;
+        }
+        sys::Fd same = WEFT_TRY(acceptor->duplicate());
+        const std::string& name = port->options->name;
+        const std::lock_guard lock(found->mutex);
+        found->all.push_back({name.empty() ? acceptor->endpoint() : name, std::move(same)});
       }
-      sys::Fd same = WEFT_TRY(port->acceptor->duplicate());
-      const std::string& name = port->options->name;
-      const std::lock_guard lock(found->mutex);
-      found->all.push_back({name.empty() ? port->acceptor->endpoint() : name, std::move(same)});
     }
     return {};
   });
@@ -238,10 +322,10 @@ Result<std::vector<OpenListener>> ServerRun::listeners(Instant deadline) {
 Result<void> ServerRun::release_listeners(Instant deadline) {
   const auto visits = rt::CoreVisits::make(runtime_, [self = shared_from_this()](unsigned core) {
     for (const auto& port : self->parts_[core]->ports) {
-      if (port->acceptor != nullptr) {
-        port->acceptor->release();
+      for (const auto& acceptor : port->acceptors) {
+        acceptor->release();
       }
-      port->stand_in.reset();
+      port->stand_ins.clear();
     }
     return Result<void>();
   });
