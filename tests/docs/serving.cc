@@ -254,9 +254,10 @@ Result<std::unique_ptr<serve::HandOver>> take_and_offer(serve::Server* server, c
   if (taken.sockets().empty()) {  // no process before this one
     bound = WEFT_TRY(server->listen<Codec>("tcp://127.0.0.1:0", {}, [] { return Shop(); }));
   }
-  for (const sys::PassedSocket& socket : taken.sockets()) {
+  for (const serve::TakenListener& one : taken.listeners()) {
     serve::ListenerOptions options;
-    options.socket.adopt_fd = socket.fd;
+    options.name = one.name;
+    options.adopt_fds = one.descriptors;  // the server closes them
     bound = WEFT_TRY(server->listen<Codec>("tcp://*:*", options, [] { return Shop(); }));
   }
   WEFT_TRY(taken.confirm(sys::now() + 10s));  // this process serves: the one before accepts no more

@@ -234,7 +234,7 @@ class QuietAttack : public test::ServerTest {
   // The answer of /healthz, without its head.
   std::string health() {
     Client client(admin_->endpoint());
-    client.write("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    client.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     const std::string answer = client.read_to_end();
     return answer.substr(std::min(answer.find("\r\n\r\n"), answer.size() - 4) + 4);
   }
@@ -428,7 +428,7 @@ class EarlyPeer {
   }
   // The body of the answer to a request, on a connection that stays.
   std::string ask(std::string_view path) {
-    write("GET " + std::string(path) + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    write("GET " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
     std::string head;
     for (std::string byte = read(1); !byte.empty(); byte = read(1)) {
       head += byte;

@@ -53,9 +53,10 @@ Result<void> run(const char* path, const char* endpoint) {
   if (taken.sockets().empty()) {
     bound = WEFT_TRY(server->listen<serve::DelimiterCodec>(endpoint, {}, [] { return Lines(); }));
   }
-  for (const sys::PassedSocket& socket : taken.sockets()) {
+  for (const serve::TakenListener& one : taken.listeners()) {
     serve::ListenerOptions listener;
-    listener.socket.adopt_fd = socket.fd;
+    listener.name = one.name;
+    listener.adopt_fds = one.descriptors;
     bound = WEFT_TRY(server->listen<serve::DelimiterCodec>("tcp://*:*", listener, [] { return Lines(); }));
   }
   step("listens");

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "weft/logging/log.h"
+#include "weft/net/tls.h"
 #include "weft/rt/bus/event_bus.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/rt/exec/thread_pool.h"
@@ -48,6 +49,7 @@ constexpr const CounterTable* kTables[] = {&kSocketTable,
                                            &serve::kClientHostTable,
                                            &serve::kDispatchTable,
                                            &serve::kHealthTable,
+                                           &serve::kAdminTable,
                                            &serve::kDatagramTable,
                                            &trace::kTraceTable,
                                            &logging::kLogTable,
@@ -212,7 +214,7 @@ Result<void> keep(Topics& topics, Subscription& heard) {
   return {};
 }
 
-Result<void> run(const std::string& token) {
+Result<void> run(const std::string& token, const net::TlsServerOptions& tls) {
   rt::RuntimeOptions two;
   two.cores = 2;
   const auto runtime = WEFT_TRY(rt::Runtime::start(two));
@@ -234,6 +236,9 @@ Result<void> run(const std::string& token) {
   options.scrapes = {1'000, 1'000};  // weft top asks it fifty times a second
   options.servers.push_back({"echo", server.get()});
   options.token = token;
+  if (!tls.certificate_file.empty()) {
+    options.tls = WEFT_TRY(net::TlsServer::make(tls));
+  }
   serve::HealthCheck check;
   check.name = "db";
   check.run = [] { return serve::HealthResult{}; };
@@ -340,7 +345,15 @@ int main(int argc, char** argv) {
     print_tables();
     return 0;
   }
-  if (const auto result = run(argc == 3 ? argv[2] : ""); !result) {
+  net::TlsServerOptions tls;
+  if (argc >= 5) {
+    tls.certificate_file = argv[3];
+    tls.key_file = argv[4];
+  }
+  if (argc == 6) {
+    tls.client_ca_file = argv[5];
+  }
+  if (const auto result = run(argc >= 3 ? argv[2] : "", tls); !result) {
     std::fprintf(stderr, "metrics_side: %s\n", result.error().message().c_str());
     return result.error() == Errc::not_supported ? 77 : 1;
   }

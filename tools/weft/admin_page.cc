@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "tools/weft/console.h"
-#include "tools/weft/dial.h"
 #include "weft/sys/files/whole_file.h"
 
 namespace weft::cli {
@@ -16,7 +15,6 @@ namespace {
 
 constexpr std::size_t kHeadMax = 16 * 1024;  // bytes of an answer's status line and headers
 constexpr std::size_t kTokenFileMax = 4096;
-constexpr std::string_view kRequest = "GET /metrics HTTP/1.1\r\nHost: weft\r\nConnection: close\r\n";
 
 struct Answer {
   std::string name;  // of the endpoint, for texts
@@ -26,44 +24,49 @@ struct Answer {
 };
 
 // The request, with the token in the first line of the file.
-std::string make_request(const std::string& token_file) {
-  std::string request(kRequest);
-  if (!token_file.empty()) {
-    const auto text = sys::read_whole_file(token_file, kTokenFileMax);
+std::string make_request(const AdminPort& port) {
+  std::string request = "GET /metrics HTTP/1.1\r\nHost: " + host_of(port) + "\r\nConnection: close\r\n";
+  if (!port.token_file.empty()) {
+    const auto text = sys::read_whole_file(port.token_file, kTokenFileMax);
     if (!text) {
-      throw Failure(printable(token_file) + ": " + text.error().message());
+      throw Failure(printable(port.token_file) + ": " + text.error().message());
     }
     request += "Authorization: Bearer " + text->substr(0, text->find_first_of("\r\n")) + "\r\n";
   }
   return request + "\r\n";
 }
 
-void send_request(const sys::Fd& fd, Instant end, const std::string& name, const std::string& request) {
-  for (Bytes left = as_bytes(request); !left.empty();) {
-    const sys::IoResult wrote = sys::write_some(fd.fd(), left);
+void send_request(net::Stream& stream, Instant end, const std::string& name, const std::string& request) {
+  for (Bytes left = as_bytes(request); !left.empty() || stream.state().unsent;) {
+    const sys::IoResult wrote = stream.write({&left, 1});
     if (wrote.status == sys::IoResult::Status::done) {
       left = left.subspan(wrote.bytes);
     } else if (wrote.status != sys::IoResult::Status::would_block) {
       throw Failure(name + " closed the connection before it answered");
-    } else if (!wait_ready(fd.fd(), sys::Interest::writable, end)) {
+    } else if (!wait_stream(stream, sys::Interest::writable, end)) {
       throw Failure(name + " took no request in time");
     }
   }
 }
 
 // Returns false at the end of the stream.
-bool read_more(const sys::Fd& fd, Instant end, Answer& answer) {
+bool read_more(net::Stream& stream, Instant end, Answer& answer) {
   std::array<std::uint8_t, 65536> block;
+  MutableBytes into(block);
   for (;;) {
-    const sys::IoResult got = sys::read_some(fd.fd(), block);
+    const sys::IoResult got = stream.read({&into, 1});
     if (got.status == sys::IoResult::Status::done) {
       answer.bytes.append(as_text(Bytes(block).first(got.bytes)));
       return true;
     }
+    if (const Error failure = stream.state().failure;
+        got.status == sys::IoResult::Status::failed && !(failure == Errc::ok)) {
+      throw Failure(answer.name + ": " + failure.message());
+    }
     if (got.status != sys::IoResult::Status::would_block) {
       return false;
     }
-    if (!wait_ready(fd.fd(), sys::Interest::readable, end)) {
+    if (!wait_stream(stream, sys::Interest::readable, end)) {
       throw Failure(answer.name + " gave no whole answer in time");
     }
   }
@@ -160,11 +163,12 @@ bool parse_metrics(std::string_view text, std::vector<Sample>& out) {
   return true;
 }
 
-std::vector<Sample> read_metrics(const std::string& endpoint, const std::string& token_file, Instant end) {
-  Answer answer{printable(endpoint), {}};
-  const std::string request = make_request(token_file);
-  const sys::Fd fd = dial(endpoint, end);
-  send_request(fd, end, answer.name, request);
+std::vector<Sample> read_metrics(const AdminPort& port, Instant end) {
+  check_admin_port(port);
+  Answer answer{printable(port.endpoint), {}};
+  const std::string request = make_request(port);
+  const auto stream = dial_admin(port, end);
+  send_request(*stream, end, answer.name, request);
   constexpr std::string_view kStatus = "HTTP/1.";
   constexpr std::string_view kHeadEnd = "\r\n\r\n";
   std::size_t head = std::string::npos;
@@ -173,14 +177,20 @@ std::vector<Sample> read_metrics(const std::string& endpoint, const std::string&
     if (!answer.bytes.starts_with(kStatus.substr(0, answer.bytes.size())) || answer.bytes.size() > kHeadMax) {
       answer.refuse("it answers no HTTP");
     }
-    open = read_more(fd, end, answer);
+    open = read_more(*stream, end, answer);
   }
   if (head == std::string::npos) {
-    answer.refuse(answer.bytes.empty() ? "it closed the connection" : "its answer has no end of headers");
+    answer.refuse(!answer.bytes.empty()               ? "its answer has no end of headers"
+                  : answer.name.starts_with("tcp://") ? "it closed the connection; with TLS it is tls+tcp://"
+                                                      : "it closed the connection");
   }
   const std::string status = answer.bytes.substr(9, 3);
   if (answer.bytes.starts_with(kStatus) && status == "401") {
-    throw Failure(answer.name + " needs " + (token_file.empty() ? "its token: --token-file" : "another token"));
+    throw Failure(answer.name + " needs " + (port.token_file.empty() ? "its token: --token-file" : "another token"));
+  }
+  if (answer.bytes.starts_with(kStatus) && status == "421") {
+    throw Failure(answer.name + " answers nothing for the host " + printable(host_of(port)) +
+                  ": add it to the port's hosts (AdminOptions::hosts, admin.hosts)");
   }
   if (!answer.bytes.starts_with(kStatus) || status != "200") {
     answer.refuse("/metrics has the status " + printable(status));
@@ -191,7 +201,7 @@ std::vector<Sample> read_metrics(const std::string& endpoint, const std::string&
     answer.refuse("its answer has no length, or is too long");
   }
   while (answer.bytes.size() - begin < *length) {
-    if (!read_more(fd, end, answer)) {
+    if (!read_more(*stream, end, answer)) {
       throw Failure(answer.name + " closed the connection in its answer");
     }
   }

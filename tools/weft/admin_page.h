@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/weft/admin_port.h"
 #include "weft/base/time.h"
 
 namespace weft::cli {
@@ -19,10 +20,10 @@ struct Sample {
 
 inline constexpr std::size_t kAdminPageMax = std::size_t{64} << 20U;  // bytes of an answer
 
-// The samples of /metrics of the admin port at a tcp:// or ipc:// endpoint, by one connection. `token_file`: the first
-// line of this file is the port's token; empty: without a token. Failure: nothing answers there until `end`, something
-// else than an admin port of Weft does, the answer is longer than kAdminPageMax, or the file is not readable.
-[[nodiscard]] std::vector<Sample> read_metrics(const std::string& endpoint, const std::string& token_file, Instant end);
+// The samples of /metrics of an admin port, by one connection. Failure: those of dial_admin(); nothing answers until
+// `end`, something else than an admin port of Weft does, the port refuses the host or the token, the answer is longer
+// than kAdminPageMax, or a file is not readable.
+[[nodiscard]] std::vector<Sample> read_metrics(const AdminPort& port, Instant end);
 
 // The samples in a text of Prometheus' format. Returns false if a line is not a sample.
 [[nodiscard]] bool parse_metrics(std::string_view text, std::vector<Sample>& out);

@@ -11,7 +11,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "weft/base/utf8.h"
+#include "weft/base/text/hex.h"
+#include "weft/base/text/utf8.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/event_fd.h"
 #include "weft/sys/poll.h"
@@ -20,22 +21,12 @@ namespace weft::cli {
 
 namespace {
 
-constexpr const char* kHexDigits = "0123456789abcdef";
-
 std::unique_ptr<sys::EventFd> stop_event;
 std::atomic<int> stop_number{0};
 
 void on_stop(int number) {
   stop_number.store(number);
   stop_event->signal();
-}
-
-int digit_value(char digit) {
-  if (digit >= '0' && digit <= '9') {
-    return digit - '0';
-  }
-  const char lower = static_cast<char>(digit | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
 nlohmann::ordered_json to_object(const Record& record) {
@@ -93,19 +84,15 @@ std::string printable(std::string_view text) {
 
 std::string to_hex(std::string_view bytes) {
   std::string out;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += kHexDigits[byte >> 4U];
-    out += kHexDigits[byte & 15U];
-  }
+  append_hex_bytes(bytes, out);
   return out;
 }
 
 std::string from_hex(std::string_view digits) {
   std::string out;
   for (std::size_t i = 0; i < digits.size(); i += 2) {
-    const int high = digit_value(digits[i]);
-    const int low = i + 1 < digits.size() ? digit_value(digits[i + 1]) : -1;
+    const int high = hex_value(digits[i]);
+    const int low = i + 1 < digits.size() ? hex_value(digits[i + 1]) : -1;
     if (high < 0 || low < 0) {
       throw Usage("'" + printable(digits) + "' is not hexadecimal: two digits a byte");
     }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "weft/base/utf8.h"
+#include "weft/base/text/utf8.h"
 #include "weft/zmtp/command.h"
 #include "weft/zmtp/socket_type.h"
 

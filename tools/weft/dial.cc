@@ -52,9 +52,8 @@ bool wait_ready(int fd, sys::Interest want, Instant end) {
   }
 }
 
-sys::Fd dial(const std::string& endpoint, Instant end) {
-  const net::Endpoint to = byte_endpoint(endpoint, false, "the endpoint");
-  const std::string what = "connect " + printable(endpoint);
+sys::Fd dial(const net::Endpoint& to, const std::string& text, Instant end) {
+  const std::string what = "connect " + printable(text);
   sys::Connecting begun = need(begin_dial(to), what);
   if (!begun.connected) {
     if (!wait_ready(begun.fd.fd(), sys::Interest::writable, end)) {

@@ -16,8 +16,8 @@ namespace weft::cli {
 // Starts a connection. tcp tries the host's first address only. A name waits for the name service.
 [[nodiscard]] Result<sys::Connecting> begin_dial(const net::Endpoint& to);
 
-// A connection. Failure: it is not there at `end`.
-[[nodiscard]] sys::Fd dial(const std::string& endpoint, Instant end);
+// A connection; `text` names the endpoint in errors. Failure: it is not there at `end`.
+[[nodiscard]] sys::Fd dial(const net::Endpoint& to, const std::string& text, Instant end);
 
 // Until the descriptor is ready; false: `end` came first. Stopped at a signal.
 [[nodiscard]] bool wait_ready(int fd, sys::Interest want, Instant end);

@@ -197,10 +197,11 @@ void print_text(Console& console, const std::vector<Sample>* metrics) {
 
 int report(Console& console, const ReportOptions& options) {
   std::vector<Sample> metrics;
-  if (!options.admin.empty()) {
-    metrics = read_metrics(options.admin, options.token_file, deadline_after(sys::now(), seconds(options.timeout)));
+  const bool asks = !options.admin.endpoint.empty();
+  if (asks) {
+    metrics = read_metrics(options.admin, deadline_after(sys::now(), seconds(options.timeout)));
   }
-  (console.json ? print_json : print_text)(console, options.admin.empty() ? nullptr : &metrics);
+  (console.json ? print_json : print_text)(console, asks ? &metrics : nullptr);
   return 0;
 }
 

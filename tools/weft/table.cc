@@ -183,14 +183,27 @@ Run declare_tap(CLI::App& app) {
   return [options](Console& console) { return tap(console, *options); };
 }
 
+void declare_admin(CLI::App& app, AdminPort& port) {
+  text(app, "--token-file", port.token_file, "FILE", "Its first line is the token of the admin port")->group(kSecurity);
+  text(app, "--tls-ca", port.tls_authorities, "FILE", "PEM: whom to trust for tls+tcp; else the system's authorities")
+      ->group(kSecurity);
+  text(app, "--tls-name", port.tls_name, "NAME", "The name in the port's certificate; else the endpoint's host")
+      ->group(kSecurity);
+  text(app, "--tls-cert", port.tls_certificate, "FILE", "PEM: our certificate, for a port that requests one")
+      ->group(kSecurity);
+  text(app, "--tls-key", port.tls_key, "FILE", "PEM: its key")->group(kSecurity);
+  app.add_flag("--tls-insecure", port.tls_insecure, "Take any certificate, even a forged one")->group(kSecurity);
+}
+
 Run declare_top(CLI::App& app) {
   auto options = std::make_shared<TopOptions>();
-  text(app, "ADMIN", options->admin, "ENDPOINT", "The program's admin port, tcp:// or ipc://")->required();
-  text(app, "--token-file", options->token_file, "FILE", "Its first line is the token of the admin port");
+  text(app, "ADMIN", options->admin.endpoint, "ENDPOINT", "The program's admin port, tcp://, tls+tcp:// or ipc://")
+      ->required();
   number(app, "-i,--interval", options->interval, "SECONDS", "Between two samples (1)");
   number(app, "-n,--count", options->count, "N", "End after so many samples");
   app.add_flag("--once", options->once, "Print the totals at once, and end; rates need two reads");
   number(app, "-t,--timeout", options->timeout, "SECONDS", "For each answer of the admin port (5)");
+  declare_admin(app, options->admin);
   return [options](Console& console) { return top(console, *options); };
 }
 
@@ -202,9 +215,9 @@ Run declare_doctor(CLI::App& app) {
 
 Run declare_report(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
-  text(app, "--admin", options->admin, "ENDPOINT", "Add the counters of the program with this admin port");
-  text(app, "--token-file", options->token_file, "FILE", "Its first line is the token of the admin port");
+  text(app, "--admin", options->admin.endpoint, "ENDPOINT", "Add the counters of the program with this admin port");
   number(app, "-t,--timeout", options->timeout, "SECONDS", "For its answer (5)");
+  declare_admin(app, options->admin);
   return [options](Console& console) { return report(console, *options); };
 }
 
@@ -308,7 +321,8 @@ std::span<const Command> commands() {
        "Show the sockets, sessions, cores and topics of a program with an admin port, until Ctrl-C",
        {{"weft top tcp://127.0.0.1:9090", "a table that a terminal shows anew each second"},
         {"weft top tcp://127.0.0.1:9090 --once", "the totals, for a script or a look"},
-        {"weft top tcp://127.0.0.1:9090 --interval 10 --count 6 --json", "six objects of JSON, with rates"}},
+        {"weft top tcp://127.0.0.1:9090 --interval 10 --count 6 --json", "six objects of JSON, with rates"},
+        {"weft top tls+tcp://shop.example:9100 --tls-ca ca.pem --token-file admin.token", "from another machine"}},
        declare_top},
       {"config",
        "Check a server's file of configuration, or show its keys",

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "tools/weft/lines.h"
-#include "weft/base/utf8.h"
+#include "weft/base/text/utf8.h"
 #include "weft/sys/clock.h"
 
 namespace weft::cli {

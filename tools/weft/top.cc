@@ -8,7 +8,7 @@
 #include <span>
 
 #include "tools/weft/admin_page.h"
-#include "weft/base/utf8.h"
+#include "weft/base/text/utf8.h"
 #include "weft/sys/clock.h"
 
 namespace weft::cli {
@@ -105,8 +105,7 @@ void add(const Section& section, const Sample& sample, Rows& rows) {
 
 Page read_page(const TopOptions& options) {
   Page page(std::size(kSections));
-  for (const Sample& sample :
-       read_metrics(options.admin, options.token_file, deadline_after(sys::now(), seconds(options.timeout)))) {
+  for (const Sample& sample : read_metrics(options.admin, deadline_after(sys::now(), seconds(options.timeout)))) {
     for (std::size_t i = 0; i < page.size(); ++i) {
       add(kSections[i], sample, page[i]);
     }
@@ -278,8 +277,8 @@ void show(Console& console, const Samples& samples, const TopOptions& options, b
   const Screen screen = options.once ? Screen{} : console.screen();
   std::string text = screen.rows == 0 && !first ? "\n" : "";
   if (screen.rows > 0) {
-    const std::string title =
-        "weft top " + printable(options.admin) + ", every " + format("%g", options.interval) + " s; Ctrl-C ends it";
+    const std::string title = "weft top " + printable(options.admin.endpoint) + ", every " +
+                              format("%g", options.interval) + " s; Ctrl-C ends it";
     lines.insert(lines.begin(), {title, ""});
     text = first ? "\033[2J\033[H" : "\033[H";
     if (lines.size() > screen.rows) {

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <string>
 
+#include "tools/weft/admin_port.h"
 #include "tools/weft/console.h"
 
 namespace weft::cli {
 
 struct TopOptions {
-  std::string admin;        // endpoint of an admin port
-  std::string token_file;   // of that port; empty: it has no token
+  AdminPort admin{};
   double interval = 1;      // seconds between two reads
   std::uint64_t count = 0;  // samples; 0: until a signal
   bool once = false;        // one sample of one read, which has no rates

@@ -76,9 +76,13 @@ def peer(kind: int, **options):
 
 
 @contextlib.contextmanager
-def admin_port():
-    """The endpoint of a program with one of everything that counts, and the program; no endpoint: the build has none."""
-    with subprocess.Popen([METRICS_SIDE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as side:
+def admin_port(*security: str):
+    """The endpoint of a program with one of everything that counts, and the program; no endpoint: the build has none.
+
+    `security`: a token; a certificate and its key; the authorities of clients.
+    """
+    arguments = ["--token", *security] if security else []
+    with subprocess.Popen([METRICS_SIDE, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as side:
         try:
             yield side.stdout.readline().strip(), side
         finally:

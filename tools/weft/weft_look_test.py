@@ -12,12 +12,16 @@ import signal
 import socket as sockets
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
 import threading
 from pathlib import Path
 
-from weft_cli_support import PATIENCE, PROGRAM, admin_port, end, peer, run, run_all, start, test, zmq
+from weft_cli_support import PATIENCE, PROGRAM, SOURCE, admin_port, end, peer, run, run_all, start, test, zmq
+
+sys.path.append(str(SOURCE / "tests/support"))
+from tls_peers import Certificates  # noqa: E402
 
 
 @contextlib.contextmanager
@@ -254,7 +258,7 @@ def shows_a_program_live():
         out, err = counts.communicate(timeout=PATIENCE)
         assert counts.returncode == 1 and ("refused" in err or "closed the connection" in err), (out, err)
     for answer, why in ((b"", "closed the connection"), (b"SSH-2.0-x\r\n", "no HTTP"), (b"HTTP/1.1 404 No\r\n\r\n", "status 404"),
-                        (b"HTTP/1.1 401 No\r\n\r\n", "--token-file"),
+                        (b"HTTP/1.1 401 No\r\n\r\n", "--token-file"), (b"HTTP/1.1 421 No\r\n\r\n", "admin.hosts"),
                         (b"HTTP/1.1 200 OK\r\n\r\nx", "no length"), (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", "too long"),
                         (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nup 1", "no counters of Weft"),
                         (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nweft_a{b=", "closed the connection"),
@@ -265,8 +269,61 @@ def shows_a_program_live():
     with sockets.create_server(("127.0.0.1", 0)) as silent:
         assert "in time" in run("top", f"tcp://127.0.0.1:{silent.getsockname()[1]}", "-t", "0.05", code=1)
     assert "refused" in run("top", "tcp://127.0.0.1:1", code=1)
-    for wrong in (["tls+tcp://127.0.0.1:1"], ["nowhere"], ["tcp://127.0.0.1:1", "-i", "0"], ["tcp://127.0.0.1:1", "--once", "-n", "2"]):
+    for wrong in (["wss://127.0.0.1:1"], ["nowhere"], ["tcp://127.0.0.1:1", "-i", "0"], ["tcp://127.0.0.1:1", "--once", "-n", "2"]):
         run("top", *wrong, code=2)
+
+
+@test
+def looks_at_a_port_with_tls_and_a_token():
+    token = "0123456789-token"
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            certificates = Certificates(folder)
+        except FileNotFoundError:
+            print("skipped: there is no openssl")
+            return
+        pair, trust = certificates.pair("good"), ["--tls-ca", certificates.path("ca.crt")]
+        key = Path(folder) / "token"
+        key.write_text(token + "\n")
+        proof = ["--token-file", str(key)]
+        with admin_port(token, *pair) as (plain, side):
+            if not plain:
+                side.wait(PATIENCE)
+                assert side.returncode == 77, side.returncode
+                print("skipped: the build has no TLS")
+                return
+            admin = "tls+" + plain
+            once = json.loads(run("top", admin, "--once", "--json", *trust, *proof))
+            assert any(row["name"] == "desk" for row in once["sockets"]), once
+            lines = run("top", admin, "-n", "3", "-i", "0.02", "--json", *trust, *proof).splitlines()
+            assert len(lines) == 3, lines
+            assert "weft_socket_peers{" in run("report", "--admin", admin, *trust, *proof)
+            by_name = admin.replace("127.0.0.1", "localhost")
+            run("top", by_name, "--once", *trust, *proof)
+            run("top", admin, "--once", *trust, *proof, "--tls-name", "localhost")
+            run("top", admin, "--once", *proof, "--tls-insecure")
+            for more, why in ((trust, "--token-file"), (proof, "certificate"), ([*proof, "--tls-ca", certificates.path("other.crt")], "certificate"),
+                              ([*trust, *proof, "--tls-name", "elsewhere.example"], "elsewhere.example|certificate|name"),
+                              ([*trust, "--token-file", certificates.path("ca.crt")], "another token"),
+                              ([*trust, "--token-file", folder + "/none"], "none"),
+                              ([*proof, "--tls-ca", folder + "/none"], "none")):
+                for command in (["top", admin, "--once"], ["report", "--admin", admin]):
+                    said = run(*command, *more, code=1)
+                    assert re.search(why, said) and token not in said, (more, said)
+            assert "tls+tcp://" in run("top", plain, "--once", *proof, code=1)
+            for wrong in ([plain, *trust], [plain, "--tls-insecure"], [plain, "--tls-name", "a"], [admin, "--tls-cert", pair[0]],
+                          ["ipc://" + folder + "/a", *trust], ["wss://127.0.0.1:1"]):
+                run("top", *wrong, "--once", code=2)
+        with admin_port(token, *pair, certificates.path("ca.crt")) as (plain, _):
+            admin = "tls+" + plain
+            said = run("top", admin, "--once", *trust, *proof, code=1)  # the end may overtake its reason
+            assert "certificate" in said or "closed the connection" in said, said
+            mine = certificates.pair("second")
+            run("top", admin, "--once", *trust, *proof, "--tls-cert", mine[0], "--tls-key", mine[1])
+        with admin_port() as (plain, _):  # the port has no TLS
+            assert re.search("TLS|version", run("top", "tls+" + plain, "--once", *trust, code=1))
+        with sockets.create_server(("127.0.0.1", 0)) as silent:
+            assert "in time" in run("top", f"tls+tcp://127.0.0.1:{silent.getsockname()[1]}", "-t", "0.05", *trust, code=1)
 
 
 @test

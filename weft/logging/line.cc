@@ -7,7 +7,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "weft/base/utf8.h"
+#include "weft/base/text/hex.h"
+#include "weft/base/text/json_string.h"
+#include "weft/base/text/utf8.h"
 
 namespace weft::logging {
 
@@ -20,18 +22,16 @@ constexpr std::size_t kNumberMax = 26;                  // bytes of a number, al
 constexpr std::size_t kFrame = 160;  // bytes of a line around its component, its event and its fields, at most
 
 // Bits of the classes of a byte of a value.
-constexpr std::uint8_t kPlain = 1;  // stands for itself in quotes
-constexpr std::uint8_t kWord = 2;   // stands for itself without quotes
-constexpr std::uint8_t kName = 4;   // may be in a field's name
+constexpr std::uint8_t kWord = 1;  // stands for itself without quotes
+constexpr std::uint8_t kName = 2;  // may be in a field's name
 
 constexpr std::array<std::uint8_t, 256> make_classes() noexcept {
   std::array<std::uint8_t, 256> classes{};
   for (unsigned c = ' '; c <= '~'; ++c) {
-    const bool escaped = c == '"' || c == '\\';
+    const bool word = c != '"' && c != '\\' && c != ' ' && c != '=';
     const bool name =
         (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
-    classes[c] = static_cast<std::uint8_t>((escaped ? 0 : kPlain) | (escaped || c == ' ' || c == '=' ? 0 : kWord) |
-                                           (name ? kName : 0));
+    classes[c] = static_cast<std::uint8_t>((word ? kWord : 0) | (name ? kName : 0));
   }
   return classes;
 }
@@ -45,49 +45,12 @@ char* put(std::string_view text, char* out) noexcept {
 }
 
 // Digits with zeros before them. A division by a constant is a multiplication.
-template <unsigned kBase, std::size_t kWidth>
+template <std::size_t kWidth>
 char* put_digits(std::uint64_t number, char* out) noexcept {
-  for (std::size_t i = kWidth; i-- > 0; number /= kBase) {
-    out[i] = "0123456789abcdef"[number % kBase];
+  for (std::size_t i = kWidth; i-- > 0; number /= 10) {
+    out[i] = static_cast<char>('0' + number % 10);
   }
   return out + kWidth;
-}
-
-char* put_code_unit(std::uint32_t unit, char* out) noexcept { return put_digits<16, 4>(unit, put("\\u", out)); }
-
-// Writes the first character of the text, which does not stand for itself, and takes it off.
-char* put_escaped(std::string_view& text, char* out) noexcept {
-  constexpr std::string_view kShort = "\"\\\n\r\t";
-  if (const std::size_t which = kShort.find(text[0]); which != std::string_view::npos) {
-    text.remove_prefix(1);
-    *out++ = '\\';
-    *out++ = "\"\\nrt"[which];
-    return out;
-  }
-  const std::size_t size = utf8_size(text);
-  if (size == 0) {
-    text.remove_prefix(1);
-    return put_code_unit(0xFFFD, out);
-  }
-  const std::uint32_t code = utf8_decode(text.substr(0, size));
-  text.remove_prefix(size);
-  if (code < 0x10000) {
-    return put_code_unit(code, out);
-  }
-  out = put_code_unit(0xD800 + ((code - 0x10000) >> 10), out);
-  return put_code_unit(0xDC00 + ((code - 0x10000) & 0x3FF), out);
-}
-
-// A value that is cut keeps its last character whole.
-std::string_view cut(std::string_view text, std::size_t most) noexcept {
-  if (text.size() <= most) {
-    return text;
-  }
-  std::size_t end = most;
-  while (end > most - 4 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) {
-    --end;
-  }
-  return text.substr(0, (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U ? most : end);
 }
 
 char* put_name(std::string_view name, char* out) noexcept {
@@ -117,7 +80,7 @@ char* put_value(const Field& field, char* out) noexcept {
       return put(quoted ? "\"" : "", out);
     }
     case Field::Kind::hex:
-      out = put_digits<16, 16>(field.natural(), put(kJson ? "\"0x" : "0x", out));
+      out = write_hex(field.natural(), 16, put(kJson ? "\"0x" : "0x", out));
       return put(kJson ? "\"" : "", out);
   }
   return out;
@@ -143,7 +106,9 @@ char* put_parts(const LineParts& parts, TimeText& time, char* out) noexcept {
   return put(kJson ? "}\n" : "\n", out);
 }
 
-std::size_t bound_of(std::string_view value) noexcept { return 2 + std::min(value.size(), kTextMax) * kEscapedSize; }
+std::size_t bound_of(std::string_view value) noexcept {
+  return 2 + std::min(value.size(), kTextMax) * kJsonEscapedSize;
+}
 
 }  // namespace
 
@@ -161,39 +126,27 @@ char* TimeText::write(std::int64_t time_ns, char* out) noexcept {
     const auto day = floor<std::chrono::days>(time);
     const std::chrono::year_month_day date(day);
     const std::chrono::hh_mm_ss clock(time - day);
-    char* at = put_digits<10, 4>(static_cast<std::uint64_t>(static_cast<int>(date.year())), begin_.data());
+    char* at = put_digits<4>(static_cast<std::uint64_t>(static_cast<int>(date.year())), begin_.data());
     *at++ = '-';
-    at = put_digits<10, 2>(static_cast<unsigned>(date.month()), at);
+    at = put_digits<2>(static_cast<unsigned>(date.month()), at);
     *at++ = '-';
-    at = put_digits<10, 2>(static_cast<unsigned>(date.day()), at);
+    at = put_digits<2>(static_cast<unsigned>(date.day()), at);
     *at++ = 'T';
-    at = put_digits<10, 2>(static_cast<std::uint64_t>(clock.hours().count()), at);
+    at = put_digits<2>(static_cast<std::uint64_t>(clock.hours().count()), at);
     *at++ = ':';
-    at = put_digits<10, 2>(static_cast<std::uint64_t>(clock.minutes().count()), at);
+    at = put_digits<2>(static_cast<std::uint64_t>(clock.minutes().count()), at);
     *at++ = ':';
-    at = put_digits<10, 2>(static_cast<std::uint64_t>(clock.seconds().count()), at);
+    at = put_digits<2>(static_cast<std::uint64_t>(clock.seconds().count()), at);
     *at = '.';
   }
   out = put({begin_.data(), begin_.size()}, out);
-  out = put_digits<10, 6>(static_cast<std::uint64_t>(rest) / 1000, out);
+  out = put_digits<6>(static_cast<std::uint64_t>(rest) / 1000, out);
   *out++ = 'Z';
   return out;
 }
 
 char* write_quoted(std::string_view value, char* out) noexcept {
-  value = cut(value, kTextMax);
-  *out++ = '"';
-  while (!value.empty()) {
-    const auto* const run = std::find_if_not(value.begin(), value.end(), [](char c) { return is(c, kPlain); });
-    const auto size = static_cast<std::size_t>(run - value.begin());
-    out = put(value.substr(0, size), out);
-    value.remove_prefix(size);
-    if (!value.empty()) {
-      out = put_escaped(value, out);
-    }
-  }
-  *out++ = '"';
-  return out;
+  return write_json_string(utf8_prefix(value, kTextMax), out);
 }
 
 char* write_word(std::string_view value, char* out) noexcept {

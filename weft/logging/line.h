@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "weft/base/text/json_string.h"
 #include "weft/logging/field.h"
 #include "weft/logging/level.h"
 
@@ -25,8 +26,7 @@ enum class Format : std::uint8_t { text, json };
 inline constexpr std::size_t kTextMax = 1024;       // bytes of a value; a longer one is cut
 inline constexpr std::size_t kLineMax = 32 * 1024;  // bytes of a line; fields that may not fit are left out
 inline constexpr std::size_t kNameMax = 64;         // bytes of the name of a field; a longer one is cut
-inline constexpr std::size_t kEscapedSize = 6;      // bytes that one byte of a value takes at most
-inline constexpr std::size_t kQuotedMax = 2 + kTextMax * kEscapedSize;  // bytes of a value
+inline constexpr std::size_t kQuotedMax = 2 + kTextMax * kJsonEscapedSize;  // bytes of a value
 
 // LineParts: the contents of a line, as views.
 struct LineParts {

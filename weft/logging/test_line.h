@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/base/utf8.h"
+#include "weft/base/text/utf8.h"
 
 // A strict reader of lines, for tests and fuzzers: logfmt of words or of strings with the escapes of JSON, and flat
 // objects of JSON. Characters beyond ASCII are returned as the code units that the escapes name, one char16_t each.

@@ -6,13 +6,13 @@
 
 #include "weft/base/bytes.h"
 #include "weft/base/endian.h"
+#include "weft/base/text/hex.h"
 #include "weft/store/checksum.h"
 #include "weft/store/rows.h"
 
 namespace weft::store {
 namespace {
 
-constexpr std::string_view kDigits = "0123456789abcdef";
 constexpr std::int64_t kHasSum = std::int64_t{1} << 33U;
 
 std::uint32_t sum_of(const std::array<std::uint64_t, 4>& numbers, std::string_view text) noexcept {
@@ -34,9 +34,7 @@ std::uint32_t sum_of(bool erased, const ValueRow& row) noexcept {
 
 std::array<char, kSumSize> text_of(std::uint32_t sum) noexcept {
   std::array<char, kSumSize> text{kSumMark};
-  for (std::size_t i = 1; i < kSumSize; ++i) {
-    text[i] = kDigits[sum >> (32 - 4 * i) & 0xFU];
-  }
+  write_hex(sum, kSumSize - 1, text.data() + 1);
   return text;
 }
 

@@ -6,12 +6,13 @@
 #include <optional>
 #include <utility>
 
+#include "weft/base/text/hex.h"
+
 namespace weft::trace {
 
 namespace {
 
 constexpr Error kNoTraceparent(Errc::invalid_argument, "not a traceparent of W3C Trace Context");
-constexpr std::string_view kDigits = "0123456789abcdef";
 constexpr std::size_t kTraceAt = 3;
 constexpr std::size_t kSpanAt = 36;
 constexpr std::size_t kFlagsAt = 53;
@@ -21,19 +22,13 @@ constexpr std::uint64_t kSampledFlag = 1;
 std::optional<std::uint64_t> read_hex(std::string_view digits) noexcept {
   std::uint64_t number = 0;
   for (const char c : digits) {
-    const bool decimal = c >= '0' && c <= '9';
-    if (!decimal && (c < 'a' || c > 'f')) {
+    const int digit = lower_hex_value(c);
+    if (digit < 0) {
       return std::nullopt;
     }
-    number = number << 4 | static_cast<unsigned>(decimal ? c - '0' : c - 'a' + 10);
+    number = number << 4 | static_cast<unsigned>(digit);
   }
   return number;
-}
-
-void write_hex(char* out, std::uint64_t number, std::size_t digits) noexcept {
-  for (std::size_t i = digits; i-- > 0; number >>= 4) {
-    out[i] = kDigits[number & 15U];
-  }
 }
 
 bool is_state(std::string_view state) noexcept {
@@ -45,14 +40,13 @@ bool is_state(std::string_view state) noexcept {
 
 void append_hex(std::string& out, const TraceId& id) {
   char digits[TraceId::kHexSize];
-  write_hex(digits, id.high, 16);
-  write_hex(digits + 16, id.low, 16);
+  write_hex(id.low, 16, write_hex(id.high, 16, digits));
   out.append(digits, sizeof digits);
 }
 
 void append_hex(std::string& out, const SpanId& id) {
   char digits[SpanId::kHexSize];
-  write_hex(digits, id.value, sizeof digits);
+  write_hex(id.value, sizeof digits, digits);
   out.append(digits, sizeof digits);
 }
 
@@ -102,10 +96,9 @@ Result<TraceContext> TraceContext::parse(std::string_view traceparent, std::stri
 void TraceContext::write_traceparent(std::span<char, kTraceparentSize> out) const noexcept {
   out[0] = out[1] = '0';
   out[kTraceAt - 1] = out[kSpanAt - 1] = out[kFlagsAt - 1] = '-';
-  write_hex(out.data() + kTraceAt, trace_.high, 16);
-  write_hex(out.data() + kTraceAt + 16, trace_.low, 16);
-  write_hex(out.data() + kSpanAt, span_.value, 16);
-  write_hex(out.data() + kFlagsAt, sampled_ ? kSampledFlag : 0, 2);
+  write_hex(trace_.low, 16, write_hex(trace_.high, 16, out.data() + kTraceAt));
+  write_hex(span_.value, 16, out.data() + kSpanAt);
+  write_hex(sampled_ ? kSampledFlag : 0, 2, out.data() + kFlagsAt);
 }
 
 std::string TraceContext::traceparent() const {

@@ -50,15 +50,6 @@ constexpr bool is_of(char c, std::uint8_t mask) noexcept {
 [[nodiscard]] constexpr bool is_query_char(char c) noexcept { return detail::is_of(c, detail::kInQuery); }
 [[nodiscard]] constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-// The value of a hexadecimal digit; -1: it is not one.
-[[nodiscard]] constexpr int hex_value(char c) noexcept {
-  if (is_digit(c)) {
-    return c - '0';
-  }
-  const char lower = static_cast<char>(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 [[nodiscard]] constexpr bool is_token(std::string_view text) noexcept {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char);
 }

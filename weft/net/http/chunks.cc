@@ -5,6 +5,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "weft/base/text/hex.h"
 #include "weft/net/http/chars.h"
 
 namespace weft::net::http {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "weft/base/text/hex.h"
 #include "weft/net/http/chars.h"
 
 namespace weft::net::http {

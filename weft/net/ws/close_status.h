@@ -8,7 +8,7 @@
 #include "weft/base/bytes.h"
 #include "weft/base/endian.h"
 #include "weft/base/error.h"
-#include "weft/base/utf8.h"
+#include "weft/base/text/utf8.h"
 
 namespace weft::net::ws {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "weft/base/utf8.h"
+#include "weft/base/text/utf8.h"
 #include "weft/net/ws/accept_key.h"
 
 namespace weft::net::ws {

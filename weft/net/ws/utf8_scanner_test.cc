@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "weft/base/utf8.h"
+#include "weft/base/text/utf8.h"
 #include <gtest/gtest.h>
 
 namespace weft::net::ws {

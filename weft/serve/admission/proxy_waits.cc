@@ -37,8 +37,8 @@ Result<void> read_header(net::Stream& stream, net::ProxyHeader& header) {
 // One connection.
 class ProxyWaits::Wait final : public rt::Watcher {
  public:
-  Wait(ProxyWaits& waits, std::size_t of, std::unique_ptr<net::Stream> below)
-      : port(of), stream(std::move(below)), waits_(waits) {}
+  Wait(ProxyWaits& waits, std::size_t of, std::unique_ptr<net::Stream> below, Instant began)
+      : port(of), accepted(began), stream(std::move(below)), waits_(waits) {}
   ~Wait() {
     if (watch != 0) {
       waits_.loop_.unwatch(watch);
@@ -49,6 +49,7 @@ class ProxyWaits::Wait final : public rt::Watcher {
   Wait& operator=(const Wait&) = delete;
 
   const std::size_t port;
+  const Instant accepted;
   std::unique_ptr<net::Stream> stream;
   net::ProxyHeader header;
   rt::Loop::WatchId watch = 0;
@@ -71,11 +72,12 @@ ProxyWaits::ProxyWaits(rt::Loop& loop, SessionCount& count, Handlers handlers)
 
 ProxyWaits::~ProxyWaits() { refuse_all(Error(Errc::terminated, "the server stops")); }
 
-void ProxyWaits::begin(std::size_t port, std::unique_ptr<net::Stream> stream, Instant deadline) {
+void ProxyWaits::begin(std::size_t port, std::unique_ptr<net::Stream> stream, Duration patience) {
+  const Instant accepted = loop_.now();
   net::ProxyHeader header;
   const auto read = read_header(*stream, header);
   if (read) {
-    return handlers_.ready(port, std::move(stream), header.source());
+    return handlers_.ready(port, std::move(stream), header.source(), accepted);
   }
   if (!(read.error() == Errc::would_block)) {
     return handlers_.refused(*stream, read.error());
@@ -85,7 +87,7 @@ void ProxyWaits::begin(std::size_t port, std::unique_ptr<net::Stream> stream, In
   }
   Waits::iterator at;
   try {
-    at = waits_.emplace(waits_.end(), *this, port, std::move(stream));
+    at = waits_.emplace(waits_.end(), *this, port, std::move(stream), accepted);
   } catch (const std::bad_alloc&) {
     count_.give_back();
     throw;
@@ -97,7 +99,7 @@ void ProxyWaits::begin(std::size_t port, std::unique_ptr<net::Stream> stream, In
     return refuse(at, watch.error());
   }
   at->watch = *watch;
-  if (deadline != kNever) {
+  if (const Instant deadline = deadline_after(accepted, patience); deadline != kNever) {
     at->timer = loop_.timers().schedule(deadline, {&Wait::handle_deadline, &*at});
     if (!at->timer) {
       refuse(at, kNoHeaderMemory);
@@ -115,7 +117,8 @@ void ProxyWaits::handle_readable(Waits::iterator at) {
   }
   const sys::SocketAddress client = at->header.source();
   const std::size_t port = at->port;
-  handlers_.ready(port, take(at), client);
+  const Instant accepted = at->accepted;
+  handlers_.ready(port, take(at), client, accepted);
 }
 
 void ProxyWaits::refuse(Waits::iterator at, const Error& why) noexcept {

@@ -25,8 +25,11 @@ namespace weft::serve {
 class ProxyWaits {
  public:
   struct Handlers {  // of each connection's port
-    // `client` has family none if the connection is the proxy's own. May throw std::bad_alloc, which is refused().
-    std::function<void(std::size_t port, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client)> ready;
+    // `client` has family none if the connection is the proxy's own. `accepted`: the time of begin(). May throw
+    // std::bad_alloc, which is refused().
+    std::function<void(std::size_t port, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client,
+                       Instant accepted)>
+        ready;
     std::function<void(const net::Stream& stream, const Error& why)> refused;  // does not throw
     std::function<void(const net::Stream& stream)> full;                       // likewise: the count is spent
   };
@@ -36,8 +39,8 @@ class ProxyWaits {
   ProxyWaits& operator=(const ProxyWaits&) = delete;
   ~ProxyWaits();
 
-  // Throws std::bad_alloc.
-  void begin(std::size_t port, std::unique_ptr<net::Stream> stream, Instant deadline);
+  // The header is whole within `patience`. Throws std::bad_alloc.
+  void begin(std::size_t port, std::unique_ptr<net::Stream> stream, Duration patience);
   void refuse_all(const Error& why) noexcept;
 
  private:

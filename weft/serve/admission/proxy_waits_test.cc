@@ -2,11 +2,13 @@
 // Listeners behind a proxy: ListenerOptions::proxy_protocol.
 #include "weft/serve/admission/proxy_waits.h"
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -154,6 +156,38 @@ TEST_F(ProxyProtocolTest, AHeaderThatDoesNotComeIsRefusedAfterTheHandshakeTimeou
   const std::lock_guard lock(mutex_);
   ASSERT_EQ(refused_.size(), 2u);
   EXPECT_STREQ(refused_[0].error.text(), "the PROXY header did not come in time");
+}
+
+// The handshake time-out counts from the accept once: the age of the new session has the wait for its header.
+TEST_F(ProxyProtocolTest, TheTimeOfTheHeaderCountsForTheHandshakeOfTheSession) {
+  constexpr Duration kWait = std::chrono::milliseconds(20);
+  std::atomic<Duration> age{};
+  script_.on_open = [&age](HeaderSession& session) { age = session.glance().age; };
+  ListenerOptions options = behind("127.0.0.0/8");
+  options.limits.handshake_timeout = kLong;
+  endpoint_ = listen_behind(options);
+  Client client(endpoint_);
+  client.write("PROXY TCP4 ");
+  until([this](const CounterValues&) { return server_->sessions() == 1; });  // it waits
+  for (const Instant waited = sys::now() + kWait; sys::now() < waited;) {
+    std::this_thread::yield();
+  }
+  client.write("192.0.2.1 198.51.100.7 4711 443\r\n" + frame_of(1, ""));
+  EXPECT_EQ(client.receive(), "192.0.2.1:4711");
+  EXPECT_GE(age.load(), kWait);
+}
+
+TEST_F(ProxyProtocolTest, ALiveLimitBoundsTheWaitForTheHeader) {
+  ListenerOptions options = behind("127.0.0.0/8");
+  options.limits.handshake_timeout = kLong;
+  const auto live = std::make_shared<LiveLimits>();
+  SessionLimits limits = options.limits;
+  limits.handshake_timeout = std::chrono::milliseconds(50);
+  live->set(limits);
+  options.live_limits = live;
+  endpoint_ = listen_behind(options);
+  EXPECT_EQ(Client(endpoint_).read_to_end(), "");
+  until([](const CounterValues& counters) { return counters.rejected_for(Rejection::proxy_header) == 1; });
 }
 
 TEST_F(ProxyProtocolTest, AdmissionCountsTheAddressInTheHeader) {

@@ -91,6 +91,9 @@ class Whole {
       return;
     }
     check_endpoint("admin.endpoint", settings.admin.endpoint);
+    if (const auto good = check_admin_hosts(settings.admin.hosts); !good) {
+      refuse("admin.hosts", good.error().message());
+    }
     const auto endpoint = net::parse_endpoint(settings.admin.endpoint, true);
     if (endpoint && reached_from_afar(*endpoint) &&
         (!settings.admin.remote || tls.certificate_file.empty() || settings.admin_token_file.empty())) {

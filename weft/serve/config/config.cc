@@ -31,7 +31,7 @@ void compare_rows(std::span<const Row<Of>> rows, const std::string& path, const 
     if (row.key.change == Change::at_start) {
       const Value wanted = row.read(next);
       const Value used = row.read(now);
-      if (to_text(wanted) != to_text(used)) {
+      if (!same_value(wanted, used)) {
         refuse(path + row.key.name, wanted, used);
       }
     }
@@ -220,7 +220,7 @@ void Config::refuse_changes_at_start(const Draft& next, const Snapshot& now, Pro
   }
   for (std::size_t i = 0; i < keys_.keys().size(); ++i) {
     const Key& key = keys_.keys()[i];
-    if (key.change == Change::at_start && to_text(next.program[i]) != to_text(now.program()[i])) {
+    if (key.change == Change::at_start && !same_value(next.program[i], now.program()[i])) {
       refuse("app." + key.name, next.program[i], now.program()[i]);
     }
   }

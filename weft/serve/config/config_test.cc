@@ -80,6 +80,18 @@ TEST_F(ConfigReloadTest, OneWrongValueOrOneKeyOfTheStartRefusesTheWholeFile) {
   EXPECT_EQ(config_->current()->generation(), 2u);
 }
 
+TEST_F(ConfigReloadTest, OneTextOfAListIsNotTwoWithItsQuotes) {
+  ProgramKeys keys;
+  (void)keys.texts("tags", {}, "Tags", Change::at_start);
+  config_ = load("[app]\ntags = [\"a\", \"b\"]\n", keys);
+  ASSERT_NE(config_, nullptr) << told();
+  write("[app]\ntags = ['a\", \"b']\n");
+  EXPECT_FALSE(config_->reload(&problems_));
+  EXPECT_EQ(told().find("2:1: app.tags: this key changes only at a start: "), 0u) << told();
+  write("[app]\ntags = ['a', 'b']\n");
+  EXPECT_TRUE(config_->reload(&problems_)) << told();
+}
+
 TEST_F(ConfigReloadTest, AGovernedLogGetsItsNewSettingsOrTheFileIsRefused) {
   config_ = load("[logging]\nfile = \"one\"\nlevels = [\"shop=debug\"]\nrepeats_max = 0\n");
   ASSERT_NE(config_, nullptr) << told();

@@ -147,6 +147,8 @@ TEST_F(ConfigReadTest, AnAdminPortThatOtherMachinesReachNeedsTlsAndATokenFile) {
     EXPECT_EQ(refusal(afar + less).find("2:1: admin.endpoint: an admin port that other machines reach needs "), 0u)
         << less << refusal(afar + less);
   }
+  EXPECT_EQ(refusal("[admin]\nendpoint = \"tcp://127.0.0.1:0\"\nhosts = [\"admin:9100\"]\n").find("3:1: admin.hosts: "),
+            0u);
   EXPECT_EQ(refusal("[admin]\ntls.key_file = \"a.key\"\n"),
             "admin.tls.certificate_file: a certificate and its key are set together\n");
 }

@@ -194,6 +194,10 @@ std::vector<Row<Settings>> make_settings_rows() {
                                           "Permits an endpoint that other machines reach, with TLS and a token"),
       text<&Settings::admin_token_file>("admin.token_file",
                                         "The token that each request must have; a path is relative to the file"),
+      texts<kAdmin, &AdminOptions::hosts>(
+          "admin.hosts",
+          "Names of the port besides localhost and the addresses of this machine alone; "
+          "a request for another host gets status 421"),
       count<kAdmin, &AdminOptions::connections_max>("admin.connections_max", 1, 10'000,
                                                     "Connections of the admin port"),
       size<kAdmin, &AdminOptions::head_max>("admin.head_max", 1024, kMiB, "Bytes of a request"),

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/config/value.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdio>
 #include <limits>
 #include <span>
 #include <system_error>
 #include <type_traits>
 
-#include "weft/base/utf8.h"
+#include "weft/base/text/hex.h"
+#include "weft/base/text/utf8.h"
 
 namespace weft::serve::config {
 
@@ -156,7 +157,12 @@ std::string to_text(const Value& value) {
         } else if constexpr (std::is_same_v<Held, std::vector<std::string>>) {
           std::string list = "[";
           for (const std::string& each : held) {
-            list += (list.size() > 1 ? ", \"" : "\"") + each + "\"";
+            list += list.size() > 1 ? ", \"" : "\"";
+            for (const char c : each) {
+              list += c == '"' || c == '\\' ? "\\" : "";
+              list += c;
+            }
+            list += '"';
           }
           return list + "]";
         } else {
@@ -164,6 +170,22 @@ std::string to_text(const Value& value) {
         }
       },
       value);
+}
+
+bool same_value(const Value& a, const Value& b) {
+  const auto same = [&b](const auto& held) {
+    using Held = std::decay_t<decltype(held)>;
+    const auto& other = std::get<Held>(b);
+    if constexpr (std::is_same_v<Held, net::RateLimit>) {
+      return held.per_second == other.per_second &&
+             (!held.limits() || std::max(held.burst, 1U) == std::max(other.burst, 1U));
+    } else if constexpr (std::is_same_v<Held, Duration>) {
+      return std::max(held, kNone) == std::max(other, kNone);
+    } else {
+      return held == other;
+    }
+  };
+  return a.index() == b.index() && std::visit(same, a);
 }
 
 std::string quote(std::string_view text) {
@@ -176,10 +198,8 @@ std::string quote(std::string_view text) {
     std::string shown(text.substr(0, size == 0 ? 1 : size));
     if (size == 0 || control) {
       std::string escaped;
-      for (const char c : shown) {
-        char hex[8];
-        (void)std::snprintf(hex, sizeof hex, "\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
-        escaped += hex;
+      for (const char& c : shown) {
+        append_hex_bytes({&c, 1}, escaped += "\\x");
       }
       shown = escaped;
     }

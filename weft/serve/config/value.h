@@ -38,8 +38,12 @@ inline constexpr Duration kNone{-1};  // the duration "none": without a bound
 [[nodiscard]] std::string to_text(Duration value);
 [[nodiscard]] std::string to_text(Size value);
 [[nodiscard]] std::string to_text(const net::RateLimit& value);
-// Lists in brackets, with each text in quotes. Two values of one alternative are equal if their texts are.
+// Lists in brackets, with each text in quotes, and a backslash before each quote and backslash in it.
 [[nodiscard]] std::string to_text(const Value& value);
+
+// Whether both have the same effect: equal values of one alternative. All rates without a limit are the same, a burst
+// of 0 is one of 1, and all negative durations are "none".
+[[nodiscard]] bool same_value(const Value& a, const Value& b);
 
 // The text in quotes, for a message: control characters, and bytes that are not UTF-8, as \xNN. At most 64 bytes.
 [[nodiscard]] std::string quote(std::string_view text);

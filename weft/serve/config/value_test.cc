@@ -4,6 +4,7 @@
 #include <chrono>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -68,6 +69,27 @@ TEST(ConfigValue, RatesHaveANumberASecondAndABurst) {
        {"", "10", "0/s", "10/min", "4294967296/s", "10/s burst", "10/s burst 0", "10/s burst 5 ", "-1/s"}) {
     EXPECT_EQ(parse_rate(text).error(), Errc::invalid_argument) << text;
   }
+}
+
+TEST(ConfigValue, ValuesAreComparedAndNotTheirTexts) {
+  using Texts = std::vector<std::string>;
+  const Value several = Texts{"a", "b"};
+  const Value one = Texts{R"(a", "b)"};
+  EXPECT_FALSE(same_value(several, one));
+  EXPECT_EQ(to_text(several), R"(["a", "b"])");
+  EXPECT_EQ(to_text(one), R"(["a\", \"b"])");
+  EXPECT_TRUE(same_value(several, Texts{"a", "b"}));
+  EXPECT_FALSE(same_value(several, Texts{"b", "a"}));
+  EXPECT_FALSE(same_value(Value(Texts{}), Value(Texts{""})));
+  EXPECT_FALSE(same_value(Value(std::string("true")), Value(true)));
+  EXPECT_FALSE(same_value(Value(std::int64_t{1}), Value(1.0)));
+  EXPECT_FALSE(same_value(Value(1.0), Value(1.0 + std::numeric_limits<double>::epsilon())));
+  EXPECT_TRUE(same_value(Value(Duration(-5)), Value(kNone)));
+  EXPECT_FALSE(same_value(Value(Duration::zero()), Value(kNone)));
+  EXPECT_TRUE(same_value(Value(Size{7}), Value(Size{7})));
+  EXPECT_TRUE(same_value(Value(net::RateLimit{0, 7}), Value(net::RateLimit{})));
+  EXPECT_TRUE(same_value(Value(net::RateLimit{5, 0}), Value(net::RateLimit{5, 1})));
+  EXPECT_FALSE(same_value(Value(net::RateLimit{5, 2}), Value(net::RateLimit{5, 1})));
 }
 
 TEST(ConfigValue, AMessageShowsNoControlCharacterAndNoLongText) {

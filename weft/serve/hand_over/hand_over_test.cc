@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/rt/core/test_runtime.h"
 #include "weft/serve/hand_over/hand_over_wire.h"
 #include "weft/serve/hand_over/taken_listeners.h"
 #include "weft/serve/server/test_client.h"
@@ -62,15 +64,15 @@ class HandOverTest : public testing::Test {
     one.hand_over = std::move(*opened);
   }
   // The next process, with all listeners of the one before.
-  std::unique_ptr<Generation> take_over(std::size_t listeners) {
+  std::unique_ptr<Generation> take_over(std::size_t sockets, unsigned cores = 2) {
     auto taken = TakenListeners::take(path_, soon());
     EXPECT_TRUE(taken) << taken.error().message();
-    EXPECT_EQ(taken->sockets().size(), listeners);
-    auto next = begin();
-    for (const sys::PassedSocket& socket : taken->sockets()) {
+    EXPECT_EQ(taken->sockets().size(), sockets);
+    auto next = begin(cores);
+    for (const TakenListener& one : taken->listeners()) {
       ListenerOptions options;
-      options.socket.adopt_fd = socket.fd;
-      options.name = socket.name;
+      options.adopt_fds = one.descriptors;
+      options.name = one.name;
       EXPECT_TRUE(listen(*next, "tcp://*:*", options));
     }
     EXPECT_TRUE(taken->confirm(soon()));
@@ -81,6 +83,31 @@ class HandOverTest : public testing::Test {
     Client client(endpoint);
     client.send(1, "there");
     return client.receive() == "there";
+  }
+  // Connects until each core has a session, at most so often that a kernel that chooses among two sockets by chance
+  // fails once in 2^63. Returns whether each has one.
+  static bool reaches_all_cores(const Generation& one, const std::string& endpoint, std::vector<Client>& clients) {
+    const auto reached = [&one] {
+      bool all = true;
+      for (unsigned core = 0; core < one.runtime->size(); ++core) {
+        all = all && one.server->counters(core).opened != 0;
+      }
+      return all;
+    };
+    while (clients.size() < 64 && !reached()) {
+      clients.emplace_back(endpoint);
+      clients.back().send(1, "there");
+      EXPECT_EQ(clients.back().receive(), "there");
+    }
+    return reached();
+  }
+  // Messages from one core to another.
+  static std::uint64_t passed(const Generation& one) {
+    std::uint64_t messages = 0;
+    for (unsigned core = 0; core < one.runtime->size(); ++core) {
+      messages += one.runtime->core(core).counts().posted;
+    }
+    return messages;
   }
   static void end(std::unique_ptr<Generation> one) {
     one->hand_over = nullptr;
@@ -115,6 +142,124 @@ TEST_F(HandOverTest, TheNextServerHasTheListenersAndTheOldOneItsSessions) {
   EXPECT_EQ(stays.read_to_end(), "");
   EXPECT_TRUE(serves(endpoint)) << "the old server did not end the sockets of the next one";
   end(std::move(next));
+}
+
+TEST_F(HandOverTest, EachCoreOfTheNextServerAcceptsItsConnections) {
+  auto old = begin();
+  const std::string endpoint = listen(*old, "tcp://127.0.0.1:0").value();
+  offer(*old);
+  for (int generation = 0; generation < 2; ++generation) {
+    auto next = take_over(2);
+    ASSERT_TRUE(old->taken.take());
+    end(std::exchange(old, std::move(next)));
+    const std::uint64_t before = passed(*old);
+    std::vector<Client> clients;
+    EXPECT_TRUE(reaches_all_cores(*old, endpoint, clients));
+    EXPECT_EQ(passed(*old), before) << "a core accepted for another one";
+  }
+  end(std::move(old));
+}
+
+TEST_F(HandOverTest, CoresWithoutASocketGetTheirConnectionsFromTheOthers) {
+  auto old = begin(2);
+  const std::string endpoint = listen(*old, "tcp://127.0.0.1:0").value();
+  offer(*old);
+  auto next = take_over(2, 3);
+  ASSERT_TRUE(old->taken.take());
+  end(std::move(old));
+  std::vector<Client> clients;
+  EXPECT_TRUE(reaches_all_cores(*next, endpoint, clients));
+  {
+    const rt::test::Blocked blocked(*next->runtime, 0);  // others stand in for its acceptor
+    const auto turn = next->runtime->core(0).loop().activity();
+    while (!turn->busy_since(sys::now() - std::chrono::milliseconds(20))) {  // from then on it gets no connection
+      std::this_thread::yield();
+    }
+    for (int i = 0; i < 8; ++i) {
+      EXPECT_TRUE(serves(endpoint));
+    }
+  }
+  end(std::move(next));
+}
+
+TEST_F(HandOverTest, FewerCoresHaveSeveralSocketsEach) {
+  auto old = begin(3);
+  const std::string endpoint = listen(*old, "tcp://127.0.0.1:0").value();
+  offer(*old);
+  auto next = take_over(3, 2);
+  ASSERT_TRUE(old->taken.take());
+  end(std::move(old));
+  std::vector<Client> clients;
+  EXPECT_TRUE(reaches_all_cores(*next, endpoint, clients));
+  for (int i = 0; i < 64; ++i) {  // each of the three sockets has some of them
+    EXPECT_TRUE(serves(endpoint));
+  }
+  auto last = take_over(3, 1);
+  ASSERT_TRUE(next->taken.take());
+  end(std::move(next));
+  for (int i = 0; i < 64; ++i) {
+    EXPECT_TRUE(serves(endpoint));
+  }
+  end(std::move(last));
+}
+
+TEST_F(HandOverTest, SocketsAreGroupedByTheirListener) {
+  auto old = begin();
+  ListenerOptions options;
+  options.name = "shop";
+  const std::string shop = listen(*old, "tcp://127.0.0.1:0", options).value();
+  const std::string again = listen(*old, "tcp://127.0.0.1:0", options).value();  // the same name
+  options.name = "ops";
+  options.accept = AcceptMode::hand_off;
+  const std::string ops = listen(*old, "tcp://127.0.0.1:0", options).value();
+  offer(*old);
+  auto taken = TakenListeners::take(path_, soon());
+  ASSERT_TRUE(taken);
+  const auto listeners = taken->listeners();
+  ASSERT_EQ(listeners.size(), 3u);
+  EXPECT_EQ(listeners[0].name, "ops");
+  EXPECT_EQ(listeners[0].descriptors.size(), 1u);
+  for (const std::size_t one : {1U, 2U}) {
+    EXPECT_EQ(listeners[one].name, "shop");
+    ASSERT_EQ(listeners[one].descriptors.size(), 2u);
+    EXPECT_EQ(sys::local_address(listeners[one].descriptors[0])->to_text(),
+              sys::local_address(listeners[one].descriptors[1])->to_text());
+  }
+  auto next = begin();
+  for (const TakenListener& one : listeners) {
+    ListenerOptions adopted;
+    adopted.adopt_fds = one.descriptors;
+    EXPECT_TRUE(listen(*next, "tcp://*:*", adopted));
+  }
+  EXPECT_TRUE(taken->confirm(soon()));
+  end(std::move(old));
+  for (const std::string& endpoint : {shop, again, ops}) {
+    EXPECT_TRUE(serves(endpoint));
+  }
+  end(std::move(next));
+}
+
+TEST_F(HandOverTest, SocketsOfDifferentAddressesAreNotOneListener) {
+  auto one = begin();
+  const auto socket = [] {
+    return sys::open_tcp_listener(*sys::SocketAddress::parse_numeric("127.0.0.1", 0), {}).value().release();
+  };
+  ListenerOptions options;
+  options.adopt_fds = {socket(), socket()};
+  EXPECT_EQ(listen(*one, "tcp://*:*", options).error(), Errc::invalid_argument);
+  EXPECT_FALSE(sys::local_address(options.adopt_fds[0])) << "closed";
+  EXPECT_FALSE(sys::local_address(options.adopt_fds[1])) << "closed";
+  const int fd = socket();
+  options.adopt_fds = {fd, fd};
+  EXPECT_EQ(listen(*one, "tcp://*:*", options).error(), Errc::invalid_argument);
+  options.adopt_fds = {fd};
+  options.socket.adopt_fd = fd;
+  EXPECT_EQ(listen(*one, "tcp://*:*", options).error(), Errc::invalid_argument);
+  EXPECT_TRUE(sys::local_address(fd)) << "open";
+  options.socket.adopt_fd = -1;
+  EXPECT_TRUE(listen(*one, "tcp://*:*", options));
+  ASSERT_TRUE(one->server->stop(soon()));
+  EXPECT_EQ(one->server->restart().error(), Errc::not_supported);
 }
 
 TEST_F(HandOverTest, NoAttemptAndNoRequestFailsBesideManyHandOvers) {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/hand_over/taken_listeners.h"
 
+#include <map>
+#include <utility>
+
 #include "weft/serve/hand_over/hand_over_wire.h"
 #include "weft/sys/address.h"
+#include "weft/sys/socket.h"
 
 namespace weft::serve {
 namespace {
@@ -44,6 +48,20 @@ Result<TakenListeners> TakenListeners::take(const std::string& path, Instant dea
     taken.sockets_.back().fd = message.descriptor.release();
   }
   return taken;
+}
+
+// By name and address: two listeners may have the same name.
+std::vector<TakenListener> TakenListeners::listeners() const {
+  std::map<std::pair<std::string, std::string>, std::vector<int>> by_name;
+  for (const sys::PassedSocket& socket : sockets_) {
+    const auto address = sys::local_address(socket.fd);
+    by_name[{socket.name, address ? address->to_text() : std::string()}].push_back(socket.fd);
+  }
+  std::vector<TakenListener> listeners;
+  for (auto& [name, descriptors] : by_name) {
+    listeners.push_back({name.first, std::move(descriptors)});
+  }
+  return listeners;
 }
 
 Result<void> TakenListeners::confirm(Instant deadline) {

@@ -24,6 +24,16 @@ TEST(AdminAccess, OnlyAddressesOfThisMachineAreNotReachedFromAfar) {
   }
 }
 
+TEST(AdminAccess, AHostIsThatOfThisMachineOrOneOfTheNames) {
+  const std::vector<std::string> names = {"admin.internal"};
+  for (const char* host : {"", "localhost", "LOCALHOST:1", "127.0.0.1:9100", "[::1]", "admin.internal:443"}) {
+    EXPECT_TRUE(is_admin_host(host, names)) << host;
+  }
+  for (const char* host : {"[", "[]", "[]:1", ":1", "::1", "%6cocalhost", "example"}) {
+    EXPECT_FALSE(is_admin_host(host, names)) << host;
+  }
+}
+
 TEST(AdminAccess, ATokenIsLongEnoughAndOfTheCharactersOfABearerToken) {
   EXPECT_TRUE(check_admin_token("abcdefghij-._~+/=XYZ0189"));
   EXPECT_TRUE(check_admin_token(std::string(kAdminTokenMin, 'a')));

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <iterator>
 #include <utility>
 
+#include "weft/base/text/hex.h"
 #include "weft/serve/inspect/json_text.h"
 #include "weft/serve/web/form.h"
 
@@ -67,9 +67,9 @@ void add_core(JsonText& json, std::size_t runtime, const CoreHealth& health, uns
 
 void add_session(JsonText& json, const SurveyedSession& session) {
   const SessionGlance& glance = session.glance;
-  char id[17];
-  std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(glance.id.value));
-  json.member("id", std::string_view(id));
+  char id[16];
+  write_hex(glance.id.value, sizeof id, id);
+  json.member("id", std::string_view(id, sizeof id));
   json.member("core", glance.id.core());
   json.member("peer", session.peer);
   json.member("service", glance.service);

@@ -53,7 +53,7 @@ class DebugPagesTest : public test::ServerTest {
   // The answer, with its head.
   std::string ask(const std::string& target, const std::string& fields = "") {
     Client client(admin_->endpoint());
-    client.write("GET " + target + " HTTP/1.1\r\nHost: x\r\n" + fields + "Connection: close\r\n\r\n");
+    client.write("GET " + target + " HTTP/1.1\r\nHost: localhost\r\n" + fields + "Connection: close\r\n\r\n");
     return client.read_to_end();
   }
   std::string body_of(const std::string& target) {
@@ -188,8 +188,9 @@ TEST_F(DebugPagesTest, TheHandlersOfASiteAreThereByRouteAndMethod) {
   ASSERT_TRUE(endpoint);
   Client client(*endpoint);
   client.write(
-      "GET /fast HTTP/1.1\r\nHost: x\r\n\r\nPOST /slow/7 HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
-      "GET /fast HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+      "GET /fast HTTP/1.1\r\nHost: localhost\r\n\r\nPOST /slow/7 HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+      "0\r\n\r\n"
+      "GET /fast HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   EXPECT_EQ(count_of(client.read_to_end(), "HTTP/1.1 200 "), 3u);
   make_admin();
   admin_->add("shop", site);
@@ -248,9 +249,9 @@ TEST_F(DebugPagesTest, TheyCanBeTurnedOffAndAreBoundedInTheirRate) {
   Client client(admin_->endpoint());
   std::string requests;
   for (int i = 0; i < 20; ++i) {  // in one turn of the port
-    requests += "HEAD /debug HTTP/1.1\r\nHost: x\r\n\r\n";
+    requests += "HEAD /debug HTTP/1.1\r\nHost: localhost\r\n\r\n";
   }
-  client.write(requests + "HEAD /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  client.write(requests + "HEAD /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   const std::string answers = client.read_to_end();
   EXPECT_GE(count_of(answers, "HTTP/1.1 429 "), 1u);
   EXPECT_GE(count_of(answers, "HTTP/1.1 200 "), 1u);

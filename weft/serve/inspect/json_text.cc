@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/inspect/json_text.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 
-#include "weft/logging/line.h"
+#include "weft/base/text/json_string.h"
+#include "weft/base/text/utf8.h"
 
 namespace weft::serve {
 
@@ -23,12 +23,7 @@ void JsonText::key(std::string_view name) {
   first_ = true;
 }
 
-void JsonText::append_string(std::string_view of) {
-  const std::size_t begin = text_.size();
-  text_.resize(begin + 2 + std::min(of.size(), logging::kTextMax) * logging::kEscapedSize);
-  const char* const end = logging::write_quoted(of, text_.data() + begin);
-  text_.resize(static_cast<std::size_t>(end - text_.data()));
-}
+void JsonText::append_string(std::string_view of) { append_json_string(utf8_prefix(of, kStringMax), text_); }
 
 void JsonText::append_number(double of) {
   char digits[32];

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,9 +15,11 @@ namespace weft::serve {
 //   json.object([&] { json.member("cores", 2u); json.member("name", "a\"b"); });
 // Owner: its user. Affinity: one thread. Cost: allocates; no hot path.
 // Invariant: the text is well formed when the outermost call has returned: a string is escaped, bytes that are not
-// UTF-8 become U+FFFD, and a string of more than logging::kTextMax bytes is cut.
+// UTF-8 become U+FFFD, and a string of more than kStringMax bytes is cut.
 class JsonText {
  public:
+  static constexpr std::size_t kStringMax = 1024;
+
   template <typename Fill>
   void object(const Fill& fill) {
     bracket('{', '}', fill);

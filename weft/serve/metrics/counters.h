@@ -57,7 +57,7 @@ namespace weft::serve {
   ROW(opened, counter, "sessions_opened_total", "", "", "sessions",                                                  \
       "Sessions that began.", "serve/session/session.cc")                                                            \
   ROW(accept_pauses, counter, "accept_pauses_total", "", "", "pauses",                                               \
-      "How often accepting paused for lack of descriptors or memory.", "serve/server/server_run.cc")                 \
+      "How often accepting paused for lack of descriptors or memory.", "serve/server/server_run_listen.cc")          \
   ROW(rate_pauses, counter, "rate_pauses_total", "", "", "pauses",                                                   \
       "How often a session was not read for a while because it sent too many frames.", "serve/session/session.cc")   \
   ROW(handler_pauses, counter, "handler_pauses_total", "", "", "pauses",                                             \

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "weft/base/utf8.h"
+#include "weft/base/text/utf8.h"
 
 namespace weft::serve {
 namespace {

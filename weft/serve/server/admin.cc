@@ -38,6 +38,7 @@ Result<void> check_access(const AdminOptions& options) {
   if (!options.token.empty()) {
     WEFT_TRY(check_admin_token(options.token));
   }
+  WEFT_TRY(check_admin_hosts(options.hosts));
   if (!reached_from_afar(endpoint)) {
     return {};
   }
@@ -45,6 +46,13 @@ Result<void> check_access(const AdminOptions& options) {
          : options.tls == nullptr ? Result<void>(kNoTls)
          : options.token.empty()  ? Result<void>(kNoToken)
                                   : Result<void>();
+}
+
+// A browser's page has no token, and does not reach ipc.
+bool takes_any_host(const AdminOptions& options) {
+  const auto endpoint = net::parse_endpoint(options.endpoint, true);
+  const bool tcp = endpoint && endpoint->transport == net::Transport::tcp;
+  return options.hosts.empty() && (!tcp || !options.token.empty());
 }
 
 constexpr Duration kHealthStep =
@@ -56,6 +64,8 @@ struct Shared {
   AdminOptions options;
   std::vector<std::shared_ptr<CoreHealth>> health;  // of each runtime
   std::vector<InspectedServer> servers;
+  bool any_host = false;
+  std::shared_ptr<AdminCounters> counts;  // the core of the port counts
 };
 
 class AdminService {
@@ -91,6 +101,7 @@ class AdminService {
       return send(session, answer, web::Response(400, query.error().message() + "\n"));
     }
     if (refusal == 0 && is_debug(page) && !looks_.try_take(shared_->options.looks, core_.loop().now())) {
+      shared_->counts->rate.add();
       refusal = 429;
     }
     if (refusal != 0 || !asks_cores(page)) {
@@ -126,16 +137,22 @@ class AdminService {
     }
   }
 
-  // The status that refuses the request; 0: it is answered.
+  // The status that refuses the request, which is counted; 0: it is answered.
   [[nodiscard]] unsigned refusal_of(const web::HttpRequest& request) const {
     if (request.refusal != net::http::Refusal::none) {
       return net::http::status_of(request.refusal);
     }
     const AdminPage page = page_of(request.head.path);
     const AdminOptions& options = shared_->options;
+    AdminCounters& counts = *shared_->counts;
+    if (!shared_->any_host && !is_admin_host(request.head.host, options.hosts)) {
+      counts.host.add();
+      return 421;
+    }
     const bool shown = page != AdminPage::none && (options.debug_pages || !is_debug(page));
     if (!options.token.empty() && (page != AdminPage::debug || !shown) &&  // which has no data, and asks for the token
         !bears_token(net::http::find_field(request.head.fields, "Authorization").value_or(""), options.token)) {
+      counts.token.add();
       return 401;
     }
     if (!shown) {
@@ -243,6 +260,10 @@ class AdminService {
   }
 
   static web::Response refusal_response(unsigned refusal) {
+    if (refusal == 421) {
+      return {421,
+              "421 Misdirected Request: this port is 127.0.0.1, [::1], localhost, or a name of AdminOptions::hosts\n"};
+    }
     web::Response response = web::status_response(refusal);
     if (refusal == 405) {
       response.set("Allow", "GET, HEAD");
@@ -277,6 +298,7 @@ class AdminService {
 
   web::Response metrics() {
     if (!scrapes_.try_take(shared_->options.scrapes, core_.loop().now())) {
+      shared_->counts->rate.add();
       return web::status_response(429);
     }
     PrometheusWriter writer;
@@ -386,13 +408,24 @@ Result<std::unique_ptr<Admin>> Admin::make(rt::Runtime& runtime, AdminOptions op
   if (options.health != nullptr) {
     sources->add("", *options.health);
   }
+  const auto counts = std::make_shared<AdminCounters>();
+  sources->add("", [counts](std::string_view /*name*/, CounterReadings& into) {
+    into.push_back({&kAdminTable, {}, sync::read_counters(*counts)});
+  });
   auto health = health_of(runtime, options.servers);
   auto servers = inspected(options.servers);
-  const auto shared =
-      std::make_shared<const Shared>(Shared{sources, std::move(options), std::move(health), std::move(servers)});
+  const bool any_host = takes_any_host(options);
+  const auto shared = std::make_shared<const Shared>(
+      Shared{sources, std::move(options), std::move(health), std::move(servers), any_host, counts});
   std::string bound = WEFT_TRY(server->listen<web::HttpCodec>(
       endpoint, listener, [shared](rt::Core& core) { return AdminService(shared, core); }, codec));
-  return std::unique_ptr<Admin>(new Admin(sources, std::move(thread), std::move(server), std::move(bound)));
+  return std::unique_ptr<Admin>(new Admin(sources, counts, std::move(thread), std::move(server), std::move(bound)));
+}
+
+AdminCounts Admin::refusals() const noexcept {
+  AdminCounts values;
+  sync::add_counters(values, *counts_);
+  return values;
 }
 
 }  // namespace weft::serve

@@ -16,6 +16,7 @@
 #include "weft/net/tls.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/health/health_checks.h"
+#include "weft/serve/inspect/admin_counts.h"
 #include "weft/serve/metrics/prometheus.h"
 #include "weft/serve/metrics/sources.h"
 #include "weft/serve/server/server.h"
@@ -35,6 +36,10 @@ struct AdminOptions {
   // Every request must have it: "Authorization: Bearer <token>"; another one gets 401. 16 to 256 letters, digits, and
   // "-._~+/=". Empty: without a token.
   std::string token{};
+  // The hosts by which requests may name the port, besides the addresses of this machine alone and localhost: each
+  // without a port, like "admin.internal". A request for another host gets 421, so that a page of a browser whose name
+  // resolves to 127.0.0.1 reads nothing. Empty: with a token, or over ipc, every host is taken.
+  std::vector<std::string> hosts{};
   // The servers whose metrics and readiness Admin reports. They must outlive it.
   std::vector<NamedServer> servers{};
   std::function<void(PrometheusWriter&)> metrics{};  // adds further metrics; called on the thread of Admin
@@ -64,7 +69,8 @@ struct AdminOptions {
 //   GET /debug/sessions  JSON: the first sessions of each server, and their queues and ages. ?order=queued (the
 //                        default), received, age or silent; ?limit=1 to 200 (50); ?server=, the name of one
 //   GET /debug/handlers  JSON: the durations of the handlers of added sites and dispatchers, the slowest first
-// HEAD works like GET. Other requests get 404, 405, or the refusals of HTTP (net/http/refusal.h).
+// HEAD works like GET. Other requests get 404, 405, 421 (a host that is not the port's), 401 (without the token), or
+// the refusals of HTTP (net/http/refusal.h).
 // Owner: the program, on a foreign thread; the runtime and the servers must outlive it. The destructor closes
 // its port.
 // Affinity: that of Server.
@@ -74,8 +80,8 @@ struct AdminOptions {
 class Admin {
  public:
   // /healthz checks the cores of this runtime and those of the servers. Errors: invalid_argument (an endpoint that
-  // other machines reach, without `remote`, `tls` or `token`; a token with a wrong length or character; a null server);
-  // those of Server::listen(); resource_exhausted (no thread).
+  // other machines reach, without `remote`, `tls` or `token`; a token with a wrong length or character; a name of a
+  // host with a wrong form; a null server); those of Server::listen(); resource_exhausted (no thread).
   [[nodiscard]] static Result<std::unique_ptr<Admin>> make(rt::Runtime& runtime, AdminOptions options = {});
 
   // Shows the counters of an object on /metrics: admin->add("orders", socket). The same as MetricSources::add(). Any
@@ -88,18 +94,21 @@ class Admin {
 
   [[nodiscard]] const std::string& endpoint() const noexcept { return endpoint_; }  // the bound endpoint
   [[nodiscard]] CounterValues counters() const noexcept { return server_->counters(); }
+  [[nodiscard]] AdminCounts refusals() const noexcept;
   Result<void> stop(Instant deadline) { return server_->stop(deadline); }
 
  private:
-  Admin(std::shared_ptr<MetricSources> sources, std::unique_ptr<rt::Runtime> runtime, std::unique_ptr<Server> server,
-        std::string endpoint)
+  Admin(std::shared_ptr<MetricSources> sources, std::shared_ptr<const AdminCounters> counts,
+        std::unique_ptr<rt::Runtime> runtime, std::unique_ptr<Server> server, std::string endpoint)
       : sources_(std::move(sources)),
+        counts_(std::move(counts)),
         runtime_(std::move(runtime)),
         server_(std::move(server)),
         endpoint_(std::move(endpoint)) {}
 
-  std::shared_ptr<MetricSources> sources_;  // shared with its services
-  std::unique_ptr<rt::Runtime> runtime_;    // one core, for this port alone
+  std::shared_ptr<MetricSources> sources_;       // shared with its services
+  std::shared_ptr<const AdminCounters> counts_;  // likewise
+  std::unique_ptr<rt::Runtime> runtime_;         // one core, for this port alone
   std::unique_ptr<Server> server_;
   std::string endpoint_;
 };

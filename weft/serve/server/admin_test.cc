@@ -70,7 +70,7 @@ class AdminTest : public test::ServerTest {
   }
   Answer ask(const std::string& path, const std::string& method = "GET") {
     Client client(admin_->endpoint());
-    client.write(method + " " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    client.write(method + " " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     Answer answer = read_answer(client, method != "HEAD");
     EXPECT_EQ(client.read_to_end(), "") << method << path;
     return answer;
@@ -201,10 +201,10 @@ TEST_F(AdminTest, UnknownPathsAndMethodsAreRefusedByStatus) {
   const std::pair<const char*, int> refused[] = {
       {"\x16\x03\x01 this is no HTTP\r\n\r\n", 400},
       {"GET /healthz HTTP/1.1\r\n\r\n", 400},
-      {"GET /healthz HTTP/3.0\r\nHost: x\r\n\r\n", 505},
-      {"POST /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501},
-      {"POST /healthz HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n", 405},
-      {"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n", 413},
+      {"GET /healthz HTTP/3.0\r\nHost: localhost\r\n\r\n", 505},
+      {"POST /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501},
+      {"POST /healthz HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n", 405},
+      {"POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n", 413},
   };
   for (const auto& [request, status] : refused) {
     Client client(admin_->endpoint());
@@ -218,7 +218,7 @@ TEST_F(AdminTest, UnknownPathsAndMethodsAreRefusedByStatus) {
 TEST_F(AdminTest, AHeadWithoutEndIsRefusedAndItsBytesAreBounded) {
   make_admin();
   Client client(admin_->endpoint());
-  client.write("GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: " + std::string(20'000, 'x'));
+  client.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: " + std::string(20'000, 'x'));
   EXPECT_EQ(read_answer(client).status, 431);
   EXPECT_EQ(client.read_to_end(), "");
 }
@@ -228,8 +228,9 @@ TEST_F(AdminTest, AConnectionIsKeptAndPipelinedRequestsAreAnsweredInOrder) {
   Client client(admin_->endpoint());
   for (int i = 0; i < 3; ++i) {
     client.write(
-        "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nHEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\nGET /no HTTP/1.1\r\n");
-    client.write("Host: x\r\n\r\n");
+        "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nHEAD /metrics HTTP/1.1\r\nHost: localhost\r\n\r\nGET /no "
+        "HTTP/1.1\r\n");
+    client.write("Host: localhost\r\n\r\n");
     EXPECT_EQ(read_answer(client).body, "alive\n");
     EXPECT_EQ(read_answer(client, false).status, 200);  // the next head follows at once
     EXPECT_EQ(read_answer(client).status, 404);
@@ -260,7 +261,7 @@ TEST_F(AdminTest, MoreScrapesThanAllowedAreNotMade) {
   std::string requests;
   constexpr int kCount = 20;
   for (int i = 0; i < kCount; ++i) {
-    requests += "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+    requests += "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
   }
   client.write(requests);
   int answered = 0;
@@ -299,11 +300,11 @@ TEST_F(AdminTest, ConnectionsBeyondTheBoundAndSilentOnesAreClosed) {
   patient.connections_max = 1;
   make_admin(std::move(patient));
   Client first(admin_->endpoint());
-  first.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+  first.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_EQ(read_answer(first).status, 200);
   Client second(admin_->endpoint());
   EXPECT_EQ(first.read_to_end(), "");  // makes room
-  second.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+  second.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_EQ(read_answer(second).status, 200);
 }
 
@@ -314,12 +315,12 @@ TEST_F(AdminTest, ConnectionsThatStayKeepNobodyOut) {
   std::vector<std::unique_ptr<Client>> polite;
   for (int i = 0; i < 3; ++i) {
     polite.push_back(std::make_unique<Client>(admin_->endpoint()));
-    polite.back()->write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    polite.back()->write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
     EXPECT_EQ(read_answer(*polite.back()).status, 200);
   }
   EXPECT_EQ(ask("/readyz").status, 200);
   EXPECT_EQ(polite[0]->read_to_end(), "");  // the one that was idle for the longest time
-  polite[1]->write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+  polite[1]->write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_EQ(read_answer(*polite[1]).status, 200);
 }
 
@@ -390,7 +391,7 @@ TEST_F(AdminTest, ThePortAnswersWhenTheProcessHasNoDescriptorLeft) {
   const bool none = !sys::EventFd::make();
   lowest.reset();
   Client client(admin_->endpoint());  // takes the last one
-  client.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+  client.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
   const int status = read_answer(client).status;
   (void)sys::set_descriptor_limit(before);
   EXPECT_TRUE(none);
@@ -408,7 +409,7 @@ TEST_F(AdminTest, ARequestWithoutTheTokenIsRefused) {
   }
   const auto with = [this](const std::string& path, const std::string& authorization) {
     Client client(admin_->endpoint());
-    client.write("GET " + path + " HTTP/1.1\r\nHost: x\r\nAuthorization: " + authorization +
+    client.write("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: " + authorization +
                  "\r\nConnection: close\r\n\r\n");
     return read_answer(client).status;
   };

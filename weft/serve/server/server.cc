@@ -243,7 +243,7 @@ Result<void> Server::restart() {
     return kHandedOver;
   }
   for (const Spec& spec : specs_) {
-    if (spec.options.socket.adopt_fd >= 0) {
+    if (spec.options.socket.adopt_fd >= 0 || !spec.options.adopt_fds.empty()) {
       return kAdopted;
     }
   }

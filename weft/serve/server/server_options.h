@@ -10,6 +10,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "weft/net/admit/accept_filter.h"
 #include "weft/net/tls.h"
@@ -44,11 +45,16 @@ struct ListenerOptions {
   std::size_t spare_descriptors = 0;
   sys::SocketOptions socket = default_socket();
   std::string name{};  // of the listener for the next process (HandOver); empty: its endpoint
+  // Listening sockets of one address that another process opened (TakenListeners), in the place of opening some: each
+  // core accepts from its part of them. If there are fewer than cores, the cores that have one pass the connections to
+  // all cores in turn. After an error the server has closed those that listen at such an endpoint.
+  std::vector<int> adopt_fds{};
   net::AcceptFilter filter{};
   // Each connection begins with a header of the PROXY protocol, version 1 or 2, that names the client's address. Only
   // the stated peers may send one: networks for tcp, processes for ipc. Any other connection, one without a header, and
-  // one whose header is not whole after handshake_timeout are refused. The address counts for `admission`,
-  // Session::peer_address() and the log. TLS and `wrap` begin after the header. Null: no header.
+  // one whose header is not whole after handshake_timeout are refused; the same time-out counts on for the session. The
+  // address counts for `admission`, Session::peer_address() and the log. TLS and `wrap` begin after the header. Null:
+  // no header.
   std::optional<net::AcceptFilter> proxy_protocol{};
   // Puts a layer between a session and its socket: makes a stream from the accepted one. Called on the session's core;
   // an error or an exception refuses the connection. If a read() of such a stream returns fewer bytes than it had room

@@ -4,15 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <exception>
 #include <new>
 #include <utility>
 
-#include "weft/net/transport.h"
 #include "weft/rt/core/core_visits.h"
 #include "weft/serve/server/wrap.h"
 #include "weft/sync/condition.h"
-#include "weft/sync/kept_text.h"
 #include "weft/sys/clock.h"
 
 namespace weft::serve {
@@ -20,43 +17,10 @@ namespace weft::serve {
 namespace {
 constexpr Error kNotDone(Errc::system, "the function returned false");
 constexpr Error kNoProxy(Errc::connection_failed, "the connection came from no stated proxy");
-constexpr Error kNoProxies(Errc::invalid_argument,
-                           "proxy_protocol needs the networks of the proxies, or over ipc their processes");
 constexpr Duration kHeaderPatience = std::chrono::seconds(10);  // without a handshake_timeout
 constexpr Error kStops(Errc::terminated, "the server stops");
 constexpr Error kNoMemoryForConnection(Errc::resource_exhausted, "no memory for the connection");
 
-// WhyNot: the first exception of a program's function that makes a service. Affinity: any thread.
-class WhyNot {
- public:
-  // Returns false if the function threw.
-  template <typename Function>
-  bool keep_what(const Function& function) {
-    try {
-      function();
-      return true;
-    } catch (const std::exception& thrown) {
-      keep(thrown.what());
-    } catch (...) {
-      keep("an exception that is no std::exception");
-    }
-    return false;
-  }
-  [[nodiscard]] Error error() {
-    constexpr const char* kText = "the service could not be made";
-    const std::lock_guard lock(mutex_);
-    return what_.empty() ? Error(Errc::system, kText)
-                         : Error(Errc::system, sync::keep_text({kText, ": ", what_}, kText));
-  }
-
- private:
-  void keep(const char* what) {
-    const std::lock_guard lock(mutex_);
-    what_ = what_.empty() ? what : what_;
-  }
-  std::mutex mutex_;
-  std::string what_;  // guarded by mutex_
-};
 }  // namespace
 
 ServerRun::ServerRun(rt::Runtime& runtime, const ServerOptions& options, std::shared_ptr<CoreCounters[]> counters,
@@ -145,8 +109,10 @@ void ServerRun::attend(unsigned core) noexcept {
     arm(part);
   }
   for (const auto& port : part.ports) {
-    if (stands_in && port->stand_in != nullptr) {
-      port->stand_in->look();
+    for (const auto& each : port->stand_ins) {
+      if (stands_in) {
+        each->look();
+      }
     }
   }
 }
@@ -171,212 +137,6 @@ bool ServerRun::on_each_core(const std::function<bool(unsigned)>& function) {
   const auto visited = rt::CoreVisits::run(
       runtime_, [&function](unsigned core) { return function(core) ? Result<void>() : Result<void>(kNotDone); });
   return visited.has_value();
-}
-
-// --- listeners ---
-
-Result<ServerRun::Listeners> ServerRun::open_listeners(const net::Endpoint& endpoint, const ListenerOptions& options,
-                                                       std::string& bound) {
-  if (net::transport_row(endpoint.transport).layer != nullptr) {
-    return Error(Errc::not_supported, "a server listens on tcp and ipc; TLS is an option of its listener");
-  }
-  if (options.proxy_protocol && !options.proxy_protocol->names_peers(endpoint.transport == net::Transport::ipc)) {
-    return kNoProxies;
-  }
-  Listeners listeners(runtime_.size());
-  const bool several = runtime_.size() > 1 && endpoint.transport == net::Transport::tcp && options.socket.adopt_fd < 0;
-  if (options.accept == AcceptMode::reuse_port && endpoint.transport != net::Transport::tcp) {
-    return Error(Errc::not_supported, "only tcp listeners can share an address");
-  }
-  if (options.share_port && (endpoint.transport != net::Transport::tcp || options.socket.adopt_fd >= 0)) {
-    return Error(Errc::not_supported, "only tcp listeners that the server opens itself can share a port");
-  }
-  const bool shared = several && options.accept != AcceptMode::hand_off;
-  sys::SocketOptions socket = options.socket;
-  if (socket.user_timeout == 0 && options.limits.idle_timeout > Duration::zero()) {
-    // Accepted sockets inherit it. A peer that is gone, or takes nothing, ends although replies are owed.
-    constexpr Duration kMost = std::chrono::hours(24);
-    socket.user_timeout = static_cast<int>(
-        std::max<std::int64_t>(1, std::min(options.limits.idle_timeout, kMost) / std::chrono::milliseconds(1)));
-  }
-  if (shared && !options.share_port && !endpoint.any_port) {
-    // SO_REUSEPORT would join any listener of the same user. A socket without it finds out whether there is one.
-    (void)WEFT_TRY(net::Listener::open(endpoint, socket));
-  }
-  socket.reuse_port = shared || options.share_port;
-  listeners[0] = WEFT_TRY(net::Listener::open(endpoint, socket));
-  bound = listeners[0]->bound_endpoint();
-  if (shared) {
-    const net::Endpoint same = WEFT_TRY(net::parse_endpoint(bound, true));
-    for (unsigned core = 1; core < runtime_.size(); ++core) {
-      listeners[core] = WEFT_TRY(net::Listener::open(same, socket));
-    }
-  }
-  for (auto& listener : listeners) {
-    if (listener != nullptr) {
-      listener->set_filter(options.filter);
-    }
-  }
-  return listeners;
-}
-
-// Returns false if the server stops.
-bool ServerRun::add_port(unsigned core, const std::shared_ptr<const ListenerOptions>& options,
-                         const ServiceKind& kind) {
-  if (parts_[core]->stopping) {
-    return false;
-  }
-  parts_[core]->shard->move_in(*presence_);
-  auto port = std::make_unique<Port>();
-  port->options = options;
-  port->codec = kind.codec;
-  port->service = kind.make(runtime_.core(core));
-  port->ops = kind.ops;
-  port->slots.push_back(std::make_unique<ServiceSlot>(ServiceSlot{
-      &port->ops, port->service.get(), port->codec.get(), options->limits, options->wrap || options->tls != nullptr}));
-  if (options->proxy_protocol && parts_[core]->proxy_waits == nullptr) {
-    parts_[core]->proxy_waits = make_proxy_waits(core);
-  }
-  parts_[core]->ports.push_back(std::move(port));
-  return true;
-}
-
-void ServerRun::set_acceptor(unsigned core, std::size_t port, std::unique_ptr<net::Listener> listener,
-                             bool everywhere) {
-  net::Acceptor::Handlers handlers;
-  handlers.accepted = [this, core, port, everywhere](std::unique_ptr<net::Stream> stream) {
-    accept(core, port, std::move(stream), everywhere);
-  };
-  CoreCounters& counters = counters_[core];
-  handlers.failed = [&counters](const Error&) { counters.rejected[static_cast<std::size_t>(Rejection::failed)].add(); };
-  handlers.paused = [this, &counters](const Error&) {
-    counters.accept_pauses.add();
-    paused_at_.store(sys::now(), std::memory_order_relaxed);
-  };
-  auto acceptor = net::Acceptor::make(runtime_.core(core).loop(), std::move(listener), std::move(handlers));
-  acceptor->keep_spare(parts_[core]->ports[port]->options->spare_descriptors);
-  parts_[core]->ports[port]->acceptor = std::move(acceptor);
-}
-
-// The acceptor is core 0's.
-Result<void> ServerRun::set_stand_in(unsigned core, std::size_t port, std::unique_ptr<net::Listener> listener) {
-  if (parts_[core]->stopping) {
-    return {};  // the listener closes
-  }
-  auto stand_in = std::make_unique<StandIn>(
-      runtime_.core(core).loop(), runtime_.core(0).loop().activity(), std::move(listener),
-      [this, core, port](std::unique_ptr<net::Stream> stream) { accept(core, port, std::move(stream), false); },
-      [&counters = counters_[core]] { counters.rejected[static_cast<std::size_t>(Rejection::failed)].add(); });
-  WEFT_TRY(stand_in->start());
-  parts_[core]->ports[port]->stand_in = std::move(stand_in);
-  return {};
-}
-
-Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const ListenerOptions& options,
-                                            const ServiceKind& kind) {
-  if (phase() == Phase::draining) {
-    return Error(Errc::closed, "the server stops");
-  }
-  std::string bound;
-  Listeners listeners = WEFT_TRY(open_listeners(endpoint, options, bound));
-  const auto shared_options = std::make_shared<const ListenerOptions>(options);
-  const bool everywhere = std::count(listeners.begin(), listeners.end(), nullptr) == 0;
-  const std::size_t port = ports_;
-  Listeners stand_ins(listeners.size());
-  for (unsigned core = 1; core < stand_ins.size() && !everywhere; ++core) {
-    stand_ins[core] = WEFT_TRY(listeners[0]->share());
-  }
-  std::atomic<bool> stops{false};
-  WhyNot why_not;
-  const bool made = on_each_core([&](unsigned core) {
-    if (!why_not.keep_what([&] { stops = !add_port(core, shared_options, kind) || stops; }) || stops) {
-      return false;
-    }
-    if (listeners[core] != nullptr) {
-      set_acceptor(core, port, std::move(listeners[core]), everywhere);
-    }
-    return true;
-  });
-  if (!made) {
-    (void)on_each_core([&](unsigned core) {
-      auto& ports = parts_[core]->ports;
-      ports.resize(std::min(ports.size(), port));
-      return true;
-    });
-    return stops ? Error(Errc::closed, "the server stops") : why_not.error();
-  }
-  ++ports_;
-  // Acceptors start last: they may pass a connection to any core.
-  const bool started = on_each_core([&](unsigned core) {
-    const auto& ports = parts_[core]->ports;
-    if (port < ports.size() && ports[port]->acceptor != nullptr) {
-      ports[port]->acceptor->start();
-    }
-    return port >= ports.size() || stand_ins[core] == nullptr ||
-           set_stand_in(core, port, std::move(stand_ins[core])).has_value();
-  });
-  if (!started) {
-    (void)on_each_core([&](unsigned core) {
-      const auto& ports = parts_[core]->ports;
-      if (port < ports.size() && ports[port]->acceptor != nullptr) {
-        ports[port]->acceptor->close();
-      }
-      if (port < ports.size()) {
-        ports[port]->stand_in.reset();
-      }
-      return true;
-    });
-    return Error(Errc::resource_exhausted, "no memory for the listener");
-  }
-  const std::lock_guard lock(mutex_);
-  listens_ = true;
-  return bound;
-}
-
-Result<std::vector<OpenListener>> ServerRun::listeners(Instant deadline) {
-  struct Found {
-    std::mutex mutex;
-    std::vector<OpenListener> all;
-  };
-  const auto found = std::make_shared<Found>();
-  const auto visits = rt::CoreVisits::make(runtime_, [self = shared_from_this(), found](unsigned core) -> Result<void> {
-    for (const auto& port : self->parts_[core]->ports) {
-      if (port->acceptor == nullptr || port->acceptor->fd() < 0) {
-        continue;
-      }
-      sys::Fd same = WEFT_TRY(port->acceptor->duplicate());
-      const std::string& name = port->options->name;
-      const std::lock_guard lock(found->mutex);
-      found->all.push_back({name.empty() ? port->acceptor->endpoint() : name, std::move(same)});
-    }
-    return {};
-  });
-  visits->begin();
-  WEFT_TRY(visits->wait(deadline));
-  const std::lock_guard lock(found->mutex);
-  return std::move(found->all);
-}
-
-Result<void> ServerRun::release_listeners(Instant deadline) {
-  const auto visits = rt::CoreVisits::make(runtime_, [self = shared_from_this()](unsigned core) {
-    for (const auto& port : self->parts_[core]->ports) {
-      if (port->acceptor != nullptr) {
-        port->acceptor->release();
-      }
-      port->stand_in.reset();
-    }
-    return Result<void>();
-  });
-  visits->begin();
-  WEFT_TRY(visits->wait(deadline));
-  // Connections that were passed to another core have become sessions after these: the turn that passed them has ended,
-  // and then its messages were handled.
-  for (int round = 0; round < 2; ++round) {
-    const auto arrived = rt::CoreVisits::make(runtime_, [](unsigned) { return Result<void>(); });
-    arrived->begin_behind_all();
-    WEFT_TRY(arrived->wait(deadline));
-  }
-  return {};
 }
 
 ServerRun::Phase ServerRun::phase() noexcept {
@@ -456,23 +216,20 @@ void ServerRun::try_place(Part& part, std::size_t port, std::unique_ptr<net::Str
   Port& into = *part.ports[port];
   const ListenerOptions& options = *into.options;
   if (!options.proxy_protocol) {
-    return admit(part, into, std::move(stream), {});
+    return admit(part, into, std::move(stream), {}, part.shard->loop().now());
   }
   if (!options.proxy_protocol->admits(stream->fd())) {
     return part.shard->reject(Rejection::proxy_header, part.shard->peer_of(*stream), kNoProxy);
   }
-  const Duration patience = options.limits.handshake_timeout;
-  part.proxy_waits->begin(port, std::move(stream),
-                          part.shard->loop().now() + (patience < Duration::zero() ? kHeaderPatience : patience));
+  const Duration patience = slot_of(into).limits.handshake_timeout;
+  part.proxy_waits->begin(port, std::move(stream), patience < Duration::zero() ? kHeaderPatience : patience);
 }
 
 std::unique_ptr<ProxyWaits> ServerRun::make_proxy_waits(unsigned core) {
   Shard& shard = *parts_[core]->shard;
   ProxyWaits::Handlers handlers;
-  handlers.ready = [this, core](std::size_t port, std::unique_ptr<net::Stream> stream,
-                                const sys::SocketAddress& client) {
-    place_client(core, port, std::move(stream), client);
-  };
+  handlers.ready = [this, core](std::size_t port, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client,
+                                Instant accepted) { place_client(core, port, std::move(stream), client, accepted); };
   handlers.refused = [&shard](const net::Stream& stream, const Error& why) {
     shard.reject(why == Errc::resource_exhausted ? Rejection::no_memory
                  : why == Errc::terminated       ? Rejection::failed
@@ -485,13 +242,13 @@ std::unique_ptr<ProxyWaits> ServerRun::make_proxy_waits(unsigned core) {
 
 // The header was read.
 void ServerRun::place_client(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream,
-                             const sys::SocketAddress& client) noexcept {
+                             const sys::SocketAddress& client, Instant accepted) noexcept {
   Part& part = *parts_[core];
   try {
     if (client.family() != sys::SocketAddress::Family::none) {
       stream->name_peer(client.to_text());
     }
-    admit(part, *part.ports[port], std::move(stream), client);
+    admit(part, *part.ports[port], std::move(stream), client, accepted);
   } catch (...) {
     reject(core, Rejection::no_memory, kNoMemoryForConnection);
   }
@@ -513,8 +270,9 @@ const ServiceSlot& ServerRun::slot_of(Port& port) {
   return *port.slots.back();
 }
 
-// `client`: from the PROXY header; none: the socket's peer. Throws std::bad_alloc.
-void ServerRun::admit(Part& part, Port& into, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client) {
+// `client`: from the PROXY header; none: the socket's peer. `accepted`: before that header. Throws std::bad_alloc.
+void ServerRun::admit(Part& part, Port& into, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client,
+                      Instant accepted) {
   const ListenerOptions& options = *into.options;
   const ServiceSlot& slot = slot_of(into);
   net::Admission::Lease lease;
@@ -542,7 +300,7 @@ void ServerRun::admit(Part& part, Port& into, std::unique_ptr<net::Stream> strea
     }
     stream = std::move(*wrapped);
   }
-  part.shard->open(slot, std::move(stream), std::move(lease));
+  part.shard->open(slot, std::move(stream), std::move(lease), accepted);
 }
 
 void ServerRun::reject(unsigned core, Rejection why, const Error& error, std::string_view peer) noexcept {

@@ -77,8 +77,12 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
     SessionOps ops;
     std::vector<std::unique_ptr<ServiceSlot>> slots;  // the last one for new sessions; the others have older limits
     std::uint64_t limits_version = 0;                 // of LiveLimits
-    std::shared_ptr<net::Acceptor> acceptor;          // null: another core's acceptor passes connections to this one
-    std::unique_ptr<StandIn> stand_in;                // for core 0, whose acceptor passes connections
+    // Without one, the acceptors of other cores pass connections to this one.
+    std::vector<std::shared_ptr<net::Acceptor>> acceptors;
+    std::vector<std::unique_ptr<StandIn>> stand_ins;  // for acceptors of other cores that pass connections
+
+    void start();           // the acceptors
+    void close() noexcept;  // the acceptors and the stand-ins
   };
   // PartJob: a job of one core's part. Job: rt::CoreJob or rt::TurnJob.
   template <typename Job, void (ServerRun::*kDo)(unsigned core) noexcept>
@@ -119,14 +123,21 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
     PartJob<rt::TurnJob, &ServerRun::tear_down> drained;     // in the turn after the last session's end
     PartJob<rt::TurnJob, &ServerRun::tear_down> core_ended;  // if that comes first
   };
-  using Listeners = std::vector<std::unique_ptr<net::Listener>>;  // by core; null: none on that core
+  using Listeners = std::vector<std::vector<std::unique_ptr<net::Listener>>>;  // by core
 
   Result<Listeners> open_listeners(const net::Endpoint& endpoint, const ListenerOptions& options, std::string& bound);
+  Result<Listeners> adopt_listeners(const net::Endpoint& endpoint, const ListenerOptions& options, std::string& bound);
+  // Stand-ins on `core` for the listeners of the other cores. Call it before those have moved to their acceptors.
+  struct ToStandIn {
+    unsigned acceptor;  // its core
+    std::unique_ptr<net::Listener> listener;
+  };
+  [[nodiscard]] static Result<std::vector<ToStandIn>> share_for(unsigned core, const Listeners& listeners);
   // Runs the function on each core, and waits for all. Returns false if one returned false or threw. Not on a core.
   bool on_each_core(const std::function<bool(unsigned core)>& function);
   bool add_port(unsigned core, const std::shared_ptr<const ListenerOptions>& options, const ServiceKind& kind);
-  [[nodiscard]] Result<void> set_stand_in(unsigned core, std::size_t port, std::unique_ptr<net::Listener> listener);
-  void set_acceptor(unsigned core, std::size_t port, std::unique_ptr<net::Listener> listener, bool everywhere);
+  [[nodiscard]] Result<void> add_stand_in(unsigned core, std::size_t port, ToStandIn shared);
+  void add_acceptor(unsigned core, std::size_t port, std::unique_ptr<net::Listener> listener, bool everywhere);
   void accept(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream, bool everywhere) noexcept;
   [[nodiscard]] unsigned next_core() noexcept;  // for hand_off
   void deal(std::size_t port, std::unique_ptr<net::Stream> stream);
@@ -134,8 +145,9 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   void try_place(Part& part, std::size_t port, std::unique_ptr<net::Stream> stream);
   [[nodiscard]] std::unique_ptr<ProxyWaits> make_proxy_waits(unsigned core);
   void place_client(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream,
-                    const sys::SocketAddress& client) noexcept;
-  void admit(Part& part, Port& into, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client);
+                    const sys::SocketAddress& client, Instant accepted) noexcept;
+  void admit(Part& part, Port& into, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client,
+             Instant accepted);
   static const ServiceSlot& slot_of(Port& port);
   void reject(unsigned core, Rejection why, const Error& error, std::string_view peer = {}) noexcept;
   void call(unsigned core);  // lets attend() run there, soon

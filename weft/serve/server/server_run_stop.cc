@@ -40,10 +40,7 @@ void ServerRun::stop_by(unsigned core, Instant deadline) noexcept {
   if (!part.stopping) {
     part.stopping = true;
     for (const auto& port : part.ports) {
-      if (port->acceptor != nullptr) {
-        port->acceptor->close();
-      }
-      port->stand_in.reset();
+      port->close();
     }
     if (part.proxy_waits != nullptr) {
       part.proxy_waits->refuse_all(Error(Errc::terminated, "the server stops"));

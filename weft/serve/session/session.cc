@@ -44,11 +44,13 @@ Session::Session(Shard& shard, const ServiceSlot& slot) noexcept
       slot_(slot),
       input_(this) {}
 
-Result<void> Session::start(std::unique_ptr<net::Stream> stream, SessionId id, net::Admission::Lease lease) {
+Result<void> Session::start(std::unique_ptr<net::Stream> stream, SessionId id, net::Admission::Lease lease,
+                            Instant accepted) {
   lease_ = std::move(lease);
   stream_ = std::move(stream);
   id_ = id;
   clock_.start(shard_.loop().now());
+  clock_.note_accepted(accepted);
   const bool established = stream_->state().established;
   if (!established) {
     if (!shard_.budget().take(kHandshakeBytes, MemoryOwner::handshakes)) {

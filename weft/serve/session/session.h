@@ -232,7 +232,8 @@ class Session : private rt::Watcher, private rt::TurnJob {
   };
 
   // --- from the shard ---
-  [[nodiscard]] Result<void> start(std::unique_ptr<net::Stream> stream, SessionId id, net::Admission::Lease lease);
+  [[nodiscard]] Result<void> start(std::unique_ptr<net::Stream> stream, SessionId id, net::Admission::Lease lease,
+                                   Instant accepted);
   void handle_turn() noexcept;   // the work put off until the end of the turn; may destroy the session
   void read_in_line() noexcept;  // the same, from the line of reads
   void drain() noexcept;         // reads once more; the session is drained when it owes no reply

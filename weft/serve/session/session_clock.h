@@ -21,9 +21,9 @@ class SessionClock {
   static constexpr Duration kTlsHandshake = std::chrono::seconds(10);  // where the limits bound no handshake
 
   void start(Instant now) noexcept { accepted_ = last_active_ = last_heard_ = last_written_ = now; }
-  void note_accepted(Instant when) noexcept { accepted_ = when; }  // by an earlier session of the connection
-  void note_begun() noexcept { stage_ = Stage::begun; }            // on_open() is called now
-  void note_frame() noexcept { stage_ = Stage::heard; }            // a whole frame came
+  void note_accepted(Instant when) noexcept { accepted_ = when; }              // before this session
+  void note_begun() noexcept { stage_ = Stage::begun; }                        // on_open() is called now
+  void note_frame() noexcept { stage_ = Stage::heard; }                        // a whole frame came
   void note_heard(Instant now) noexcept { last_active_ = last_heard_ = now; }  // bytes were read
   void note_active(Instant now) noexcept { last_active_ = now; }               // a reply ended
   void note_unread(Instant now) noexcept { last_heard_ = now; }  // the session does not read, so it cannot hear

@@ -36,6 +36,18 @@ TEST(SessionClockTest, TheFirstFrameEndsTheHandshakeDeadline) {
   EXPECT_EQ(reason_at(clock, limits(), SessionState::open, kStart + seconds(60)), CloseReason::idle_timeout);
 }
 
+TEST(SessionClockTest, TheHandshakeDeadlineCountsFromAnEarlierAccept) {
+  SessionClock clock;
+  clock.start(kStart + seconds(4));
+  clock.note_accepted(kStart);
+  EXPECT_EQ(clock.next_deadline(limits(), SessionState::open, false), kStart + seconds(10)) << "in TLS";
+  clock.note_begun();
+  EXPECT_EQ(clock.next_deadline(limits(), SessionState::open, false), kStart + seconds(10));
+  EXPECT_EQ(reason_at(clock, limits(), SessionState::open, kStart + seconds(10)), CloseReason::handshake_timeout);
+  clock.note_frame();
+  EXPECT_EQ(clock.next_deadline(limits(), SessionState::open, false), kStart + seconds(64)) << "idle from its start";
+}
+
 TEST(SessionClockTest, EachReadOrWriteMovesTheIdleDeadline) {
   SessionClock clock;
   clock.start(kStart);

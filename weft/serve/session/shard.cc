@@ -43,7 +43,8 @@ MutableBytes Shard::scratch() noexcept {
   return {scratch_->data(), Session::kReadMax};
 }
 
-void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, net::Admission::Lease lease) {
+void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, net::Admission::Lease lease,
+                 std::optional<Instant> accepted) {
   if (draining_) {
     return reject(Rejection::failed, peer_of(*stream), Error(Errc::terminated, "the server stops"));
   }
@@ -63,7 +64,8 @@ void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, n
   block.session->record_.peer = peer_to_log(*stream);
   Result<void> started = Error(Errc::resource_exhausted, "no memory for a session");
   try {
-    started = block.session->start(std::move(stream), SessionId::make(core_.index(), *place, epoch_), std::move(lease));
+    started = block.session->start(std::move(stream), SessionId::make(core_.index(), *place, epoch_), std::move(lease),
+                                   accepted.value_or(loop().now()));
   } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): `started` has it
   }
   if (!started) {  // counted before its peer sees the end

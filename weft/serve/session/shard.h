@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "weft/base/slot_map.h"
 #include "weft/net/admit/handshake_turns.h"
@@ -86,8 +87,10 @@ class Shard : public rt::CoreResident {
     core_.at_turn_end(read_job_);
   }
 
-  // Makes a session of a connection, or rejects the connection: counted, and closed.
-  void open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, net::Admission::Lease lease = {});
+  // Makes a session of a connection, or rejects the connection: counted, and closed. `accepted`: the time from which
+  // the handshake time-out counts; none: now.
+  void open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, net::Admission::Lease lease = {},
+            std::optional<Instant> accepted = std::nullopt);
   // Counts and logs a connection that becomes no session; `peer` comes from peer_of().
   void reject(Rejection why, std::string_view peer, const Error& error = {}) noexcept;
   // The address of the stream's other end if a log needs it; otherwise, and without memory, empty.

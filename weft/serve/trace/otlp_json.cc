@@ -6,7 +6,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "weft/base/utf8.h"
+#include "weft/base/text/json_string.h"
 #include "weft/base/version.h"
 
 namespace weft::serve {
@@ -40,11 +40,11 @@ void append_double(std::string& out, double number) {
 
 void append_attribute(std::string& out, std::string_view name, const Attributes::Value& value) {
   out += R"({"key":)";
-  append_json_string(out, name);
+  append_json_string(name, out);
   switch (value.type) {
     case Attributes::Type::text:
       out += R"(,"value":{"stringValue":)";
-      append_json_string(out, value.text);
+      append_json_string(value.text, out);
       break;
     case Attributes::Type::integer:
       out += R"(,"value":{"intValue":)";
@@ -67,7 +67,7 @@ void append_status(std::string& out, const SpanRecord& span) {
     append_json_number(out, static_cast<int>(span.status));
     if (!span.status_text.empty()) {
       out += R"(,"message":)";
-      append_json_string(out, span.status_text);
+      append_json_string(span.status_text, out);
     }
     out += '}';
   }
@@ -85,10 +85,10 @@ void append_span(std::string& out, const SpanRecord& span) {
   out += '"';
   if (!span.context.tracestate().empty()) {
     out += R"(,"traceState":)";
-    append_json_string(out, span.context.tracestate());
+    append_json_string(span.context.tracestate(), out);
   }
   out += R"(,"flags":1,"name":)";  // sampled
-  append_json_string(out, span.name);
+  append_json_string(span.name, out);
   out += R"(,"kind":)";
   append_json_number(out, static_cast<int>(span.kind));
   out += R"(,"startTimeUnixNano":)";
@@ -112,27 +112,6 @@ void append_span(std::string& out, const SpanRecord& span) {
 }
 
 }  // namespace
-
-void append_json_string(std::string& out, std::string_view text) {
-  out += '"';
-  while (!text.empty()) {
-    const char c = text.front();
-    std::size_t size = utf8_size(text);
-    if (size == 0) {
-      out += "\\ufffd";
-      size = 1;
-    } else if (c == '"' || c == '\\') {
-      out.append(1, '\\').append(1, c);
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      constexpr std::string_view kHex = "0123456789abcdef";
-      out.append("\\u00").append(1, kHex[static_cast<unsigned char>(c) >> 4]).append(1, kHex[c & 15]);
-    } else {
-      out.append(text.substr(0, size));
-    }
-    text.remove_prefix(size);
-  }
-  out += '"';
-}
 
 OtlpWriter::OtlpWriter(const trace::TracerOptions& options) {
   before_ = R"({"resourceSpans":[{"resource":{"attributes":[)";

@@ -12,9 +12,6 @@
 
 namespace weft::serve {
 
-// The text as a string of JSON, in quotes. Bytes that are not UTF-8 become U+FFFD.
-void append_json_string(std::string& out, std::string_view text);
-
 // OtlpWriter: spans as the body of a request to /v1/traces: an ExportTraceServiceRequest of OTLP 1, in JSON as the OTLP
 // specification encodes it: ids as hexadecimal digits, integers of 64 bits as strings, enumerations as numbers.
 // Owner: a value. Affinity: immutable. Cost: one growing string.

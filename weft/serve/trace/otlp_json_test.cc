@@ -16,20 +16,6 @@ namespace {
 using trace::Attributes;
 using Records = std::vector<std::unique_ptr<trace::SpanRecord>>;
 
-std::string json_of(std::string_view text) {
-  std::string out;
-  append_json_string(out, text);
-  return out;
-}
-
-TEST(OtlpJson, AStringIsEscapedAndValidUtf8) {
-  EXPECT_EQ(json_of("a/b \xc3\xa4"), "\"a/b \xc3\xa4\"");
-  EXPECT_EQ(json_of("\"\\\n\x01\x1f\x7f"), "\"\\\"\\\\\\u000a\\u0001\\u001f\x7f\"");
-  EXPECT_EQ(json_of(std::string_view("\0", 1)), "\"\\u0000\"");
-  EXPECT_EQ(json_of("a\xff\xc3"), "\"a\\ufffd\\ufffd\"");
-  EXPECT_EQ(json_of(""), "\"\"");
-}
-
 trace::TracerOptions options_of() {
   trace::TracerOptions options;
   options.service = "shop \"1\"";

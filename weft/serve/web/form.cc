@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/web/form.h"
 
+#include "weft/base/text/hex.h"
 #include "weft/net/http/chars.h"
 #include "weft/net/http/field.h"
 
@@ -14,8 +15,8 @@ std::string decoded(std::string_view text, char plus) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     char c = text[i] == '+' ? plus : text[i];
     if (c == '%' && text.size() - i > 2) {
-      const int high = net::http::hex_value(text[i + 1]);
-      const int low = net::http::hex_value(text[i + 2]);
+      const int high = hex_value(text[i + 1]);
+      const int low = hex_value(text[i + 2]);
       if (high >= 0 && low >= 0) {
         c = static_cast<char>(high * 16 + low);
         i += 2;

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "weft/base/endian.h"
-#include "weft/base/utf8.h"
+#include "weft/base/text/utf8.h"
 
 namespace weft::serve::web {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "weft/base/assert.h"
-#include "weft/base/utf8.h"
+#include "weft/base/text/utf8.h"
 #include "weft/serve/web/test_websocket.h"
 
 // The first bytes choose the bound and the cuts; the rest is the peer's stream. Checks besides the sanitizers and

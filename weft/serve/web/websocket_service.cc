@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <exception>
 
-#include "weft/base/utf8.h"
+#include "weft/base/text/utf8.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/session/shard.h"
 #include "weft/serve/web/router.h"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "weft/base/text/hex.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/topic/kept/stream_core.h"
 
@@ -15,18 +16,14 @@ bool is_plain(char c) noexcept {
          c == '/' || c == '.';
 }
 
-int digit_of(char c) noexcept { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; }
-
 std::string escape(std::string_view text, std::string_view also_plain) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
   std::string escaped;
   escaped.reserve(text.size());
-  for (const char c : text) {
+  for (const char& c : text) {
     if (is_plain(c) || also_plain.find(c) != std::string_view::npos) {
       escaped += c;
     } else {
-      const auto byte = static_cast<unsigned char>(c);
-      escaped.append({'=', kDigits[byte >> 4U], kDigits[byte & 15U]});
+      append_hex_bytes({&c, 1}, escaped += '=', kUpperHexDigits);
     }
   }
   return escaped;
@@ -40,8 +37,8 @@ std::string unescape_key(std::string_view text) {
   std::string key;
   key.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const int high = text[i] == '=' && i + 2 < text.size() ? digit_of(text[i + 1]) : -1;
-    const int low = high >= 0 ? digit_of(text[i + 2]) : -1;
+    const int high = text[i] == '=' && i + 2 < text.size() ? upper_hex_value(text[i + 1]) : -1;
+    const int low = high >= 0 ? upper_hex_value(text[i + 2]) : -1;
     if (low >= 0) {
       key += static_cast<char>(high * 16 + low);
       i += 2;

@@ -27,6 +27,20 @@ namespace weft {
   return too_long || no_character ? 0 : size;
 }
 
+// The beginning of `text` of at most `most` bytes that ends with a whole character. Within bytes that are not UTF-8 it
+// ends anywhere.
+[[nodiscard]] constexpr std::string_view utf8_prefix(std::string_view text, std::size_t most) noexcept {
+  if (text.size() <= most) {
+    return text;
+  }
+  const auto continues = [&](std::size_t i) { return (static_cast<unsigned char>(text[i]) & 0xC0U) == 0x80U; };
+  std::size_t end = most;
+  while (end > 0 && most - end < 4 && continues(end)) {
+    --end;
+  }
+  return text.substr(0, continues(end) ? most : end);
+}
+
 // Whether all of `text` is.
 [[nodiscard]] constexpr bool is_utf8(std::string_view text) noexcept {
   while (!text.empty()) {
