@@ -101,7 +101,7 @@ weft::Result<void> read_errors() {
 int main() {
   for (const auto block : {use_on_another_core, close_while_another_thread_waits, end_in_order, end_in_the_wrong_order,
                            read_errors, guides::sockets, guides::foundations, guides::beside_asio, guides::clients,
-                           guides::operations, guides::web_servers, guides::web_clients}) {
+                           guides::calls, guides::operations, guides::web_servers, guides::web_clients}) {
     if (const auto done = block(); !done) {
       (void)std::fprintf(stderr, "%s\n", done.error().message().c_str());
       return 1;

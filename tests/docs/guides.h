@@ -16,6 +16,7 @@ weft::Result<void> foundations();  // and tuning
 weft::Result<void> beside_asio();
 weft::Result<void> clients();
 weft::Result<void> operations();
+weft::Result<void> calls();
 weft::Result<void> web_servers();
 weft::Result<void> web_clients();
 

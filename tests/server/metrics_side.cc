@@ -21,6 +21,8 @@
 #include "weft/serve/client/client_host.h"
 #include "weft/serve/client/client_pool.h"
 #include "weft/serve/dispatch/dispatcher.h"
+#include "weft/serve/rpc/rpc_client.h"
+#include "weft/serve/rpc/rpc_service.h"
 #include "weft/serve/server/admin.h"
 #include "weft/serve/udp/datagram_server.h"
 #include "weft/serve/web/site.h"
@@ -48,6 +50,7 @@ constexpr const CounterTable* kTables[] = {&kSocketTable,
                                            &serve::kClientPoolTable,
                                            &serve::kClientHostTable,
                                            &serve::kDispatchTable,
+                                           &serve::rpc::kRpcTable,
                                            &serve::kHealthTable,
                                            &serve::kAdminTable,
                                            &serve::kDatagramTable,
@@ -67,7 +70,7 @@ constexpr const CounterTable* kTables[] = {&kSocketTable,
                                            &topic::kHubTable};
 
 constexpr const sync::DurationRow* kHistograms[] = {&rt::kCoreLagRow, &serve::web::kHandlerTimesRow,
-                                                    &serve::kDispatchTimesRow};
+                                                    &serve::kDispatchTimesRow, &serve::rpc::kRpcTimesRow};
 
 std::string text(std::string_view view) { return std::string(view); }
 
@@ -100,6 +103,16 @@ void print_tables() {
     }
   }
   print_histograms();
+}
+
+using Ping = serve::rpc::Method<"ping", serve::rpc::Empty, serve::rpc::Empty>;
+
+rt::Task<Result<void>> ping(std::string endpoint) {
+  const auto host = std::make_shared<serve::ClientHost>(*rt::Core::current());
+  WEFT_CO_TRY(const auto client, serve::rpc::Client::open(host, endpoint));
+  WEFT_CO_TRY(co_await client->connected(sys::now() + 30s));
+  WEFT_CO_TRY(co_await client->call<Ping>(serve::rpc::Empty()));
+  co_return co_await client->close(sys::now() + 30s);
 }
 
 constexpr std::uint32_t kEcho = 1;
@@ -277,6 +290,15 @@ Result<void> run(const std::string& token, const net::TlsServerOptions& tls) {
   WEFT_TRY(rt::spawn(runtime->core(0).loop(), browse(&browsing, shop_at.substr(6))).get());
   admin->add("browser", *browsing.http);
   admin->add("feed", *browsing.feed);
+
+  serve::rpc::Methods methods;
+  WEFT_TRY(methods.add<Ping>([] {}));
+  serve::rpc::ServiceOptions timed;
+  timed.time_handlers = true;
+  const serve::rpc::Service calls(std::move(methods), timed);
+  admin->add("calls", calls);
+  const std::string calls_at = WEFT_TRY(serve::rpc::listen(*shop, "tcp://127.0.0.1:0", calls));
+  WEFT_TRY(rt::spawn(runtime->core(0).loop(), ping(calls_at)).get());
 
   struct Ignore {
     void on_datagram(serve::DatagramSession& /*session*/, Bytes /*payload*/) {}

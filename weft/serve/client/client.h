@@ -205,7 +205,8 @@ class Client {
       }
       return sent;
     }
-    Result<void> ask(Waiter& waiter, Header header, Bytes body) {
+    // Completes the header.
+    Result<void> ask(Waiter& waiter, Header& header, Bytes body, [[maybe_unused]] Instant deadline) {
       auto* const session = static_cast<TypedSession*>(WEFT_TRY(requester()));
       if (told) [[unlikely]] {
         count_refused();
@@ -219,6 +220,9 @@ class Client {
       if constexpr (Correlate::kMatching == Matching::by_number) {
         Correlate::set_number(header, *number);
       }
+      if constexpr (requires { Correlate::set_time_left(header, Duration()); }) {
+        Correlate::set_time_left(header, time_left(deadline, now()));
+      }
       if (auto sent = session->send(header, body); !sent) {
         in_flight().take_back(waiter);
         count_refused();
@@ -228,9 +232,17 @@ class Client {
       count_sent();
       return {};
     }
+    // Lets the peer stop its work on a request that was given up. If the session takes no frame, the peer works on.
+    void withdraw([[maybe_unused]] const Header& header) {
+      if constexpr (requires { Correlate::withdrawal(header); }) {
+        if (auto* const session = static_cast<TypedSession*>(open_session())) {
+          (void)session->send(Correlate::withdrawal(header), Bytes());
+        }
+      }
+    }
     // `raw`: an error frame is a response.
     static rt::Task<Result<Response>> request(std::shared_ptr<State> self, Header header, Bytes body, Instant deadline,
-                                              bool raw) {
+                                              [[maybe_unused]] bool raw) {
       if (const Error wrong = self->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
         co_return wrong.with_fate(Fate::not_sent);
       }
@@ -242,18 +254,23 @@ class Client {
         co_return Error(Errc::timed_out, "the deadline had passed before the request").with_fate(Fate::not_sent);
       }
       Waiter waiter(deadline);
-      if (const auto asked = self->ask(waiter, header, body); !asked) {
+      if (const auto asked = self->ask(waiter, header, body, deadline); !asked) {
         co_return asked.error().with_fate(Fate::not_sent);
       }
       co_await waiter;
       self->note_resumed();
       if (!waiter.result()) {
+        if (waiter.given_up()) {
+          self->withdraw(header);
+        }
         co_return waiter.result().error();
       }
       if (is_error_frame(waiter.header)) [[unlikely]] {
         self->count_error_frame();
-        if (!raw) {
-          co_return error_of_frame(waiter.body().bytes());
+        if constexpr (std::same_as<Header, FrameHeader>) {
+          if (!raw) {
+            co_return error_of_frame(waiter.body().bytes());
+          }
         }
       }
       co_return Response(waiter.header, std::move(waiter.body()));
@@ -261,6 +278,8 @@ class Client {
     static bool is_error_frame([[maybe_unused]] const Header& header) noexcept {
       if constexpr (std::same_as<Header, FrameHeader>) {
         return (header.flags & kFlagError) != 0;
+      } else if constexpr (requires { header.is_error(); }) {
+        return header.is_error();
       } else {
         return false;
       }

@@ -183,6 +183,7 @@ class ClientLink {
   // Returns the session to send by. Fails, and counts the failure, without a session, or if the window is full.
   [[nodiscard]] Result<Session*> sender() noexcept;
   [[nodiscard]] Result<Session*> requester() noexcept;
+  [[nodiscard]] Session* open_session() noexcept { return is_connected() ? session_ : nullptr; }
   void count_refused() noexcept { counts_->requests.refused.add(); }
   void count_sent() noexcept { counts_->requests.sent.add(); }
   void note_late() {

@@ -16,6 +16,9 @@ namespace weft::serve {
 //   key(header)                    for in_order_of_key: the key of a request, and of its response
 //   set_number(header, number)       for by_number: writes a number other than 0 into a request
 //   number(header)                  for by_number: reads that number from the response
+// It may also have:
+//   set_time_left(header, left)     writes the time until the deadline into a request; negative: there is no deadline
+//   withdrawal(header)              the header of the frame that follows a request which was given up, without a body
 template <typename C, typename Codec>
 concept Correlation = FrameCodec<Codec> && requires(typename Codec::Header& header) {
   { C::kMatching } -> std::convertible_to<Matching>;

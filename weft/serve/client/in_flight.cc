@@ -180,6 +180,7 @@ InFlight::Waiter* InFlight::detach(std::uint32_t slot) noexcept {
 // A token distinguishes late responses, so the place is freed. In a lane the place is kept for the late response.
 void InFlight::abandon(Waiter& waiter, Instant now) noexcept {
   (void)detach(waiter.slot_);
+  waiter.given_up_ = true;
   places_[waiter.slot_].given_up = now;
   if (matching_ == Matching::by_number) {
     free_place(waiter.slot_);

@@ -84,6 +84,8 @@ class InFlight {
     void answer(Bytes body) noexcept;
     [[nodiscard]] const Result<void>& result() const noexcept { return result_; }
     [[nodiscard]] OwnedBytes& body() noexcept { return body_; }
+    // Whether it ended by its deadline or its cancellation, while the peer may still work on the request.
+    [[nodiscard]] bool given_up() const noexcept { return given_up_; }
 
    private:
     friend class InFlight;
@@ -95,6 +97,7 @@ class InFlight {
     InFlight* in_ = nullptr;  // null: the result is known
     std::uint32_t slot_ = 0;
     bool ended_ = false;
+    bool given_up_ = false;
     Instant deadline_;
     rt::TimerId timer_;
     rt::TimerWheel* wheel_ = nullptr;

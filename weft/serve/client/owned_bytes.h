@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <utility>
 
 #include "weft/base/bytes.h"
@@ -34,6 +35,27 @@ class OwnedBytes {
       }
       fresh.size_ = bytes.size();
       copy_bytes(fresh.data_, bytes);
+    }
+    *this = std::move(fresh);
+    return true;
+  }
+
+  // The same for bytes in several parts.
+  [[nodiscard]] bool assign_parts(std::initializer_list<Bytes> parts) noexcept {
+    OwnedBytes fresh;
+    std::size_t size = 0;
+    for (const Bytes part : parts) {
+      size += part.size();
+    }
+    if (size != 0) {
+      fresh.data_ = static_cast<std::uint8_t*>(mem::pool_allocate(size));
+      if (fresh.data_ == nullptr) {
+        return false;
+      }
+      for (const Bytes part : parts) {
+        copy_bytes(fresh.data_ + fresh.size_, part);
+        fresh.size_ += part.size();
+      }
     }
     *this = std::move(fresh);
     return true;

@@ -43,7 +43,7 @@ struct Got {
 template <typename Frame>
 Got copy_of(const Frame& frame) {
   Got got;
-  if constexpr (requires { frame.header.id; }) {
+  if constexpr (requires { got.header = frame.header; }) {
     got.header = frame.header;
   }
   got.body.assign(frame.body.begin(), frame.body.end());

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "weft/serve/rpc/rpc_codec.h"
+
+namespace weft::serve::rpc {
+
+// Whether it is the name of a method: 1 to kNameMax letters, digits, and of ". _ - /".
+[[nodiscard]] constexpr bool is_method_name(std::string_view name) noexcept {
+  return !name.empty() && name.size() <= kNameMax && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-' || c == '/';
+  });
+}
+
+// A text as the argument of a template.
+template <std::size_t kSize>
+struct MethodName {
+  char text[kSize]{};
+  consteval MethodName(const char (&literal)[kSize]) {  // NOLINT(google-explicit-constructor)
+    std::copy_n(literal, kSize, text);
+  }
+};
+
+// Method: the type of a call, for both ends:
+//   using Add = rpc::Method<"calc.add", Sum, std::int64_t>;
+// `number`, if it is not 0, is sent instead of the name: both ends then need the same one. Body<T> (body.h) says how
+// each type becomes bytes.
+template <MethodName kText, typename RequestType, typename ResponseType, std::uint32_t number = 0>
+struct Method {
+  using Request = RequestType;
+  using Response = ResponseType;
+  static constexpr std::string_view kName{kText.text, sizeof kText.text - 1};
+  static constexpr std::uint32_t kNumber = number;
+  static_assert(is_method_name(kName), "weft: a method's name has 1 to 128 letters, digits, and of \". _ - /\"");
+};
+
+// Any type with these members is a method.
+template <typename M>
+concept IsMethod = requires {
+  typename M::Request;
+  typename M::Response;
+  { M::kName } -> std::convertible_to<std::string_view>;
+  { M::kNumber } -> std::convertible_to<std::uint32_t>;
+};
+
+}  // namespace weft::serve::rpc

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "weft/serve/rpc/rpc_client.h"
+
+#include <algorithm>
+
+#include "weft/serve/rpc/status.h"
+#include "weft/sys/clock.h"
+
+namespace weft::serve::rpc {
+
+Instant Client::deadline_of(const CallOptions& options) const noexcept {
+  const Duration timeout = options.timeout.value_or(timeout_);
+  const Instant own = timeout < Duration::zero() ? kNever : deadline_after(sys::now(), timeout);
+  return options.within != nullptr ? std::min(own, options.within->deadline()) : own;
+}
+
+Client::Asking Client::ask(Header header, std::string_view name, Bytes body, const CallOptions& options) {
+  trace::TraceContext inherited;
+  const trace::TraceContext* context = options.trace;
+  if (context == nullptr && options.within != nullptr) {
+    inherited = options.within->trace();
+    context = &inherited;
+  }
+  std::string_view state;
+  if (context != nullptr && !context->empty()) {
+    header.traced = true;
+    header.trace = context->trace_id();
+    header.span = context->span_id();
+    header.sampled = context->is_sampled();
+    state = context->tracestate();
+  }
+  Asking asking;
+  if (!asking.sent.assign_parts({as_bytes(state), as_bytes(name), body})) {
+    asking.answer =
+        fail_to_ask(Error(Errc::resource_exhausted, "no memory for the body of a call").with_fate(Fate::not_sent));
+    return asking;
+  }
+  const Bytes kept = asking.sent.bytes();
+  header.state = as_text(kept.first(state.size()));
+  if (!name.empty()) {
+    header.method = as_text(kept.subspan(state.size(), name.size()));
+  }
+  asking.answer = connection_->request_raw(header, kept.subspan(state.size() + name.size()), deadline_of(options));
+  return asking;
+}
+
+rt::Task<Result<Client::Answer>> Client::fail_to_ask(Error why) { co_return why; }
+
+Error Client::error_of_answer(const Answer& answer, std::string* refusal) {
+  const Header& header = answer.header();
+  const std::string_view text = as_text(answer.body()).substr(0, kTextMax);
+  if (refusal != nullptr) {
+    *refusal = text;
+  }
+  return error_of({header.status, static_cast<std::uint16_t>(header.number), text});
+}
+
+rt::Task<Result<OwnedBytes>> Client::call_bytes(std::string_view method, Bytes body, const CallOptions& options) {
+  if (!is_method_name(method)) {
+    return fail<OwnedBytes>(Error(Errc::invalid_argument, "not the name of a method").with_fate(Fate::not_sent));
+  }
+  Asking asking = ask(Header(), method, body, options);
+  return finish<OwnedBytes>(std::move(asking.sent), std::move(asking.answer), options.refusal);
+}
+
+}  // namespace weft::serve::rpc
