@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C++ blocks of docs/foundations.md and docs/tuning.md. The tests docs.foundations and docs.tuning compare them,
+// The C++ blocks of docs/foundations.md, docs/tuning.md and docs/cores.md. Tests of these names compare them,
 // docs.guides runs them.
 #include <charconv>
 #include <chrono>
@@ -21,6 +21,7 @@
 #include "weft/rt/bus/event_bus.h"
 #include "weft/rt/core/core_task.h"
 #include "weft/rt/core/runtime.h"
+#include "weft/rt/core/sharded.h"
 #include "weft/rt/exec/strand.h"
 #include "weft/rt/exec/thread_pool.h"
 #include "weft/rt/loop/timer_wheel.h"
@@ -96,6 +97,35 @@ weft::Result<void> use_cores() {
   const unsigned there = WEFT_TRY(visiting.get());
   WEFT_TRY(runtime->stop(weft::sys::now() + 5s));
   return expect(std::to_string(there), "1");
+}
+
+// --- docs/cores.md ---
+
+struct Tally {
+  int sum = 0;
+};
+
+weft::rt::Task<weft::Result<int>> add_up(weft::rt::Runtime* runtime, weft::rt::Sharded<Tally>* tallies) {
+  const auto [near, far, cores] =
+      co_await weft::rt::when_all(tallies->invoke_on(0, [](Tally& tally) { return tally.sum; }),
+                                  tallies->invoke_on(1, [](Tally& tally) { return tally.sum; }),
+                                  runtime->call(1, [runtime] { return static_cast<int>(runtime->size()); }));
+  if (!near || !far || !cores) {
+    co_return weft::Errc::other;
+  }
+  co_return *near + *far + *cores;
+}
+
+weft::Result<void> use_state_on_cores() {
+  weft::rt::RuntimeOptions options;
+  options.cores = 2;
+  const auto runtime = WEFT_TRY(weft::rt::Runtime::start(options));
+  const auto make = [](weft::rt::Core& core) { return Tally{static_cast<int>(core.index()) + 10}; };
+  const auto tallies = WEFT_TRY(weft::rt::Sharded<Tally>::start(*runtime, make));
+  auto adding = WEFT_TRY(weft::rt::spawn(runtime->core(0), add_up(runtime.get(), tallies.get())));
+  const int sum = WEFT_TRY(adding.get());
+  WEFT_TRY(tallies->stop(weft::sys::now() + 5s));
+  return expect(std::to_string(sum), "23");
 }
 
 // --- event bus ---
@@ -212,8 +242,9 @@ weft::Result<void> read_counters() {
 }  // namespace
 
 weft::Result<void> foundations() {
-  for (const auto block : {use_results, use_executors, use_cores, use_the_bus, use_queues, use_a_ring, use_allocators,
-                           use_the_wheel, tune_a_context, tune_a_runtime, raise_limits, read_counters}) {
+  for (const auto block :
+       {use_results, use_executors, use_cores, use_state_on_cores, use_the_bus, use_queues, use_a_ring, use_allocators,
+        use_the_wheel, tune_a_context, tune_a_runtime, raise_limits, read_counters}) {
     WEFT_TRY(block());
   }
   return {};

@@ -59,6 +59,13 @@ void CallState::handle_end() noexcept {
   }
 }
 
+CallState::Caller::Caller(Caller&& other) noexcept : Caller(other.core_, other.target_, other.deadline_) {
+  awaited_ = std::exchange(other.awaited_, true);
+  if (!awaited_) {
+    state_ = std::exchange(other.state_, nullptr);
+  }
+}
+
 CallState::Caller::~Caller() {
   cancel_timer();
   drop();

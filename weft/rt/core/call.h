@@ -126,6 +126,8 @@ class CallState::Caller : protected CoreWait {
       : CoreWait(core, [](Wait& self) noexcept { static_cast<Caller&>(self).give_up(kCancelled); }),
         target_(target),
         deadline_(deadline) {}
+  // The other one is not awaited any more, or was awaited already: then this one fails with invalid_state.
+  Caller(Caller&& other) noexcept;
   ~Caller();
 
   // Returns false if the caller does not wait; error_ has the reason.
@@ -249,6 +251,9 @@ class [[nodiscard]] Calling : private detail::CallState::Caller {
   Calling(Core* core, unsigned target, Instant deadline, G&& function) : Caller(core, target, deadline) {
     state_ = detail::make_pooled<Call>(std::forward<G>(function));
   }
+  Calling(Calling&& other) noexcept = default;  // before it is awaited
+  Calling& operator=(Calling&&) = delete;
+  ~Calling() = default;
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <typename Promise>

@@ -112,7 +112,8 @@ extern const CounterTable kCoreTurnTable;
 extern const sync::DurationRow kCoreLagRow;
 
 // CoreResident: an object of another room that lives on a core. A message with the object's number finds it there
-// without a reference, or finds nothing after the object's end.
+// without a reference, or finds nothing after the object's end. The numbers below 2^16 are those of servers and client
+// hosts, the others those of Sharded.
 // Owner: anyone. Affinity: the core's thread, or any thread when that has ended.
 struct CoreResident : ListHook {
   explicit CoreResident(std::uint64_t own) noexcept : number(own) {}

@@ -177,6 +177,9 @@ class [[nodiscard]] CallingTask : private detail::CallState::Caller {
   CallingTask(Core* core, unsigned target, Instant deadline, G&& function) : Caller(core, target, deadline) {
     state_ = detail::make_pooled<Call>(std::forward<G>(function));
   }
+  CallingTask(CallingTask&& other) noexcept = default;  // before it is awaited
+  CallingTask& operator=(CallingTask&&) = delete;
+  ~CallingTask() = default;
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <detail::TaskPromise Promise>  // tasks only: a core that ends does not wait for other coroutines

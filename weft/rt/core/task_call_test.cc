@@ -3,6 +3,8 @@
 
 #include <memory>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "weft/rt/core/core_task.h"
@@ -59,6 +61,54 @@ Task<void> bring_results_back(Runtime& runtime) {
 TEST(TaskCall, TheTaskRunsThereAndItsResultComesBack) {
   const auto runtime = start_runtime(2);
   EXPECT_TRUE(result_on(*runtime, 0, bring_results_back(*runtime)));
+}
+
+Task<void> call_together(Runtime& runtime) {
+  const auto index = [] { return Core::current()->index(); };
+  const auto [near, far, later] = co_await when_all(runtime.call(0, index), runtime.call(1, index),
+                                                    runtime.call(1, []() -> Task<int> { co_return 5; }));
+  EXPECT_EQ(near.value_or(9), 0u);
+  EXPECT_EQ(far.value_or(9), 1u);
+  EXPECT_EQ(later.value_or(0), 5);
+  auto owning = runtime.call(1, [text = std::string(100, 'x')] { return text.size(); });
+  const auto [size, slept] = co_await when_all(owning, sleep(std::chrono::milliseconds(1)));
+  EXPECT_EQ(size.value_or(0), 100u);
+  EXPECT_TRUE(slept);
+  std::vector<decltype(runtime.call(0, index))> calls;
+  for (unsigned i = 0; i < 10; ++i) {
+    calls.push_back(runtime.call(i % 2, index));
+  }
+  const auto results = co_await when_all(std::move(calls));
+  for (unsigned i = 0; i < 10; ++i) {
+    EXPECT_EQ(results[i].value_or(9), i % 2);
+  }
+}
+
+TEST(TaskCall, AGroupTakesCalls) {
+  const auto runtime = start_runtime(2);
+  EXPECT_TRUE(result_on(*runtime, 0, call_together(*runtime)));
+  ASSERT_TRUE(runtime->stop(in_a_minute()));
+}
+
+Task<void> move_calls(Runtime& runtime) {
+  auto first = runtime.call(1, [live = Live()] { return 1; });
+  auto moved = std::move(first);
+  const Result<int> left = co_await first;  // NOLINT(bugprone-use-after-move)
+  EXPECT_EQ(left.error(), Errc::invalid_state);
+  const Result<int> one = co_await moved;
+  EXPECT_EQ(one.value_or(0), 1);
+  auto awaited = std::move(moved);
+  const Result<int> again = co_await awaited;
+  EXPECT_EQ(again.error(), Errc::invalid_state);
+  auto dropped = runtime.call(1, [live = Live()]() -> Task<int> { co_return 1; });
+  const auto to = std::move(dropped);  // never awaited
+}
+
+TEST(TaskCall, ACallMayBeMovedUntilItIsAwaited) {
+  const auto runtime = start_runtime(2);
+  EXPECT_TRUE(result_on(*runtime, 0, move_calls(*runtime)));
+  ASSERT_TRUE(runtime->stop(in_a_minute()));
+  EXPECT_EQ(Live::alive.load(), 0);
 }
 
 Task<void> fail_in_every_way(Runtime& runtime) {

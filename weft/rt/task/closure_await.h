@@ -40,6 +40,11 @@ class [[nodiscard]] AwaitByName final : public Awaiter {
   void operator co_await() && = delete;
 };
 
+template <typename Awaiter>
+inline constexpr bool kAwaitedByName = false;
+template <typename Awaiter>
+inline constexpr bool kAwaitedByName<AwaitByName<Awaiter>> = true;
+
 // A function of type F, for a parameter F&&, that is an rvalue, owns something, and is like a closure or an aggregate.
 // A class with a default constructor of its own, for example std::function, is destroyed once.
 template <typename F>

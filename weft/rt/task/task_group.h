@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/rt/task/closure_await.h"
 #include "weft/rt/task/task.h"
 
 namespace weft::rt {
@@ -185,6 +186,67 @@ class [[nodiscard]] VectorGroup {
   std::vector<TaskGroup::Member> members_;
 };
 
+// --- awaiters in a group ---
+
+template <typename A>
+inline constexpr bool kIsTask = false;
+template <typename T>
+inline constexpr bool kIsTask<Task<T>> = true;
+
+// Awaited: the type of the value of `co_await` on an awaiter, or on a task.
+template <typename A>
+struct Awaited {};
+template <typename A>
+  requires requires(A& awaiter) { awaiter.await_resume(); }
+struct Awaited<A> {
+  using Type = std::remove_cvref_t<decltype(std::declval<A&>().await_resume())>;
+};
+template <typename T>
+struct Awaited<Task<T>> {
+  using Type = T;
+};
+template <typename A>
+using AwaitedValue = typename Awaited<std::remove_cvref_t<A>>::Type;
+
+// GroupMember: a task, an awaiter that can be moved before it is awaited, and a named one, which outlives the
+// await of the group.
+template <typename A>
+concept GroupMember = (kIsTask<A>) || (!kIsTask<std::remove_cvref_t<A>> && requires { typename AwaitedValue<A>; } &&
+                                       (std::is_lvalue_reference_v<A> || std::is_move_constructible_v<A>));
+template <typename... As>
+concept MixedGroup = (GroupMember<As> && ...) && !(kIsTask<As> && ...);
+
+template <typename A>
+Task<AwaitedValue<A>> await_kept(A awaiter) {
+  co_return co_await awaiter;
+}
+template <typename A>
+Task<AwaitedValue<A>> await_named(A* awaiter) {
+  co_return co_await *awaiter;
+}
+template <typename A>
+Task<AwaitedValue<A>> as_task(A&& member) {
+  if constexpr (kIsTask<A>) {
+    return std::move(member);
+  } else if constexpr (std::is_lvalue_reference_v<A>) {
+    return await_named(&member);
+  } else {
+    static_assert(!kAwaitedByName<A>,
+                  "weft: GCC 12 destroys an owning closure of a co_await expression twice: name the call, and give the "
+                  "group that: auto calling = runtime.call(...); co_await when_all(calling, ...)");
+    return await_kept(std::move(member));
+  }
+}
+template <typename A>
+std::vector<Task<AwaitedValue<A>>> as_tasks(std::vector<A> awaiters) {
+  std::vector<Task<AwaitedValue<A>>> tasks;
+  tasks.reserve(awaiters.size());
+  for (A& awaiter : awaiters) {
+    tasks.push_back(await_kept(std::move(awaiter)));
+  }
+  return tasks;
+}
+
 }  // namespace detail
 
 template <typename... Ts>
@@ -280,6 +342,19 @@ template <typename T>
 AllOfVector<T> when_all(std::vector<Task<T>> tasks) {
   return AllOfVector<T>(detail::TaskGroup::Until::all, std::move(tasks));
 }
+// The same for awaiters, or tasks and awaiters: `co_await when_all(runtime.call(1, f), runtime.call(2, g))`. A named
+// awaiter outlives the await. Cost: a frame for each awaiter.
+template <typename... As>
+  requires detail::MixedGroup<As...>
+AllOf<detail::AwaitedValue<As>...> when_all(As&&... members) {
+  return AllOf<detail::AwaitedValue<As>...>(detail::TaskGroup::Until::all,
+                                            detail::as_task<As>(std::forward<As>(members))...);
+}
+template <typename A>
+  requires(!detail::kIsTask<A> && detail::GroupMember<A>)
+AllOfVector<detail::AwaitedValue<A>> when_all(std::vector<A> awaiters) {
+  return when_all(detail::as_tasks(std::move(awaiters)));
+}
 
 // Runs the tasks until one has ended, then cancels the others and waits for them. Returns the first task's result: a
 // variant whose index() names the task, or for a vector a First (invalid_argument: the vector is empty). Rethrows the
@@ -293,6 +368,18 @@ AnyOf<Ts...> when_any(Task<Ts>... tasks) noexcept {
 template <typename T>
 AnyOfVector<T> when_any(std::vector<Task<T>> tasks) {
   return AnyOfVector<T>(detail::TaskGroup::Until::first, std::move(tasks));
+}
+// The same for awaiters, see when_all(): `co_await when_any(read(), sleep(1s))`.
+template <typename... As>
+  requires detail::MixedGroup<As...>
+AnyOf<detail::AwaitedValue<As>...> when_any(As&&... members) {
+  return AnyOf<detail::AwaitedValue<As>...>(detail::TaskGroup::Until::first,
+                                            detail::as_task<As>(std::forward<As>(members))...);
+}
+template <typename A>
+  requires(!detail::kIsTask<A> && detail::GroupMember<A>)
+AnyOfVector<detail::AwaitedValue<A>> when_any(std::vector<A> awaiters) {
+  return when_any(detail::as_tasks(std::move(awaiters)));
 }
 
 }  // namespace weft::rt

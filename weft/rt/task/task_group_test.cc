@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/rt/task/task_group.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <stdexcept>
@@ -55,6 +56,52 @@ TEST(WhenAll, RunsItsTasksBesideEachOther) {
   here.start(both(done));
   here.pass(21ms);
   EXPECT_TRUE(done);
+}
+
+Task<std::string> await_mixed(AsyncEvent* event) {
+  auto waiting = event->wait();  // cannot be moved: it is given by its name
+  auto [slept, text, waited] = co_await when_all(sleep(20ms), give_after(10ms, "text"), waiting);
+  static_assert(std::is_same_v<decltype(slept), Result<void>>);
+  co_return text + (slept && waited ? "" : ", a failure");
+}
+Task<void> set_after(Duration wait, AsyncEvent* event) {
+  const Result<void> slept = co_await sleep(wait);
+  EXPECT_TRUE(slept);
+  event->set();
+}
+
+TEST(WhenAll, TakesAwaitersAndTasks) {
+  HandTurned here;
+  AsyncEvent event;
+  here.start(set_after(5ms, &event));
+  EXPECT_EQ(here.run(await_mixed(&event)), "text");
+}
+
+TEST(WhenAll, TakesAVectorOfAwaiters) {
+  HandTurned here;
+  const auto all = [](std::vector<Sleeping> sleeps) -> Task<std::size_t> {
+    const std::vector<Result<void>> results = co_await when_all(std::move(sleeps));
+    co_return static_cast<std::size_t>(
+        std::count_if(results.begin(), results.end(), [](const Result<void>& result) { return result.has_value(); }));
+  };
+  std::vector<Sleeping> sleeps;
+  for (int i = 0; i < 5; ++i) {
+    sleeps.push_back(sleep(std::chrono::milliseconds(i)));
+  }
+  EXPECT_EQ(here.run(all(std::move(sleeps))), 5u);
+}
+
+Task<std::size_t> first_of_awaiters(AsyncEvent* event) {
+  auto waiting = event->wait();
+  const auto first = co_await when_any(waiting, sleep(10ms), sleep(1h));
+  co_return first.index();
+}
+
+TEST(WhenAny, TakesAwaitersAndGivesTheOthersUp) {
+  HandTurned here;
+  AsyncEvent event;
+  EXPECT_EQ(here.run(first_of_awaiters(&event)), 1u);
+  EXPECT_FALSE(event.awaited());
 }
 
 TEST(WhenAll, OfNothingIsThereAtOnce) {

@@ -276,6 +276,8 @@ std::vector<Row<Listener>> listener_limits() {
       count<kOptions, kLimits, &L::handlers_max>("limits.handlers_max", 1, 65'536,
                                                  "Coroutines that handle frames of a session at a time"),
       count<kOptions, kLimits, &L::tasks_max>("limits.tasks_max", 0, 65'536, "Other coroutines of a session", kLive),
+      count<kOptions, kLimits, &L::waits_max>("limits.waits_max", 0, 65'536,
+                                              "Coroutines that wait for room in the queue of a session", kLive),
   };
 }
 

@@ -65,6 +65,10 @@ namespace weft::serve {
       "serve/session/session_spawn.cc")                                                                              \
   ROW(tasks_refused, counter, "tasks_refused_total", "", "", "coroutines",                                           \
       "Coroutines that were one too many for their session.", "serve/session/session_spawn.cc")                      \
+  ROW(room_waits, counter, "room_waits_total", "", "", "waits",                                                      \
+      "How often a coroutine waited for room in the queue of a session.", "serve/session/write_room.cc")             \
+  ROW(waits_refused, counter, "room_waits_refused_total", "", "", "waits",                                           \
+      "Waits for room that were one too many for their session.", "serve/session/write_room.cc")                     \
   ROW(frames_in, counter, "frames_total", "direction", "in", "frames",                                               \
       "Whole frames: received.", "serve/session/session_read.cc")                                                    \
   ROW(frames_out, counter, "frames_total", "direction", "out", "frames",                                             \

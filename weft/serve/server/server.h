@@ -18,6 +18,7 @@
 #include "weft/net/admit/accept_filter.h"
 #include "weft/net/endpoint.h"
 #include "weft/rt/core/runtime.h"
+#include "weft/rt/task/task.h"
 #include "weft/serve/frame/shared_frame.h"
 #include "weft/serve/metrics/counters.h"
 #include "weft/serve/server/server_options.h"
@@ -29,6 +30,15 @@ class GroupPresence;
 class ServerRun;
 class Shard;
 class StallWatch;
+
+// Published: the sessions that took a frame for a group, and those that did not.
+struct Published {
+  std::size_t taken = 0;      // sessions whose queue has the frame, or had it
+  std::size_t missed = 0;     // sessions that did not take it: full until the deadline, ended, or without memory
+  unsigned cores_missed = 0;  // cores with members that the frame did not reach, or whose answer did not come in time
+  Error why;                  // of the last one that missed it
+  [[nodiscard]] bool complete() const noexcept { return missed == 0 && cores_missed == 0; }
+};
 
 // Server: listeners and their sessions, on the cores of a runtime.
 // Owner: the program. The destructor is stop() with a deadline in the past. It then waits for handlers and coroutines
@@ -82,6 +92,14 @@ class Server {
   Result<void> publish(GroupId group, const SharedFrame& frame);
   // Sends the frame to every session of the frame's codec.
   Result<void> broadcast(const SharedFrame& frame);
+  // For a task on a core of the runtime: as send_to() and publish(), but the frame waits for room in full lanes and
+  // queues, whatever the policy for slow readers. The members with room get the frame at once; it waits for the others
+  // beside each other, and the result counts them. Errors: closed (stopped); unreachable (send_wait(): the session has
+  // ended, or is of another start); timed_out; kCancelled; invalid_state (the caller is not on a core); those of
+  // Session::send_shared_wait().
+  // Cost: a coroutine for each core with members, and for each member without room.
+  [[nodiscard]] rt::Task<Result<void>> send_wait(SessionId id, SharedFrame frame, Instant deadline = kNever);
+  [[nodiscard]] rt::Task<Result<Published>> publish_wait(GroupId group, SharedFrame frame, Instant deadline = kNever);
 
   // Closes the listeners. Each session answers the frames that it received. When all have done so and no message
   // between cores is under way, or after settle_timeout, each session delivers its queue and closes.
@@ -140,6 +158,7 @@ class Server {
   template <typename Function>
   Result<void> on_shard(unsigned core, std::uint16_t epoch, const Function& function);
   Result<void> route(SessionId id) const noexcept;
+  [[nodiscard]] Error not_on_core() const noexcept;  // of a task that would wait
 
   void add_listener_info(std::string_view name, CounterReadings& into) const;
 

@@ -31,6 +31,7 @@ struct SessionOps {
   std::size_t (*farewell)(Session& session, EndCause why, std::span<std::uint8_t, kFarewellMax> out);
   bool (*in_body)(const Session& session);     // null if the codec does not separate a frame's head and body
   bool (*in_message)(const Session& session);  // null if the codec has no messages of several frames
+  void (*writable)(Session& session);          // null if the service has no on_writable()
 };
 
 // ServiceSlot: a listener on one core: its functions and their data.
@@ -42,6 +43,9 @@ struct ServiceSlot {
   bool layered = false;              // the streams are more than sockets: they have a state()
   mutable std::size_t sessions = 0;  // that refer to it
 };
+
+template <FrameCodec Codec>
+class SendWait;
 
 inline constexpr std::size_t kSessionSize = 608;  // bytes; bound of a session with its codec
 
@@ -64,6 +68,13 @@ class SessionOf final : public Session {
     std::array<std::uint8_t, Codec::kHeaderMax> front;
     const std::size_t size = WEFT_TRY(codec_.encode_header(header, body, std::span(front)));
     return send_parts({Bytes(front).first(size), body, codec_.trailer()}, FrameKind::state);
+  }
+  // `co_await session.send_wait(header, body, deadline)` -> Result<void>: send() when there is room, see writable().
+  // The frames of such waits leave in the order of the waits. The body stays valid until the await ends. Errors: those
+  // of RoomWait, then the frame was not sent. With `closed` the session may be gone, if the task is not its own.
+  [[nodiscard]] SendWait<Codec> send_wait(const typename Codec::Header& header, Bytes body,
+                                          Instant deadline = kNever) noexcept {
+    return SendWait<Codec>(*this, header, body, deadline);
   }
   [[nodiscard]] const Codec& codec() const noexcept { return codec_; }
   [[nodiscard]] Codec& codec() noexcept { return codec_; }
@@ -104,6 +115,23 @@ class SessionOf final : public Session {
   Codec codec_;
 };
 
+// The awaiter of SessionOf::send_wait().
+template <FrameCodec Codec>
+class [[nodiscard]] SendWait final : public RoomWait {
+ public:
+  SendWait(SessionOf<Codec>& session, const typename Codec::Header& header, Bytes body, Instant deadline) noexcept
+      : RoomWait(session, deadline, send), header_(header), body_(body) {}
+
+ private:
+  static Result<void> send(RoomWait& self, Session& session) {
+    const auto& own = static_cast<SendWait&>(self);
+    return static_cast<SessionOf<Codec>&>(session).send(own.header_, own.body_);
+  }
+
+  const typename Codec::Header header_;
+  const Bytes body_;
+};
+
 // Returns the session with its send(); null if its codec is another one.
 template <FrameCodec Codec>
 [[nodiscard]] SessionOf<Codec>* session_of(Session& session) noexcept {
@@ -117,6 +145,7 @@ template <FrameCodec Codec>
 //                                                           that lives until the coroutine has ended
 //   void on_end(SessionOf<Codec>&)                          the peer has ended its stream. Without on_end() the session
 //                                                           is closed then; with it the service closes the session
+//   void on_writable(SessionOf<Codec>&)                     the queue was full (has_room()), and half of it is written
 //   void on_close(SessionOf<Codec>&, const Error& why)      the last call; session.reason() is the counter
 //   void on_drain()                                         stop() was called; once on each core
 //   void on_drain(SessionOf<Codec>&)                        then, for each session, before it handles its last frames:
@@ -132,10 +161,12 @@ struct ServiceCalls {
   static constexpr bool kHasEnd = requires(Service service, Typed& session) { service.on_end(session); };
   static constexpr bool kHasSessionDrain = requires(Service service, Typed& session) { service.on_drain(session); };
   static constexpr bool kHasDrain = requires(Service service) { service.on_drain(); };
+  static constexpr bool kHasWritable = requires(Service service, Typed& session) { service.on_writable(session); };
 
   static constexpr rt::ActivityName kOpen{rt::type_name<Service>(), "on_open"};
   static constexpr rt::ActivityName kFrame{rt::type_name<Service>(), "on_frame"};
   static constexpr rt::ActivityName kEnd{rt::type_name<Service>(), "on_end"};
+  static constexpr rt::ActivityName kWritable{rt::type_name<Service>(), "on_writable"};
   static constexpr rt::ActivityName kClose{rt::type_name<Service>(), "on_close"};
   static constexpr rt::ActivityName kDrain{rt::type_name<Service>(), "on_drain"};
   static constexpr rt::ActivityName kCoroutine{rt::type_name<Service>(), "coroutine"};
@@ -183,6 +214,12 @@ struct ServiceCalls {
       service(session).on_end(typed(session));
     }
   }
+  static void writable(Session& session) {
+    if constexpr (kHasWritable) {
+      const auto named = name(session, kWritable);
+      service(session).on_writable(typed(session));
+    }
+  }
   static void closed(Session& session, const Error& why) {
     if constexpr (requires(Service target, Typed& typed_session) { target.on_close(typed_session, why); }) {
       const auto named = name(session, kClose);
@@ -216,7 +253,8 @@ struct ServiceCalls {
             kHasDrain ? &stopping : nullptr,
             farewell_of(),
             in_body_of(),
-            in_message_of()};
+            in_message_of(),
+            kHasWritable ? &writable : nullptr};
   }
 
  private:

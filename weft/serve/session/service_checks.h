@@ -12,8 +12,9 @@ namespace weft::serve::detail {
 
 // The functions of a service, and spellings by which one may mean them.
 struct ServiceNames {
-  int on_open, on_frame, on_end, on_drain, on_close;
-  int onOpen, onFrame, onEnd, onDrain, onClose, OnOpen, OnFrame, OnEnd, OnDrain, OnClose;
+  int on_open, on_frame, on_end, on_drain, on_writable, on_close;
+  int onOpen, onFrame, onEnd, onDrain, onWritable, onClose;
+  int OnOpen, OnFrame, OnEnd, OnDrain, OnWritable, OnClose;
 };
 // A name that both bases have is ambiguous here, whether it is a function, a template or overloaded.
 template <typename Service>
@@ -36,6 +37,7 @@ constexpr bool check_service() {
   constexpr bool kEnd = requires(Service service, Session& session) { service.on_end(session); };
   constexpr bool kDrain = requires(Service service) { service.on_drain(); } ||
                           requires(Service service, Session& session) { service.on_drain(session); };
+  constexpr bool kWritable = requires(Service service, Session& session) { service.on_writable(session); };
   constexpr bool kClose =
       requires(Service service, Session& session, const Error& why) { service.on_close(session, why); };
   static_assert(!(WEFT_SERVICE_HAS(onOpen) || WEFT_SERVICE_HAS(OnOpen)), "weft: the service's function is on_open()");
@@ -44,6 +46,8 @@ constexpr bool check_service() {
   static_assert(!(WEFT_SERVICE_HAS(onEnd) || WEFT_SERVICE_HAS(OnEnd)), "weft: the service's function is on_end()");
   static_assert(!(WEFT_SERVICE_HAS(onDrain) || WEFT_SERVICE_HAS(OnDrain)),
                 "weft: the service's function is on_drain()");
+  static_assert(!(WEFT_SERVICE_HAS(onWritable) || WEFT_SERVICE_HAS(OnWritable)),
+                "weft: the service's function is on_writable()");
   static_assert(!(WEFT_SERVICE_HAS(onClose) || WEFT_SERVICE_HAS(OnClose)),
                 "weft: the service's function is on_close()");
   static_assert(kOpen || !WEFT_SERVICE_HAS(on_open),
@@ -58,6 +62,9 @@ constexpr bool check_service() {
   static_assert(kDrain || !WEFT_SERVICE_HAS(on_drain),
                 "weft: the service's on_drain() cannot be called: it is public, and takes nothing, or "
                 "(SessionOf<Codec>&) with the codec of its listener");
+  static_assert(kWritable || !WEFT_SERVICE_HAS(on_writable),
+                "weft: the service's on_writable() cannot be called: it is public, and takes (SessionOf<Codec>&) with "
+                "the codec of its listener");
   static_assert(kClose || !WEFT_SERVICE_HAS(on_close),
                 "weft: the service's on_close() cannot be called: it is public, and takes (SessionOf<Codec>&, const "
                 "Error&) with the codec of its listener");
@@ -77,6 +84,11 @@ constexpr bool check_service() {
   if constexpr (kEnd) {
     using Returned = decltype(std::declval<Service&>().on_end(std::declval<Session&>()));
     static_assert(std::is_void_v<Returned>, "weft: the service's on_end() returns void; session.spawn() runs a task");
+  }
+  if constexpr (kWritable) {
+    using Returned = decltype(std::declval<Service&>().on_writable(std::declval<Session&>()));
+    static_assert(std::is_void_v<Returned>,
+                  "weft: the service's on_writable() returns void; a coroutine awaits session.writable() instead");
   }
   if constexpr (kClose) {
     using Returned =

@@ -110,6 +110,10 @@ void Session::handle_turn() noexcept {
     writing_.flush_due = true;
     continue_reading();
   }
+  if (writing_.writable_due) [[unlikely]] {
+    tell_writable();
+  }
+  writing_.pass = false;
   writing_.flush_due = false;
   flush();
   settle();
@@ -233,7 +237,7 @@ void Session::close_for(CloseReason reason, Error why) noexcept {
   (void)say_farewell(cause.reason);
   note_owed(cause.reason);
   state_ = State::closing;
-  queue_limits_.take = 0;
+  take_no_more();
   record_.set_cause(cause.reason, cause.why);
   leave_drain();
   cancel_tasks();
@@ -280,7 +284,7 @@ void Session::end(CloseReason reason, Error why) noexcept {
     writing_.last_body = LastBody::none;
   }
   state_ = State::ended;
-  queue_limits_.take = 0;
+  take_no_more();
   leave_drain();
   cancel_tasks();
   list();
@@ -295,7 +299,7 @@ void Session::end_after_throw() noexcept {
 
 void Session::end_writing() noexcept {
   if (is_open()) {
-    queue_limits_.take = 0;
+    take_no_more();
     if (writing_.end == WriteEnd::none) {
       writing_.end = WriteEnd::due;
     }

@@ -35,6 +35,7 @@
 #include "weft/serve/session/session_state.h"
 #include "weft/serve/session/session_task.h"
 #include "weft/serve/session/write_queue.h"
+#include "weft/serve/session/write_room.h"
 
 namespace weft::serve {
 
@@ -113,6 +114,23 @@ class Session : private rt::Watcher, private rt::TurnJob {
   Result<std::size_t> write_file(int file, std::uint64_t offset, std::size_t size);
   // Queues a frame that was encoded once for many sessions. Fails with invalid_argument if another codec encoded it.
   Result<void> send_shared(const SharedFrame& frame);
+
+  // Whether send() takes a frame without the policy of SlowConsumer. A service without coroutines sends while this is
+  // true, and continues in on_writable() (service.h).
+  [[nodiscard]] bool has_room() const noexcept { return writes_.size() < queue_limits_.take; }
+  // Whether a task's wait would end at once: there is room, and no other one waits.
+  [[nodiscard]] bool takes_at_once() const noexcept;
+  [[nodiscard]] bool takes_frames() const noexcept { return queue_limits_.take != 0; }  // now or later: it is open
+  // `co_await session.writable(deadline)` -> Result<void>: ends at once while there is room and no other task waits for
+  // it, otherwise when half of write_budget is written, first come, first served. The next send() of the task before
+  // its next await is taken then, whatever the policy. SessionOf::send_wait() also sends the frame, in that order.
+  // A task of the session gets `cancelled` when the session closes. Another task of this core gets `closed`, and the
+  // session may be gone then. Errors: see RoomWait.
+  [[nodiscard]] WritableWait writable(Instant deadline = kNever) noexcept { return {*this, deadline}; }
+  // send_shared() when there is room, as send_wait(). Result<void>.
+  [[nodiscard]] SharedSendWait send_shared_wait(const SharedFrame& frame, Instant deadline = kNever) noexcept {
+    return {*this, frame, deadline};
+  }
 
   // Writes all queued bytes and ends the stream. When the peer's system has all of them, waits up to 1 s for the peer's
   // end, then ends the session; all that within close_timeout. The session discards frames that arrive in this time.
@@ -214,6 +232,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
  private:
   friend class Shard;
   friend class GroupTable;
+  friend class RoomWait;
   template <typename Codec, typename Service>
   friend struct ServiceCalls;
 
@@ -299,6 +318,17 @@ class Session : private rt::Watcher, private rt::TurnJob {
   [[nodiscard]] Error refuse_for_memory() noexcept;
   void drop_queue() noexcept;  // drops and counts the frames that an ended session did not write
   [[nodiscard]] bool all_written() const noexcept { return writes_.empty() && !writing_.unsent; }
+
+  // --- room in the queue (write_room.cc) ---
+  [[nodiscard]] Result<bool> room_now() noexcept;
+  void begin_wait(RoomWait& wait) noexcept;
+  void serve_waits() noexcept;
+  void flush_for_send() noexcept;
+  void end_grant(bool unused) noexcept;
+  void take_no_more() noexcept;
+  void note_writable() noexcept;
+  void tell_writable() noexcept;
+  [[nodiscard]] std::uint64_t bytes_taken() const noexcept { return record_.counts.bytes_out + writes_.size(); }
 
   // --- coroutines (session_spawn.cc) ---
   [[nodiscard]] Result<void> make_tasks() noexcept;

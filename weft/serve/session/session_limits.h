@@ -59,6 +59,7 @@ struct SessionLimits {
   std::size_t groups_max = 64;     // groups that the session is in at a time
   std::uint32_t handlers_max = 1;  // coroutines that handle its frames at a time; above 1 answers overtake
   std::size_t tasks_max = 8;       // other coroutines, from spawn(); the session refuses more
+  std::size_t waits_max = 64;      // tasks of the core that wait for room in its queue; more are refused
 };
 
 }  // namespace weft::serve

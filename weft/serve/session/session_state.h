@@ -84,6 +84,9 @@ struct WriteState {
   bool blocked = false;  // the kernel took fewer bytes than it was given
   bool unsent = false;   // the stream itself still holds bytes that it took
   bool watches_writable = false;
+  bool full = false;               // the queue had no room, and half of it is not written yet
+  bool writable_due = false;       // the service gets on_writable() at the end of the turn
+  bool pass = false;               // the next frame is taken without the policy, in this turn
   std::uint32_t acknowledged = 0;  // bytes that the peer's system had acknowledged when a timer asked; the low bits
 };
 

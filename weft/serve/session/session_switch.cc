@@ -24,7 +24,7 @@ Result<void> Session::switch_to(const ServiceSlot& next) {
   }
   record_.successor = &next;
   ++pauses_;  // for good: the next session reads the next bytes
-  queue_limits_.take = 0;
+  take_no_more();
   list();
   return {};
 }

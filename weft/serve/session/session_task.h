@@ -15,6 +15,7 @@
 #include "weft/mem/pool.h"
 #include "weft/rt/task/async_event.h"
 #include "weft/rt/task/task.h"
+#include "weft/serve/session/write_room.h"
 
 namespace weft::serve {
 
@@ -162,6 +163,8 @@ class TaskSet {
   void describe(const rt::ActivityName* name, std::uint64_t subject) noexcept { scope_.describe(name, subject); }
   // Set for a moment when the session has written to its peer, see Session::written().
   [[nodiscard]] rt::AsyncEvent& written() noexcept { return written_; }
+  // The tasks that wait for room, also those that are not in this set.
+  [[nodiscard]] WriteRoom& room() noexcept { return room_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t handlers() const noexcept { return handlers_; }  // of size(), those of Kind::handler
 
@@ -176,6 +179,7 @@ class TaskSet {
   std::size_t size_ = 0;
   std::size_t handlers_ = 0;
   rt::AsyncEvent written_;
+  WriteRoom room_;
 };
 
 // --- handlers of frames ---

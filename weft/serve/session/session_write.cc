@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "weft/serve/session/session.h"
 #include "weft/serve/session/shard.h"
@@ -117,11 +118,11 @@ Result<void> Session::make_room(std::size_t size, FrameKind kind) {
   if (queue_limits_.take == 0) {
     return refuse_closed();
   }
-  flush();
+  flush_for_send();
   if (!is_open()) {
     return refuse_closed();
   }
-  if (writes_.size() < queue_limits_.take) {
+  if (writes_.size() < queue_limits_.take || std::exchange(writing_.pass, false)) {
     return {};
   }
   CoreCounters& counters = shard_.counters();
@@ -263,6 +264,9 @@ void Session::flush() noexcept {
     record_.counts.frames_out += uncounted_.out;
     uncounted_.out = 0;
   }
+  if (!has_room()) [[unlikely]] {
+    writing_.full = true;
+  }
   for (int i = 0; i < kWritesMax && !all_written() && !writing_.blocked && state_ != State::ended; ++i) {
     const Bytes sole = writes_.sole();
     const bool ok = !sole.empty() ? write_out({&sole, 1}) : gather_and_write();
@@ -278,6 +282,10 @@ void Session::flush() noexcept {
   resume_throttled();
   if (tasks_ != nullptr) [[unlikely]] {
     tasks_->written().pulse();
+    serve_waits();
+  }
+  if (writing_.full) [[unlikely]] {
+    note_writable();
   }
 }
 

@@ -60,7 +60,7 @@ class Shard : public rt::CoreResident {
     while (resident != nullptr && resident->number != epoch) {
       resident = residents.next(*resident);
     }
-    return static_cast<Shard*>(resident);  // only shards are residents
+    return static_cast<Shard*>(resident);  // only shards have numbers of 16 bits
   }
   // From now on here() finds the shard, and publishers see its groups. Idempotent.
   void move_in(GroupPresence& presence) noexcept {
