@@ -30,6 +30,10 @@ using Reverse = rpc::Method<"text.reverse", std::string, std::string>;
 using Ping = rpc::Method<"ping", rpc::Empty, rpc::Empty>;
 using Nap = rpc::Method<"nap", std::int64_t, rpc::Empty>;
 
+using Squares = rpc::ServerStream<"squares", std::int64_t, std::int64_t>;
+using Total = rpc::ClientStream<"total", std::int64_t, std::int64_t>;
+using Echo = rpc::TwoWayStream<"echo", std::string, std::string>;
+
 constexpr ErrorDomain kTexts("texts");
 
 rpc::Methods texts() {
@@ -46,6 +50,61 @@ rpc::Methods texts() {
     co_return Result<void>();
   });
   return methods;
+}
+
+rpc::Methods streams(rpc::Methods methods) {
+  (void)methods.add<Squares>([](const std::int64_t& n, rpc::Writer<std::int64_t>& out) -> rt::Task<Result<void>> {
+    for (std::int64_t i = 0; i < n; ++i) {
+      WEFT_CO_TRY(co_await out.send(i * i));
+    }
+    co_return Result<void>();
+  });
+  (void)methods.add<Total>([](rpc::Reader<std::int64_t>& in) -> rt::Task<Result<std::int64_t>> {
+    std::int64_t sum = 0;
+    for (;;) {
+      WEFT_CO_TRY(const auto next, co_await in.next());
+      if (!next) {
+        co_return sum;
+      }
+      sum += *next;
+    }
+  });
+  (void)methods.add<Echo>([](rpc::Reader<std::string>& in, rpc::Writer<std::string>& out) -> rt::Task<Result<void>> {
+    for (;;) {
+      WEFT_CO_TRY(const auto next, co_await in.next());
+      if (!next) {
+        co_return Result<void>();
+      }
+      WEFT_CO_TRY(co_await out.send(*next));
+    }
+  });
+  return methods;
+}
+
+rt::Task<Result<void>> use_streams(rpc::Client* client) {
+  WEFT_CO_TRY(const auto squares, client->stream<Squares>(std::int64_t{4}));
+  std::int64_t sum = 0;
+  for (;;) {
+    WEFT_CO_TRY(const auto square, co_await squares->next());
+    if (!square) {
+      break;
+    }
+    sum += *square;
+  }
+  WEFT_CO_TRY(expect(std::to_string(sum), "14"));
+
+  WEFT_CO_TRY(const auto total, client->stream<Total>());
+  WEFT_CO_TRY(co_await total->send(std::int64_t{20}));
+  WEFT_CO_TRY(co_await total->send(std::int64_t{22}));
+  WEFT_CO_TRY(total->end());
+  WEFT_CO_TRY(const std::int64_t answer, co_await total->finish());
+  WEFT_CO_TRY(expect(std::to_string(answer), "42"));
+
+  WEFT_CO_TRY(const auto echo, client->stream<Echo>());
+  const std::string text = "weft";
+  WEFT_CO_TRY(co_await echo->send(text));
+  WEFT_CO_TRY(const auto back, co_await echo->next());
+  co_return expect(back ? *back : "nothing", text);
 }
 
 rt::Task<Result<void>> read_refusals(rpc::Client* client) {
@@ -97,7 +156,7 @@ rt::Task<Result<void>> list(rpc::Client* client) {
   for (const rpc::MethodInfo& method : methods) {
     names += method.name + ' ';
   }
-  co_return expect(names, "ping text.reverse nap weft.methods ");
+  co_return expect(names, "ping text.reverse nap squares total echo weft.methods ");
 }
 
 rt::Task<Result<void>> call_all(std::string endpoint, trace::Tracer* tracer) {
@@ -107,6 +166,7 @@ rt::Task<Result<void>> call_all(std::string endpoint, trace::Tracer* tracer) {
   WEFT_CO_TRY(co_await client->call<Ping>(rpc::Empty()));
   WEFT_CO_TRY(co_await read_refusals(client.get()));
   WEFT_CO_TRY(co_await give_up(client.get()));
+  WEFT_CO_TRY(co_await use_streams(client.get()));
   WEFT_CO_TRY(co_await trace_a_call(client.get(), tracer));
   WEFT_CO_TRY(co_await retry(client.get()));
   co_return co_await list(client.get());
@@ -118,7 +178,7 @@ Result<std::string> listen_with_bounds(serve::Server* server) {
   bounds.calls_max = 1000;      // coroutines of one connection
   serve::ListenerOptions options;
   options.limits.idle_timeout = 1min;
-  const rpc::Service service(texts(), bounds);
+  const rpc::Service service(streams(texts()), bounds);
   return rpc::listen(*server, "tcp://127.0.0.1:0", service, options);
 }
 

@@ -2,6 +2,7 @@
 #include "weft/serve/rpc/incoming.h"
 
 #include "weft/serve/rpc/call_table.h"
+#include "weft/serve/session/shard.h"
 
 namespace weft::serve::rpc {
 
@@ -101,6 +102,30 @@ void Incoming::send(Status status, std::uint16_t code, Bytes body, sync::Counter
     return send(Status::too_large, 0, as_bytes(kText.substr(0, session().codec().body_max())), counts_.too_large);
   }
   (sent.error() == Errc::closed ? counts_.lost : counts_.unsent).add();
+}
+
+namespace {
+
+Result<void> send_by_session(void* session, const Header& header, Bytes body) {
+  return static_cast<Session*>(session)->send(header, body);
+}
+// A stream takes half of the write budget, so that answers have room.
+rt::AsyncEvent* full_session(void* object) {
+  auto& session = *static_cast<Session*>(object);
+  return session.queued() >= session.slot().limits.write_budget / 2 ? &session.written() : nullptr;
+}
+
+}  // namespace
+
+void Incoming::open_stream(bool receives, bool sends) {
+  stream_.emplace(StreamPort{&session(), &send_by_session, &full_session, &session().shard().budget()}, receives,
+                  sends);
+  stream_->begin(id());
+}
+
+void Incoming::end_for_memory() {
+  note_busy("no memory for a message");
+  scope_.cancel();
 }
 
 bool Incoming::enter(CallTable& table, rt::TimerWheel& timers) noexcept {

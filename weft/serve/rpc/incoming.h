@@ -4,6 +4,7 @@
 #include <coroutine>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "weft/rt/task/task.h"
 #include "weft/serve/rpc/call.h"
 #include "weft/serve/rpc/rpc_counts.h"
+#include "weft/serve/rpc/stream_end.h"
 
 namespace weft::serve::rpc {
 
@@ -110,6 +112,11 @@ class Incoming final : public Call {
   void note_busy(std::string_view text);
   void end_unanswered() noexcept;  // its coroutine has ended; if there is no outcome yet, the session has, too
 
+  // --- messages of a stream ---
+  void open_stream(bool receives, bool sends);  // once, before its coroutine begins
+  [[nodiscard]] StreamEnd* stream() noexcept { return stream_ ? &*stream_ : nullptr; }
+  void end_for_memory();  // answers `busy`, and cancels its coroutine
+
   // --- in flight, for a coroutine ---
   // Enters the table, and starts the timer of its deadline. Returns false if there is no memory for the timer.
   [[nodiscard]] bool enter(CallTable& table, rt::TimerWheel& timers) noexcept;
@@ -129,6 +136,7 @@ class Incoming final : public Call {
   RpcCounters& counts_;
   Bytes body_;
   CallScope scope_;
+  std::optional<StreamEnd> stream_;
   CallTable* table_ = nullptr;  // that it is in
   Incoming* next_ = nullptr;    // in its bucket
   rt::TimerWheel* timers_ = nullptr;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "weft/serve/rpc/body.h"
 #include "weft/serve/rpc/rpc_codec.h"
 
 namespace weft::serve::rpc {
@@ -41,13 +42,38 @@ struct Method {
   static_assert(is_method_name(kName), "weft: a method's name has 1 to 128 letters, digits, and of \". _ - /\"");
 };
 
+// Streams: calls with messages besides the request and the response. The server sends Items after a request; or the
+// client sends Items before the response; or both send.
+template <MethodName kText, typename RequestType, typename Item, std::uint32_t number = 0>
+struct ServerStream : Method<kText, RequestType, Empty, number> {
+  using Out = Item;
+};
+template <MethodName kText, typename Item, typename ResponseType, std::uint32_t number = 0>
+struct ClientStream : Method<kText, Empty, ResponseType, number> {
+  using In = Item;
+};
+template <MethodName kText, typename InItem, typename OutItem, std::uint32_t number = 0>
+struct TwoWayStream : Method<kText, Empty, Empty, number> {
+  using In = InItem;
+  using Out = OutItem;
+};
+
+template <typename M>
+concept SendsItems = requires { typename M::In; };  // from the client
+template <typename M>
+concept GetsItems = requires { typename M::Out; };
+
 // Any type with these members is a method.
 template <typename M>
-concept IsMethod = requires {
+concept IsCall = requires {
   typename M::Request;
   typename M::Response;
   { M::kName } -> std::convertible_to<std::string_view>;
   { M::kNumber } -> std::convertible_to<std::uint32_t>;
 };
+template <typename M>
+concept IsStream = IsCall<M> && (SendsItems<M> || GetsItems<M>);
+template <typename M>
+concept IsMethod = IsCall<M> && !IsStream<M>;
 
 }  // namespace weft::serve::rpc

@@ -19,6 +19,7 @@
 #include "weft/serve/rpc/incoming.h"
 #include "weft/serve/rpc/method.h"
 #include "weft/serve/rpc/method_list.h"
+#include "weft/serve/rpc/stream.h"
 
 namespace weft::serve::rpc {
 
@@ -82,6 +83,53 @@ void answer_value(Incoming& call, const Value& value) {
   }
 }
 
+// The Reader and the Writer of a stream's handler.
+template <typename M>
+struct StreamArguments {
+  explicit StreamArguments(StreamEnd& end) noexcept : reader(end), writer(end) {}
+
+  template <bool kHas, typename Stream>
+  struct In {
+    using Type = Reader<Empty>;
+  };
+  template <typename Stream>
+  struct In<true, Stream> {
+    using Type = Reader<typename Stream::In>;
+  };
+  template <bool kHas, typename Stream>
+  struct Out {
+    using Type = Writer<Empty>;
+  };
+  template <typename Stream>
+  struct Out<true, Stream> {
+    using Type = Writer<typename Stream::Out>;
+  };
+  typename In<SendsItems<M>, M>::Type reader;
+  typename Out<GetsItems<M>, M>::Type writer;
+};
+
+template <typename Handler, typename... Arguments>
+decltype(auto) call_with(const Handler& handler, Call& call, Arguments&... arguments) {
+  if constexpr (std::is_invocable_v<const Handler&, Arguments&..., Call&>) {
+    return handler(arguments..., call);
+  } else {
+    static_assert(std::is_invocable_v<const Handler&, Arguments&...>,
+                  "weft: the handler of a stream cannot be called with its Reader& or Writer&, see methods.h");
+    return handler(arguments...);
+  }
+}
+template <typename M, typename Handler>
+decltype(auto) call_stream(const Handler& handler, const typename M::Request& request, StreamArguments<M>& arguments,
+                           Call& call) {
+  if constexpr (SendsItems<M> && GetsItems<M>) {
+    return call_with(handler, call, arguments.reader, arguments.writer);
+  } else if constexpr (SendsItems<M>) {
+    return call_with(handler, call, arguments.reader);
+  } else {
+    return call_with(handler, call, request, arguments.writer);
+  }
+}
+
 }  // namespace detail
 
 // Methods: the methods of a server, by name and number, and their handlers.
@@ -107,6 +155,8 @@ class Methods {
     std::uint32_t number = 0;
     std::shared_ptr<const void> handler{};
     std::size_t index = 0;  // in the order of adding
+    bool receives = false;  // a stream: its client sends messages
+    bool sends = false;     // a stream: its server sends messages
     void (*call)(const void* handler, Incoming& call) = nullptr;
     rt::Task<void> (*start)(const void* handler, Incoming& call) = nullptr;  // a coroutine
   };
@@ -129,6 +179,21 @@ class Methods {
       return Error(Errc::invalid_argument, "names that begin with \"weft.\" are reserved");
     }
     return add_entry(entry_of<M>(name, std::move(handler)));
+  }
+  // The same for a stream, whose handler is a coroutine. It can be called, with an rpc::Call& as a further argument or
+  // without, with (const Request&, Writer<Out>&) of a ServerStream, with (Reader<In>&) of a ClientStream, and with
+  // (Reader<In>&, Writer<Out>&) of a TwoWayStream.
+  template <IsStream M, typename Handler>
+  Result<void> add(Handler handler) {
+    if (M::kName.starts_with(kReserved)) {
+      return Error(Errc::invalid_argument, "names that begin with \"weft.\" are reserved");
+    }
+    static_assert(HasBody<typename M::Request> && HasBody<typename M::Response>);
+    Entry entry{std::string(M::kName), M::kNumber, std::make_shared<const Handler>(std::move(handler))};
+    entry.start = &run_stream<M, Handler>;
+    entry.receives = SendsItems<M>;
+    entry.sends = GetsItems<M>;
+    return add_entry(std::move(entry));
   }
   // The same for a name of kReserved.
   template <IsMethod M, typename Handler>
@@ -187,6 +252,37 @@ class Methods {
       }
       auto task = detail::call_handler(*static_cast<const Handler*>(handler), *request, static_cast<Call&>(call));
       using Value = typename detail::TaskValue<decltype(task)>::Type;
+      if constexpr (std::is_void_v<Value>) {
+        co_await WithinScope<void>(std::move(task), call.scope());
+        detail::answer_with(call, Response());
+      } else {
+        const Value value = co_await WithinScope<Value>(std::move(task), call.scope());
+        detail::answer_value<Response>(call, value);
+      }
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    if (thrown) {
+      call.note_thrown(thrown);
+    }
+  }
+
+  template <typename M, typename Handler>
+  static rt::Task<void> run_stream(const void* handler, Incoming& call) {
+    using Response = typename M::Response;
+    std::exception_ptr thrown;
+    try {
+      const Result<typename M::Request> request = Body<typename M::Request>::decode(call.body());
+      if (!request) {
+        call.refuse_body(request.error());
+        co_return;
+      }
+      detail::StreamArguments<M> arguments(*call.stream());
+      auto task =
+          detail::call_stream<M>(*static_cast<const Handler*>(handler), *request, arguments, static_cast<Call&>(call));
+      using Value = typename detail::TaskValue<decltype(task)>::Type;
+      static_assert(detail::TaskValue<decltype(task)>::kIsTask && detail::kIsOutcome<Value, Response>,
+                    "weft: the handler of a stream is a coroutine that returns its Response or a Result of it");
       if constexpr (std::is_void_v<Value>) {
         co_await WithinScope<void>(std::move(task), call.scope());
         detail::answer_with(call, Response());

@@ -8,6 +8,11 @@
 
 namespace weft::serve::rpc {
 
+Client::Client(std::shared_ptr<ClientHost> host, std::unique_ptr<Connection> connection, Duration timeout)
+    : host_(std::move(host)), connection_(std::move(connection)), timeout_(timeout) {
+  streams_->connection = connection_.get();
+}
+
 Instant Client::deadline_of(const CallOptions& options) const noexcept {
   const Duration timeout = options.timeout.value_or(timeout_);
   const Instant own = timeout < Duration::zero() ? kNever : deadline_after(sys::now(), timeout);
@@ -53,6 +58,37 @@ Error Client::error_of_answer(const Answer& answer, std::string* refusal) {
     *refusal = text;
   }
   return error_of({header.status, static_cast<std::uint16_t>(header.number), text});
+}
+
+Result<std::shared_ptr<StreamState>> Client::begin_stream(const Header& header, Bytes body, CallOptions options,
+                                                          bool receives, bool sends) {
+  if (const Error wrong = connection_->used_elsewhere(); !(wrong == Errc::ok)) {
+    return wrong;
+  }
+  if (!options.timeout) {
+    options.timeout = Duration(-1);
+  }
+  if (!std::exchange(streams_->listens, true)) {
+    connection_->on_push([table = streams_](const Codec::Frame& frame) { table->handle(frame); });
+  }
+  auto state = std::make_shared<StreamState>(streams_, host_, receives, sends);
+  Header with_receiver = header;
+  with_receiver.receiver = &state->receiver();
+  Asking asking = ask(with_receiver, {}, body, options);
+  WEFT_TRY(state->scope().spawn(run_stream(state, std::move(asking.sent), std::move(asking.answer), options.refusal)));
+  return state;
+}
+
+rt::Task<void> Client::run_stream(std::shared_ptr<StreamState> state, [[maybe_unused]] OwnedBytes sent,
+                                  rt::Task<Result<Answer>> answer, std::string* refusal) {
+  Result<Answer> answered = co_await std::move(answer);
+  if (!answered) {
+    state->finish(answered.error(), OwnedBytes());
+  } else if (answered->header().is_error()) {
+    state->finish(error_of_answer(*answered, refusal), OwnedBytes());
+  } else {
+    state->finish(Error(), answered->take_body());
+  }
 }
 
 rt::Task<Result<OwnedBytes>> Client::call_bytes(std::string_view method, Bytes body, const CallOptions& options) {

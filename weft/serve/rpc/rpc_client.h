@@ -19,6 +19,7 @@
 #include "weft/serve/client/owned_bytes.h"
 #include "weft/serve/rpc/body.h"
 #include "weft/serve/rpc/call.h"
+#include "weft/serve/rpc/client_stream.h"
 #include "weft/serve/rpc/method.h"
 #include "weft/serve/rpc/method_list.h"
 #include "weft/serve/rpc/rpc_codec.h"
@@ -34,7 +35,8 @@ struct ClientOptions {
 
 // Pointers refer to objects that outlive the call.
 struct CallOptions {
-  std::optional<Duration> timeout{};           // from call() on; negative: none; nullopt: ClientOptions::timeout
+  // From call() on; negative: none; nullopt: ClientOptions::timeout, and of a stream none.
+  std::optional<Duration> timeout{};
   const Call* within = nullptr;                // the call that the caller serves: its deadline and its trace hold here
   const trace::TraceContext* trace = nullptr;  // null: that of `within`
   std::string* refusal = nullptr;              // gets the text of a refusal as a whole; an Error's text is cut
@@ -60,12 +62,12 @@ class Client {
   [[nodiscard]] static Result<std::unique_ptr<Client>> open(std::shared_ptr<ClientHost> host, std::string_view endpoint,
                                                             ClientOptions options = {}) {
     auto connection =
-        WEFT_TRY(Connection::open(std::move(host), endpoint, std::move(options.connection), Codec(options.body_max)));
-    return std::unique_ptr<Client>(new Client(std::move(connection), options.timeout));
+        WEFT_TRY(Connection::open(host, endpoint, std::move(options.connection), Codec(options.body_max)));
+    return std::unique_ptr<Client>(new Client(std::move(host), std::move(connection), options.timeout));
   }
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
-  ~Client() = default;
+  ~Client() { streams_->connection = nullptr; }
 
   // Encodes the request, and returns the task that sends it and returns the response. Errors, besides those of
   // invariant 1: those of Body::encode(), and message_too_large (body_max), not sent; those of Body::decode(). The
@@ -90,6 +92,19 @@ class Client {
   // The same for a method by its name, and bytes.
   [[nodiscard]] rt::Task<Result<OwnedBytes>> call_bytes(std::string_view method, Bytes body,
                                                         const CallOptions& options = {});
+  // Begins a stream. The client outlives it. Errors: those of Body::encode(); resource_exhausted; invalid_state (not on
+  // the client's core).
+  template <IsStream M>
+  [[nodiscard]] Result<std::unique_ptr<Stream<M>>> stream(const typename M::Request& request = {},
+                                                          const CallOptions& options = {}) {
+    Scratch scratch;
+    const Bytes body = WEFT_TRY(Body<typename M::Request>::encode(request, scratch));
+    Header header;
+    header.number = M::kNumber;
+    header.method = M::kNumber == 0 ? std::string_view(M::kName) : std::string_view();
+    auto state = WEFT_TRY(begin_stream(header, body, options, GetsItems<M>, SendsItems<M>));
+    return std::unique_ptr<Stream<M>>(new Stream<M>(std::move(state)));
+  }
   // The methods of the server.
   [[nodiscard]] rt::Task<Result<MethodInfos>> methods(const CallOptions& options = {}) {
     return call<ListMethods>(Empty(), options);
@@ -111,8 +126,7 @@ class Client {
     rt::Task<Result<Answer>> answer;
   };
 
-  Client(std::unique_ptr<Connection> connection, Duration timeout) noexcept
-      : connection_(std::move(connection)), timeout_(timeout) {}
+  Client(std::shared_ptr<ClientHost> host, std::unique_ptr<Connection> connection, Duration timeout);
 
   // `name`: the method's, if it must be copied.
   [[nodiscard]] Asking ask(Header header, std::string_view name, Bytes body, const CallOptions& options);
@@ -141,6 +155,13 @@ class Client {
     co_return response;
   }
 
+  [[nodiscard]] Result<std::shared_ptr<StreamState>> begin_stream(const Header& header, Bytes body, CallOptions options,
+                                                                  bool receives, bool sends);
+  static rt::Task<void> run_stream(std::shared_ptr<StreamState> state, OwnedBytes sent, rt::Task<Result<Answer>> answer,
+                                   std::string* refusal);
+
+  const std::shared_ptr<ClientHost> host_;
+  const std::shared_ptr<StreamTable> streams_ = std::make_shared<StreamTable>();
   std::unique_ptr<Connection> connection_;
   Duration timeout_;
 };

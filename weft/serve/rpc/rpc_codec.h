@@ -23,7 +23,17 @@ enum class FrameType : std::uint8_t {
   request = 1,  // of a client: begins a call
   answer = 2,   // of a server: ends it
   cancel = 3,   // of a client: it has given the call up; the call has no answer
+  data = 4,     // of either end: a message of a stream
+  end = 5,      // of a client: it sends no more messages
+  credit = 6,   // of either end: the peer may send `number` further bytes (credit.h)
 };
+
+// IdReceiver: gets the id that a client gives to its request.
+struct IdReceiver {
+  void (*got)(IdReceiver& self, std::uint64_t id) noexcept = nullptr;
+};
+
+inline constexpr std::uint32_t kGrantMax = 0x7FFFFFFF;  // bytes of one credit
 
 inline constexpr std::size_t kNameMax = 128;                       // bytes of a method's name
 inline constexpr std::size_t kRequestMax = std::size_t{4} << 20;   // the default bound of a body: 4 MiB
@@ -42,8 +52,9 @@ struct Header {
   std::uint32_t number = 0;  // of a request: that of its method; 0: `method` names it. Of an answer: the service's code
   trace::TraceId trace{};
   trace::SpanId span{};
-  std::string_view state{};   // the tracestate, at most kStateMax bytes
-  std::string_view method{};  // at most kNameMax bytes
+  std::string_view state{};        // the tracestate, at most kStateMax bytes
+  std::string_view method{};       // at most kNameMax bytes
+  IdReceiver* receiver = nullptr;  // of a request that is sent: not on the wire
 
   [[nodiscard]] constexpr bool is_error() const noexcept { return type == FrameType::answer && status != Status::ok; }
   friend bool operator==(const Header&, const Header&) = default;
@@ -66,7 +77,7 @@ struct Header {
 //   0 version u8 = 4 | 1 type u8 | 2 flags u8: 1 traced, 2 sampled | 3 name size u8 | 4 status u16 | 6 state size u16
 //   8 id u64 | 16 time u64, us | 24 number u32 | 28 body size u32
 // After it: the trace id (16 bytes) and the span id (8 bytes) of a traced request, its tracestate, the method's name,
-// and the body. Of an answer other than ok the body is the text of the refusal.
+// and the body. The number of a credit is its bytes. Of an answer other than ok the body is the text of the refusal.
 // A FrameCodec. Cost: four loads of eight bytes a frame, and the views. A wrong version is refused at its first byte,
 // and a wrong header before its body. Errors: protocol_error; message_too_large (the body exceeds the bound).
 class Codec {
@@ -82,7 +93,12 @@ class Codec {
     static bool is_response(const Header& header) noexcept {
       return header.type == FrameType::answer && header.id <= std::numeric_limits<std::uint32_t>::max();
     }
-    static void set_number(Header& header, std::uint32_t number) noexcept { header.id = number; }
+    static void set_number(Header& header, std::uint32_t number) noexcept {
+      header.id = number;
+      if (header.receiver != nullptr) {
+        header.receiver->got(*header.receiver, number);
+      }
+    }
     static std::uint32_t number(const Header& header) noexcept { return static_cast<std::uint32_t>(header.id); }
     static void set_time_left(Header& header, Duration left) noexcept { header.time_us = time_us_of(left); }
     static Header withdrawal(const Header& header) noexcept {
@@ -220,7 +236,7 @@ class Codec {
       return {};
     }
     if (flags != 0 || sizes.name != 0 || sizes.state != 0 || header.time_us != 0) {
-      return {Errc::protocol_error, "an answer or a cancel has fields of a request"};
+      return {Errc::protocol_error, "a frame other than a request has fields of a request"};
     }
     if (header.type == FrameType::answer) {
       return header.number <= 0xFFFFU && (header.number == 0 || header.status == Status::refused)
@@ -231,6 +247,16 @@ class Codec {
       return header.number == 0 && header.status == Status::ok && sizes.body == 0
                  ? Error()
                  : Error(Errc::protocol_error, "a cancel has a status or a body");
+    }
+    if (header.type == FrameType::data || header.type == FrameType::end) {
+      return header.number == 0 && header.status == Status::ok && (header.type == FrameType::data || sizes.body == 0)
+                 ? Error()
+                 : Error(Errc::protocol_error, "a message of a stream has a number or a status, or its end a body");
+    }
+    if (header.type == FrameType::credit) {
+      return header.number != 0 && header.number <= kGrantMax && header.status == Status::ok && sizes.body == 0
+                 ? Error()
+                 : Error(Errc::protocol_error, "a credit of nothing, or of 2^31 bytes or more");
     }
     return {Errc::protocol_error, "the type of a call's frame"};
   }

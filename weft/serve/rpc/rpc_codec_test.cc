@@ -49,6 +49,14 @@ Header traced(std::string_view state) {
   return header;
 }
 
+Header stream_frame(FrameType type, std::uint32_t number = 0) {
+  Header header;
+  header.type = type;
+  header.id = 7;
+  header.number = number;
+  return header;
+}
+
 // Decodes the whole frame and compares it with its parts.
 void expect_round_trip(const Header& header, std::string_view body) {
   const Buffer wire = bytes_of(header, body);
@@ -71,6 +79,11 @@ TEST(RpcCodec, EachFrameThatIsEncodedIsDecodedWithAllItsFields) {
   expect_round_trip(answer_of(Status::ok), "response");
   expect_round_trip(answer_of(Status::refused, 0xFFFF), "sold out");
   expect_round_trip(answer_of(static_cast<Status>(999)), "of a later version");
+  expect_round_trip(stream_frame(FrameType::data), "message");
+  expect_round_trip(stream_frame(FrameType::data), "");
+  expect_round_trip(stream_frame(FrameType::end), "");
+  expect_round_trip(stream_frame(FrameType::credit, 1), "");
+  expect_round_trip(stream_frame(FrameType::credit, kGrantMax), "");
   expect_round_trip(Codec::Correlation::withdrawal(request_of("calc.add", 9)), "");
 }
 
@@ -123,10 +136,19 @@ TEST(RpcCodec, AHeaderThatNoPeerSendsIsRefused) {
   const Buffer request = bytes_of(request_of("calc.add"), "body");
   const Buffer answer = bytes_of(answer_of(Status::refused, 5), "body");
   const Buffer cancel = bytes_of(Codec::Correlation::withdrawal(request_of("x")));
+  const Buffer data = bytes_of(stream_frame(FrameType::data), "body");
+  const Buffer credit = bytes_of(stream_frame(FrameType::credit, 5));
   const std::pair<const char*, Buffer> wrong[] = {
       {"another version", with(request, 0, 3)},
       {"no type", with(request, 1, 0)},
-      {"an unknown type", with(request, 1, 4)},
+      {"an unknown type", with(request, 1, 7)},
+      {"a message with a name", with(data, 3, 1)},
+      {"a message with a number", with(data, 27, 1)},
+      {"a message with a status", with(data, 5, 1)},
+      {"an end with a body", with(data, 1, 5)},
+      {"a credit of nothing", with(credit, 27, 0)},
+      {"a credit of 2^31 bytes", with(credit, 24, 0x80)},
+      {"a credit with a body", with(credit, 31, 1)},
       {"an unknown flag", with(request, 2, 4)},
       {"sampled, but not traced", with(request, 2, 2)},
       {"a tracestate without a trace", with(request, 7, 1)},

@@ -48,8 +48,14 @@ namespace weft::serve::rpc {
   ROW(cancels_late, counter, "cancels_late_total", "", "", "frames",                                                  \
       "Cancels of a call that is not in flight: its answer was on the way, or there never was one.",                  \
       "serve/rpc/rpc_service.cc")                                                                                     \
+  ROW(messages_late, counter, "stream_frames_late_total", "", "", "frames",                                           \
+      "Messages, ends and credits of a stream that is not in flight: its call had ended.",                            \
+      "serve/rpc/rpc_service.cc")                                                                                     \
   ROW(duplicates, counter, "frames_refused_total", "reason", "duplicate", "frames",                                   \
       "Frames that ended their connection: a request with the id of a call in flight.",                               \
+      "serve/rpc/rpc_service.cc")                                                                                     \
+  ROW(faults, counter, "frames_refused_total", "reason", "stream", "frames",                                          \
+      "Frames that ended their connection: a message without credit or after its end, a credit beyond the bound.",    \
       "serve/rpc/rpc_service.cc")                                                                                     \
   ROW(unasked, counter, "frames_refused_total", "reason", "unasked", "frames",                                        \
       "Frames that ended their connection: an answer, which a server does not wait for.",                             \

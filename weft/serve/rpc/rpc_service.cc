@@ -91,6 +91,9 @@ void CoreService::on_frame(Session& session, const Codec::Frame& frame) {
   switch (frame.header.type) {
     case FrameType::request: return begin(session, frame);
     case FrameType::cancel: return cancel(session, frame.header.id);
+    case FrameType::data:
+    case FrameType::end:
+    case FrameType::credit: return handle_stream(session, frame);
     case FrameType::answer: break;
   }
   counts_.unasked.add();
@@ -189,6 +192,9 @@ bool CoreService::try_start(Session& session, const Codec::Frame& frame, const M
   if (!call.enter(*table_of(session), session.shard().loop().timers())) {
     return false;
   }
+  if (entry.receives || entry.sends) {
+    call.open_stream(entry.receives, entry.sends);
+  }
   session.note_handler(entry.number);
   try {
     rt::Task<> task = entry.start(entry.handler.get(), call);
@@ -204,6 +210,26 @@ void CoreService::cancel(Session& session, std::uint64_t id) {
     return call->cancel();
   }
   counts_.cancels_late.add();
+}
+
+void CoreService::handle_stream(Session& session, const Codec::Frame& frame) {
+  const CallTable* const table = table_of(session);
+  Incoming* const call = table != nullptr ? table->find(frame.header.id) : nullptr;
+  if (call == nullptr) {
+    return counts_.messages_late.add();
+  }
+  Result<void> handled = Error(Errc::protocol_error, "a message of a call that is not a stream");
+  if (StreamEnd* const stream = call->stream()) {
+    handled = frame.header.type == FrameType::data  ? stream->handle_data(frame.body)
+              : frame.header.type == FrameType::end ? stream->handle_end()
+                                                    : stream->handle_credit(frame.header.number);
+  }
+  if (handled.error() == Errc::resource_exhausted) {
+    call->end_for_memory();
+  } else if (!handled) {
+    counts_.faults.add();
+    session.refuse(handled.error());
+  }
 }
 
 Result<std::string> listen(Server& server, std::string_view endpoint, const Service& service, ListenerOptions options) {

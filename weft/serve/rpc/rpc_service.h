@@ -86,6 +86,7 @@ class CoreService {
   [[nodiscard]] bool try_start(Session& session, const Codec::Frame& frame, const Methods::Entry& entry,
                                Instant deadline);
   void cancel(Session& session, std::uint64_t id);
+  void handle_stream(Session& session, const Codec::Frame& frame);
   // The histogram of a method's handler; null: it is not measured.
   [[nodiscard]] sync::DurationCounts* times_of(const Methods::Entry& entry) const noexcept {
     return entry.index < times_.size() ? times_[entry.index] : nullptr;
