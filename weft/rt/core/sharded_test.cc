@@ -61,11 +61,12 @@ class Counter {
  private:
   void note(const char* what) const {
     if (notes_ != nullptr) {
-      notes_->add(what + std::to_string(core_->index()) + " on " + name_of(Core::current()));
+      notes_->add(what + std::to_string(index_) + " on " + name_of(Core::current()));
     }
   }
   Notes* notes_;
   const Core* core_;
+  unsigned index_ = core_->index();  // the core may end before the instance
 };
 using Counters = Sharded<Counter>;
 

@@ -8,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "weft/base/endian.h"
@@ -402,11 +401,13 @@ TEST_F(WriteRooms, AWaitThatIsDestroyedLeavesTheLine) {
     scope.open(rt::Core::current()->loop().tasks().root());
     const Dropped first = wait_dropped(scope, session, true);
     const Dropped second = wait_dropped(scope, session, false);
-    ASSERT_TRUE(session.spawn(send_letter(session, 'r', kNever, &outcomes)));
     first.handle.destroy();
     second.handle.destroy();
+    ASSERT_TRUE(session.spawn(send_letter(session, 'r', kNever, &outcomes)));
   };
-  Client client(listen(small()));
+  ListenerOptions options = small();
+  options.limits.waits_max = 2;
+  Client client(listen(options));
   client.send(1, "");
   EXPECT_EQ(read_letters(client, 'r'), "r");
   ASSERT_TRUE(outcomes.ended.take());
@@ -447,30 +448,6 @@ TEST_F(WriteRooms, ATaskThatWaitedForRoomSendsWithoutThePolicy) {
   EXPECT_EQ(server_->counters().closed_total(), 0u);
 }
 
-// Others fill the queue in the turn in which the task gets its room, before it resumes.
-rt::Task<void> fill_when_written(HeaderSession& session, Signal* filled) {
-  while (session.queued() > kBudget / 2) {
-    const Result<void> written = co_await session.written().wait();
-    EXPECT_TRUE(written);
-  }
-  WriteRooms::fill(session);
-  filled->give();
-}
-
-TEST_F(WriteRooms, ARoomThatOthersHaveFilledSinceIsARoomNevertheless) {
-  script_.on_frame = [&](HeaderSession& session, const Frame&) {
-    fill(session);
-    ASSERT_TRUE(session.spawn(fill_when_written(session, &waits_)));
-    ASSERT_TRUE(session.spawn(send_many(session, 'w', 1, &ended_)));
-  };
-  Client client(listen(small()));
-  client.send(1, "");
-  EXPECT_EQ(read_letters(client, 'w'), "w");
-  ASSERT_TRUE(waits_.take());
-  ASSERT_TRUE(ended_.take());
-  EXPECT_EQ(server_->counters().closed_total(), 0u) << "the policy is to disconnect";
-}
-
 rt::Task<void> cancel_when_written(HeaderSession& session, std::unique_ptr<rt::TaskScope>* scope) {
   while (session.queued() > kBudget / 2) {
     const Result<void> written = co_await session.written().wait();
@@ -504,34 +481,6 @@ TEST_F(WriteRooms, TheRoomOfATaskThatIsCancelledInThatTurnGoesToTheNext) {
     EXPECT_EQ(cancelled.errors.at(0), Errc::cancelled);
     scope_.reset();
   });
-}
-
-// Without the bound of a turn the task would never leave the core.
-TEST_F(WriteRooms, ATaskThatSendsWithoutEndLeavesTheCoreToOtherSessions) {
-  bool stop = false;
-  ASSERT_TRUE(dispatcher_.on(1, [&](HeaderSession& session, const Frame&) -> rt::Task<> {
-    const std::string body(std::size_t{64} * 1024, 'e');
-    Result<void> sent;
-    while (sent && !stop) {
-      sent = co_await session.send_wait({kWaited, 0}, as_bytes(body));
-    }
-    session.close();
-  }));
-  ASSERT_TRUE(dispatcher_.on(2, [&](HeaderSession& session, const Frame& frame) {
-    stop = true;
-    (void)session.send(frame.header, frame.body);
-  }));
-  const std::string endpoint = listen_with_dispatcher({});
-  Client reader(endpoint);
-  reader.send(1, "");
-  std::thread reading([&] {
-    while (reader.read(std::size_t{64} * 1024).size() == std::size_t{64} * 1024) {
-    }
-  });
-  Client other(endpoint);
-  other.send(2, "hello");
-  EXPECT_EQ(other.receive(), "hello");
-  reading.join();
 }
 
 // --- services without coroutines ---
