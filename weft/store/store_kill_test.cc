@@ -122,7 +122,7 @@ class KilledStore {
       WEFT_TRY(store_->declare("kv", kept_as(Keep::latest, Survives::power), false, now()));
       Stream* work = WEFT_TRY(store_->declare("work", kept_as(Keep::work, Survives::power), false, now()));
       ConsumerSettings worker;
-      worker.ack_wait = 5ms;  // a turn: most lives get again what an earlier one did not finish
+      worker.ack_wait = 5ms;  // a turn: most lives get the unfinished jobs of an earlier one
       WEFT_TRY(store_->consumer(*work, "w", worker, false));
       const auto committed = store_->commit(now());
       return committed.disk == Errc::ok ? Result<void>() : Result<void>(committed.disk);
