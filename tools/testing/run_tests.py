@@ -24,7 +24,7 @@ import run_cases
 from console import Console
 
 RUNNER = "run_cases.py"
-JOBS_A_CORE = {"quick": 2, "asan": 2, "tsan": 2}  # unit tests wait for half of their time; the others measure too
+JOBS_A_CORE = {"quick": 2}  # optimised unit tests wait for more than half of their time
 LOOPS_A_CORE = 5
 
 
