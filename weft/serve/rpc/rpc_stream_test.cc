@@ -21,7 +21,7 @@ using Total = ClientStream<"total", std::int64_t, std::int64_t, 9>;  // the sum
 using Shout = TwoWayStream<"shout", std::string, std::string>;       // each text, louder
 using Endless = ServerStream<"endless", std::int64_t, std::string>;  // messages of a size
 using Ignore = ClientStream<"ignore", std::string, Empty>;           // reads nothing
-using Refuse = ServerStream<"refuse", Empty, std::string>;           // one message, then an error
+using RefuseStream = ServerStream<"refuse", Empty, std::string>;     // one message, then an error
 
 class RpcStream : public test::RpcFixture {
  protected:
@@ -70,11 +70,12 @@ class RpcStream : public test::RpcFixture {
       const auto come = co_await go_.wait();
       co_return come;
     }));
-    EXPECT_TRUE(methods.add<Refuse>([](const Empty&, Writer<std::string>& out, Call& call) -> rt::Task<Result<void>> {
-      const std::string last = "last";
-      WEFT_CO_TRY(co_await out.send(last));
-      co_return call.refuse(5, "no more");
-    }));
+    EXPECT_TRUE(
+        methods.add<RefuseStream>([](const Empty&, Writer<std::string>& out, Call& call) -> rt::Task<Result<void>> {
+          const std::string last = "last";
+          WEFT_CO_TRY(co_await out.send(last));
+          co_return call.refuse(5, "no more");
+        }));
     EXPECT_TRUE(methods.add<Add>([](const test::Sum& sum) { return sum.a + sum.b; }));
     return methods;
   }
@@ -146,7 +147,7 @@ TEST_F(RpcStream, MessagesPassInOrderInBothDirections) {
 rt::Task<void> read_refused(std::string endpoint) {
   const auto client = open_rpc(endpoint);
   co_await test::await_connection(client.get());
-  const auto refusing = client->stream<Refuse>();
+  const auto refusing = client->stream<RefuseStream>();
   EXPECT_TRUE(refusing);
   const auto first = co_await (*refusing)->next();
   EXPECT_TRUE(first && *first && **first == "last");
