@@ -64,10 +64,13 @@ rt::Task<Result<void>> Dialling::look_up(Dialling* self) {
 
 rt::Task<Result<std::unique_ptr<net::Stream>>> Dialling::connect(Dialling* self) {
   while (self->progress_ && *self->progress_ != net::Progress::connected) {
-    WatchedFd watched(self->loop_);
-    Result<void> waited = watched.watch(self->dialer_.fd(), self->dialer_.interest());
-    if (waited) {
-      waited = co_await watched.ready().wait();
+    Result<void> waited;
+    {  // finish() may close the descriptor, and another thread may get its number
+      WatchedFd watched(self->loop_);
+      waited = watched.watch(self->dialer_.fd(), self->dialer_.interest());
+      if (waited) {
+        waited = co_await watched.ready().wait();
+      }
     }
     if (!waited) {
       co_return waited.error();
