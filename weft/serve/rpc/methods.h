@@ -190,7 +190,7 @@ class Methods {
     }
     static_assert(HasBody<typename M::Request> && HasBody<typename M::Response>);
     Entry entry{std::string(M::kName), M::kNumber, std::make_shared<const Handler>(std::move(handler))};
-    entry.start = &run_stream<M, Handler>;
+    entry.start = &run_coroutine<M, Handler, StreamStart<M, Handler>>;
     entry.receives = SendsItems<M>;
     entry.sends = GetsItems<M>;
     return add_entry(std::move(entry));
@@ -219,7 +219,7 @@ class Methods {
                   "weft: the handler of a method returns its Response, a Result of it, or a Task of one of these");
     Entry entry{std::string(name), M::kNumber, std::make_shared<const Handler>(std::move(handler))};
     if constexpr (Task::kIsTask) {
-      entry.start = &run_task<Request, Response, Handler>;
+      entry.start = &run_coroutine<M, Handler, CallStart<M, Handler>>;
     } else {
       entry.call = &run_plain<Request, Response, Handler>;
     }
@@ -241,8 +241,33 @@ class Methods {
     }
   }
 
-  template <typename Request, typename Response, typename Handler>
-  static rt::Task<void> run_task(const void* handler, Incoming& call) {
+  // How run_coroutine() starts the handler of a call, and that of a stream. The arguments outlive the task.
+  template <typename M, typename Handler>
+  struct CallStart {
+    struct Arguments {
+      explicit Arguments(Incoming& /*call*/) noexcept {}
+    };
+    static auto start(const Handler& handler, const typename M::Request& request, Arguments& /*none*/, Call& call) {
+      return detail::call_handler(handler, request, call);
+    }
+  };
+  template <typename M, typename Handler>
+  struct StreamStart {
+    struct Arguments : detail::StreamArguments<M> {
+      explicit Arguments(Incoming& call) : detail::StreamArguments<M>(*call.stream()) {}
+    };
+    static auto start(const Handler& handler, const typename M::Request& request, Arguments& arguments, Call& call) {
+      using Task = detail::TaskValue<decltype(detail::call_stream<M>(handler, request, arguments, call))>;
+      static_assert(Task::kIsTask && detail::kIsOutcome<typename Task::Type, typename M::Response>,
+                    "weft: the handler of a stream is a coroutine that returns its Response or a Result of it");
+      return detail::call_stream<M>(handler, request, arguments, call);
+    }
+  };
+
+  template <typename M, typename Handler, typename Start>
+  static rt::Task<void> run_coroutine(const void* handler, Incoming& call) {
+    using Request = typename M::Request;
+    using Response = typename M::Response;
     std::exception_ptr thrown;
     try {
       const Result<Request> request = Body<Request>::decode(call.body());
@@ -250,39 +275,9 @@ class Methods {
         call.refuse_body(request.error());
         co_return;
       }
-      auto task = detail::call_handler(*static_cast<const Handler*>(handler), *request, static_cast<Call&>(call));
+      typename Start::Arguments arguments(call);
+      auto task = Start::start(*static_cast<const Handler*>(handler), *request, arguments, static_cast<Call&>(call));
       using Value = typename detail::TaskValue<decltype(task)>::Type;
-      if constexpr (std::is_void_v<Value>) {
-        co_await WithinScope<void>(std::move(task), call.scope());
-        detail::answer_with(call, Response());
-      } else {
-        const Value value = co_await WithinScope<Value>(std::move(task), call.scope());
-        detail::answer_value<Response>(call, value);
-      }
-    } catch (...) {
-      thrown = std::current_exception();
-    }
-    if (thrown) {
-      call.note_thrown(thrown);
-    }
-  }
-
-  template <typename M, typename Handler>
-  static rt::Task<void> run_stream(const void* handler, Incoming& call) {
-    using Response = typename M::Response;
-    std::exception_ptr thrown;
-    try {
-      const Result<typename M::Request> request = Body<typename M::Request>::decode(call.body());
-      if (!request) {
-        call.refuse_body(request.error());
-        co_return;
-      }
-      detail::StreamArguments<M> arguments(*call.stream());
-      auto task =
-          detail::call_stream<M>(*static_cast<const Handler*>(handler), *request, arguments, static_cast<Call&>(call));
-      using Value = typename detail::TaskValue<decltype(task)>::Type;
-      static_assert(detail::TaskValue<decltype(task)>::kIsTask && detail::kIsOutcome<Value, Response>,
-                    "weft: the handler of a stream is a coroutine that returns its Response or a Result of it");
       if constexpr (std::is_void_v<Value>) {
         co_await WithinScope<void>(std::move(task), call.scope());
         detail::answer_with(call, Response());
