@@ -4,8 +4,10 @@ of the old or the new process at each step: one of both serves.
 
     hand_over_test.py HAND_OVER_SIDE HAND_OVERS CLIENTS
 """
+import asyncio
 import contextlib
 import pathlib
+import resource
 import socket
 import subprocess
 import sys
@@ -71,29 +73,56 @@ def ask(address):
     check("answer", b"hello\n", got)
 
 
-@contextlib.contextmanager
-def clients(address, count):
-    """Clients that connect and ask, again and again; a failure ends the test."""
-    failures, asked, ends = [], [0] * count, threading.Event()
+async def client(address, answers, number, ends):
+    """Connects and asks, again and again."""
+    loop = asyncio.get_running_loop()
+    while not ends.is_set():
+        with socket.socket() as connection:
+            connection.setblocking(False)
+            await loop.sock_connect(connection, address)
+            await loop.sock_sendall(connection, b"hello\n")
+            got = b""
+            while not got.endswith(b"\n"):
+                more = await loop.sock_recv(connection, 100)
+                if not more:
+                    raise ConnectionError(f"the connection ended after {got!r}")
+                got += more
+        check("answer", b"hello\n", got)
+        answers[number] += 1
+        await asyncio.sleep(0)
 
-    def run(number):
+
+class Clients:
+    """Clients on a thread of their own; the first failure ends it."""
+
+    def __init__(self, address, count):
+        self.address, self.count = address, count
+        self.counts = [0] * count
+        self.failure = None
+        self.ends = threading.Event()
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
         try:
-            while not ends.is_set():
-                ask(address)
-                asked[number] += 1
+            asyncio.run(self.all())
         except (OSError, SystemExit) as error:
-            failures.append(repr(error))
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    try:
-        yield asked
-    finally:
-        ends.set()
-        for thread in threads:
-            thread.join()
-    check("failed attempts and requests", [], failures)
-    check("each client was served", True, all(asked))
+            self.failure = repr(error)
+
+    async def all(self):
+        await asyncio.gather(*(client(self.address, self.counts, number, self.ends) for number in range(self.count)))
+
+    def answers(self):
+        return sum(self.counts)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ends.set()
+        self.thread.join()
+        check("the failed attempt or request", None, self.failure)
+        check("each client was served", True, all(self.counts))
 
 
 def address_of(side):
@@ -104,16 +133,16 @@ def address_of(side):
 def test_chain(start, hand_overs, count):
     now = start().serve()
     address = address_of(now)
-    with clients(address, count) as asked:
+    with Clients(address, count) as clients:
         for _ in range(hand_overs):
-            before = sum(asked)
+            wanted = clients.answers() + count
             following = start().serve()
             now.end()
             now = following
             check("the endpoint", address, address_of(now))
-            while sum(asked) < before + count and any(thread.name != "MainThread" for thread in threading.enumerate()):
+            while clients.answers() < wanted and clients.thread.is_alive():
                 ask(address)
-    print(f"{hand_overs} hand-overs, {sum(asked)} requests")
+    print(f"{hand_overs} hand-overs, {clients.answers()} requests of {count} clients")
     now.kill()
 
 
@@ -141,6 +170,8 @@ def test_kills(start):
 
 def main():
     program, hand_overs, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a descriptor for each client here and in the process
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         sides = []
 
