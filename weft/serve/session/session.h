@@ -313,6 +313,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   [[nodiscard]] bool write_out(std::span<const Bytes> from) noexcept;
   void watch_writable(bool on) noexcept;
   [[nodiscard]] bool note_written(const sys::IoResult& result, std::size_t asked) noexcept;
+  void fail_writing(const sys::IoResult& result) noexcept;
   void resume_throttled() noexcept;
   [[nodiscard]] Error refuse_closed() noexcept;
   [[nodiscard]] Error refuse_for_memory() noexcept;

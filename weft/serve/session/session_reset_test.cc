@@ -129,6 +129,33 @@ TEST_F(SessionReset, EndsASessionWhosePeerHadEndedItsStreamBefore) {
   expect_reset();
 }
 
+// The first write after the reset fails. The bytes that the peer sent before it can still be read.
+TEST_F(SessionReset, AFailedWriteLosesNoFrameThatThePeerSent) {
+  const auto greet = script_.on_open;
+  HeaderSession* opened = nullptr;
+  script_.on_open = [&](HeaderSession& session) {
+    greet(session);
+    opened = &session;
+  };
+  script_.on_frame = [this](HeaderSession&, const Frame& frame) { heard_ += as_text(frame.body); };
+  for (const char* const endpoint : {"tcp://127.0.0.1:0", "ipc://*"}) {
+    SCOPED_TRACE(endpoint);
+    heard_.clear();
+    Client client(listen({}, endpoint));
+    meet(client);
+    rt::test::on_core(*runtime_, 0, [&] {
+      client.send(1, "news");
+      client.close();
+      const std::string large(Session::kThroughMin, 'x');
+      EXPECT_EQ(opened->send({0, 0}, as_bytes(large)).error(), Errc::closed);
+      EXPECT_EQ(opened->send({0, 0}, as_bytes("x")).error(), Errc::closed);
+      EXPECT_TRUE(opened->is_open());
+    });
+    expect_reset();
+    EXPECT_EQ(heard_, "news");
+  }
+}
+
 // The peer's end alone is not a failure: replies can be read.
 TEST_F(SessionReset, AnEndOfThePeersStreamDoesNotEndASessionWhoseHandlerMayAnswer) {
   handle_by_coroutine();

@@ -5,6 +5,7 @@
 
 #include "weft/serve/session/session.h"
 #include "weft/serve/session/shard.h"
+#include "weft/sys/call.h"
 #include "weft/sys/files/file_tree.h"
 
 namespace weft::serve {
@@ -229,7 +230,7 @@ bool Session::note_written(const sys::IoResult& result, std::size_t asked) noexc
       break;
     case sys::IoResult::Status::would_block: break;
     case sys::IoResult::Status::end_of_stream:
-    case sys::IoResult::Status::failed: fail(result); return false;
+    case sys::IoResult::Status::failed: fail_writing(result); return false;
   }
   writing_.unsent = slot_.layered && stream_->state().unsent;
   if (result.bytes < asked || writing_.unsent) {
@@ -237,6 +238,24 @@ bool Session::note_written(const sys::IoResult& result, std::size_t asked) noexc
     watch_writable(true);
   }
   return true;
+}
+
+// The connection takes no more bytes. Those that the peer sent before may still be there, such as an early answer: a
+// session that owes no reply reads them, and then ends.
+void Session::fail_writing(const sys::IoResult& result) noexcept {
+  const bool unread = reading_.peer_end <= PeerEnd::broken && !reading_.in_handshake && pauses_ == 0;
+  if (!is_open() || !unread || replies_ != 0 || !(stream_->state().failure == Errc::ok)) {
+    return fail(result);
+  }
+  if (reading_.peer_end < PeerEnd::broken) {
+    reading_.note_end(PeerEnd::broken);
+    record_.why = sys::make_error(result.os_errno, "the connection failed");
+  }
+  drop_queue();
+  queue_limits_.take = 0;  // tasks that wait for room learn of it with the end of the session
+  reading_.throttled = false;
+  reading_.readable = true;
+  read_later();
 }
 
 bool Session::gather_and_write() noexcept {

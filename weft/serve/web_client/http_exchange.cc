@@ -133,7 +133,7 @@ rt::Task<void> HttpExchange::run_upload(AnswerSession* session, std::shared_ptr<
   if (upload->exchange != nullptr) {
     upload->exchange->end_upload(outcome);
   }
-  if (!outcome && session->is_open()) {
+  if (!outcome && session->takes_frames()) {
     session->abort(CloseReason::service_failed, outcome.error());
   }
 }
@@ -141,7 +141,8 @@ rt::Task<void> HttpExchange::run_upload(AnswerSession* session, std::shared_ptr<
 void HttpExchange::end_upload(const Result<void>& outcome) noexcept {
   upload_->exchange = nullptr;
   upload_.reset();
-  if (!outcome && link_->is_open()) {  // otherwise the end of the connection has the reason
+  // A connection that failed ends by itself, after an answer that may have come before.
+  if (!outcome && link_->is_open() && link_->session->takes_frames()) {
     fail(outcome.error(), true);
   }
   changed_.pulse();
@@ -233,7 +234,7 @@ std::string HttpExchange::take_body() noexcept {
 }
 
 bool HttpExchange::finish(const AnswerSession& session) noexcept {
-  const bool clean = upload_ == nullptr && session.queued() == 0;
+  const bool clean = upload_ == nullptr && session.queued() == 0 && session.takes_frames();
   ended_ = true;
   if (reader_) {
     reader_->leave(Error());
