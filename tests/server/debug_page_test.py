@@ -51,6 +51,8 @@ def look(browser, url, width, picture):
     check("sessions of the cores", 3, sum(int(row[6]) for row in cores))
     handlers = {tuple(row[:2]): int(row[2]) for row in rows(page, "handlers")}
     check("handlers", {("GET /hello", "shop"): 1, ("1", "echo"): 5, ("2", "echo"): 1, ("ping", "calls"): 1}, handlers)
+    traces = rows(page, "traces")
+    check("traces", [["span", "shop", "internal", "unset"]] * 3, [row[:4] for row in traces])
     sessions = rows(page, "sessions")
     check("peers", True, all(row[1].startswith("127.0.0.1:") for row in sessions))
     check("states", ["open"] * 3, [row[4] for row in sessions])

@@ -24,8 +24,9 @@ struct Answer {
 };
 
 // The request, with the token in the first line of the file.
-std::string make_request(const AdminPort& port) {
-  std::string request = "GET /metrics HTTP/1.1\r\nHost: " + host_of(port) + "\r\nConnection: close\r\n";
+std::string make_request(const AdminPort& port, std::string_view path) {
+  std::string request =
+      "GET " + std::string(path) + " HTTP/1.1\r\nHost: " + host_of(port) + "\r\nConnection: close\r\n";
   if (!port.token_file.empty()) {
     const auto text = sys::read_whole_file(port.token_file, kTokenFileMax);
     if (!text) {
@@ -163,10 +164,10 @@ bool parse_metrics(std::string_view text, std::vector<Sample>& out) {
   return true;
 }
 
-std::vector<Sample> read_metrics(const AdminPort& port, Instant end) {
+std::string read_page(const AdminPort& port, std::string_view path, Instant end) {
   check_admin_port(port);
   Answer answer{printable(port.endpoint), {}};
-  const std::string request = make_request(port);
+  const std::string request = make_request(port, path);
   const auto stream = dial_admin(port, end);
   send_request(*stream, end, answer.name, request);
   constexpr std::string_view kStatus = "HTTP/1.";
@@ -193,7 +194,7 @@ std::vector<Sample> read_metrics(const AdminPort& port, Instant end) {
                   ": add it to the port's hosts (AdminOptions::hosts, admin.hosts)");
   }
   if (!answer.bytes.starts_with(kStatus) || status != "200") {
-    answer.refuse("/metrics has the status " + printable(status));
+    answer.refuse(std::string(path) + " has the status " + printable(status));
   }
   const std::size_t begin = head + kHeadEnd.size();
   const auto length = content_length(std::string_view(answer.bytes).substr(0, head + 2));
@@ -205,11 +206,15 @@ std::vector<Sample> read_metrics(const AdminPort& port, Instant end) {
       throw Failure(answer.name + " closed the connection in its answer");
     }
   }
+  return answer.bytes.substr(begin, *length);
+}
+
+std::vector<Sample> read_metrics(const AdminPort& port, Instant end) {
+  const std::string page = read_page(port, "/metrics", end);
   std::vector<Sample> samples;
   const auto ours = [](const Sample& sample) { return sample.metric.starts_with("weft_"); };
-  if (!parse_metrics(std::string_view(answer.bytes).substr(begin, *length), samples) ||
-      std::none_of(samples.begin(), samples.end(), ours)) {
-    answer.refuse("/metrics has no counters of Weft");
+  if (!parse_metrics(page, samples) || std::none_of(samples.begin(), samples.end(), ours)) {
+    Answer{printable(port.endpoint), {}}.refuse("/metrics has no counters of Weft");
   }
   return samples;
 }

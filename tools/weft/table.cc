@@ -201,6 +201,7 @@ Run declare_top(CLI::App& app) {
       ->required();
   number(app, "-i,--interval", options->interval, "SECONDS", "Between two samples (1)");
   number(app, "-n,--count", options->count, "N", "End after so many samples");
+  app.add_flag("--traces", options->traces, "The slowest recorded operations of the last two minutes, instead");
   app.add_flag("--once", options->once, "Print the totals at once, and end; rates need two reads");
   number(app, "-t,--timeout", options->timeout, "SECONDS", "For each answer of the admin port (5)");
   declare_admin(app, options->admin);
@@ -322,6 +323,7 @@ std::span<const Command> commands() {
        {{"weft top tcp://127.0.0.1:9090", "a table that a terminal shows anew each second"},
         {"weft top tcp://127.0.0.1:9090 --once", "the totals, for a script or a look"},
         {"weft top tcp://127.0.0.1:9090 --interval 10 --count 6 --json", "six objects of JSON, with rates"},
+        {"weft top tcp://127.0.0.1:9090 --traces --once", "the slowest operations, with the ids of their traces"},
         {"weft top tls+tcp://shop.example:9100 --tls-ca ca.pem --token-file admin.token", "from another machine"}},
        declare_top},
       {"config",

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 
@@ -187,7 +188,6 @@ class Samples {
     at_ = at;
   }
 
-  [[nodiscard]] Instant at() const noexcept { return at_; }
   [[nodiscard]] Record record() const;
   [[nodiscard]] std::vector<std::string> lines() const;  // the head of each table begins with its title
 
@@ -266,14 +266,59 @@ std::vector<std::string> Samples::lines() const {
   return lines;
 }
 
+// One sample, as an object of JSON and as lines.
+struct View {
+  Record record;
+  std::vector<std::string> lines;
+};
+
+std::string milliseconds(double ms) { return format(ms < 10 ? "%.2f ms" : "%.0f ms", ms); }
+
+// The slowest operations of the page /debug/traces.
+View read_traces(const TopOptions& options) {
+  const std::string page =
+      read_page(options.admin, "/debug/traces", deadline_after(sys::now(), seconds(options.timeout)));
+  std::vector<Object> rows;
+  Cells cells{{"TRACE", "OPERATION", "TRACER", "KIND", "STATUS", "TOOK", "AGO"}};
+  try {
+    const nlohmann::json parsed = nlohmann::json::parse(page);
+    for (const nlohmann::json& each : parsed.at("traces")) {
+      Record row;
+      std::vector<std::string> line;
+      for (const char* key : {"trace_id", "name", "tracer", "kind", "status"}) {
+        const std::string value = each.at(key);
+        row.emplace_back(key, value);
+        line.push_back(printable(value));
+      }
+      for (const char* key : {"ms", "age_ms"}) {
+        const double value = each.at(key);
+        row.emplace_back(key, value);
+        line.push_back(milliseconds(value));
+      }
+      rows.push_back({std::move(row)});
+      cells.push_back(std::move(line));
+    }
+  } catch (const nlohmann::json::exception&) {
+    throw Failure(printable(options.admin.endpoint) + ": /debug/traces is not a page of Weft");
+  }
+  View view;
+  if (rows.empty()) {
+    view.lines.emplace_back("no operation was recorded in this minute and the one before");
+  } else {
+    append_table(cells, view.lines);
+  }
+  view.record.emplace_back("traces", std::move(rows));
+  return view;
+}
+
 bool is_head(const std::vector<std::string>& lines, std::size_t i) { return i == 0 || lines[i - 1].empty(); }
 
-void show(Console& console, const Samples& samples, const TopOptions& options, bool first) {
+void show(Console& console, const View& view, const TopOptions& options, bool first) {
   if (console.json) {
-    console.record(samples.record());
+    console.record(view.record);
     return;
   }
-  std::vector<std::string> lines = samples.lines();
+  std::vector<std::string> lines = view.lines;
   const Screen screen = options.once ? Screen{} : console.screen();
   std::string text = screen.rows == 0 && !first ? "\n" : "";
   if (screen.rows > 0) {
@@ -305,15 +350,24 @@ int top(Console& console, const TopOptions& options) {
     throw Usage("--once is one sample, --count several");
   }
   Samples samples(options);
-  samples.read();
+  const auto look = [&samples, &options] {
+    if (options.traces) {
+      return read_traces(options);
+    }
+    samples.read();
+    return View{samples.record(), samples.lines()};
+  };
+  View view = look();
   if (options.once) {
-    show(console, samples, options, true);
+    show(console, view, options, true);
     return 0;
   }
+  Instant at = sys::now();
   for (std::uint64_t i = 0; options.count == 0 || i < options.count; ++i) {
-    sleep_until(samples.at() + seconds(options.interval));
-    samples.read();
-    show(console, samples, options, i == 0);
+    sleep_until(at + seconds(options.interval));
+    view = look();
+    at = sys::now();
+    show(console, view, options, i == 0);
   }
   return 0;
 }

@@ -234,6 +234,13 @@ def shows_a_program_live():
         assert all(row["messages_in_per_second"] == 0 for row in lines[1]["sockets"]), lines
         assert "IN/s" in run("top", admin, "-n", "1", "-i", "0.02")
 
+        table = run("top", admin, "--traces", "--once").splitlines()
+        assert table[0].split() == ["TRACE", "OPERATION", "TRACER", "KIND", "STATUS", "TOOK", "AGO"], table
+        assert len(table) == 4 and all(re.match(r"[0-9a-f]{32} +span +shop +internal +unset +[0-9.]+ ms ", line)
+                                       for line in table[1:]), table
+        traces = json.loads(run("top", admin, "--traces", "-n", "1", "-i", "0.02", "--json"))["traces"]
+        assert [row["name"] for row in traces] == ["span"] * 3 and all(row["age_ms"] > 0 for row in traces), traces
+
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 40, 0, 0))
         live = subprocess.Popen([PROGRAM, "top", admin, "-i", "0.02"], stdin=slave, stdout=slave, stderr=slave,

@@ -94,6 +94,7 @@ void Tracer::take_finished(std::unique_ptr<SpanRecord> record) noexcept {
   if (birth_.elsewhere()) {
     return count(records.dropped_forked);
   }
+  state_->slow.note(*record);
   switch (state_->queue.push(std::move(record))) {
     case SpanQueue::Outcome::taken: break;
     case SpanQueue::Outcome::full_spans: count(records.dropped_spans); break;
@@ -118,6 +119,14 @@ CounterSource Tracer::counter_source() const {
   return [weak = std::weak_ptr<const State>(state_)](std::string_view name, CounterReadings& into) {
     if (const auto state = weak.lock()) {
       into.push_back({&kTraceTable, {{"trace", std::string(name)}}, sync::read_counters(state->counts())});
+    }
+  };
+}
+
+SlowSpanSource Tracer::slow_span_source() const {
+  return [weak = std::weak_ptr<const State>(state_)](std::vector<SlowSpan>& into) {
+    if (const auto state = weak.lock()) {
+      state->slow.slowest(sys::wall_now().time_since_epoch().count(), into);
     }
   };
 }

@@ -15,6 +15,7 @@
 #include "weft/base/result.h"
 #include "weft/sync/atomic.h"
 #include "weft/sys/fork.h"
+#include "weft/trace/slow_spans.h"
 #include "weft/trace/span.h"
 #include "weft/trace/span_queue.h"
 #include "weft/trace/trace_context.h"
@@ -57,6 +58,8 @@ class Tracer {
   [[nodiscard]] TraceCounts counts() const noexcept;
   // The same for a page of metrics, as long as the tracer exists: admin->add("shop", *tracer).
   [[nodiscard]] CounterSource counter_source() const;
+  // The slowest operations of this minute and the one before, for the page /debug/traces; as long as the tracer exists.
+  [[nodiscard]] SlowSpanSource slow_span_source() const;
   [[nodiscard]] const TracerOptions& options() const noexcept { return options_; }
 
   // --- for exporters ---
@@ -76,6 +79,7 @@ class Tracer {
     std::array<Block, kBlocks> blocks{};  // by the number of the thread
     RecordCounters records{};
     SpanQueue queue;
+    SlowSpans slow{};
   };
 
   explicit Tracer(TracerOptions options);

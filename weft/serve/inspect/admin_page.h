@@ -9,17 +9,17 @@
 namespace weft::serve {
 
 // The pages of the admin port, by their paths. Affinity: immutable.
-enum class AdminPage : std::uint8_t { none, metrics, health, readiness, debug, cores, sessions, handlers };
+enum class AdminPage : std::uint8_t { none, metrics, health, readiness, debug, cores, sessions, handlers, traces };
 
 struct AdminPath {
   std::string_view path;
   AdminPage page;
 };
 inline constexpr AdminPath kAdminPaths[] = {
-    {"/metrics", AdminPage::metrics},        {"/healthz", AdminPage::health},
-    {"/readyz", AdminPage::readiness},       {"/debug", AdminPage::debug},
-    {"/debug/cores", AdminPage::cores},      {"/debug/sessions", AdminPage::sessions},
-    {"/debug/handlers", AdminPage::handlers}};
+    {"/metrics", AdminPage::metrics},         {"/healthz", AdminPage::health},
+    {"/readyz", AdminPage::readiness},        {"/debug", AdminPage::debug},
+    {"/debug/cores", AdminPage::cores},       {"/debug/sessions", AdminPage::sessions},
+    {"/debug/handlers", AdminPage::handlers}, {"/debug/traces", AdminPage::traces}};
 
 inline AdminPage page_of(std::string_view path) noexcept {
   const auto* const at = std::find_if(std::begin(kAdminPaths), std::end(kAdminPaths),

@@ -46,6 +46,8 @@ select, input, button { font: inherit; max-width: 100%; }
 <table id="cores"><thead></thead><tbody></tbody></table>
 <h2>Slowest handlers <span id="handlers-note"></span></h2>
 <table id="handlers"><thead></thead><tbody></tbody></table>
+<h2>Slowest traces <span id="traces-note"></span></h2>
+<table id="traces"><thead></thead><tbody></tbody></table>
 <h2>Sessions <label>by <select id="order"><option value="queued">queued bytes<option value="received">half-received
 bytes<option value="age">age<option value="silent">silence</select></label> <span id="sessions-note"></span></h2>
 <table id="sessions"><thead></thead><tbody></tbody></table>
@@ -127,6 +129,14 @@ function showHandlers(page) {
     }));
 }
 
+function showTraces(page) {
+  at("traces-note").textContent = page.traces.length ? "this minute and the one before" : "none was recorded";
+  fill("traces", [["operation", true, true], ["tracer", true], ["kind", true], ["status", true], ["duration"],
+                  ["ended"], ["trace", true, true]],
+    page.traces.slice(0, 10).map(each => ({bad: each.status === "error", cells: [each.name, each.tracer, each.kind,
+      each.status, ms(each.ms), ms(each.age_ms) + " ago", each.trace_id]})));
+}
+
 function showSessions(page) {
   const rows = [];
   const notes = [];
@@ -163,6 +173,7 @@ async function turn() {
   try {
     showCores(await read("debug/cores"));
     showHandlers(await read("debug/handlers"));
+    showTraces(await read("debug/traces"));
     showSessions(await read("debug/sessions?order=" + at("order").value));
     at("state").textContent = "live, " + new Date().toLocaleTimeString() + ", reading " + ++round;
   } catch (error) {

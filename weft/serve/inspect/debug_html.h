@@ -5,8 +5,8 @@
 
 namespace weft::serve {
 
-// The page /debug: it reads /debug/cores, /debug/sessions and /debug/handlers once a second and shows them as tables.
-// The text itself holds no data, and loads nothing else. Affinity: immutable; static storage.
+// The page /debug: it reads /debug/cores, /debug/sessions, /debug/handlers and /debug/traces once a second and shows
+// them as tables. The text itself holds no data, and loads nothing else. Affinity: immutable; static storage.
 extern const std::string_view kDebugPage;
 
 // The field Content-Security-Policy of that page: its own style and script, and requests to its own port, alone.

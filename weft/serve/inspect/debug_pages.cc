@@ -17,6 +17,7 @@ namespace {
 constexpr std::string_view kOrders[] = {"queued", "received", "age", "silent"};  // as SurveyOrder
 
 double ms_of(std::uint64_t ns) noexcept { return static_cast<double>(ns) / 1e6; }
+double ms_of(std::int64_t ns) noexcept { return static_cast<double>(ns) / 1e6; }
 double ms_of(Duration duration) noexcept { return static_cast<double>(duration.count()) / 1e6; }
 
 void add_durations(JsonText& json, const sync::DurationValues& values) {
@@ -194,6 +195,34 @@ std::string handlers_page(const MetricSources& sources, Instant now) {
             }
           });
           add_durations(json, reading.values);
+        });
+      }
+    });
+  });
+  return json.text();
+}
+
+std::string traces_page(const MetricSources& sources, Instant now, std::int64_t wall_ns) {
+  auto spans = sources.slow_spans();
+  spans.resize(std::min(spans.size(), kTracesMax));
+  JsonText json;
+  json.object([&] {
+    add_now(json, now);
+    json.array("traces", [&] {
+      for (const auto& [tracer, span] : spans) {
+        std::string trace_id;
+        std::string span_id;
+        append_hex(trace_id, span.trace);
+        append_hex(span_id, span.span);
+        json.object([&] {
+          json.member("tracer", tracer);
+          json.member("trace_id", trace_id);
+          json.member("span_id", span_id);
+          json.member("name", span.name);
+          json.member("kind", describe(span.kind));
+          json.member("status", describe(span.status));
+          json.member("ms", ms_of(span.duration));
+          json.member("age_ms", ms_of(std::max<std::int64_t>(wall_ns - span.end_ns, 0)));
         });
       }
     });

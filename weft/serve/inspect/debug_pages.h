@@ -43,6 +43,7 @@ struct SessionsQuery {
 // The pages of /debug as JSON. Affinity: the thread of the admin port. Cost: allocates; bounded by the number of cores,
 // by kHandlersMax and by SessionSurvey::kMost.
 inline constexpr std::size_t kHandlersMax = 200;
+inline constexpr std::size_t kTracesMax = 100;
 
 // {"now_ms":…,"cores":[{"runtime":0,"core":0,"answers":true,…}]}: the loads and lags of the cores; a core that does not
 // answer is there with the time since it was asked.
@@ -53,5 +54,8 @@ inline constexpr std::size_t kHandlersMax = 200;
                                         Instant now);
 // {"now_ms":…,"handlers":[{"metric":…,"labels":{…},"count":…,"p99_ms":…}]}: the slowest ones first.
 [[nodiscard]] std::string handlers_page(const MetricSources& sources, Instant now);
+// {"now_ms":…,"traces":[{"tracer":"shop","trace_id":…,"span_id":…,"name":"GET /orders","ms":…,"age_ms":…}]}: the
+// slowest operations of this minute and the one before.
+[[nodiscard]] std::string traces_page(const MetricSources& sources, Instant now, std::int64_t wall_ns);
 
 }  // namespace weft::serve

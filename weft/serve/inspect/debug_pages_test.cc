@@ -171,6 +171,30 @@ TEST(DebugHandlersPage, TheSlowestHandlerIsFirstAndThereAreNotMoreThanTheMost) {
   EXPECT_EQ(page.find("\"/1\""), std::string::npos);
 }
 
+TEST(DebugTracesPage, TheSlowestOperationOfAllTracersIsFirst) {
+  MetricSources sources;
+  for (const int tracer : {1, 2, 3, 4}) {
+    sources.add("t" + std::to_string(tracer), CounterSource(), {}, [tracer](std::vector<trace::SlowSpan>& into) {
+      for (int i = 0; i < 32; ++i) {
+        into.push_back({{0xAB, 1},
+                        {2},
+                        "GET \"/\"",
+                        trace::SpanKind::server,
+                        trace::SpanStatus::error,
+                        5'000'000,
+                        std::chrono::milliseconds(tracer)});
+      }
+    });
+  }
+  const std::string page = traces_page(sources, Instant(), 7'000'000);
+  EXPECT_TRUE(page.starts_with(R"({"now_ms":0,"traces":[{"tracer":"t4","trace_id":"00000000000000ab0000000000000001",)"
+                               R"("span_id":"0000000000000002","name":"GET \"/\"","kind":"server","status":"error",)"
+                               R"("ms":4,"age_ms":2},)"))
+      << page;
+  EXPECT_EQ(count_of(page, "\"tracer\""), kTracesMax);
+  EXPECT_EQ(count_of(page, "\"t1\""), kTracesMax - 3 * 32);
+}
+
 TEST_F(DebugPagesTest, TheHandlersOfASiteAreThereByRouteAndMethod) {
   web::Router router;
   ASSERT_TRUE(router.get("/fast", [] { return "fast"; }));

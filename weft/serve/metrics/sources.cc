@@ -76,10 +76,11 @@ void write_durations(PrometheusWriter& writer, const sync::DurationReadings& rea
 
 }  // namespace
 
-void MetricSources::add(std::string name, CounterSource source, sync::DurationSource durations) {
-  if (source || durations) {
+void MetricSources::add(std::string name, CounterSource source, sync::DurationSource durations,
+                        trace::SlowSpanSource slow) {
+  if (source || durations || slow) {
     const std::lock_guard lock(mutex_);
-    sources_.push_back({std::move(name), std::move(source), std::move(durations)});
+    sources_.push_back({std::move(name), std::move(source), std::move(durations), std::move(slow)});
   }
 }
 
@@ -134,6 +135,26 @@ sync::DurationReadings MetricSources::durations() const {
     }
   }
   return sums;
+}
+
+std::vector<MetricSources::NamedSpan> MetricSources::slow_spans() const {
+  std::vector<NamedSpan> spans;
+  {
+    const std::lock_guard lock(mutex_);
+    std::vector<trace::SlowSpan> of_one;
+    for (const Named& named : sources_) {
+      of_one.clear();
+      if (named.slow) {
+        named.slow(of_one);
+      }
+      for (trace::SlowSpan& span : of_one) {
+        spans.push_back({named.name, std::move(span)});
+      }
+    }
+  }
+  std::stable_sort(spans.begin(), spans.end(),
+                   [](const NamedSpan& a, const NamedSpan& b) { return a.span.duration > b.span.duration; });
+  return spans;
 }
 
 }  // namespace weft::serve

@@ -12,6 +12,7 @@
 #include "weft/base/counter_table.h"
 #include "weft/serve/metrics/prometheus.h"
 #include "weft/sync/duration_counts.h"
+#include "weft/trace/slow_spans.h"
 
 namespace weft::serve {
 
@@ -26,6 +27,12 @@ concept Countable = requires(T& thing) {
 template <typename T>
 concept Timed = requires(T& thing) {
   { thing.duration_source() } -> std::convertible_to<sync::DurationSource>;
+};
+
+// Traced: a Countable with the slowest operations of a program: a tracer.
+template <typename T>
+concept Traced = requires(T& thing) {
+  { thing.slow_span_source() } -> std::convertible_to<trace::SlowSpanSource>;
 };
 
 // MetricSources: the objects whose counters a page of metrics shows, by name.
@@ -51,21 +58,34 @@ class MetricSources {
     if constexpr (Timed<Thing>) {
       durations = thing.duration_source();
     }
-    add(std::move(name), CounterSource(thing.counter_source()), std::move(durations));
+    trace::SlowSpanSource slow;
+    if constexpr (Traced<Thing>) {
+      slow = thing.slow_span_source();
+    }
+    add(std::move(name), CounterSource(thing.counter_source()), std::move(durations), std::move(slow));
   }
   // An empty source adds nothing.
-  void add(std::string name, CounterSource source, sync::DurationSource durations = {});
+  void add(std::string name, CounterSource source, sync::DurationSource durations = {},
+           trace::SlowSpanSource slow = {});
   std::size_t remove(std::string_view name);  // returns the number of removed objects; waits for a page in progress
 
   void write(PrometheusWriter& writer) const;
   // The histograms of all objects; those with the same labels become one. Sorted by row and labels.
   [[nodiscard]] sync::DurationReadings durations() const;
 
+  // The slowest operations of all tracers, the slowest first, with the name of the tracer.
+  struct NamedSpan {
+    std::string tracer;
+    trace::SlowSpan span;
+  };
+  [[nodiscard]] std::vector<NamedSpan> slow_spans() const;
+
  private:
   struct Named {
     std::string name;
     CounterSource source;
     sync::DurationSource durations;
+    trace::SlowSpanSource slow;
   };
 
   mutable std::mutex mutex_;

@@ -280,6 +280,8 @@ class AdminService {
       switch (page) {
         case AdminPage::metrics: return metrics();
         case AdminPage::debug: return debug();
+        case AdminPage::traces:
+          return json(traces_page(*shared_->sources, core_.loop().now(), sys::wall_now().time_since_epoch().count()));
         case AdminPage::handlers: return json(handlers_page(*shared_->sources, core_.loop().now()));
         default: return readiness();
       }

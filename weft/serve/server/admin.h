@@ -64,11 +64,12 @@ struct AdminOptions {
 //                  each vital check that failed
 //   GET /readyz    200, or 503 with a line for each reason: a server is starting, full, draining or stopped, a check
 //                  has failed or has not run yet
-//   GET /debug     a page for people, which shows the next three as tables, once a second. It needs no network else
+//   GET /debug     a page for people, which shows the next four as tables, once a second. It needs no network else
 //   GET /debug/cores     JSON: the lag and load of each core; a core that has not answered in time is there as such
 //   GET /debug/sessions  JSON: the first sessions of each server, and their queues and ages. ?order=queued (the
 //                        default), received, age or silent; ?limit=1 to 200 (50); ?server=, the name of one
 //   GET /debug/handlers  JSON: the durations of the handlers of added sites and dispatchers, the slowest first
+//   GET /debug/traces    JSON: the slowest operations of added tracers in this minute and the one before
 // HEAD works like GET. Other requests get 404, 405, 421 (a host that is not the port's), 401 (without the token), or
 // the refusals of HTTP (net/http/refusal.h).
 // Owner: the program, on a foreign thread; the runtime and the servers must outlive it. The destructor closes
