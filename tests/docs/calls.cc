@@ -2,6 +2,7 @@
 // The C++ blocks of docs/rpc.md that are not of an example. The test docs.rpc compares them, docs.guides runs them.
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/client/client_host.h"
 #include "weft/serve/client/retrying.h"
+#include "weft/serve/rpc/balanced_client.h"
 #include "weft/serve/rpc/rpc_client.h"
 #include "weft/serve/rpc/rpc_service.h"
 #include "weft/serve/server/server.h"
@@ -150,6 +152,28 @@ rt::Task<Result<void>> retry(rpc::Client* client) {
   co_return expect(reversed, "tfew");
 }
 
+using ReverseAgain = rpc::Idempotent<Reverse>;  // may run twice
+
+rt::Task<Result<std::string>> reverse_anywhere(rpc::BalancedClient* servers, std::string text) {
+  rpc::RetryRule rule = rpc::RetryRule::none;
+  rpc::BalancedCall options;
+  options.timeout = 10s;          // of all attempts together
+  options.hedge_after = 50ms;     // then another server is asked, too
+  options.wait_for_ready = true;  // for the first connection
+  options.rule = &rule;
+  const auto reversed = co_await servers->call<ReverseAgain>(text, options);
+  if (!reversed) {
+    std::printf("not reversed: %s\n", std::string(describe(rule)).c_str());
+  }
+  co_return reversed;
+}
+
+rt::Task<Result<void>> balance(std::shared_ptr<serve::ClientHost> host, std::string endpoint) {
+  WEFT_CO_TRY(const auto servers, rpc::BalancedClient::open(host, {endpoint, endpoint}));
+  WEFT_CO_TRY(const std::string reversed, co_await reverse_anywhere(servers.get(), "weft"));
+  co_return expect(reversed, "tfew");
+}
+
 rt::Task<Result<void>> list(rpc::Client* client) {
   WEFT_CO_TRY(const rpc::MethodInfos methods, co_await client->methods());
   std::string names;
@@ -169,6 +193,7 @@ rt::Task<Result<void>> call_all(std::string endpoint, trace::Tracer* tracer) {
   WEFT_CO_TRY(co_await use_streams(client.get()));
   WEFT_CO_TRY(co_await trace_a_call(client.get(), tracer));
   WEFT_CO_TRY(co_await retry(client.get()));
+  WEFT_CO_TRY(co_await balance(host, endpoint));
   co_return co_await list(client.get());
 }
 

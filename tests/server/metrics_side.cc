@@ -21,6 +21,7 @@
 #include "weft/serve/client/client_host.h"
 #include "weft/serve/client/client_pool.h"
 #include "weft/serve/dispatch/dispatcher.h"
+#include "weft/serve/rpc/balanced_client.h"
 #include "weft/serve/rpc/rpc_client.h"
 #include "weft/serve/rpc/rpc_service.h"
 #include "weft/serve/server/admin.h"
@@ -50,6 +51,7 @@ constexpr const CounterTable* kTables[] = {&kSocketTable,
                                            &serve::kClientPoolTable,
                                            &serve::kClientHostTable,
                                            &serve::kDispatchTable,
+                                           &serve::rpc::kBalancedTable,
                                            &serve::rpc::kRpcTable,
                                            &serve::kHealthTable,
                                            &serve::kAdminTable,
@@ -148,6 +150,7 @@ struct Asking {
   std::shared_ptr<serve::ClientHost> host;
   std::unique_ptr<Client> client;
   std::unique_ptr<Pool> pool;
+  std::unique_ptr<serve::rpc::BalancedClient> balanced;
 };
 
 // A client sends three requests that are answered and one that is not; a pool sends two that are answered.
@@ -160,9 +163,11 @@ rt::Task<Result<void>> ask(Asking* asking, std::string endpoint) {
   options.connections = 2;
   options.breaker.emplace();
   auto pool = Pool::open(asking->host, endpoint, options);
-  if (!client || !pool) {
-    co_return client ? pool.error() : client.error();
+  auto balanced = serve::rpc::BalancedClient::open(asking->host, {"ipc:///nowhere/at/all"});
+  if (!client || !pool || !balanced) {
+    co_return !client ? client.error() : !pool ? pool.error() : balanced.error();
   }
+  asking->balanced = std::move(*balanced);
   asking->client = std::move(*client);
   asking->pool = std::move(*pool);
   const auto connected = co_await asking->client->connected(sys::now() + 30s);
@@ -273,6 +278,7 @@ Result<void> run(const std::string& token, const net::TlsServerOptions& tls) {
   WEFT_TRY(rt::spawn(runtime->core(0).loop(), ask(&asking, endpoint)).get());
   admin->add("asking", *asking.client);
   admin->add("pool", *asking.pool);
+  admin->add("balanced", *asking.balanced);
   admin->add("host", *asking.host);
   for (const auto& echo : echoes) {
     admin->add("echo", echo->dispatcher);

@@ -48,6 +48,8 @@ EXPECTED = {
     'weft_client_pool_breaker_openings_total{client_pool="pool"}': 0,
     'weft_client_host_sessions{client_host="host"}': 3,
     'weft_dispatcher_frames_total{dispatcher="echo",outcome="handled"}': 6,
+    'weft_balanced_client_calls_total{balanced_client="balanced"}': 0,
+    'weft_balanced_client_calls_failed_total{balanced_client="balanced",rule="budget"}': 0,
     'weft_rpc_calls_total{outcome="answered",rpc="calls"}': 1,
     'weft_rpc_calls_total{outcome="refused",rpc="calls"}': 0,
     'weft_rpc_handler_seconds_count{method="ping",rpc="calls"}': 1,

@@ -76,4 +76,13 @@ concept IsStream = IsCall<M> && (SendsItems<M> || GetsItems<M>);
 template <typename M>
 concept IsMethod = IsCall<M> && !IsStream<M>;
 
+// Idempotent: a method whose request may be executed twice, so that a client may send it again:
+//   using Get = rpc::Idempotent<rpc::Method<"store.get", std::string, std::string>>;
+template <IsMethod M>
+struct Idempotent : M {
+  static constexpr bool kIdempotent = true;
+};
+template <typename M>
+concept IsIdempotent = IsMethod<M> && requires { requires M::kIdempotent; };
+
 }  // namespace weft::serve::rpc

@@ -118,6 +118,7 @@ class Client {
   [[nodiscard]] Connection& connection() noexcept { return *connection_; }  // for the rest of its calls
 
  private:
+  friend class BalancedClient;
   using Answer = Connection::Response;
 
   // A request that is about to be sent, and the bytes that it refers to.
