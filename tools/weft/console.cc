@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -109,6 +110,10 @@ Console::Console(std::string command)
 void Console::print(std::string_view text) {
   progress("");
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    if (errno == EPIPE) {
+      stop_number.store(SIGPIPE);
+      throw Stopped();
+    }
     throw Failure("standard output takes no more");
   }
 }
@@ -151,6 +156,9 @@ void catch_stop_signals() {
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  action.sa_handler = SIG_IGN;  // print() ends the command
+  action.sa_flags = 0;
+  sigaction(SIGPIPE, &action, nullptr);
 }
 
 int stop_fd() noexcept { return stop_event->fd(); }

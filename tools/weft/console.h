@@ -27,7 +27,7 @@ class Failure : public std::runtime_error {
 class Usage : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-// A signal asked the command to end.
+// A signal asked the command to end, or the reader of standard output has gone.
 struct Stopped {};
 
 // The value, or a Failure "CONTEXT: the error".
@@ -73,7 +73,8 @@ class Console {
 
   bool json = false;
 
-  void print(std::string_view text);  // as it is, and flushed. Throws Failure when the stream takes no more
+  // As it is, and flushed. Throws Failure when the stream takes no more, and Stopped when its reader has gone.
+  void print(std::string_view text);
   void line(std::string_view text);
   void record(const Record& record) { line(to_json(record)); }
   void note(std::string_view text);  // "weft COMMAND: text" on standard error
@@ -90,10 +91,10 @@ class Console {
   bool progress_shown_ = false;
 };
 
-// SIGINT and SIGTERM make stop_fd() readable; a second one ends the process at once.
+// SIGINT and SIGTERM make stop_fd() readable; a second one ends the process at once. SIGPIPE has no effect.
 void catch_stop_signals();
 [[nodiscard]] int stop_fd() noexcept;
-[[nodiscard]] int stop_signal() noexcept;  // 0: none came
+[[nodiscard]] int stop_signal() noexcept;  // 0: none came; SIGPIPE: the reader of standard output has gone
 void throw_if_stopped();                   // Stopped
 void sleep_until(Instant deadline);        // throws Stopped
 

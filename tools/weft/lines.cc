@@ -12,38 +12,39 @@
 
 namespace weft::cli {
 
-bool LineReader::open_next() {
-  if (next_file_ == files_.size()) {
-    return false;
-  }
-  name_ = files_[next_file_++];
-  if (name_ == "-") {
+Input::Input(const std::string& name) : name_(name == "-" ? "standard input" : printable(name)) {
+  if (name == "-") {
     fd_ = STDIN_FILENO;
-    return true;
+    return;
   }
-  owned_ = sys::Fd(
-      need(sys::checked_call("open", [&] { return ::open(name_.c_str(), O_RDONLY | O_CLOEXEC); }), printable(name_)));
+  owned_ = sys::Fd(need(sys::checked_call("open", [&] { return ::open(name.c_str(), O_RDONLY | O_CLOEXEC); }), name_));
   fd_ = owned_.fd();
-  return true;
 }
 
-bool LineReader::read_block() {
-  buffer_.erase(0, begin_);
-  begin_ = 0;
+bool Input::read(std::string& into) {
   std::array<sys::PollFd, 2> fds{
       {{.fd = fd_, .want = sys::Interest::readable}, {.fd = stop_fd(), .want = sys::Interest::readable}}};
   (void)sys::poll_fds(fds, Duration(-1));  // a signal shows in the next line, an error in the read
   throw_if_stopped();
   std::array<char, 65536> block;
   const auto size = sys::checked_call("read", [&] { return ::read(fd_, block.data(), block.size()); });
-  buffer_.append(block.data(), static_cast<std::size_t>(need(size, name_ == "-" ? "standard input" : name_)));
+  into.append(block.data(), static_cast<std::size_t>(need(size, name_)));
   return *size > 0;
+}
+
+bool LineReader::open_next() {
+  if (next_file_ == files_.size()) {
+    return false;
+  }
+  name_ = printable(files_[next_file_]);
+  input_ = Input(files_[next_file_++]);
+  return true;
 }
 
 std::optional<std::string> LineReader::next() {
   std::size_t searched = begin_;
   for (;;) {
-    if (fd_ < 0 && !open_next()) {
+    if (!input_.is_open() && !open_next()) {
       return std::nullopt;
     }
     const std::size_t end = buffer_.find('\n', searched);
@@ -55,18 +56,30 @@ std::optional<std::string> LineReader::next() {
     if (buffer_.size() - begin_ > kLineMax) {
       throw Failure(name_ + ": a line is longer than 1 GiB");
     }
-    searched = buffer_.size() - begin_;  // read_block() moves the rest to the front
-    if (!read_block()) {
-      fd_ = -1;
-      owned_.close();
-      std::string rest = buffer_.substr(begin_);
+    searched = buffer_.size() - begin_;
+    buffer_.erase(0, begin_);
+    begin_ = 0;
+    if (!input_.read(buffer_)) {
+      input_ = Input();
+      std::string rest = buffer_;
       buffer_.clear();
-      begin_ = searched = 0;
+      searched = 0;
       if (!rest.empty()) {
         return rest;
       }
     }
   }
+}
+
+std::string read_whole(const std::string& name) {
+  Input input(name);
+  std::string bytes;
+  while (input.read(bytes)) {
+    if (bytes.size() > LineReader::kLineMax) {
+      throw Failure(printable(name) + ": a message of more than 1 GiB");
+    }
+  }
+  return bytes;
 }
 
 }  // namespace weft::cli

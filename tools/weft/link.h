@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/weft/console.h"
+#include "tools/weft/source.h"
 #include "weft/msg/context.h"
 
 namespace weft::cli {
@@ -32,8 +33,6 @@ struct LinkOptions {
 
 // Sets everything except the endpoints. Throws Failure or Usage.
 void configure(Socket& socket, const LinkOptions& options);
-
-using Parts = std::vector<std::string>;
 
 // Link: the one socket of a command, and the events of its connections.
 // Affinity: one thread. Every wait also ends by Stopped.

@@ -2,6 +2,8 @@
 #include "tools/weft/pages.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
 #include <string_view>
 
 #include "tools/weft/model.h"
@@ -21,6 +23,42 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
   return text;
 }
 
+// The words after which a command's name goes on: that of a group, or none for weft itself.
+struct Level {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> words;  // each with its summary
+};
+
+// weft itself, then each group.
+std::vector<Level> levels_of(const Model& model) {
+  std::vector<Level> levels(1);
+  for (const Model::Row& row : model.rows) {
+    const std::string_view name = row.command->name;
+    const std::size_t space = name.find(' ');
+    if (space == std::string_view::npos) {
+      levels[0].words.emplace_back(name, row.command->summary);
+      continue;
+    }
+    const std::string group(name.substr(0, space));
+    if (levels.back().name != group) {
+      const auto all = groups();
+      const auto found = std::find_if(all.begin(), all.end(), [&](const Group& each) { return each.name == group; });
+      levels[0].words.emplace_back(group, found->summary);
+      levels.push_back({group, {}});
+    }
+    levels.back().words.emplace_back(name.substr(space + 1), row.command->summary);
+  }
+  return levels;
+}
+
+std::string joined(const std::vector<std::pair<std::string, std::string>>& words) {
+  std::string text;
+  for (const auto& [word, summary] : words) {
+    text += (text.empty() ? "" : " ") + word;
+  }
+  return text;
+}
+
 // "--bind -b ...": the words that an option begins with.
 std::string words_of(const CLI::App& app) {
   std::string words;
@@ -36,27 +74,28 @@ std::string words_of(const CLI::App& app) {
 }
 
 std::string bash(const Model& model) {
-  std::string names;
   std::string cases;
-  for (const auto& [sub, run] : model.runs) {
-    names += " " + sub->get_name();
-    cases += "    " + sub->get_name() + ") words='" + words_of(*sub) + "' ;;\n";
+  for (const Level& level : levels_of(model)) {
+    const std::string options = level.name.empty() ? " " + words_of(*model.app) : " --help";
+    cases += "    '" + (level.name.empty() ? "" : " " + level.name) + "') words='" + joined(level.words) + options +
+             "' names=1 ;;\n";
+  }
+  for (const Model::Row& row : model.rows) {
+    const std::string name = " " + std::string(row.command->name);
+    cases += "    '" + name + "'|'" + name + " '*) words='" + words_of(*row.app) + "' ;;\n";
   }
   return "# Completion of weft for bash.\n"
          "_weft() {\n"
-         "  local words current=${COMP_WORDS[COMP_CWORD]}\n"
+         "  local word words='' names='' typed='' current=${COMP_WORDS[COMP_CWORD]}\n"
          "  COMPREPLY=()\n"
-         "  if ((COMP_CWORD == 1)); then\n"
-         "    COMPREPLY=($(compgen -W '" +
-         names.substr(1) + " " + words_of(*model.app) +
-         "' -- \"$current\"))\n"
-         "    return\n"
-         "  fi\n"
-         "  case ${COMP_WORDS[1]} in\n" +
+         "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
+         "    [[ $word == -* ]] || typed+=\" $word\"\n"
+         "  done\n"
+         "  case $typed in\n" +
          cases +
          "    *) return ;;\n"
          "  esac\n"
-         "  if [[ $current == -* ]]; then\n"
+         "  if [[ -n $names || $current == -* ]]; then\n"
          "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
          "  fi\n"
          "}\n"
@@ -73,11 +112,19 @@ std::string zsh_text(const std::string& text) {
 
 std::string zsh(const Model& model) {
   std::string names;
+  std::string words;
   std::string cases;
-  for (const auto& [sub, run] : model.runs) {
-    names += "    '" + sub->get_name() + ":" + zsh_text(sub->get_description()) + "'\n";
-    cases += "    " + sub->get_name() + ") _arguments";
-    for (const CLI::Option* option : options_of(*sub)) {
+  for (const Level& level : levels_of(model)) {
+    names += level.name.empty() ? "" : " " + level.name;
+    words += "    '" + level.name + "') commands=(\n";
+    for (const auto& [word, summary] : level.words) {
+      words += "      '" + word + ":" + zsh_text(summary) + "'\n";
+    }
+    words += "    ) ;;\n";
+  }
+  for (const Model::Row& row : model.rows) {
+    cases += "    '" + std::string(row.command->name) + "') _arguments";
+    for (const CLI::Option* option : options_of(*row.app)) {
       for (const std::string& name : option->get_lnames()) {
         const bool file = option->get_type_name() == "FILE";
         const std::string value = option->get_expected_max() == 0 ? "" : ":" + option->get_type_name() + ":";
@@ -89,22 +136,78 @@ std::string zsh(const Model& model) {
   }
   return "#compdef weft\n"
          "# Completion of weft for zsh.\n"
+         "_weft_commands() {\n"
+         "  local -a commands\n"
+         "  case $1 in\n" +
+         words +
+         "  esac\n"
+         "  _describe command commands\n"
+         "}\n"
          "_weft() {\n"
-         "  local -a commands=(\n" +
+         "  local command=''\n"
+         "  while :; do\n"
+         "    if ((CURRENT == 2)); then\n"
+         "      _weft_commands \"$command\"\n"
+         "      return\n"
+         "    fi\n"
+         "    command=\"${command:+$command }$words[2]\"\n"
+         "    shift words\n"
+         "    ((CURRENT--))\n"
+         "    [[ '" +
          names +
-         "  )\n"
-         "  if ((CURRENT == 2)); then\n"
-         "    _describe command commands\n"
-         "    return\n"
-         "  fi\n"
-         "  local command=$words[2]\n"
-         "  shift words\n"
-         "  ((CURRENT--))\n"
+         " ' == *\" $command \"* ]] || break\n"
+         "  done\n"
          "  case $command in\n" +
          cases +
          "  esac\n"
          "}\n"
          "_weft \"$@\"\n";
+}
+
+std::string fish_text(const std::string& text) { return replaced(replaced(text, "\\", "\\\\"), "'", "\\'"); }
+
+std::string fish(const Model& model) {
+  std::string lines;
+  for (const Level& level : levels_of(model)) {
+    for (const auto& [word, summary] : level.words) {
+      lines +=
+          "complete -c weft -n '__weft_only " + level.name + "' -f -a " + word + " -d '" + fish_text(summary) + "'\n";
+    }
+  }
+  for (const Model::Row& row : model.rows) {
+    for (const CLI::Option* option : options_of(*row.app)) {
+      if (option->get_positional()) {
+        continue;
+      }
+      std::string names;
+      for (const std::string& name : option->get_lnames()) {
+        names += " -l " + name;
+      }
+      for (const std::string& name : option->get_snames()) {
+        names += " -s " + name;
+      }
+      const bool file = option->get_type_name() == "FILE" || option->get_type_name() == "DIR";
+      const std::string value = option->get_expected_max() == 0 ? "" : file ? " -r -F" : " -x";
+      lines += "complete -c weft -n '__weft_begins " + std::string(row.command->name) + "'" + names + value + " -d '" +
+               fish_text(option->get_description()) + "'\n";
+    }
+  }
+  return "# Completion of weft for fish.\n"
+         "function __weft_words\n"
+         "  for word in (commandline -opc)[2..]\n"
+         "    string match -q -- '-*' $word; or echo $word\n"
+         "  end\n"
+         "end\n"
+         "function __weft_only\n"
+         "  set -l words (__weft_words)\n"
+         "  test \"$words\" = \"$argv\"\n"
+         "end\n"
+         "function __weft_begins\n"
+         "  set -l words (__weft_words)\n"
+         "  set -l count (count $argv)\n"
+         "  test (count $words) -ge $count; and test \"$words[1..$count]\" = \"$argv\"\n"
+         "end\n" +
+         lines;
 }
 
 std::string roff(std::string_view text) {
@@ -125,6 +228,41 @@ std::string option_paragraphs(const CLI::App& app) {
   return out;
 }
 
+std::string page_name(std::string_view command) {
+  return command.empty() ? "weft" : "weft-" + replaced(std::string(command), " ", "-");
+}
+
+std::string manual_of(const Model& model, const std::string& command) {
+  const auto title = [](const std::string& name, const std::string& summary) {
+    return ".TH " + roff(name) + " 1\n.SH NAME\n" + roff(name) + " \\- " + roff(summary) + "\n.SH SYNOPSIS\n";
+  };
+  const std::string codes = ".SH EXIT STATUS\n" + roff(kExitCodes) + "\n";
+  if (command.empty()) {
+    std::string page =
+        title("weft", model.app->get_description()) + ".B weft\nCOMMAND [OPTION...] [ARGUMENT...]\n.SH COMMANDS\n";
+    for (const Command& each : commands()) {
+      page += ".TP\n.BR " + roff(page_name(each.name)) + " (1)\n" + roff(each.summary) + "\n";
+    }
+    return page + ".SH OPTIONS\n" + option_paragraphs(*model.app) + codes;
+  }
+  for (const Model::Row& row : model.rows) {
+    if (row.command->name != command) {
+      continue;
+    }
+    std::string page =
+        title(page_name(command), std::string(row.command->summary)) + ".B weft " + roff(command) + "\n[OPTION...]";
+    for (const CLI::Option* option : options_of(*row.app)) {
+      page += option->get_positional() ? " " + roff(option->get_name(true)) : "";
+    }
+    page += "\n.SH OPTIONS\n" + option_paragraphs(*row.app) + ".SH EXAMPLES\n";
+    for (const Example& example : row.command->examples) {
+      page += ".TP\n\\fB" + roff(example.line) + "\\fR\n" + roff(example.effect) + "\n";
+    }
+    return page + codes + ".SH SEE ALSO\n.BR weft (1)\n";
+  }
+  throw Usage("no command is named '" + printable(command) + "'");
+}
+
 }  // namespace
 
 std::string completion(const std::string& shell) {
@@ -135,41 +273,28 @@ std::string completion(const std::string& shell) {
   if (shell == "zsh") {
     return zsh(model);
   }
-  throw Usage("completion is for bash and zsh, not for '" + printable(shell) + "'");
+  if (shell == "fish") {
+    return fish(model);
+  }
+  throw Usage("completion is for bash, zsh and fish, not for '" + printable(shell) + "'");
 }
 
-std::string manual(const std::string& command) {
+std::string manual(const std::string& command) { return manual_of(Model(), command); }
+
+void write_manuals(const std::string& directory) {
   const Model model;
-  const auto title = [](const std::string& name, const std::string& summary) {
-    return ".TH " + roff(name) + " 1\n.SH NAME\n" + roff(name) + " \\- " + roff(summary) + "\n.SH SYNOPSIS\n";
+  const auto write = [&](std::string_view command) {
+    const std::string path = directory + "/" + page_name(command) + ".1";
+    std::ofstream file(path, std::ios::binary | std::ios::trunc);
+    file << manual_of(model, std::string(command));
+    if (!file.flush()) {
+      throw Failure(printable(path) + ": the page cannot be written");
+    }
   };
-  const std::string codes = ".SH EXIT STATUS\n" + roff(kExitCodes) + "\n";
-  if (command.empty()) {
-    std::string page =
-        title("weft", model.app->get_description()) + ".B weft\nCOMMAND [OPTION...] [ARGUMENT...]\n.SH COMMANDS\n";
-    for (const Command& each : commands()) {
-      const std::string name(each.name);
-      page += ".TP\n.BR weft\\-" + name + " (1)\n" + roff(each.summary) + "\n";
-    }
-    return page + ".SH OPTIONS\n" + option_paragraphs(*model.app) + codes;
+  write("");
+  for (const Command& each : commands()) {
+    write(each.name);
   }
-  for (std::size_t i = 0; i < model.runs.size(); ++i) {
-    const Command& row = commands()[i];
-    if (row.name != command) {
-      continue;
-    }
-    std::string page =
-        title("weft-" + command, std::string(row.summary)) + ".B weft " + roff(command) + "\n[OPTION...]";
-    for (const CLI::Option* option : options_of(*model.runs[i].first)) {
-      page += option->get_positional() ? " " + roff(option->get_name(true)) : "";
-    }
-    page += "\n.SH OPTIONS\n" + option_paragraphs(*model.runs[i].first) + ".SH EXAMPLES\n";
-    for (const Example& example : row.examples) {
-      page += ".TP\n\\fB" + roff(example.line) + "\\fR\n" + roff(example.effect) + "\n";
-    }
-    return page + codes + ".SH SEE ALSO\n.BR weft (1)\n";
-  }
-  throw Usage("no command is named '" + printable(command) + "'");
 }
 
 }  // namespace weft::cli

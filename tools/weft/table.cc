@@ -2,12 +2,16 @@
 #include "tools/weft/table.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "tools/weft/bench.h"
 #include "tools/weft/configuration.h"
+#include "tools/weft/declare.h"
 #include "tools/weft/doctor.h"
 #include "tools/weft/keys.h"
 #include "tools/weft/link.h"
@@ -23,50 +27,6 @@ namespace weft::cli {
 namespace {
 
 constexpr const char* kEndpoints = "Endpoints";
-constexpr const char* kSecurity = "Security";
-constexpr const char* kMessages = "Messages";
-
-const CLI::Validator& positive() {
-  static const CLI::Validator validator(
-      [](std::string& text) {
-        double number = 0;
-        return CLI::detail::lexical_cast(text, number) && number >= 0 && number <= 1e9
-                   ? std::string()
-                   : "'" + text + "' is no number from 0 to 1000000000";
-      },
-      "");
-  return validator;
-}
-
-const CLI::Validator& unmarked() {
-  static const CLI::Validator validator(
-      [](std::string& text) {
-        text.erase(0, text.starts_with(kListMark) ? 1 : 0);
-        return std::string();
-      },
-      "");
-  return validator;
-}
-
-template <typename Number>
-CLI::Option* number(CLI::App& app, const char* name, Number& into, const char* type, const char* help) {
-  return app.add_option(name, into, help)->type_name(type)->check(positive());
-}
-
-// One value for each time that the option stands there, so that no option swallows a PART.
-CLI::Option* texts(CLI::App& app, const char* name, std::vector<std::string>& into, const char* type,
-                   const char* help) {
-  return app.add_option(name, into, help)
-      ->type_name(type)
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false)
-      ->transform(unmarked());
-}
-
-CLI::Option* text(CLI::App& app, const char* name, std::string& into, const char* type, const char* help) {
-  return app.add_option(name, into, help)->type_name(type)->transform(unmarked());
-}
 
 void declare_security(CLI::App& app, LinkOptions& link) {
   app.add_flag("--curve-server", link.curve_server, "Be the server of CURVE; needs --curve-key")->group(kSecurity);
@@ -89,7 +49,7 @@ void declare_link(CLI::App& app, LinkOptions& link) {
   texts(app, "-c,--connect", link.connect, "ENDPOINT", "Connect to it; repeatable")->group(kEndpoints);
   texts(app, "-s,--set", link.settings, "NAME=VALUE", "An option of the socket (docs/options.md), times in ms")
       ->group(kEndpoints);
-  number(app, "-t,--timeout", link.timeout, "SECONDS", "For each message or peer; without it a wait has no end")
+  number(app, "--timeout", link.timeout, "SECONDS", "For each message or peer; without it a wait has no end")
       ->group(kEndpoints);
   app.add_flag("-v,--verbose", link.verbose, "Say what happens to connections, on standard error")->group(kEndpoints);
   declare_security(app, link);
@@ -106,35 +66,32 @@ template <Role role>
 Run declare_talk(CLI::App& app) {
   auto options = std::make_shared<TalkOptions>();
   declare_link(app, options->link);
-  number(app, "-n,--count", options->count, "N", count_help(role))->group(kMessages);
-  app.add_flag("--hex", options->hex, "Bytes are hexadecimal, in arguments, in lines and in what is printed")
+  SourceOptions& source = options->source;
+  number(app, "-n,--count", source.count, "N", count_help(role))->group(kMessages);
+  app.add_flag("--hex", source.hex, "Bytes are hexadecimal, in arguments, in lines and in what is printed")
       ->group(kMessages);
   if constexpr (role_receives(role)) {
     app.add_flag("--raw", options->raw, "Print the bytes as they are, with nothing between them")->group(kMessages);
   }
   if constexpr (role_sends(role)) {
-    app.add_option("PART", options->parts,
+    app.add_option("PART", source.parts,
                    role_replies(role) ? "The reply to each message; several are the parts of one"
                                       : "The message; several are the parts of one. Without it: lines of input")
         ->type_name("TEXT")
         ->transform(unmarked());
   }
   if constexpr (role_sends(role) && !role_replies(role)) {
-    texts(app, "-f,--file", options->files, "FILE", "Each line is a message; repeatable, - is standard input")
-        ->group(kMessages);
-    number(app, "--rate", options->rate, "N", "Messages a second, at most")->group(kMessages);
-    number(app, "--interval", options->interval, "SECONDS", "Between two messages")->group(kMessages);
+    declare_source(app, source);
   }
   if constexpr (role == Role::pub || role == Role::push) {
     number(app, "-w,--wait", options->wait, "N",
-           role == Role::pub ? "Begin when so many subscriptions came (1); 0: at once, and early messages may be lost"
-                             : "Begin when so many peers are there (1)")
+           role == Role::pub ? kWaitHelp : "Begin when so many peers are there (1)")
         ->group(kMessages);
   }
   if constexpr (role == Role::pub) {
-    texts(app, "--topic", options->topics, "TOPIC", "The first part of every message")->group(kMessages);
+    texts(app, "-t,--topic", options->topics, "TOPIC", "The first part of every message")->group(kMessages);
   } else if constexpr (role == Role::sub) {
-    texts(app, "--topic", options->topics, "PREFIX", "Only messages that begin so; repeatable")->group(kMessages);
+    texts(app, "-t,--topic", options->topics, "PREFIX", "Only messages that begin so; repeatable")->group(kMessages);
     app.add_flag("--glob", options->glob, "The topics are globs, such as px.*.usd")->group(kMessages);
   } else if constexpr (role_replies(role)) {
     app.add_flag("--echo", options->echo, "Reply with the request; what a rep without PART does")->group(kMessages);
@@ -203,7 +160,7 @@ Run declare_top(CLI::App& app) {
   number(app, "-n,--count", options->count, "N", "End after so many samples");
   app.add_flag("--traces", options->traces, "The slowest recorded operations of the last two minutes, instead");
   app.add_flag("--once", options->once, "Print the totals at once, and end; rates need two reads");
-  number(app, "-t,--timeout", options->timeout, "SECONDS", "For each answer of the admin port (5)");
+  number(app, "--timeout", options->timeout, "SECONDS", "For each answer of the admin port (5)");
   declare_admin(app, options->admin);
   return [options](Console& console) { return top(console, *options); };
 }
@@ -217,7 +174,7 @@ Run declare_doctor(CLI::App& app) {
 Run declare_report(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
   text(app, "--admin", options->admin.endpoint, "ENDPOINT", "Add the counters of the program with this admin port");
-  number(app, "-t,--timeout", options->timeout, "SECONDS", "For its answer (5)");
+  number(app, "--timeout", options->timeout, "SECONDS", "For its answer (5)");
   declare_admin(app, options->admin);
   return [options](Console& console) { return report(console, *options); };
 }
@@ -233,29 +190,40 @@ Run declare_config(CLI::App& app) {
   return [options](Console& console) { return configuration(console, *options); };
 }
 
-Run declare_page(CLI::App& app, const char* argument, const char* type, const char* help, bool required,
-                 std::string (*make)(const std::string&)) {
-  auto word = std::make_shared<std::string>();
-  text(app, argument, *word, type, help)->required(required);
-  return [word, make](Console& console) {
-    const std::string page = make(*word);
-    console.print(console.json ? to_json({{"page", page}}) + "\n" : page);
-    return 0;
-  };
+int print_page(Console& console, const std::string& page) {
+  console.print(console.json ? to_json({{"page", page}}) + "\n" : page);
+  return 0;
 }
 
 Run declare_completion(CLI::App& app) {
-  return declare_page(app, "SHELL", "bash|zsh", "Whose completion", true, completion);
+  auto shell = std::make_shared<std::string>();
+  text(app, "SHELL", *shell, "bash|zsh|fish", "Whose completion")->required();
+  return [shell](Console& console) { return print_page(console, completion(*shell)); };
 }
 
 Run declare_manual(CLI::App& app) {
-  return declare_page(app, "NAME", "COMMAND", "The page of this command; without it that of weft", false, manual);
+  struct Options {
+    std::vector<std::string> words;
+    std::string out;
+  };
+  auto options = std::make_shared<Options>();
+  app.add_option("NAME", options->words, "The page of this command; without it that of weft")->type_name("COMMAND");
+  text(app, "-o,--out", options->out, "DIR", "Write every page into DIR: weft.1, weft-sub.1, weft-kv-get.1");
+  return [options](Console& console) {
+    if (!options->out.empty()) {
+      write_manuals(options->out);
+      return 0;
+    }
+    std::string name;
+    for (const std::string& word : options->words) {
+      name += (name.empty() ? "" : " ") + word;
+    }
+    return print_page(console, manual(name));
+  };
 }
 
-}  // namespace
-
-std::span<const Command> commands() {
-  static const std::vector<Command> table = {
+std::vector<Command> socket_commands() {
+  return {
       {"pub",
        "Publish messages",
        {{"weft pub --bind tcp://*:5556 --topic px.AAPL 188.20", "one message of two parts, once a subscriber is there"},
@@ -269,7 +237,7 @@ std::span<const Command> commands() {
       {"push",
        "Send messages to workers, in turn",
        {{"weft push --connect tcp://127.0.0.1:5557 'task 1'", "waits until a worker took it"},
-        {"weft push --bind ipc:///tmp/jobs --file jobs.txt --wait 2", "begins when two workers are there"}},
+        {"weft push --bind ipc:///tmp/jobs --lines jobs.txt --wait 2", "begins when two workers are there"}},
        declare_talk<Role::push>},
       {"pull",
        "Take messages as a worker, and print them",
@@ -296,6 +264,11 @@ std::span<const Command> commands() {
        {{"weft router --bind tcp://*:5555 --echo", "replies with the message"},
         {"weft router --bind tcp://*:5555 --hex", "prints only; routing ids are bytes"}},
        declare_talk<Role::router>},
+  };
+}
+
+std::vector<Command> tool_commands() {
+  return {
       {"keygen",
        "Make a pair of CURVE keys",
        {{"weft keygen --out server.key", "server.key stays secret; clients need server.key.pub"},
@@ -345,14 +318,36 @@ std::span<const Command> commands() {
       {"completion",
        "Print the completion of weft for a shell",
        {{"source <(weft completion bash)", "for this bash"},
-        {"weft completion zsh > ~/.zfunc/_weft", "in a folder of fpath"}},
+        {"weft completion zsh > ~/.zfunc/_weft", "in a folder of fpath"},
+        {"weft completion fish > ~/.config/fish/completions/weft.fish", "for fish"}},
        declare_completion},
       {"manual",
        "Print a manual page, for man",
-       {{"weft manual sub | man -l -", "the page of weft sub"}},
+       {{"weft manual kv get | man -l -", "the page of weft kv get"}, {"weft manual --out man1", "every page"}},
        declare_manual},
   };
+}
+
+}  // namespace
+
+std::span<const Command> commands() {
+  static const std::vector<Command> table = [] {
+    std::vector<Command> all = socket_commands();
+    for (auto* const rows : {topic_commands, tool_commands}) {
+      std::vector<Command> more = rows();
+      std::move(more.begin(), more.end(), std::back_inserter(all));
+    }
+    return all;
+  }();
   return table;
+}
+
+std::span<const Group> groups() {
+  static constexpr std::array<Group, 3> kGroups = {
+      {{"topic", "Topics of a fleet: publish, subscribe, list"},
+       {"stream", "Kept topics: declare, publish, read, consume, acknowledge"},
+       {"kv", "Keys with values: get, put, delete, watch"}}};
+  return kGroups;
 }
 
 }  // namespace weft::cli

@@ -5,7 +5,6 @@
 #include <array>
 #include <optional>
 
-#include "tools/weft/lines.h"
 #include "weft/base/text/utf8.h"
 #include "weft/sys/clock.h"
 
@@ -15,66 +14,13 @@ namespace {
 
 constexpr std::array<std::string_view, 8> kNames = {"pub", "sub", "push", "pull", "req", "rep", "dealer", "router"};
 
-SocketType socket_type(Role role, const TalkOptions& options) {
+SocketType socket_type(Role role) {
   static constexpr std::array<SocketType, 8> kTypes = {SocketType::pub,    SocketType::sub,   SocketType::push,
                                                        SocketType::pull,   SocketType::req,   SocketType::rep,
                                                        SocketType::dealer, SocketType::router};
-  // An XPUB receives the subscriptions, so that the first message can wait for them.
-  return role == Role::pub && options.wait > 0 ? SocketType::xpub : kTypes[static_cast<std::size_t>(role)];
+  // An XPUB receives the subscriptions, which the command waits for and counts.
+  return role == Role::pub ? SocketType::xpub : kTypes[static_cast<std::size_t>(role)];
 }
-
-// The messages that the command line, files or standard input give, at their pace.
-class Source {
- public:
-  explicit Source(const TalkOptions& options)
-      : options_(options), lines_(options.files.empty() ? std::vector<std::string>{"-"} : options.files) {
-    if (options.rate > 0 && options.interval > 0) {
-      throw Usage("--rate and --interval exclude each other");
-    }
-    interval_ = options.rate > 0 ? seconds(1 / options.rate) : seconds(options.interval);
-    for (const std::string& part : options.parts) {
-      parts_.push_back(options.hex ? from_hex(part) : part);
-    }
-    count_ = options.count == 0 && !options.parts.empty() ? 1 : options.count;
-  }
-
-  std::optional<Parts> next() {
-    if (count_ != 0 && given_ == count_) {
-      return std::nullopt;
-    }
-    Parts parts = parts_;
-    if (parts.empty()) {
-      std::optional<std::string> line = lines_.next();
-      if (!line) {
-        return std::nullopt;
-      }
-      parts.push_back(options_.hex ? from_hex(*line) : std::move(*line));
-    }
-    pace();
-    ++given_;
-    return parts;
-  }
-
- private:
-  void pace() {
-    if (interval_ <= Duration(0)) {
-      return;
-    }
-    if (given_ == 0) {
-      due_ = sys::now();
-    }
-    sleep_until(due_);
-    due_ += interval_;
-  }
-
-  const TalkOptions& options_;
-  LineReader lines_;
-  Parts parts_;
-  std::uint64_t count_ = 0;
-  std::uint64_t given_ = 0;
-  Duration interval_{0};
-  Instant due_{};
-};
 
 class Printer {
  public:
@@ -88,7 +34,7 @@ class Printer {
       return;
     }
     Parts shown;
-    const bool hex = options_.hex || (console_.json && !std::all_of(parts.begin(), parts.end(), weft::is_utf8));
+    const bool hex = options_.source.hex || (console_.json && !std::all_of(parts.begin(), parts.end(), weft::is_utf8));
     for (const std::string& part : parts) {
       shown.push_back(hex ? to_hex(part) : console_.json ? part : printable(part));
     }
@@ -114,32 +60,70 @@ void subscribe(Link& link, const TalkOptions& options) {
   }
 }
 
-// XPUB: until so many subscriptions came.
-void wait_for_subscribers(Link& link, std::uint64_t count) {
-  for (std::uint64_t i = 0; i < count;) {
-    const Parts news = link.receive();
-    i += !news[0].empty() && news[0][0] == '\1' ? 1 : 0;
-  }
-}
+// Audience: the subscriptions of a publisher's peers. With a topic only those that match it count.
+// Affinity: one thread.
+class Audience {
+ public:
+  Audience(Link& link, std::string topic) : link_(link), topic_(std::move(topic)) {}
 
-int send_all(Console& console, Link& link, Role role, const TalkOptions& options) {
-  Source source(options);
-  link.open();
-  if (role == Role::pub) {
-    wait_for_subscribers(link, options.wait);
-  } else {
-    link.wait_for_peers(options.wait);
+  void wait_for(std::uint64_t count) {
+    while (count_ < count) {
+      handle(link_.receive());
+    }
   }
+  std::uint64_t count() {  // with the subscriptions that came meanwhile
+    for (Parts news; link_.try_receive(news);) {
+      handle(news);
+    }
+    return count_;
+  }
+
+ private:
+  void handle(const Parts& news) {
+    const std::string& text = news[0];
+    if (text.empty() || (!topic_.empty() && !topic_.starts_with(std::string_view(text).substr(1)))) {
+      return;
+    }
+    if (text[0] == '\1') {
+      ++count_;
+    } else if (text[0] == '\0' && count_ > 0) {
+      --count_;
+    }
+  }
+
+  Link& link_;
+  std::string topic_;
+  std::uint64_t count_ = 0;
+};
+
+int publish_all(Console& console, Link& link, const TalkOptions& options) {
+  Source source(options.source);
+  Audience audience(link, options.topics.empty() ? std::string() : options.topics[0]);
+  link.open();
+  audience.wait_for(options.wait);
   std::uint64_t sent = 0;
-  Parts news;
+  std::uint64_t subscriptions = audience.count();
   for (auto parts = source.next(); parts; parts = source.next()) {
-    if (role == Role::pub && !options.topics.empty()) {
+    if (!options.topics.empty()) {
       parts->insert(parts->begin(), options.topics[0]);
     }
+    subscriptions = audience.count();
     link.send(*parts);
     ++sent;
-    while (role == Role::pub && options.wait > 0 && link.try_receive(news)) {  // later subscriptions
-    }
+  }
+  link.deliver();
+  report_published(console, sent, subscriptions);
+  return 0;
+}
+
+int push_all(Console& console, Link& link, const TalkOptions& options) {
+  Source source(options.source);
+  link.open();
+  link.wait_for_peers(options.wait);
+  std::uint64_t sent = 0;
+  for (auto parts = source.next(); parts; parts = source.next()) {
+    link.send(*parts);
+    ++sent;
   }
   link.deliver();
   if (console.json) {
@@ -151,7 +135,7 @@ int send_all(Console& console, Link& link, Role role, const TalkOptions& options
 int receive_all(Console& console, Link& link, const TalkOptions& options) {
   Printer printer(console, options);
   link.open();
-  for (std::uint64_t i = 0; options.count == 0 || i < options.count; ++i) {
+  for (std::uint64_t i = 0; options.source.count == 0 || i < options.source.count; ++i) {
     printer.print(link.receive());
   }
   return 0;
@@ -159,7 +143,7 @@ int receive_all(Console& console, Link& link, const TalkOptions& options) {
 
 // req: each message waits for its reply. dealer: the replies come after the messages.
 int ask(Console& console, Link& link, Role role, const TalkOptions& options) {
-  Source source(options);
+  Source source(options.source);
   Printer printer(console, options);
   link.open();
   std::uint64_t owed = 0;
@@ -185,8 +169,8 @@ int ask(Console& console, Link& link, Role role, const TalkOptions& options) {
 int reply_all(Console& console, Link& link, Role role, const TalkOptions& options) {
   Printer printer(console, options);
   Parts answer;
-  for (const std::string& part : options.parts) {
-    answer.push_back(options.hex ? from_hex(part) : part);
+  for (const std::string& part : options.source.parts) {
+    answer.push_back(options.source.hex ? from_hex(part) : part);
   }
   const bool echo = options.echo || (role == Role::rep && answer.empty());
   if (options.echo && !answer.empty()) {
@@ -196,7 +180,7 @@ int reply_all(Console& console, Link& link, Role role, const TalkOptions& option
     need(link.socket().set(option::router_mandatory, true), "router_mandatory");
   }
   link.open();
-  for (std::uint64_t i = 0; options.count == 0 || i < options.count; ++i) {
+  for (std::uint64_t i = 0; options.source.count == 0 || i < options.source.count; ++i) {
     Parts request = link.receive();
     printer.print(request);
     if (echo) {
@@ -220,25 +204,31 @@ int reply_all(Console& console, Link& link, Role role, const TalkOptions& option
 
 }  // namespace
 
+void report_published(Console& console, std::uint64_t sent, std::uint64_t subscriptions) {
+  if (console.json) {
+    console.record({{"sent", sent}, {"subscriptions", subscriptions}});
+    return;
+  }
+  console.note(std::to_string(sent) + (sent == 1 ? " message to " : " messages to ") + std::to_string(subscriptions) +
+               (subscriptions == 1 ? " subscription" : " subscriptions"));
+}
+
 std::string_view role_name(Role role) noexcept { return kNames[static_cast<std::size_t>(role)]; }
 
 int talk(Console& console, Role role, const TalkOptions& options) {
-  if (!options.parts.empty() && !options.files.empty()) {
-    throw Usage("a message is a PART or a line of --file, not both");
-  }
   if (role == Role::pub && options.topics.size() > 1) {
     throw Usage("pub has one --topic");
   }
-  Link link(console, socket_type(role, options), options.link);
+  Link link(console, socket_type(role), options.link);
   if (role == Role::sub) {
     subscribe(link, options);
   }
-  if (role == Role::pub && options.wait > 0) {
-    need(link.socket().set(option::xpub_verbose, true), "xpub_verbose");  // each subscriber's own subscription
+  if (role == Role::pub) {
+    need(link.socket().set(option::xpub_verboser, true), "xpub_verboser");  // each subscriber's own subscription
   }
   switch (role) {
-    case Role::pub:
-    case Role::push: return send_all(console, link, role, options);
+    case Role::pub: return publish_all(console, link, options);
+    case Role::push: return push_all(console, link, options);
     case Role::sub:
     case Role::pull: return receive_all(console, link, options);
     case Role::rep:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tools/weft/link.h"
+#include "tools/weft/source.h"
 
 // pub, sub, push, pull, req, rep, dealer, router: messages by hand.
 namespace weft::cli {
@@ -19,19 +20,17 @@ enum class Role : std::uint8_t { pub, sub, push, pull, req, rep, dealer, router 
 
 struct TalkOptions {
   LinkOptions link;
-  Parts parts;                      // of one message; of none: lines
-  std::vector<std::string> files;   // whose lines are messages; none: standard input
+  SourceOptions source{};           // its count and `hex` are also those of receivers
   std::vector<std::string> topics;  // sub: prefixes or globs; pub: one, the first part of every message
-  std::uint64_t count = 0;          // 0: no end for lines and receivers, 1 for a message of the command line
-  double rate = 0;                  // messages a second; 0: as fast as peers take them
-  double interval = 0;              // seconds between two
-  std::uint64_t wait = 1;           // pub: subscribers; others: peers to wait for
-  bool hex = false;
+  std::uint64_t wait = 1;           // pub: subscriptions; push: peers to wait for
   bool raw = false;
   bool glob = false;
   bool echo = false;     // rep, router: the reply is the request
   bool receive = false;  // dealer: sends nothing
 };
+
+// The end of `weft pub` and `weft topic pub`: an object of JSON, or a note.
+void report_published(Console& console, std::uint64_t sent, std::uint64_t subscriptions);
 
 int talk(Console& console, Role role, const TalkOptions& options);
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""For the tests of weft, which are called with PROGRAM SOURCE METRICS_SIDE: runs of the program, and peers of pyzmq.
+"""For the tests of weft, which are called with PROGRAM SOURCE METRICS_SIDE KEPT_SIDE: runs of the program, and
+peers of pyzmq.
 
-METRICS_SIDE is the program of tests/server that has an admin port.
+METRICS_SIDE is the program of tests/server that has an admin port, KEPT_SIDE the one of tests/topic that hosts a hub.
 """
 
 import contextlib
@@ -20,6 +21,7 @@ except ImportError:
 PROGRAM = sys.argv[1]
 SOURCE = Path(sys.argv[2])
 METRICS_SIDE = sys.argv[3]
+KEPT_SIDE = sys.argv[4] if len(sys.argv) > 4 else ""  # a process that hosts a hub; empty: a build without SQLite
 PATIENCE = 20
 tests = []
 

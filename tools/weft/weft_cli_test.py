@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """weft_cli_test.py PROGRAM SOURCE METRICS_SIDE: the commands of weft against pyzmq, and the examples of docs/command-line.md."""
 
+import contextlib
 import json
 import os
 import re
@@ -21,15 +22,24 @@ from tls_options import make_certificates
 def publishes_and_subscribes():
     with peer(zmq.SUB, SUBSCRIBE=b"px.") as (sub, endpoint):
         # libzmq sends its subscriptions from calls of its application: recv() lets the publisher begin.
-        pub = start("pub", "-c", endpoint, "--topic", "px.A", "1", "[a,b]", "--json")
+        pub = start("pub", "-c", endpoint, "-t", "px.A", "1", "[a,b]", "--json")
         assert sub.recv_multipart() == [b"px.A", b"1", b"[a,b]"]
-        assert end(pub) == '{"sent":1}\n'
+        assert end(pub) == '{"sent":1,"subscriptions":1}\n'
         with tempfile.NamedTemporaryFile("w") as lines:
             lines.write("px.B\nnews\npx.C")
             lines.flush()
-            pub = start("pub", "-c", endpoint, "-f", lines.name)
+            pub = start("pub", "-c", endpoint, "-l", lines.name)
             assert [sub.recv(), sub.recv()] == [b"px.B", b"px.C"]
+            assert "3 messages to 1 subscription\n" in pub.stderr.read()
             end(pub)
+        # With a topic only its subscriptions count, and one that was taken back does not.
+        pub = start("pub", "-b", "tcp://127.0.0.1:*", "-t", "news", "--json", "-w", "2", "x")
+        at = pub.stderr.readline().split()[-1]
+        sub.connect(at)
+        sub.setsockopt(zmq.SUBSCRIBE, b"ne")
+        sub.setsockopt(zmq.SUBSCRIBE, b"news")
+        assert sub.recv_multipart() == [b"news", b"x"]
+        assert json.loads(end(pub)) == {"sent": 1, "subscriptions": 2}
     with peer(zmq.XPUB) as (pub, endpoint):
         text = start("sub", "-c", endpoint, "--topic", "a", "-n", "2")
         assert pub.recv() == b"\x01a"
@@ -47,7 +57,7 @@ def pushes_and_pulls():
     with peer(zmq.PULL) as (pull, endpoint), tempfile.TemporaryDirectory() as folder:
         lines = Path(folder) / "lines"
         lines.write_text("one\n\nthree")
-        run("push", "-c", endpoint, "-f", str(lines), "-f", "-", text="four\n")
+        run("push", "-c", endpoint, "-l", str(lines), "--lines", "-", text="four\n")
         assert [pull.recv() for _ in range(4)] == [b"one", b"", b"three", b"four"]
         run("push", "-c", endpoint, "--hex", "00ff", "FE", "-n", "2", "--rate", "1000")
         assert [pull.recv_multipart() for _ in range(2)] == [[b"\0\xff", b"\xfe"]] * 2
@@ -55,6 +65,13 @@ def pushes_and_pulls():
         assert pull.recv_multipart() == [b"pub", b"-1", b"[]", b"", b"--json"]
         run("push", "-c", endpoint, text="x" * 3_000_000 + "\n")
         assert len(pull.recv()) == 3_000_000
+        photo = bytes(range(256)) * 1000
+        lines.write_bytes(photo)
+        run("push", "-c", endpoint, "--file", str(lines), "-f", "-", text=b"\xff\n\0")
+        assert [pull.recv(), pull.recv()] == [photo, b"\xff\n\0"]
+        run("--json", "-c", endpoint, "push", "options first")  # options may stand before the command
+        assert pull.recv() == b"options first"
+        assert "one of them" in run("push", "-c", endpoint, "x", "-f", str(lines), code=2)
     with peer(zmq.PUSH) as (push, endpoint):
         raw = start("pull", "-c", endpoint, "--raw", "-n", "1")
         push.send_multipart([b"a", b"\n", b"b"])
@@ -120,7 +137,7 @@ def makes_keys_that_both_sides_take():
             run("push", "-c", endpoint, "--curve-server-key", key + ".pub", "sealed")
             assert pull.recv() == b"sealed"
             other = json.loads(run("keygen", "--json"))["public"]
-            refused = run("push", "-c", endpoint, "--curve-server-key", other, "-t", "0.3", "x", code=1)
+            refused = run("push", "-c", endpoint, "--curve-server-key", other, "--timeout", "0.3", "x", code=1)
             assert "last: " in refused, refused
         own_public, own_secret = zmq.curve_keypair()
         with peer(zmq.PUSH, CURVE_SERVERKEY=public.encode(), CURVE_PUBLICKEY=own_public,
@@ -131,7 +148,7 @@ def makes_keys_that_both_sides_take():
 
 def refusal(*arguments: str) -> str:
     """What weft says of its first connection that failed."""
-    with start(*arguments, "-v", "-t", str(PATIENCE)) as process:
+    with start(*arguments, "-v", "--timeout", str(PATIENCE)) as process:
         try:
             for line in process.stderr:
                 if "handshake failed" in line or "disconnected" in line:
@@ -159,14 +176,14 @@ def speaks_tls_to_those_that_it_trusts():
             endpoint = pull.stderr.readline().split()[-1]
 
             for good in (trust, [*trust, "--tls-name", "localhost"], ["--tls-insecure"], [*distrust, "--tls-insecure"]):
-                run("push", "-c", endpoint, "-t", str(PATIENCE), *good, transport)
+                run("push", "-c", endpoint, "--timeout", str(PATIENCE), *good, transport)
                 assert pull.stdout.readline() == transport + "\n", good
             for wrong, why in (([], "certificate"), (distrust, "certificate"), ([*trust, "--tls-name", "elsewhere.example"], "name")):
                 refused = refusal("push", "-c", endpoint, *wrong, "x")
                 assert why in refused, (wrong, refused)
             # A peer without TLS is not a client, and the listener goes on.
             refusal("push", "-c", endpoint.replace("tls+tcp", "tcp").replace("wss", "ws"), "x")
-            run("push", "-c", endpoint, "-t", str(PATIENCE), *trust, transport)
+            run("push", "-c", endpoint, "--timeout", str(PATIENCE), *trust, transport)
             assert pull.stdout.readline() == transport + "\n"
             pull.kill()
             pull.communicate()
@@ -174,14 +191,14 @@ def speaks_tls_to_those_that_it_trusts():
         demand = ["-s", "tls_client_required=true"]
         rep = start("rep", "-b", "tls+tcp://127.0.0.1:*", *own, *trust, *demand)
         endpoint = rep.stderr.readline().split()[-1]
-        assert run("req", "-c", endpoint, *trust, *own, "hello", "-t", str(PATIENCE)) == "hello\n"
+        assert run("req", "-c", endpoint, *trust, *own, "hello", "--timeout", str(PATIENCE)) == "hello\n"
         stranger = ["--tls-cert", f"{folder}/other/peer.crt", "--tls-key", f"{folder}/other/peer.key"]
         for wrong in ([], stranger):
             refusal("req", "-c", endpoint, *trust, *wrong, "hello")
         rep.kill()
         rep.communicate()
         for missing in (["--tls-cert", own[1]], ["--tls-cert", "/none", "--tls-key", own[3]], []):
-            assert "bind" in run("pull", "-b", "tls+tcp://127.0.0.1:*", *missing, "-t", str(PATIENCE), code=1)
+            assert "bind" in run("pull", "-b", "tls+tcp://127.0.0.1:*", *missing, "--timeout", str(PATIENCE), code=1)
 
 
 
@@ -229,7 +246,7 @@ def measures_both_ends():
     answers.send_signal(signal.SIGINT)
     end(answers, 130)
     with peer(zmq.DEALER) as (_, endpoint):
-        assert "no message came in time" in run("bench", "--connect", endpoint, "-t", "0.1", code=1)
+        assert "no message came in time" in run("bench", "--connect", endpoint, "--timeout", "0.1", code=1)
     assert "--size" in run("bench", "--size", "0", code=2)
 
 
@@ -251,14 +268,14 @@ def ends_with_the_documented_codes():
                       ["sub", "-c", "inproc://a", "--curve-server"], ["sub", "stray"]):
         assert "--help" in run(*arguments, code=2), arguments
     with peer(zmq.PUSH) as (_, endpoint):
-        assert "no message came in time" in run("pull", "-c", endpoint, "-t", "0.05", code=1)
+        assert "no message came in time" in run("pull", "-c", endpoint, "--timeout", "0.05", code=1)
         assert "in use" in run("pull", "-b", endpoint, code=1)
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             pull = start("pull", "-b", "tcp://127.0.0.1:*")
             assert "bound to tcp://127.0.0.1:" in pull.stderr.readline()
             pull.send_signal(number)
             end(pull, code)
-    nobody = run("push", "-c", "tcp://127.0.0.1:1", "x", "-t", "0.3", code=1)
+    nobody = run("push", "-c", "tcp://127.0.0.1:1", "x", "--timeout", "0.3", code=1)
     assert "refused" in nobody, nobody
     assert "cannot be read" in run("sub", "-c", "tcp://127.0.0.1:1", "--curve-server-key", "/none", code=1)
     with open("/dev/full", "w") as full:
@@ -266,36 +283,85 @@ def ends_with_the_documented_codes():
         assert done.returncode == 1, done
 
 
+def commands_of(page: str) -> list[str]:
+    return [line.split()[0] for line in page.split("Commands:\n")[1].split("\n\n")[0].splitlines() if line[2] != " "]
+
+
+def all_commands() -> list[list[str]]:
+    names = []
+    for command in commands_of(run("--help")):
+        inner = run(command, "--help")
+        names += [[command, each] for each in commands_of(inner)] if "Commands:" in inner else [[command]]
+    return names
+
+
 @test
 def explains_itself():
-    text = run("--help")
-    commands = [line.split()[0] for line in text.split("Commands:\n")[1].split("\n\n")[0].splitlines()]
-    assert len(commands) >= 9 and "Exit codes: 0 " in text, text
-    for command in commands:
-        page = run(command, "--help")
-        assert f"Usage: weft {command}" in page and f"weft {command}" in page.split("Examples:")[1] and "--json" in page
+    assert "Exit codes: 0 " in run("--help")
+    names = all_commands()
+    assert len(names) >= 35 and ["kv", "get"] in names and ["hub"] in names, names
+    for name in names:
+        page = run(*name, "--help")
+        command = "weft " + " ".join(name)
+        assert f"Usage: {command} " in page and command in page.split("Examples:")[1] and "--json" in page, page
+        assert run("--help", *name) == page
     numbers = re.findall(r"^#define WEFT_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)$", (SOURCE / "weft/base/version.h").read_text(), re.M)
     assert run("--version") == f"weft {'.'.join(numbers)}\n"
 
 
 @test
+def fits_into_80_columns():
+    for name in ([], ["kv"], ["stream"], ["topic"], *all_commands()):
+        wide = [line for line in run(*name, "--help").splitlines() if len(line) > 80]
+        assert not wide, (name, wide)
+        shown = [line for line in run(*name, "--help").splitlines() if line.startswith("  weft ")]
+        assert len(shown) >= (1 if len(name) and name not in (["kv"], ["stream"], ["topic"]) else 0), name
+
+
+@test
+def ends_quietly_without_a_reader():
+    for parent in ("", "trap '' PIPE; "):  # a parent may ignore the signal
+        with peer(zmq.PUSH) as (push, endpoint):
+            line = f"{parent}{PROGRAM} pull -c {endpoint} | head -n 1; echo ${{PIPESTATUS[0]}}"
+            with subprocess.Popen(["bash", "-c", line], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as shell:
+                push.send(b"first")
+                assert shell.stdout.readline() == "first\n"
+                while shell.poll() is None:  # until the command writes to the pipe that head has closed
+                    with contextlib.suppress(zmq.Again):
+                        push.send(b"x", zmq.DONTWAIT)
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        shell.wait(0.01)
+                assert (shell.stdout.read(), shell.stderr.read()) == ("141\n", "")
+
+
+@test
 def writes_completion_and_manual_pages():
     ask = 'source /dev/stdin; COMP_WORDS=({}); COMP_CWORD={}; _weft; echo "${{COMPREPLY[*]}}"'
-    for words, expected in (("weft ro", "router"), ("weft sub --gl", "--glob"), ("weft keygen --", "--help --json --out --public")):
+    for words, expected in (("weft ro", "router"), ("weft sub --gl", "--glob"), ("weft keygen --", "--help --json --out --public"),
+                            ("weft kv g", "get"), ("weft --json stream --fleet=local p", "publish purge"),
+                            ("weft topic sub --pre", "--prefix"), ("weft stream con", "consume"), ("weft fly --", "")):
         done = subprocess.run(["bash", "-c", ask.format(words, len(words.split()) - 1)], input=run("completion", "bash"),
                               capture_output=True, text=True, timeout=PATIENCE)
-        assert sorted(done.stdout.split()) == expected.split(), done
+        assert sorted(done.stdout.split()) == expected.split(), (words, done)
     if zsh := shutil.which("zsh"):
         subprocess.run([zsh, "-fn"], input=run("completion", "zsh"), text=True, check=True, timeout=PATIENCE)
-    for command in ("", "sub", "keygen"):
-        page = run("manual", *command.split())
-        assert page.startswith(".TH weft") and ".SH EXIT STATUS" in page
-        if groff := shutil.which("groff"):
-            done = subprocess.run([groff, "-man", "-ww", "-z", "-Tutf8"], input=page, capture_output=True, text=True, check=True)
-            assert done.stderr == "", done.stderr
+    if fish := shutil.which("fish"):
+        subprocess.run([fish, "--no-execute"], input=run("completion", "fish"), text=True, check=True, timeout=PATIENCE)
+    assert "complete -c weft -n '__weft_begins kv get'" in run("completion", "fish")
+    with tempfile.TemporaryDirectory() as folder:
+        run("manual", "--out", folder)
+        pages = {path.name: path.read_text() for path in Path(folder).iterdir()}
+        assert set(pages) == {"weft.1"} | {"weft-" + "-".join(name) + ".1" for name in all_commands()}, sorted(pages)
+        for name, page in pages.items():
+            assert page.startswith(".TH weft") and ".SH EXIT STATUS" in page, name
+            if groff := shutil.which("groff"):
+                done = subprocess.run([groff, "-man", "-ww", "-z", "-Tutf8"], input=page, capture_output=True, text=True, check=True)
+                assert done.stderr == "", done.stderr
+        assert run("manual", "kv", "get") == pages["weft-kv-get.1"] and run("manual") == pages["weft.1"]
     assert "--curve\\-server" in run("manual", "sub").replace("\\-\\-", "--")
-    run("completion", "fish", code=2)
+    run("completion", "tcsh", code=2)
     run("manual", "fly", code=2)
+    run("manual", "--out", "/none", code=1)
 
 
 @test

@@ -274,7 +274,7 @@ def shows_a_program_live():
         with impostor(answer) as endpoint:
             assert why in run("top", endpoint, "--once", code=1), answer
     with sockets.create_server(("127.0.0.1", 0)) as silent:
-        assert "in time" in run("top", f"tcp://127.0.0.1:{silent.getsockname()[1]}", "-t", "0.05", code=1)
+        assert "in time" in run("top", f"tcp://127.0.0.1:{silent.getsockname()[1]}", "--timeout", "0.05", code=1)
     assert "refused" in run("top", "tcp://127.0.0.1:1", code=1)
     for wrong in (["wss://127.0.0.1:1"], ["nowhere"], ["tcp://127.0.0.1:1", "-i", "0"], ["tcp://127.0.0.1:1", "--once", "-n", "2"]):
         run("top", *wrong, code=2)
@@ -330,7 +330,7 @@ def looks_at_a_port_with_tls_and_a_token():
         with admin_port() as (plain, _):  # the port has no TLS
             assert re.search("TLS|version", run("top", "tls+" + plain, "--once", *trust, code=1))
         with sockets.create_server(("127.0.0.1", 0)) as silent:
-            assert "in time" in run("top", f"tls+tcp://127.0.0.1:{silent.getsockname()[1]}", "-t", "0.05", *trust, code=1)
+            assert "in time" in run("top", f"tls+tcp://127.0.0.1:{silent.getsockname()[1]}", "--timeout", "0.05", *trust, code=1)
 
 
 @test

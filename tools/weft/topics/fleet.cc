@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "tools/weft/topics/fleet.h"
+
+#include <array>
+#include <random>
+
+#include "tools/weft/keys.h"
+#include "weft/msg/socket/context_core.h"
+#include "weft/sys/clock.h"
+#include "weft/sys/poll.h"
+#include "weft/sys/signals.h"
+#include "weft/topic/hub/hub.h"
+#include "weft/topic/node/fleet.h"
+#include "weft/topic/wire/control.h"
+
+namespace weft::cli {
+
+namespace {
+
+TopicsOptions topics_options(const FleetOptions& options) {
+  TopicsOptions all;
+  all.fleet = options.fleet;
+  all.space = options.space;
+  all.runtime_directory = options.directory;
+  all.listen = options.listen;
+  all.hosts = false;
+  if (!options.curve_key.empty()) {
+    const KeyPair fleet = read_key_pair(options.curve_key);
+    const KeyPair own = make_key_pair();
+    all.security.curve_server_public = decode_key(fleet.public_key);
+    all.security.curve_server_secret = decode_key(fleet.secret_key);
+    all.security.curve_public = decode_key(own.public_key);
+    all.security.curve_secret = decode_key(own.secret_key);
+  }
+  all.security.tls_certificate = options.tls_certificate;
+  all.security.tls_key = options.tls_key;
+  all.security.tls_authorities = options.tls_authorities;
+  all.security.tls_server_name = options.tls_name;
+  return all;
+}
+
+Instant after(double count) { return deadline_after(sys::now(), seconds(count)); }
+
+std::string fresh_id() {
+  std::random_device device;
+  return topic::instance_text(std::uint64_t{device()} << 32U | device());
+}
+
+}  // namespace
+
+// --- Guard ---
+
+Guard::Guard(std::function<void()> end)
+    : end_(std::move(end)), event_(need(sys::EventFd::make(), "an event descriptor")) {
+  const sys::SignalsBlocked blocked;  // signals go to the command's thread
+  thread_ = std::thread([this] { run(); });
+}
+
+Guard::~Guard() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  event_.signal();
+  thread_.join();
+}
+
+void Guard::set(Instant deadline) {
+  {
+    const std::lock_guard lock(mutex_);
+    deadline_ = deadline;
+  }
+  event_.signal();
+}
+
+void Guard::run() noexcept {
+  for (;;) {
+    event_.drain();
+    Instant deadline;
+    {
+      const std::lock_guard lock(mutex_);
+      if (ending_) {
+        return;
+      }
+      deadline = deadline_;
+    }
+    const Instant now = sys::now();
+    if (stop_signal() != 0 || now >= deadline) {
+      expired_.store(stop_signal() == 0, std::memory_order_release);
+      end_();
+      return;
+    }
+    std::array<sys::PollFd, 2> fds{
+        {{.fd = stop_fd(), .want = sys::Interest::readable}, {.fd = event_.fd(), .want = sys::Interest::readable}}};
+    (void)sys::poll_fds(fds, time_left(deadline, now));  // an error: the loop looks again
+  }
+}
+
+// --- Member ---
+
+Member::Member(const FleetOptions& options)
+    : options_(options),
+      topics_(need(Topics::open(context_, topics_options(options)), "the fleet " + printable(options.fleet))),
+      guard_([this] { topics_.close(); }) {}
+
+Instant Member::answer_deadline() const { return after(options_.timeout < 0 ? kAnswerSeconds : options_.timeout); }
+Instant Member::message_deadline() const { return after(options_.timeout); }
+
+// --- KeptLink ---
+
+KeptLink::KeptLink(const FleetOptions& options) : options_(options) {
+  const topic::Fleet fleet = need(topic::Fleet::parse(options.fleet), "--fleet " + printable(options.fleet));
+  if (fleet.kind != topic::Fleet::Kind::local) {
+    throw Usage("only a local fleet keeps topics: --fleet local, or local:NAME");
+  }
+  const topic::LocalDirectory directory =
+      need(topic::LocalDirectory::open(options.directory, fleet.name), "the directory of the fleet");
+  topic::LinkSettings settings;
+  settings.endpoint = topic::Hub::endpoint(directory.path());
+  settings.id = fresh_id();
+  settings.names = need(topic::Names::make(options.space, '.'), "--space " + printable(options.space));
+  settings.make_socket = [this]() -> Result<Socket> { return context_.socket(SocketType::dealer); };
+  loop_ = need(rt::Loop::make("kept"), "a loop");
+  link_ = std::make_shared<topic::HubLink>(*loop_, std::move(settings));
+  {
+    const sys::SignalsBlocked blocked;
+    need(loop_->start(nullptr), "a loop");
+  }
+  guard_.emplace([link = link_, loop = loop_.get()] {
+    rt::Job close([link] { link->close(); });
+    (void)loop->try_post(close);  // without memory a second signal ends the process
+  });
+}
+
+KeptLink::~KeptLink() {
+  guard_.reset();
+  loop_->stop();
+  link_->close();
+}
+
+Instant KeptLink::answer_deadline() const { return after(answer_seconds()); }
+
+Instant KeptLink::begin(double limit) {
+  const Instant deadline = after(limit);
+  guard_->set(deadline);
+  return deadline;
+}
+
+bool KeptLink::before(Instant deadline) const {
+  return stop_signal() == 0 && !guard_->expired() && sys::now() < deadline;
+}
+
+void KeptLink::fail(const std::string& context, const Error& error, double limit, bool message) const {
+  throw_if_stopped();
+  if (!guard_->expired() && error != Errc::timed_out) {
+    throw Failure(context + ": " + error.message());
+  }
+  const std::string time = " in " + format("%g", limit) + " s";
+  throw Failure(context + ": " +
+                (message                          ? "no message came" + time
+                 : error == Errc::outcome_unknown ? "no answer came" + time + "; the hub may have carried it out"
+                                                  : "no hub answered" + time + "; `weft hub` is one"));
+}
+
+}  // namespace weft::cli

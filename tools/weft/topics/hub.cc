@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+#include "tools/weft/topics/hub.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <utility>
+
+#include "weft/net/tls.h"
+#include "weft/rt/core/runtime.h"
+#include "weft/serve/server/admin.h"
+#include "weft/sync/counter_block.h"
+#include "weft/sys/clock.h"
+#include "weft/sys/limits.h"
+#include "weft/sys/linux/service_manager.h"
+#include "weft/sys/path.h"
+#include "weft/sys/poll.h"
+#include "weft/topic/hub/hub.h"
+#include "weft/topic/node/fleet.h"
+#include "weft/topic/node/node.h"
+#include "weft/topic/node/stored_feed.h"
+
+namespace weft::cli {
+
+namespace {
+
+constexpr Duration kLockLook = std::chrono::milliseconds(50);  // for the end of another hub
+constexpr Duration kEndLook = std::chrono::seconds(1);         // for the end of this one
+constexpr std::uint64_t kClientsMax = 16'384;
+constexpr std::uint64_t kSpareDescriptors = 1024;  // besides members: handles of the fleet, the store, the admin port
+
+// The state of the hub, for /readyz on the thread of the admin port.
+enum class Phase : std::uint8_t { waits, opens, serves, stops };
+
+const char* text_of(Phase phase) {
+  switch (phase) {
+    case Phase::waits: return "another process is the hub of the fleet; this one waits for its end";
+    case Phase::opens: return "the hub opens its store";
+    case Phase::serves: return "the hub serves";
+    case Phase::stops: return "the hub stops";
+  }
+  return "";
+}
+
+Error unready(Phase phase) {
+  switch (phase) {
+    case Phase::waits: return {Errc::would_block, "another process is the hub of the fleet"};
+    case Phase::opens: return {Errc::would_block, "the hub opens its store"};
+    default: return {Errc::closed, "the hub stops"};
+  }
+}
+
+void notify(const std::string& state) { (void)sys::notify_service_manager(state); }
+
+// Counted: the counters of the hub's handle, for the admin port.
+struct Counted {
+  std::weak_ptr<topic::Node> node;
+  [[nodiscard]] CounterSource counter_source() const {
+    return [weak = node](std::string_view name, CounterReadings& into) {
+      if (const auto still = weak.lock(); still != nullptr && !still->closed()) {
+        into.push_back({&kTopicsTable, {{"topics", std::string(name)}}, sync::read_counters(still->statistics())});
+      }
+    };
+  }
+};
+
+// Port: the admin port of a hub. Without an endpoint it does nothing.
+class Port {
+ public:
+  Port(Console& console, const HubRunOptions& options, const std::atomic<Phase>& phase) {
+    if (options.admin.empty()) {
+      if (!options.token_file.empty() || !options.tls_certificate.empty()) {
+        throw Usage("--token-file and --tls-cert belong to --admin ENDPOINT");
+      }
+      return;
+    }
+    rt::RuntimeOptions one;
+    one.cores = 1;
+    runtime_ = need(rt::Runtime::start(one), "a core");
+    serve::AdminOptions all;
+    all.endpoint = options.admin;
+    if (!options.token_file.empty()) {
+      std::ifstream file(options.token_file);
+      if (!std::getline(file, all.token)) {
+        throw Failure(printable(options.token_file) + ": there is no token in its first line");
+      }
+    }
+    if (!options.tls_certificate.empty()) {
+      net::TlsServerOptions tls;
+      tls.certificate_file = options.tls_certificate;
+      tls.key_file = options.tls_key;
+      tls.client_ca_file = options.tls_authorities;
+      all.tls = need(net::TlsServer::make(tls), "--tls-cert");
+      all.remote = !all.token.empty();
+    }
+    all.ready = [&phase]() -> Result<void> {
+      const Phase now = phase.load(std::memory_order_acquire);
+      return now == Phase::serves ? Result<void>() : unready(now);
+    };
+    admin_ = need(serve::Admin::make(*runtime_, std::move(all)), "--admin " + printable(options.admin));
+    console.note("admin port at " + admin_->endpoint());
+  }
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+  ~Port() {
+    if (admin_ != nullptr) {
+      (void)admin_->stop(Instant());
+    }
+  }
+
+  template <typename Thing>
+  void add(const std::string& name, Thing& thing) {
+    if (admin_ != nullptr) {
+      admin_->add(name, thing);
+    }
+  }
+
+ private:
+  std::unique_ptr<rt::Runtime> runtime_;
+  std::unique_ptr<serve::Admin> admin_;
+};
+
+topic::HubOptions hub_options(const HubRunOptions& options, const topic::Fleet& fleet, const std::string& directory,
+                              const std::shared_ptr<topic::Node>& node) {
+  topic::HubOptions hub;
+  hub.directory = directory;
+  std::string store = options.store.empty() ? options.fleet.directory : options.store;
+  if (store.empty()) {
+    store = need(sys::make_state_directory(), "the directory of the store");
+  } else {
+    need(sys::make_owned_directory(store), "--store " + printable(store));
+  }
+  hub.store = sys::absolute_path(store + "/" + fleet.name + ".topics");
+  hub.store_bytes_max = options.store_bytes_max;
+  hub.clients_max = options.clients_max;
+  hub.on_stored = [feed = std::make_shared<topic::StoredFeed>(node)](std::vector<store::ReadMessage>&& messages) {
+    return feed->take(std::move(messages));
+  };
+  return hub;
+}
+
+// Waits until this process has the lock of the fleet's hub. Null: a signal came first.
+std::unique_ptr<topic::Hub> take_lock(Console& console, Context& context, const topic::HubOptions& options) {
+  for (bool told = false;;) {
+    auto begun = topic::Hub::begin(context, options);
+    if (begun) {
+      return *std::move(begun);
+    }
+    if (begun.error() != Errc::would_block) {
+      throw Failure("the hub: " + begun.error().message());
+    }
+    if (!told) {
+      console.note(text_of(Phase::waits));
+      notify(std::string("READY=1\nSTATUS=") + text_of(Phase::waits));
+      told = true;
+    }
+    try {
+      sleep_until(sys::now() + kLockLook);
+    } catch (const Stopped&) {
+      return nullptr;
+    }
+  }
+}
+
+}  // namespace
+
+int run_hub(Console& console, const HubRunOptions& options) {
+  if (options.clients_max == 0 || options.clients_max > kClientsMax) {
+    throw Usage("--clients-max is 1 to " + std::to_string(kClientsMax));
+  }
+  const topic::Fleet fleet =
+      need(topic::Fleet::parse(options.fleet.fleet), "--fleet " + printable(options.fleet.fleet));
+  if (fleet.kind != topic::Fleet::Kind::local) {
+    throw Usage("only a local fleet has a hub: --fleet local, or local:NAME");
+  }
+  (void)sys::set_descriptor_limit(options.clients_max + kSpareDescriptors);  // as far as the hard limit permits
+  std::atomic<Phase> phase = Phase::waits;
+  Port port(console, options, phase);
+  Context context;
+  TopicsOptions handle;
+  handle.fleet = options.fleet.fleet;
+  handle.runtime_directory = options.fleet.directory;
+  handle.hosts = false;  // the hub below is this process's
+  const auto node = need(topic::Node::open(context, handle, nullptr), "the fleet " + printable(options.fleet.fleet));
+  const std::string directory =
+      need(topic::LocalDirectory::open(options.fleet.directory, fleet.name), "the directory of the fleet").path();
+  const topic::HubOptions how = hub_options(options, fleet, directory, node);
+  Counted counted{node};
+  port.add("hub", counted);
+
+  const std::unique_ptr<topic::Hub> hub = take_lock(console, context, how);
+  if (hub == nullptr) {
+    return 0;
+  }
+  phase.store(Phase::opens, std::memory_order_release);
+  need(hub->wait_open(), "the store " + printable(how.store));
+  port.add("hub", *hub);
+  phase.store(Phase::serves, std::memory_order_release);
+  console.note(std::string(text_of(Phase::serves)) + " the fleet " + options.fleet.fleet + ", store " +
+               printable(how.store));
+  notify(std::string("READY=1\nSTATUS=") + text_of(Phase::serves));
+
+  try {
+    while (hub->ended() == Errc::ok) {
+      sleep_until(sys::now() + kEndLook);
+    }
+  } catch (const Stopped&) {
+    phase.store(Phase::stops, std::memory_order_release);
+    notify(std::string("STOPPING=1\nSTATUS=") + text_of(Phase::stops));
+    for (const Instant end = sys::now() + seconds(options.drain); sys::now() < end && hub->ended() == Errc::ok;) {
+      (void)sys::poll_fds({}, std::min<Duration>(end - sys::now(), kLockLook));  // a second signal ends the process
+    }
+    hub->stop();  // the last turn is committed and answered
+    node->close();
+    return 0;
+  }
+  throw Failure("the hub ended: " + hub->ended().message());
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tools/weft/topics/fleet.h"
+
+// hub: this process as the hub of a local fleet.
+namespace weft::cli {
+
+struct HubRunOptions {
+  FleetOptions fleet{};
+  std::string store{};                // directory; empty: that of the fleet's handles
+  std::uint64_t store_bytes_max = 0;  // 0: as much as the disk holds
+  std::uint64_t clients_max = 1024;
+  std::string admin{};       // endpoint; empty: no admin port
+  std::string token_file{};  // its first line is the token of the admin port
+  std::string tls_certificate{};
+  std::string tls_key{};
+  std::string tls_authorities{};  // of clients of the admin port
+  double drain = 0;               // seconds from SIGTERM, with /readyz at 503, to the stop
+};
+
+// Runs until a signal, and then returns 0. Failure: the hub ended by itself.
+int run_hub(Console& console, const HubRunOptions& options);
+
+}  // namespace weft::cli
