@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT
 // The same cases on every kind of fleet, with handles of two contexts where the fleet leaves the process: those meet
 // over ipc or tcp, as handles of two processes do.
+#include "weft/topic/node/fleet.h"
+
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "tests/support/sanitized.h"
+#include "weft/sys/address.h"
 #include "weft/sys/clock.h"
+#include "weft/sys/fd.h"
+#include "weft/sys/socket.h"
 #include "weft/topic/test_fleets.h"
 #include "weft/topic/topics.h"
 #include <gtest/gtest.h>
@@ -228,6 +233,26 @@ TEST(LocalFleet, SyncKnowsEveryHandleThatIsOpen) {
       EXPECT_EQ(nodes->size(), kHandles - 1);
     }
   }
+}
+
+// Listeners that take no connection stand for the other handles.
+TEST(LocalFleet, TheHandleBeyondTheLastPlaceIsRefused) {
+  TestFleet fleet("local");
+  Context context;
+  const auto directory = LocalDirectory::open(fleet.options().runtime_directory, fleet.options().fleet.substr(6));
+  ASSERT_TRUE(directory) << directory.error().message();
+  std::vector<sys::Fd> listeners;
+  for (std::uint64_t i = 1; i <= Fleet::kLocalHandlesMax; ++i) {
+    const auto at = sys::SocketAddress::from_path(directory->endpoint(i).substr(6));
+    ASSERT_TRUE(at);
+    auto listener = sys::open_unix_listener(*at, {});
+    ASSERT_TRUE(listener) << listener.error().message();
+    listeners.push_back(*std::move(listener));
+  }
+  const auto refused = Topics::open(context, fleet.options());
+  EXPECT_EQ(refused.error(), Errc::resource_exhausted);
+  listeners.pop_back();  // its handle ended, and left the file
+  EXPECT_TRUE(Topics::open(context, fleet.options()));
 }
 
 // Regression: a subscriber never got messages again after the publisher had restarted.

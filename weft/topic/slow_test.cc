@@ -171,8 +171,8 @@ TEST_P(QuietSlow, OneOf64ThatStopsDisturbsNoOther) {
   }
 }
 
-// The worst case of a local fleet: all of its handles in one process.
-TEST(ManyHandles, AFullFleetMeetsAndEachReceives) {
+// Each handle has a connection to each other one.
+TEST(ManyHandles, AllMeetAndEachReceives) {
   TestFleet fleet("inproc");
   Context context;
   std::vector<Topics> handles;

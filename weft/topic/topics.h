@@ -41,7 +41,7 @@ class Node;
 class Topics {
  public:
   // Errors: invalid_argument (an option); not_supported (the engine of the fleet); invalid_state (the runtime directory
-  // belongs to another user, or other users may enter it); resource_exhausted (64 handles of a local fleet,
+  // belongs to another user, or other users may enter it); resource_exhausted (128 handles of a local fleet,
   // descriptors, memory); closed; the errors of Socket::bind.
   [[nodiscard]] static Result<Topics> open(Context& context, const TopicsOptions& options = {});
   Topics(Topics&&) noexcept;

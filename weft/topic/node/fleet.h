@@ -25,7 +25,8 @@ class Node;
 struct Fleet {
   enum class Kind : std::uint8_t { inproc, local, tcp };
   static constexpr std::size_t kNameMax = 32;
-  static constexpr std::size_t kLocalHandlesMax = 64;
+  // Every handle connects to every other one and sends it the list of all: to begin at once costs the third power.
+  static constexpr std::size_t kLocalHandlesMax = 128;
 
   Kind kind = Kind::local;
   std::string name;                // inproc, local; of "local": "default"

@@ -214,7 +214,7 @@ void Node::set_endpoint(std::string endpoint) {
 Result<void> Node::read_directory(bool joins) {
   const std::vector<std::uint64_t> instances = WEFT_TRY(directory_->listening());
   if (joins && instances.size() > Fleet::kLocalHandlesMax) {
-    return Error(Errc::resource_exhausted, "the local fleet has 64 handles");
+    return Error(Errc::resource_exhausted, "the local fleet has 128 handles");
   }
   for (const std::uint64_t instance : instances) {
     if (instance != instance_) {

@@ -70,7 +70,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
  public:
   // `loop` is null for a handle of any thread: the node then runs a loop of its own.
   // Errors: invalid_argument (an option); not_supported (an engine that this build does not have); resource_exhausted
-  // (64 handles of a local fleet, descriptors, memory); those of Socket::bind.
+  // (128 handles of a local fleet, descriptors, memory); those of Socket::bind.
   [[nodiscard]] static Result<std::shared_ptr<Node>> open(Context& context, const TopicsOptions& options,
                                                           rt::Loop* loop);
   Node(const Node&) = delete;

@@ -38,7 +38,7 @@ struct FleetSecurity {
 // TopicsOptions: which fleet a handle joins, and its bounds.
 struct TopicsOptions {
   // "inproc:NAME": the handles of one Context. "local" or "local:NAME": the handles of one user on this host, at most
-  // 64. "tcp://10.0.0.1:7300,10.0.0.2:7300": the listed hosts, and the peers in their rosters. "tls+tcp://...": the
+  // 128. "tcp://10.0.0.1:7300,10.0.0.2:7300": the listed hosts, and the peers in their rosters. "tls+tcp://...": the
   // same, encrypted and authenticated (FleetSecurity); then all endpoints are of this kind.
   std::string fleet = "local";
   std::string space{};      // the first token of every topic; empty: none
