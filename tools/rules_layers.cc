@@ -81,16 +81,14 @@ Layers read_layers(const File& file, Report& report) {
   return layers;
 }
 
-// Tests, fuzzers and benches, and the headers that only they include. They may include every room of their own folder.
+// Tests and fuzzers, and the headers that only they include. They may include every room of their own folder.
 bool is_test_file(std::string_view path) {
-  return path.ends_with("_test.cc") || path.ends_with("_fuzz.cc") || path.ends_with("_bench.cc") ||
-         path.find("/test_") != std::string_view::npos;
+  return path.ends_with("_test.cc") || path.ends_with("_fuzz.cc") || path.find("/test_") != std::string_view::npos;
 }
 
 // Also the facade that swaps std::atomic for the model checker's.
 bool may_use_test_support(std::string_view path) {
-  return (is_test_file(path) && !path.ends_with("_bench.cc")) || path == "weft/sync/atomic.h" ||
-         !path.starts_with("weft/");
+  return is_test_file(path) || path == "weft/sync/atomic.h" || !path.starts_with("weft/");
 }
 
 bool is_os_header(std::string_view target) {
@@ -105,7 +103,7 @@ bool is_os_header(std::string_view target) {
 void check_weft_include(const File& file, const Include& include, const Layers& layers, Report& report) {
   if (!is_test_file(file.path) && is_test_file(include.target)) {
     report.error(file.path, include.line, "test-header", "`" + include.target + "` is for tests",
-                 "only tests, fuzzers and benches include weft/**/test_*.h: test headers are not installed");
+                 "only tests and fuzzers include weft/**/test_*.h: test headers are not installed");
     return;
   }
   const std::optional<Place> from = place_of(file.path);
@@ -138,8 +136,6 @@ void check_includes(const File& file, const Layers& layers, Report& report) {
     if (include.target.starts_with("weft/")) {
       check_weft_include(file, include, layers, report);
     } else if (include.target.starts_with("tests/support/") && may_use_test_support(file.path)) {
-      continue;
-    } else if (include.target.starts_with("bench/micro/") && file.path.ends_with("_bench.cc")) {
       continue;
     } else if (in_library && include.quoted) {
       report.error(file.path, include.line, "include-path", "`" + include.target + "` is not a path from the root",

@@ -23,10 +23,10 @@ bool has_small_classes(std::string_view path) {
   return path.starts_with("weft/msg/connection/") || path.starts_with("weft/serve/session/");
 }
 
-// "x" for x.h, x.cc, x_test.cc and its other tests, fuzzers and benches: tests travel with their stem.
+// "x" for x.h, x.cc, x_test.cc and its other tests and fuzzers: tests travel with their stem.
 std::string stem_of(const std::filesystem::path& path) {
-  static const std::vector<std::string_view> suffixes{
-      "_conformance_test", "_property_test", "_model_test", "_test", "_fuzz", "_bench"};
+  static const std::vector<std::string_view> suffixes{"_conformance_test", "_property_test", "_model_test", "_test",
+                                                      "_fuzz"};
   std::string stem = path.stem().string();
   for (const std::string_view suffix : suffixes) {
     if (stem.ends_with(suffix)) {

@@ -143,7 +143,7 @@ TEST_F(TidyTest, RefusesRoomsThatAreNotLowestFirst) {
 
 TEST_F(TidyTest, AllowsATestEveryRoomOfItsFolderButNoHigherFolder) {
   make_rooms();
-  for (const char* name : {"c_test.cc", "c_fuzz.cc", "c_bench.cc", "test_c.h", "test_d.cc"}) {
+  for (const char* name : {"c_test.cc", "c_fuzz.cc", "test_c.h", "test_d.cc"}) {
     const std::string start = std::string(name).ends_with(".h") ? kHeader : kLicence;
     write("weft/house/cellar/" + std::string(name), start + "#include \"weft/house/attic/a.h\"\n");
   }
@@ -229,11 +229,12 @@ TEST_F(TidyTest, AllowsTestSupportInTestsOnly) {
   expect_refused("weft/low/c.cc:2: [include-path]");
 }
 
-TEST_F(TidyTest, AllowsTheHarnessInBenchesOnly) {
+TEST_F(TidyTest, RefusesABenchInTheLibrary) {
+  write("bench/micro/low_c.cc", kLicence + "#include \"bench/micro/micro.h\"\n#include \"weft/low/a.h\"\n");
+  write("bench/micro/README.md", "micro\n");
+  EXPECT_TRUE(run().starts_with("passed\n")) << run();
   write("weft/low/c_bench.cc", kLicence + "#include \"bench/micro/micro.h\"\n");
-  EXPECT_TRUE(run().starts_with("passed\n"));
-  write("weft/low/c.cc", kLicence + "#include \"bench/micro/micro.h\"\n");
-  expect_refused("weft/low/c.cc:2: [include-path]");
+  expect_refused("weft/low/c_bench.cc:2: [include-path]");
 }
 
 TEST_F(TidyTest, RefusesACycleOfHeaders) {
@@ -305,7 +306,7 @@ TEST_F(TidyTest, WarnsOfLongFilesAndRefusesVeryLongOnes) {
 TEST_F(TidyTest, RefusesARoomOfTwentySixStemsAndCountsNoTestTwice) {
   for (int i = 1; i < 25; ++i) {  // a.h is one
     const std::string stem = "weft/low/s" + std::to_string(i);
-    for (const char* end : {".cc", "_test.cc", "_fuzz.cc", "_bench.cc", "_model_test.cc", "_property_test.cc"}) {
+    for (const char* end : {".cc", "_test.cc", "_fuzz.cc", "_model_test.cc", "_property_test.cc"}) {
       write(stem + end, kLicence);
     }
   }

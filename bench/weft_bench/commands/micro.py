@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The parts of Weft beside other libraries' that do the same work: every x_bench.cc, contenders in turns."""
+"""The parts of Weft beside other libraries' that do the same work: every row of bench/micro, contenders in turns."""
 
 import argparse
 import fnmatch

@@ -2,13 +2,14 @@
 // A line of three fields from one thread, beside a writer that takes the lines: Log_Line. A line below the level of its
 // component: Log_LineBelowItsLevel. Both logs write to /dev/null, without a bound on repeats. spdlog is asynchronous
 // with `overrun_oldest`, so that neither log waits.
+#include "weft/logging/log.h"
+
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "bench/micro/micro.h"
-#include "weft/logging/log.h"
 
 #ifdef WEFT_RIVAL_spdlog
 #include <spdlog/async.h>
