@@ -5,8 +5,9 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <new>
+
+#include "weft/sync/lock.h"
 
 namespace weft::capi {
 
@@ -27,7 +28,7 @@ class HandleStore {
   }
   // Returns null if there is no memory. The handle is live when the caller has set its tag.
   [[nodiscard]] Handle* take() {
-    const std::lock_guard lock(mutex_);
+    const weft::sync::LockGuard lock(mutex_);
     if (Handle* handle = free_; handle != nullptr) {
       free_ = handle->next_free;
       return handle;
@@ -41,7 +42,7 @@ class HandleStore {
     return &made->handle;
   }
   void put(Handle* handle) noexcept {
-    const std::lock_guard lock(mutex_);
+    const weft::sync::LockGuard lock(mutex_);
     handle->next_free = free_;
     free_ = handle;
   }
@@ -52,9 +53,9 @@ class HandleStore {
     Made* next = nullptr;
   };
 
-  std::mutex mutex_;
-  Handle* free_ = nullptr;  // guarded by mutex_
-  Made* made_ = nullptr;    // guarded by mutex_
+  weft::sync::StdMutex mutex_;
+  Handle* free_ WEFT_GUARDED_BY(mutex_) = nullptr;
+  Made* made_ WEFT_GUARDED_BY(mutex_) = nullptr;
 };
 
 // Returns null, with errno set to `code`, if the pointer is not a live handle.

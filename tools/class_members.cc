@@ -10,10 +10,12 @@
 namespace tidy {
 namespace {
 
-// Removes the parts that do not belong to a declaration's shape: attributes, alignment, template arguments, the
-// initialiser.
+// Removes the parts that do not belong to a declaration's shape: attributes, also those of locks, alignment, template
+// arguments, the initialiser.
 std::string shape_of(std::string statement) {
-  static const std::regex attribute(R"(\[\[[^\]]*\]\]|\b(alignas|decltype)\s*\([^()]*(\([^()]*\)[^()]*)*\))");
+  static const std::regex attribute(
+      R"(\[\[[^\]]*\]\]|\b(alignas|decltype|WEFT_[A-Z_]+)\s*\([^()]*(\([^()]*\)[^()]*)*\))"
+      R"(|\bWEFT_[A-Z_]+\b)");
   static const std::regex arguments(R"(<[^<>;]*>)");
   static const std::regex initialiser(R"(=[^=][^]*$)");
   statement = std::regex_replace(statement, attribute, " ");

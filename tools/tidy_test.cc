@@ -321,7 +321,7 @@ TEST_F(TidyTest, RefusesALargeClassInTheConnectionAndCountsItsMembersOnly) {
   write("weft/msg/connection/README.md", "connection\n");
   std::string members;
   for (int i = 0; i < 19; ++i) {
-    members += "  int number" + std::to_string(i) + "_ = 0;\n";
+    members += "  int number" + std::to_string(i) + (i % 2 == 0 ? "_ = 0;\n" : "_ WEFT_GUARDED_BY(lock(0)) = 0;\n");
   }
   const std::string start =
       kHeader + "template <class T> class alignas(64) Big final : public Base<T> {\n public:\n" +

@@ -42,7 +42,7 @@ LineQueue::Outcome LineQueue::add(const LineParts& parts, const void* component,
   LineParts fitting = parts;
   fitting.fields = parts.fields.first(count_fitting(parts, bound));
   Stripe& stripe = own_stripe();
-  const std::lock_guard lock(stripe.mutex);
+  const sync::LockGuard lock(stripe.mutex);
   if (stripe.closed) {
     add_to(stripe.dropped_stopped);
     return Outcome::refused;
@@ -74,7 +74,7 @@ LineQueue::Outcome LineQueue::add(const LineParts& parts, const void* component,
   return outcome;
 }
 
-// Under the stripe's lock. Returns null, and counts why, if there is no chunk.
+// Returns null, and counts why, if there is no chunk.
 LineQueue::Chunk* LineQueue::make_chunk(Stripe& stripe) noexcept {
   if (chunks_.fetch_add(1, std::memory_order_relaxed) >= chunks_max_) {
     chunks_.fetch_sub(1, std::memory_order_relaxed);
@@ -83,7 +83,7 @@ LineQueue::Chunk* LineQueue::make_chunk(Stripe& stripe) noexcept {
   }
   Chunk* chunk = nullptr;
   {
-    const std::lock_guard lock(spare_mutex_);
+    const sync::LockGuard lock(spare_mutex_);
     if (spare_ != nullptr) {
       chunk = std::exchange(spare_, spare_->next);
       --spares_;
@@ -106,7 +106,7 @@ LineQueue::Chunk* LineQueue::make_chunk(Stripe& stripe) noexcept {
 
 bool LineQueue::has_work() noexcept {
   return std::any_of(stripes_.begin(), stripes_.end(), [](Stripe& stripe) {
-    const std::lock_guard lock(stripe.mutex);
+    const sync::LockGuard lock(stripe.mutex);
     return stripe.first != nullptr || stripe.repeats.waiting();
   });
 }
@@ -116,7 +116,7 @@ LineQueue::Taken LineQueue::take_chunks() noexcept {
   for (Stripe& stripe : stripes_) {
     Chunk* first = nullptr;
     {
-      const std::lock_guard lock(stripe.mutex);
+      const sync::LockGuard lock(stripe.mutex);
       first = std::exchange(stripe.first, nullptr);
       stripe.last = nullptr;
     }
@@ -164,7 +164,7 @@ void LineQueue::give_back(Taken& taken) noexcept {
     for (Chunk* chunk = taken.first[i]; chunk != nullptr;) {
       Chunk* const each = std::exchange(chunk, chunk->next);
       chunks_.fetch_sub(1, std::memory_order_relaxed);
-      const std::lock_guard lock(spare_mutex_);
+      const sync::LockGuard lock(spare_mutex_);
       if (spares_ < kSpare) {
         each->next = std::exchange(spare_, each);
         ++spares_;
@@ -178,7 +178,7 @@ void LineQueue::give_back(Taken& taken) noexcept {
 std::vector<LineQueue::Suppressed> LineQueue::take_suppressed(std::int64_t second, bool all) {
   std::vector<Suppressed> counts;
   for (Stripe& stripe : stripes_) {
-    const std::lock_guard lock(stripe.mutex);
+    const sync::LockGuard lock(stripe.mutex);
     if (!stripe.repeats.waiting()) {
       continue;
     }
@@ -199,7 +199,7 @@ std::vector<LineQueue::Suppressed> LineQueue::take_suppressed(std::int64_t secon
 
 void LineQueue::close() noexcept {
   for (Stripe& stripe : stripes_) {
-    const std::lock_guard lock(stripe.mutex);
+    const sync::LockGuard lock(stripe.mutex);
     stripe.closed = true;
   }
 }

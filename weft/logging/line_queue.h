@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "weft/logging/log_counts.h"
 #include "weft/logging/repeats.h"
 #include "weft/sync/atomic.h"
+#include "weft/sync/lock.h"
 
 namespace weft::logging {
 
@@ -90,13 +90,13 @@ class LineQueue {
     std::array<char, kChunkSize> bytes;
   };
   struct alignas(sync::kLineSize) Stripe : StripeNumbers<std::atomic<std::uint64_t>> {
-    std::mutex mutex;
-    Chunk* first = nullptr;  // guarded by mutex, as the rest
-    Chunk* last = nullptr;
-    std::int64_t newest_ns = 0;  // time never goes back inside of a stripe
-    TimeText time{};
-    Repeats repeats{};
-    bool closed = false;
+    sync::StdMutex mutex;
+    Chunk* first WEFT_GUARDED_BY(mutex) = nullptr;
+    Chunk* last WEFT_GUARDED_BY(mutex) = nullptr;
+    std::int64_t newest_ns WEFT_GUARDED_BY(mutex) = 0;  // time never goes back inside of a stripe
+    TimeText time WEFT_GUARDED_BY(mutex){};
+    Repeats repeats WEFT_GUARDED_BY(mutex){};
+    bool closed WEFT_GUARDED_BY(mutex) = false;
   };
   struct Lane {  // the chunks of one stripe, while they are read
     Chunk* chunk = nullptr;
@@ -110,7 +110,7 @@ class LineQueue {
   };
 
   [[nodiscard]] Stripe& own_stripe() noexcept;
-  [[nodiscard]] Chunk* make_chunk(Stripe& stripe) noexcept;
+  [[nodiscard]] Chunk* make_chunk(Stripe& stripe) noexcept WEFT_REQUIRES(stripe.mutex);
   [[nodiscard]] Taken take_chunks() noexcept;
   static void read_head(Lane& lane) noexcept;
   [[nodiscard]] static bool next_line(Taken& taken, std::string_view& line) noexcept;
@@ -119,9 +119,9 @@ class LineQueue {
   const std::size_t chunks_max_;
   std::array<Stripe, kStripes> stripes_{};
   alignas(sync::kLineSize) std::atomic<std::size_t> chunks_{0};  // in use; relaxed: a number stands alone
-  std::mutex spare_mutex_;
-  Chunk* spare_ = nullptr;  // guarded by spare_mutex_: at most kSpare chunks without lines
-  std::size_t spares_ = 0;  // guarded by spare_mutex_
+  sync::StdMutex spare_mutex_;
+  Chunk* spare_ WEFT_GUARDED_BY(spare_mutex_) = nullptr;  // at most kSpare chunks without lines
+  std::size_t spares_ WEFT_GUARDED_BY(spare_mutex_) = 0;
 };
 
 }  // namespace weft::logging

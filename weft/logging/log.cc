@@ -58,14 +58,20 @@ Result<std::shared_ptr<Log>> Log::make(LogOptions options) {
       return output.error();
     }
     const auto state = std::make_shared<LogState>(options.queue_bytes, *std::move(output), function);
-    state->fallback = options.settings.level;
-    state->rules = std::move(rules);
+    {
+      const sync::LockGuard lock(state->components_mutex);
+      state->fallback = options.settings.level;
+      state->rules = std::move(rules);
+    }
     // Relaxed: the thread starts later.
     state->format.store(options.settings.format, std::memory_order_relaxed);
     state->repeats_max.store(options.settings.repeats_max, std::memory_order_relaxed);
     state->with_priority.store(state->output.takes_priorities(), std::memory_order_relaxed);
-    state->rotation = options.settings.rotation;
-    state->output.rotate_by(state->rotation);
+    {
+      const sync::LockGuard lock(state->wake_mutex);
+      state->rotation = options.settings.rotation;
+    }
+    state->output.rotate_by(options.settings.rotation);
     std::shared_ptr<Log> log(new Log(state));
     const sys::SignalsBlocked blocked;
     log->thread_ = WEFT_TRY(sys::Thread::start([](void* self) { static_cast<LogState*>(self)->run(); }, state.get()));
@@ -92,7 +98,7 @@ Result<Logger> Log::logger(std::string_view component) {
     return Error(Errc::invalid_argument, "not the name of a component, like \"shop.orders\"");
   }
   try {
-    const std::lock_guard lock(state_->components_mutex);
+    const sync::LockGuard lock(state_->components_mutex);
     auto& all = state_->components;
     const auto found =
         std::find_if(all.begin(), all.end(), [&](const LogComponent& each) { return each.name == component; });
@@ -119,7 +125,7 @@ Result<void> Log::set_level(std::string_view component, Level level) {
     return Error(Errc::invalid_argument, "not the name of a component, like \"shop.orders\"");
   }
   try {
-    const std::lock_guard lock(state_->components_mutex);
+    const sync::LockGuard lock(state_->components_mutex);
     Rules& rules = state_->rules;
     const auto found =
         std::find_if(rules.begin(), rules.end(), [&](const auto& rule) { return rule.first == component; });
@@ -143,7 +149,7 @@ Level Log::level_of(std::string_view component) const {
   if (birth_.elsewhere()) {
     return Level::off;
   }
-  const std::lock_guard lock(state_->components_mutex);
+  const sync::LockGuard lock(state_->components_mutex);
   return state_->level_of(component);
 }
 
@@ -169,7 +175,7 @@ void Log::adopt(Change change) noexcept {
     return;
   }
   {
-    const std::lock_guard lock(state_->components_mutex);
+    const sync::LockGuard lock(state_->components_mutex);
     state_->fallback = change.settings_.level;
     state_->rules = std::move(change.rules_);
     state_->set_levels();
@@ -178,7 +184,7 @@ void Log::adopt(Change change) noexcept {
   state_->format.store(change.settings_.format, std::memory_order_relaxed);
   state_->repeats_max.store(change.settings_.repeats_max, std::memory_order_relaxed);
   {
-    const std::lock_guard lock(state_->wake_mutex);
+    const sync::LockGuard lock(state_->wake_mutex);
     state_->rotation = change.settings_.rotation;
     state_->next_output = std::move(change.output_);
     state_->wanted = true;
@@ -196,7 +202,7 @@ void Log::reopen() noexcept {
     return;
   }
   {
-    const std::lock_guard lock(state_->wake_mutex);
+    const sync::LockGuard lock(state_->wake_mutex);
     state_->reopen = true;
     state_->wanted = true;
   }
@@ -207,7 +213,7 @@ Result<void> Log::flush_until(Instant deadline) {
   if (birth_.elsewhere()) {
     return kElsewhere;
   }
-  std::unique_lock lock(state_->wake_mutex);
+  sync::UniqueLock lock(state_->wake_mutex);
   if (state_->ending) {
     return Error(Errc::closed, "the log has stopped");
   }
@@ -226,7 +232,7 @@ void Log::stop(Instant deadline) noexcept {
     return;
   }
   {
-    const std::lock_guard lock(state_->wake_mutex);
+    const sync::LockGuard lock(state_->wake_mutex);
     if (!state_->ending) {
       state_->ending = true;
       state_->end_deadline = deadline;

@@ -44,7 +44,7 @@ void LogState::add(Level level, const LogComponent& component, StaticText event,
 
 void LogState::wake() noexcept {
   {
-    const std::lock_guard lock(wake_mutex);
+    const sync::LockGuard lock(wake_mutex);
     wanted = true;
   }
   wake_writer.notify_one();
@@ -86,7 +86,7 @@ void LogState::run() noexcept {
     std::uint64_t flushes = 0;
     bool all = false;
     {
-      std::unique_lock lock(wake_mutex);
+      sync::UniqueLock lock(wake_mutex);
       wait_for_work(lock, idle);
       last = ending;
       flushes = flushes_wanted;
@@ -100,23 +100,24 @@ void LogState::run() noexcept {
     write_lines();
     write_reports(all);
     {
-      const std::lock_guard lock(wake_mutex);
+      const sync::LockGuard lock(wake_mutex);
       flushes_done = flushes;
     }
     flushed_changed.notify_all();
   }
 }
 
-void LogState::wait_for_work(std::unique_lock<std::mutex>& lock, bool idle) {
-  const auto called = [this] { return wanted || ending || flushes_wanted != flushes_done; };
+void LogState::wait_for_work(sync::UniqueLock<sync::StdMutex>& lock, bool idle) {
   if (idle) {
     asleep.store(true, std::memory_order_relaxed);  // see `asleep`
-    if (!queue.has_work()) {
-      wake_writer.wait(lock, called);
+    while (!queue.has_work() && !has_call()) {
+      wake_writer.wait(lock);
     }
     asleep.store(false, std::memory_order_relaxed);
   } else {
-    wake_writer.wait_for(lock, kInterval, called);
+    const Instant next = deadline_after(sys::now(), kInterval);
+    while (!has_call() && sync::sleep_until(wake_writer, lock, next)) {
+    }
   }
   wanted = false;
 }
@@ -127,7 +128,7 @@ void LogState::take_settings() {
   bool open_again = false;
   Rotation by;
   {
-    const std::lock_guard lock(wake_mutex);
+    const sync::LockGuard lock(wake_mutex);
     next.swap(next_output);
     open_again = std::exchange(reopen, false);
     by = rotation;
@@ -159,7 +160,7 @@ void LogState::flush_buffer() noexcept {
 }
 
 bool LogState::gives_up() {
-  const std::lock_guard lock(wake_mutex);
+  const sync::LockGuard lock(wake_mutex);
   return ending && sys::now() >= end_deadline;
 }
 

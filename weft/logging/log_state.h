@@ -2,10 +2,8 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +15,8 @@
 #include "weft/logging/line_queue.h"
 #include "weft/logging/log.h"
 #include "weft/logging/output.h"
+#include "weft/sync/condition.h"
+#include "weft/sync/lock.h"
 #include "weft/sys/fork.h"
 
 namespace weft::logging {
@@ -43,33 +43,36 @@ struct LogState {
   // stripe under its lock, and a caller reads it after it has added a line under that lock.
   std::atomic<bool> asleep{false};
 
-  // The level of a component by the rules. Under components_mutex.
-  [[nodiscard]] Level level_of(std::string_view component) const noexcept;
-  void set_levels() noexcept;  // of all components, by the rules
+  // The level of a component by the rules.
+  [[nodiscard]] Level level_of(std::string_view component) const noexcept WEFT_REQUIRES(components_mutex);
+  void set_levels() noexcept WEFT_REQUIRES(components_mutex);  // of all components, by the rules
 
-  mutable std::mutex components_mutex;
-  std::deque<LogComponent> components;  // guarded by components_mutex, like the next two
-  Level fallback = Level::info;         // of components without a rule
-  std::vector<std::pair<std::string, Level>> rules;
+  mutable sync::StdMutex components_mutex;
+  std::deque<LogComponent> components WEFT_GUARDED_BY(components_mutex);
+  Level fallback WEFT_GUARDED_BY(components_mutex) = Level::info;  // of components without a rule
+  std::vector<std::pair<std::string, Level>> rules WEFT_GUARDED_BY(components_mutex);
 
-  std::mutex wake_mutex;  // guards the rest, except the writer's
-  std::condition_variable wake_writer;
-  std::condition_variable flushed_changed;
-  bool wanted = false;  // the writer has work now
-  bool reopen = false;
-  bool ending = false;
-  Instant end_deadline{};
-  std::optional<Output> next_output;
-  Rotation rotation{};
-  std::uint64_t flushes_wanted = 0;
-  std::uint64_t flushes_done = 0;
+  sync::StdMutex wake_mutex;
+  sync::Condition wake_writer;
+  sync::Condition flushed_changed;
+  bool wanted WEFT_GUARDED_BY(wake_mutex) = false;  // the writer has work now
+  bool reopen WEFT_GUARDED_BY(wake_mutex) = false;
+  bool ending WEFT_GUARDED_BY(wake_mutex) = false;
+  Instant end_deadline WEFT_GUARDED_BY(wake_mutex){};
+  std::optional<Output> next_output WEFT_GUARDED_BY(wake_mutex);
+  Rotation rotation WEFT_GUARDED_BY(wake_mutex){};
+  std::uint64_t flushes_wanted WEFT_GUARDED_BY(wake_mutex) = 0;
+  std::uint64_t flushes_done WEFT_GUARDED_BY(wake_mutex) = 0;
 
   const bool output_is_function;
   Output output;  // the writer's
 
  private:
   // The writer's steps.
-  void wait_for_work(std::unique_lock<std::mutex>& lock, bool idle);
+  [[nodiscard]] bool has_call() const noexcept WEFT_REQUIRES(wake_mutex) {
+    return wanted || ending || flushes_wanted != flushes_done;
+  }
+  void wait_for_work(sync::UniqueLock<sync::StdMutex>& lock, bool idle) WEFT_REQUIRES(wake_mutex);
   void take_settings();
   void write_lines() noexcept;
   void write_reports(bool all) noexcept;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <mutex>
-
 #include "weft/sync/atomic.h"
+#include "weft/sync/lock.h"
 
 namespace weft::mem {
 
@@ -19,12 +18,12 @@ class BasicOrphanList {
   BasicOrphanList& operator=(const BasicOrphanList&) = delete;
 
   void push(T& orphan) noexcept {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     orphan.next_orphan = first_;
     first_ = &orphan;
   }
   [[nodiscard]] T* pop() noexcept {  // the one that came last; null: there is none
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     T* const orphan = first_;
     if (orphan != nullptr) {
       first_ = orphan->next_orphan;
@@ -36,7 +35,7 @@ class BasicOrphanList {
 
  private:
   Mutex mutex_;
-  sync::Plain<T*> first_ = nullptr;  // guarded by mutex_
+  sync::Plain<T*> first_ WEFT_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace weft::mem

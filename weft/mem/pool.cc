@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <mutex>
 #include <new>
 #include <type_traits>
 
 #include "weft/base/assert.h"
 #include "weft/mem/orphan_list.h"
 #include "weft/mem/poison.h"
+#include "weft/sync/lock.h"
 #include "weft/sys/fork.h"
 
 namespace weft::mem {
@@ -18,14 +18,15 @@ namespace {
 
 // Pools without a thread. The list exists before any constructor runs and is never destroyed: buffers may
 // outlive every static destructor.
-using Orphans = BasicOrphanList<Pool, std::mutex>;
+using Orphans = BasicOrphanList<Pool, sync::StdMutex>;
 static_assert(std::is_trivially_destructible_v<Orphans>);
 constinit Orphans orphans;
 
 // A forked child would wait for ever for a lock that another thread of its parent held.
 void hold_orphans_during_forks() noexcept {
   [[maybe_unused]] static const bool registered =
-      sys::at_fork([] { orphans.mutex().lock(); }, [] { orphans.mutex().unlock(); });
+      sys::at_fork([]() WEFT_NOT_CHECKED { orphans.mutex().lock(); },  // until the next function
+                   []() WEFT_NOT_CHECKED { orphans.mutex().unlock(); });
 }
 
 thread_local Pool* tls_pool = nullptr;

@@ -2,9 +2,9 @@
 #include "weft/net/dialer.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include "weft/net/transport.h"
+#include "weft/sync/lock.h"
 #include "weft/sys/address.h"
 #include "weft/sys/call.h"
 #include "weft/sys/clock.h"
@@ -13,8 +13,8 @@ namespace weft::net {
 
 // The place where the resolver's thread leaves its answer for the owner's thread.
 struct Dialer::LookupResult {
-  std::mutex mutex;
-  std::optional<Result<Resolver::Addresses>> answer;  // guarded by mutex
+  sync::StdMutex mutex;
+  std::optional<Result<Resolver::Addresses>> answer WEFT_GUARDED_BY(mutex);
 };
 
 namespace {
@@ -121,7 +121,7 @@ Result<Progress> Dialer::begin_lookup() {
   lookup_ = std::make_shared<LookupResult>();
   auto deliver = [result = lookup_, notify = on_resolved_](Result<Resolver::Addresses> answer) {
     {
-      const std::lock_guard lock(result->mutex);
+      const sync::LockGuard lock(result->mutex);
       result->answer.emplace(std::move(answer));
     }
     if (notify) {
@@ -140,7 +140,7 @@ Result<Progress> Dialer::begin_lookup() {
 Result<Progress> Dialer::finish_lookup() {
   std::optional<Result<Resolver::Addresses>> answer;
   {
-    const std::lock_guard lock(lookup_->mutex);
+    const sync::LockGuard lock(lookup_->mutex);
     answer.swap(lookup_->answer);
   }
   if (!answer) {

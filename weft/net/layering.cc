@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <utility>
 
 #include "weft/net/tls.h"
 #include "weft/net/transport.h"
+#include "weft/sync/lock.h"
 
 namespace weft::net {
 namespace {
@@ -20,34 +20,34 @@ class SharedStream final : public Stream {
 
   [[nodiscard]] int fd() const override { return fd_; }
   [[nodiscard]] sys::IoResult read(std::span<MutableBytes> into) override {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     return layer_->read(into);
   }
   [[nodiscard]] sys::IoResult write(std::span<const Bytes> from) override {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     return write_locked(from);
   }
   void shutdown_write() override {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     layer_->shutdown_write();
   }
   void break_off() noexcept override {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     layer_->break_off();
   }
   void admit() noexcept override {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     layer_->admit();
   }
   [[nodiscard]] std::string peer_address() const override { return layer_->peer_address(); }
   [[nodiscard]] StreamState state() const noexcept override {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     StreamState state = layer_->state();
     state.unsent = state.unsent && !owes_;
     return state;
   }
   [[nodiscard]] bool ping() noexcept override {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     return layer_->ping();
   }
   [[nodiscard]] const Stream* below() const noexcept override { return layer_.get(); }
@@ -55,12 +55,12 @@ class SharedStream final : public Stream {
  private:
   static constexpr std::size_t kPartsMax = 64;
 
-  [[nodiscard]] sys::IoResult write_locked(std::span<const Bytes> from);
+  [[nodiscard]] sys::IoResult write_locked(std::span<const Bytes> from) WEFT_REQUIRES(mutex_);
 
   const std::unique_ptr<Stream> layer_;
   const int fd_;
-  mutable std::mutex mutex_;
-  bool owes_ = false;  // the layer took one byte more than write() reported
+  mutable sync::StdMutex mutex_;
+  bool owes_ WEFT_GUARDED_BY(mutex_) = false;  // the layer took one byte more than write() reported
 };
 
 sys::IoResult SharedStream::write_locked(std::span<const Bytes> from) {

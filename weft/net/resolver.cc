@@ -21,7 +21,7 @@ Resolver::Resolver(Lookup lookup, std::size_t max_pending, Duration slow)
 Resolver::~Resolver() {
   std::unordered_map<RequestId, Request> dropped;  // callbacks are destroyed after the lock is released
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     stopping_ = true;
     queue_.clear();
     dropped.swap(requests_);
@@ -49,7 +49,7 @@ Resolver& Resolver::shared() {
 Result<Resolver::RequestId> Resolver::submit(std::string host, std::uint16_t port, bool ipv6, Callback callback) {
   RequestId id = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     Name name(std::move(host), ipv6);
     if (!searches_.contains(name)) {
       if (queue_.size() >= max_pending_) {
@@ -105,7 +105,7 @@ bool Resolver::cancel(RequestId id) {
   if (birth_.elsewhere()) {
     return true;  // no worker is here to call back, or to unlock the mutex
   }
-  std::unique_lock lock(mutex_);
+  sync::UniqueLock lock(mutex_);
   const auto request = requests_.extract(id);  // destroyed after the lock is released
   if (!request.empty()) {
     if (!request.mapped().answered) {
@@ -119,19 +119,25 @@ bool Resolver::cancel(RequestId id) {
     lock.unlock();
     return true;
   }
-  delivered_.wait(lock, [&] {
-    const auto delivery = delivering_.find(id);
-    return delivery == delivering_.end() || delivery->second == std::this_thread::get_id();
-  });
+  while (!is_delivered(id)) {
+    delivered_.wait(lock);
+  }
   return false;
+}
+
+bool Resolver::is_delivered(RequestId id) const {
+  const auto delivery = delivering_.find(id);
+  return delivery == delivering_.end() || delivery->second == std::this_thread::get_id();
 }
 
 void Resolver::run_worker() {
   sys::name_thread("weft-resolver");
-  std::unique_lock lock(mutex_);
+  sync::UniqueLock lock(mutex_);
   for (;;) {
     ++idle_;
-    work_.wait(lock, [&] { return stopping_ || find_runnable() != queue_.end(); });
+    while (!stopping_ && find_runnable() == queue_.end()) {
+      work_.wait(lock);
+    }
     --idle_;
     if (stopping_) {
       return;
@@ -139,7 +145,7 @@ void Resolver::run_worker() {
     const auto place = find_runnable();
     const auto search = *place;
     queue_.erase(place);
-    serve(search, lock);
+    serve(search);
   }
 }
 
@@ -153,7 +159,10 @@ bool Resolver::may_run(const Search& search) const noexcept {
 }
 
 std::deque<Resolver::Searches::iterator>::iterator Resolver::find_runnable() {
-  return std::find_if(queue_.begin(), queue_.end(), [this](const auto& search) { return may_run(search->second); });
+  return std::find_if(queue_.begin(), queue_.end(), [this](const auto& search) {
+    sync::assume_locked(mutex_);
+    return may_run(search->second);
+  });
 }
 
 Resolver::Speed Resolver::speed_of(const std::string& host) const {
@@ -172,13 +181,13 @@ void Resolver::note_speed(const std::string& host, Speed speed) noexcept {
 }
 
 // The search stays in searches_ during the look-up, so that requests for the same name find it.
-void Resolver::serve(Searches::iterator search, std::unique_lock<std::mutex>& lock) {
+void Resolver::serve(Searches::iterator search) {
   const bool slow = search->second.speed == Speed::slow;
   const std::uint16_t port = search->second.port;
   search->second.running = true;
   ++running_;
   running_slow_ += slow ? 1 : 0;
-  lock.unlock();
+  mutex_.unlock();
   const Instant begin = sys::now();
   const auto answer = [&]() -> Result<Addresses> {
     try {
@@ -188,7 +197,7 @@ void Resolver::serve(Searches::iterator search, std::unique_lock<std::mutex>& lo
     }
   }();
   const bool was_slow = sys::now() - begin >= slow_;
-  lock.lock();
+  mutex_.lock();
   --running_;
   running_slow_ -= slow ? 1 : 0;
   note_speed(search->first.first, was_slow ? Speed::slow : Speed::quick);
@@ -199,13 +208,12 @@ void Resolver::serve(Searches::iterator search, std::unique_lock<std::mutex>& lo
     }
   }
   for (const RequestId id : ended.mapped().waiting) {
-    deliver(id, answer, port, lock);
+    deliver(id, answer, port);
   }
 }
 
 // `port`: of the addresses in the answer.
-void Resolver::deliver(RequestId id, const Result<Addresses>& answer, std::uint16_t port,
-                       std::unique_lock<std::mutex>& lock) {
+void Resolver::deliver(RequestId id, const Result<Addresses>& answer, std::uint16_t port) {
   const auto found = requests_.find(id);
   if (found == requests_.end()) {
     return;  // cancelled
@@ -214,7 +222,7 @@ void Resolver::deliver(RequestId id, const Result<Addresses>& answer, std::uint1
   const std::uint16_t own_port = found->second.port;
   requests_.erase(found);
   delivering_.emplace(id, std::this_thread::get_id());
-  lock.unlock();
+  mutex_.unlock();
   auto own = [&]() -> Result<Addresses> {
     try {
       Result<Addresses> copy = answer;
@@ -228,7 +236,7 @@ void Resolver::deliver(RequestId id, const Result<Addresses>& answer, std::uint1
   }();
   callback(std::move(own));
   callback = nullptr;  // destroys the captured objects before cancel() returns
-  lock.lock();
+  mutex_.lock();
   delivering_.erase(id);
   delivered_.notify_all();
 }

@@ -2,13 +2,11 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -17,6 +15,8 @@
 
 #include "weft/base/result.h"
 #include "weft/base/time.h"
+#include "weft/sync/condition.h"
+#include "weft/sync/lock.h"
 #include "weft/sys/address.h"
 #include "weft/sys/fork.h"
 
@@ -83,32 +83,33 @@ class Resolver {
   };
 
   void run_worker();
-  void serve(Searches::iterator search, std::unique_lock<std::mutex>& lock);
-  void deliver(RequestId id, const Result<Addresses>& answer, std::uint16_t port, std::unique_lock<std::mutex>& lock);
-  void note_speed(const std::string& host, Speed speed) noexcept;
-  [[nodiscard]] Speed speed_of(const std::string& host) const;
-  [[nodiscard]] bool may_run(const Search& search) const noexcept;
-  [[nodiscard]] std::deque<Searches::iterator>::iterator find_runnable();
-  [[nodiscard]] RequestId enqueue(Name&& name, std::uint16_t port, Callback&& callback);
-  bool ensure_worker();
+  void serve(Searches::iterator search) WEFT_REQUIRES(mutex_);
+  void deliver(RequestId id, const Result<Addresses>& answer, std::uint16_t port) WEFT_REQUIRES(mutex_);
+  void note_speed(const std::string& host, Speed speed) noexcept WEFT_REQUIRES(mutex_);
+  [[nodiscard]] Speed speed_of(const std::string& host) const WEFT_REQUIRES(mutex_);
+  [[nodiscard]] bool may_run(const Search& search) const noexcept WEFT_REQUIRES(mutex_);
+  [[nodiscard]] bool is_delivered(RequestId id) const WEFT_REQUIRES(mutex_);  // or the caller is the callback
+  [[nodiscard]] std::deque<Searches::iterator>::iterator find_runnable() WEFT_REQUIRES(mutex_);
+  [[nodiscard]] RequestId enqueue(Name&& name, std::uint16_t port, Callback&& callback) WEFT_REQUIRES(mutex_);
+  bool ensure_worker() WEFT_REQUIRES(mutex_);
 
   Lookup lookup_;
   std::size_t max_pending_;
   const Duration slow_;
-  std::mutex mutex_;
-  std::condition_variable work_;                     // queue_ or stopping_ changed
-  std::condition_variable delivered_;                // delivering_ shrank
-  std::unordered_map<RequestId, Request> requests_;  // not answered yet; guarded by mutex_, as all below
-  Searches searches_;
-  std::deque<Searches::iterator> queue_;  // those that have not begun
-  std::unordered_map<RequestId, std::thread::id> delivering_;
-  std::unordered_map<std::string, Speed> known_;
-  std::vector<std::thread> workers_;
-  std::size_t idle_ = 0;
-  std::size_t running_ = 0;
-  std::size_t running_slow_ = 0;
-  RequestId last_id_ = 0;
-  bool stopping_ = false;
+  sync::StdMutex mutex_;
+  sync::Condition work_;                                                     // queue_ or stopping_ changed
+  sync::Condition delivered_;                                                // delivering_ shrank
+  std::unordered_map<RequestId, Request> requests_ WEFT_GUARDED_BY(mutex_);  // not answered yet
+  Searches searches_ WEFT_GUARDED_BY(mutex_);
+  std::deque<Searches::iterator> queue_ WEFT_GUARDED_BY(mutex_);  // those that have not begun
+  std::unordered_map<RequestId, std::thread::id> delivering_ WEFT_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Speed> known_ WEFT_GUARDED_BY(mutex_);
+  std::vector<std::thread> workers_ WEFT_GUARDED_BY(mutex_);
+  std::size_t idle_ WEFT_GUARDED_BY(mutex_) = 0;
+  std::size_t running_ WEFT_GUARDED_BY(mutex_) = 0;
+  std::size_t running_slow_ WEFT_GUARDED_BY(mutex_) = 0;
+  RequestId last_id_ WEFT_GUARDED_BY(mutex_) = 0;
+  bool stopping_ WEFT_GUARDED_BY(mutex_) = false;
   const sys::Birth birth_;
   const Resolver* inherited_from_ = nullptr;  // shared() of the parent process, so that leak checkers find it
 };

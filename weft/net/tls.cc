@@ -226,11 +226,11 @@ Result<std::shared_ptr<TlsServer>> TlsServer::make(const TlsServerOptions& optio
 Result<void> TlsServer::reload(std::string* why) {
   TlsServerOptions options;
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     options = options_;
   }
   auto context = WEFT_TRY(make_server_context(options, why));
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   context_.swap(context);
   return {};
 }
@@ -242,11 +242,11 @@ void TlsServer::adopt(const TlsServer& other) {
   TlsServerOptions options;
   std::shared_ptr<const TlsContext> context;
   {
-    const std::lock_guard lock(other.mutex_);
+    const sync::LockGuard lock(other.mutex_);
     options = other.options_;
     context = other.context_;
   }
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   options_ = std::move(options);
   context_.swap(context);
 }
@@ -254,7 +254,7 @@ void TlsServer::adopt(const TlsServer& other) {
 Result<std::unique_ptr<Stream>> TlsServer::wrap(std::unique_ptr<Stream> stream) const {
   std::shared_ptr<const TlsContext> context;
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     context = context_;
   }
   auto ssl = make_ssl(*context);

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "weft/base/result.h"
 #include "weft/net/stream.h"
+#include "weft/sync/lock.h"
 
 namespace weft::net {
 
@@ -63,9 +63,9 @@ class TlsServer {
   TlsServer(const TlsServerOptions& options, std::shared_ptr<const TlsContext> context)
       : options_(options), context_(std::move(context)) {}
 
-  mutable std::mutex mutex_;
-  TlsServerOptions options_;                   // guarded by mutex_
-  std::shared_ptr<const TlsContext> context_;  // guarded by mutex_
+  mutable sync::StdMutex mutex_;
+  TlsServerOptions options_ WEFT_GUARDED_BY(mutex_);
+  std::shared_ptr<const TlsContext> context_ WEFT_GUARDED_BY(mutex_);
 };
 
 struct TlsClientOptions {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <mutex>
+#include "weft/sync/lock.h"
 
 namespace weft::sync {
 
@@ -32,14 +32,14 @@ class BasicAwaitList {
   BasicAwaitList& operator=(const BasicAwaitList&) = delete;
 
   void add(Waiter& waiter) noexcept {
-    const std::lock_guard lock(mutex_);
+    const LockGuard lock(mutex_);
     waiter.next_ = nullptr;
     *end_ = &waiter;
     end_ = &waiter.next_;
   }
   // Returns false if the waiter is not in the list, because signal() has called it or is about to.
   [[nodiscard]] bool remove(Waiter& waiter) noexcept {
-    const std::lock_guard lock(mutex_);
+    const LockGuard lock(mutex_);
     for (Waiter** place = &first_; *place != nullptr; place = &(*place)->next_) {
       if (*place == &waiter) {
         *place = waiter.next_;
@@ -62,7 +62,7 @@ class BasicAwaitList {
 
  private:
   Waiter* take_all() noexcept {
-    const std::lock_guard lock(mutex_);
+    const LockGuard lock(mutex_);
     Waiter* all = first_;
     first_ = nullptr;
     end_ = &first_;
@@ -70,10 +70,10 @@ class BasicAwaitList {
   }
 
   Mutex mutex_;
-  Waiter* first_ = nullptr;  // guarded by mutex_, as are end_ and every next_
-  Waiter** end_ = &first_;
+  Waiter* first_ WEFT_GUARDED_BY(mutex_) = nullptr;  // the lock also guards every next_
+  Waiter** end_ WEFT_GUARDED_BY(mutex_) = &first_;
 };
 
-using AwaitList = BasicAwaitList<std::mutex>;
+using AwaitList = BasicAwaitList<StdMutex>;
 
 }  // namespace weft::sync

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "weft/sync/atomic.h"
+#include "weft/sync/thread_safety.h"
 #include "weft/sys/fence.h"
 #include "weft/sys/futex.h"
 #include "weft/sys/thread_id.h"
@@ -47,13 +48,13 @@ struct SystemBaton {
 //    biased holder makes one as soon as its bias has ended.
 // 3. A seat belongs to one thread for ever, so that a late entry to a seat disturbs no other thread.
 template <typename System>
-class BasicBaton {
+class WEFT_CAPABILITY("baton") BasicBaton {
  public:
   BasicBaton() noexcept = default;
   BasicBaton(const BasicBaton&) = delete;
   BasicBaton& operator=(const BasicBaton&) = delete;
 
-  [[nodiscard]] bool try_take() noexcept {
+  [[nodiscard]] bool try_take() noexcept WEFT_TRY_ACQUIRE(true) {
     const Entry entry = enter();
     if (entry == Entry::inside) [[likely]] {
       return true;
@@ -63,7 +64,7 @@ class BasicBaton {
     return (entry == Entry::expelled || !held()) && take(kHeld);
   }
 
-  [[nodiscard]] bool try_take_or_nudge() noexcept {
+  [[nodiscard]] bool try_take_or_nudge() noexcept WEFT_TRY_ACQUIRE(true) {
     if (enter() == Entry::inside) [[likely]] {
       return true;
     }
@@ -78,7 +79,7 @@ class BasicBaton {
 
   // Holder only. Returns true if a thread nudged meanwhile. The caller calls try_take_or_nudge() again and checks for
   // work.
-  [[nodiscard]] bool release() noexcept {
+  [[nodiscard]] bool release() noexcept WEFT_RELEASE() {
     if (Seat* const seat = seat_; seat != nullptr) [[likely]] {
       // Release publishes the holder's work to a thread that ends the bias and finds the seat empty.
       seat->inside.store(0, std::memory_order_release);

@@ -4,7 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <mutex>
+
+#include "weft/sync/lock.h"
 
 namespace weft::sync {
 namespace {
@@ -14,7 +15,7 @@ using Text = std::array<char, kKeptTextSize>;
 class Table {
  public:
   StaticText keep(const Text& text, StaticText otherwise) noexcept {
-    const std::lock_guard lock(mutex_);
+    const LockGuard lock(mutex_);
     for (std::size_t i = 0; i < size_; ++i) {
       if (std::strcmp(texts_[i].data(), text.data()) == 0) {
         return StaticText::of_immortal(texts_[i].data());
@@ -28,9 +29,9 @@ class Table {
   }
 
  private:
-  std::mutex mutex_;
-  std::array<Text, kKeptTexts> texts_{};  // guarded by mutex_, until a text is given out
-  std::size_t size_ = 0;                  // guarded by mutex_
+  StdMutex mutex_;
+  std::array<Text, kKeptTexts> texts_ WEFT_GUARDED_BY(mutex_){};  // a text that was given out never changes
+  std::size_t size_ WEFT_GUARDED_BY(mutex_) = 0;
 };
 
 constinit Table own_texts;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "weft/sync/baton.h"
+#include "weft/sync/lock.h"
 
 namespace weft::sync {
 
@@ -10,22 +11,22 @@ namespace weft::sync {
 // Affinity: any thread. Cost: as the baton: plain loads and stores only, while it is biased towards the
 // locking thread. A system call for a thread that must wait, and one to wake it. Not recursive, not fair.
 template <typename System>
-class BasicMutex : private BasicBaton<System> {
+class WEFT_CAPABILITY("mutex") BasicMutex : private BasicBaton<System> {
   using Base = BasicBaton<System>;
 
  public:
-  void lock() noexcept {
+  void lock() noexcept WEFT_ACQUIRE() {
     if (!Base::try_take()) {
       wait();
     }
   }
-  [[nodiscard]] bool try_lock() noexcept { return Base::try_take(); }
+  [[nodiscard]] bool try_lock() noexcept WEFT_TRY_ACQUIRE(true) { return Base::try_take(); }
   // Holder only: whether another thread waits for the mutex. May stay true until unlock().
   [[nodiscard]] bool wanted() const noexcept {
     // Relaxed: a hint. unlock() wakes the thread in any case.
     return (Base::state_.load(std::memory_order_relaxed) & Base::kNudged) != 0;
   }
-  void unlock() noexcept {
+  void unlock() noexcept WEFT_RELEASE() {
     if (Base::release()) [[unlikely]] {
       System::futex_wake(Base::state_);
     }

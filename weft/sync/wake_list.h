@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <mutex>
-
 #include "weft/sync/atomic.h"
+#include "weft/sync/lock.h"
 #include "weft/sys/event_fd.h"
 
 namespace weft::sync {
@@ -28,7 +27,7 @@ class BasicWakeList {
   BasicWakeList& operator=(const BasicWakeList&) = delete;
 
   void add(Sleeper& sleeper) noexcept {  // idempotent
-    const std::lock_guard lock(mutex_);
+    const LockGuard lock(mutex_);
     if (!sleeper.listed) {
       sleeper.listed = true;
       sleeper.next = first_;
@@ -36,7 +35,7 @@ class BasicWakeList {
     }
   }
   void remove(Sleeper& sleeper) noexcept {  // idempotent
-    const std::lock_guard lock(mutex_);
+    const LockGuard lock(mutex_);
     for (Sleeper** place = &first_; *place != nullptr; place = &(*place)->next) {
       if (*place == &sleeper) {
         *place = sleeper.next;
@@ -48,14 +47,14 @@ class BasicWakeList {
 
   // Whether the sleeper was signalled since the last call. If so, the caller drains its event.
   [[nodiscard]] bool take_rung(Sleeper& sleeper) noexcept {
-    const std::lock_guard lock(mutex_);
+    const LockGuard lock(mutex_);
     const bool rung = sleeper.rung;
     sleeper.rung = false;
     return rung;
   }
 
   void signal() noexcept {
-    const std::lock_guard lock(mutex_);
+    const LockGuard lock(mutex_);
     for (Sleeper* sleeper = first_; sleeper != nullptr; sleeper = sleeper->next) {
       sleeper->rung = true;
       sleeper->event->signal();
@@ -64,9 +63,9 @@ class BasicWakeList {
 
  private:
   Mutex mutex_;
-  Sleeper* first_ = nullptr;  // guarded by mutex_, as are the members of every sleeper in the list
+  Sleeper* first_ WEFT_GUARDED_BY(mutex_) = nullptr;  // the lock also guards the members of every sleeper in the list
 };
 
-using WakeList = BasicWakeList<sys::EventFd, std::mutex>;
+using WakeList = BasicWakeList<sys::EventFd, StdMutex>;
 
 }  // namespace weft::sync

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "weft/topic/async_stream.h"
 
-#include <mutex>
 #include <utility>
 
+#include "weft/sync/lock.h"
 #include "weft/topic/kept/stream_core.h"
 
 namespace weft {
@@ -133,7 +133,7 @@ Result<Published> AsyncPendingPublish::try_result() {
   if (call_ == nullptr) {
     return kAsyncStreamMoved;
   }
-  const std::lock_guard lock(*link_);
+  const sync::LockGuard lock(link_->mutex());
   WEFT_TRY(HubLink::outcome(*call_));
   return StreamCore::published(*call_);
 }

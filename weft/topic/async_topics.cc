@@ -156,9 +156,9 @@ rt::Task<Result<std::size_t>> ready_subscribers(NodePtr node, IntrusivePtr<Publi
   }
   const std::uint64_t probe = *begun;
   Node* const raw = node.get();
-  std::function<bool()> enough = [raw, probe, count] { return raw->probe_count(probe) >= count; };
+  std::function<bool()> enough = [raw, probe, count] { return raw->in_mesh(), raw->probe_count(probe) >= count; };
   const Result<void> waited = co_await await_mesh(node, deadline, std::move(enough));
-  const std::uint64_t ready = node->with_mesh([&] { return node->probe_count(probe); });
+  const std::uint64_t ready = node->with_mesh([&] { return node->in_mesh(), node->probe_count(probe); });
   node->end_probe(probe);
   if (!waited) {
     co_return waited.error();
@@ -417,7 +417,7 @@ rt::Task<Result<TopicMessage>> ask(NodePtr node, std::string topic, Message body
   auto request = node->begin_request(topic, body.bytes(), headers.block());
   if (!request && request.error() == Errc::would_block) {
     Node* const raw = node.get();
-    std::function<bool()> told = [raw, topic] { return raw->told_all() || raw->served(topic); };
+    std::function<bool()> told = [raw, topic] { return raw->in_mesh(), raw->told_all() || raw->served(topic); };
     const Result<void> waited = co_await await_mesh(node, deadline, std::move(told));
     if (!waited && waited.error() == Errc::cancelled) {
       co_return waited.error();
@@ -508,7 +508,7 @@ rt::Task<Result<std::uint64_t>> claim_topic(NodePtr node, std::string topic, Ins
       co_return claim.error();
     }
     const std::uint64_t id = *claim;
-    std::function<bool()> decided = [raw, id] { return raw->claim_decided(id); };
+    std::function<bool()> decided = [raw, id] { return raw->in_mesh(), raw->claim_decided(id); };
     const Result<void> waited = co_await await_mesh(node, deadline, std::move(decided));
     const Result<std::uint64_t> epoch = node->end_claim(id, waited.has_value());
     if (epoch || epoch.error() != Errc::would_block) {
@@ -567,8 +567,8 @@ rt::Task<Result<std::vector<NodeInfo>>> watch(NodePtr node, std::vector<NodeInfo
   auto now = std::make_shared<std::vector<NodeInfo>>();
   while (true) {
     Node* const raw = node.get();
-    std::function<bool()> changed = [raw, known, now] { return raw->nodes_differ(known, *now); };
-    const Instant expiry = node->with_mesh([raw] { return raw->next_expiry(); });
+    std::function<bool()> changed = [raw, known, now] { return raw->in_mesh(), raw->nodes_differ(known, *now); };
+    const Instant expiry = node->with_mesh([raw] { return raw->in_mesh(), raw->next_expiry(); });
     const Result<void> waited = co_await await_mesh(node, std::min(deadline, expiry), std::move(changed));
     if (waited) {
       co_return std::move(*now);

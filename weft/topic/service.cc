@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "weft/topic/service.h"
 
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "weft/sync/lock.h"
 #include "weft/sys/thread.h"
 #include "weft/topic/node/node.h"
 
@@ -16,7 +16,7 @@ struct Service::Run {
   IntrusivePtr<topic::SubscriptionCore> requests;
   RequestHandler handler;
   std::vector<sys::Thread> threads;
-  std::mutex stopping;  // a stop() that comes meanwhile waits, too
+  sync::StdMutex stopping;  // a stop() that comes meanwhile waits, too
   bool stopped = false;
 
   static void work(void* self) {
@@ -73,7 +73,7 @@ void Service::stop() noexcept {
   if (run == nullptr) {
     return;
   }
-  const std::lock_guard lock(run->stopping);
+  const sync::LockGuard lock(run->stopping);
   if (!std::exchange(run->stopped, true)) {
     run->node->stop_serving(*run->requests);
     run->threads.clear();  // joins

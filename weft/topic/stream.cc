@@ -50,7 +50,7 @@ Result<Published> PendingPublish::try_result() {
   if (call_ == nullptr) {
     return kStreamMoved;
   }
-  const std::lock_guard lock(*link_);
+  const sync::LockGuard lock(link_->mutex());
   return result_of(*call_);
 }
 
@@ -149,7 +149,7 @@ Result<Published> Stream::publish_strict(std::string_view topic, Bytes body, Pub
     return published;
   };
   Result<Published> published = publish();
-  const std::lock_guard lock(link);
+  const sync::LockGuard lock(link.mutex());
   core->end_turn(name, next);
   return published;
 }

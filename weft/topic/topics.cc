@@ -111,13 +111,19 @@ Result<std::vector<NodeInfo>> Topics::sync(Instant deadline) {
       return kTopicsMoved;
     }
     const std::uint64_t ask = WEFT_TRY(node->ask_rosters());
-    WEFT_TRY(node->wait_mesh(deadline, [&] { return node->settled(ask); }));
+    WEFT_TRY(node->wait_mesh(deadline, [&] {
+      node->in_mesh();
+      return node->settled(ask);
+    }));
     return node->members();
   });
 }
 
 std::vector<NodeInfo> Topics::nodes() const {
-  return node_ == nullptr ? std::vector<NodeInfo>() : node_->with_mesh([this] { return node_->announced(); });
+  return node_ == nullptr ? std::vector<NodeInfo>() : node_->with_mesh([this] {
+    node_->in_mesh();
+    return node_->announced();
+  });
 }
 
 Result<std::vector<NodeInfo>> Topics::watch_nodes(const std::vector<NodeInfo>& known, Instant deadline) const {
@@ -128,8 +134,14 @@ Result<std::vector<NodeInfo>> Topics::watch_nodes(const std::vector<NodeInfo>& k
     }
     while (true) {
       std::vector<NodeInfo> now;
-      const auto changed = [&] { return node->nodes_differ(known, now); };
-      const Instant expiry = node->with_mesh([&] { return node->next_expiry(); });
+      const auto changed = [&] {
+        node->in_mesh();
+        return node->nodes_differ(known, now);
+      };
+      const Instant expiry = node->with_mesh([&] {
+        node->in_mesh();
+        return node->next_expiry();
+      });
       const Result<void> waited = node->wait_mesh(std::min(deadline, expiry), changed);
       if (waited) {
         return now;
@@ -149,7 +161,10 @@ Result<TopicMessage> Topics::request(std::string_view topic, Bytes body, Instant
     }
     auto request = node->begin_request(topic, body, headers.block());
     if (!request && request.error() == Errc::would_block) {
-      (void)node->wait_mesh(deadline, [&] { return node->told_all() || node->served(topic); });
+      (void)node->wait_mesh(deadline, [&] {
+        node->in_mesh();
+        return node->told_all() || node->served(topic);
+      });
       request = node->begin_request(topic, body, headers.block());
     }
     if (!request) {
@@ -177,9 +192,15 @@ Result<Owned> Topics::create(std::string_view topic, Instant deadline) {
     std::string wire = WEFT_TRY(node->names().encode(topic));
     while (true) {
       const std::uint64_t ask = WEFT_TRY(node->ask_rosters());
-      WEFT_TRY(node->wait_mesh(deadline, [&] { return node->owners_known(ask); }));
+      WEFT_TRY(node->wait_mesh(deadline, [&] {
+        node->in_mesh();
+        return node->owners_known(ask);
+      }));
       const std::uint64_t claim = WEFT_TRY(node->begin_claim(topic));
-      const Result<void> waited = node->wait_mesh(deadline, [&] { return node->claim_decided(claim); });
+      const Result<void> waited = node->wait_mesh(deadline, [&] {
+        node->in_mesh();
+        return node->claim_decided(claim);
+      });
       const Result<std::uint64_t> epoch = node->end_claim(claim, waited.has_value());
       if (epoch) {
         return Owned(node, std::move(wire), *epoch);

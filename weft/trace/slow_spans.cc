@@ -25,7 +25,7 @@ void SlowSpans::note(const SpanRecord& record) noexcept {
       (number == window_.load(std::memory_order_relaxed) && duration_ns <= least_ns_.load(std::memory_order_relaxed))) {
     return;
   }
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   const bool is_late = number == before_.number;
   if (!is_late && number != now_.number) {
     std::swap(now_, before_);  // the memory of the minute before that one is used again
@@ -55,7 +55,7 @@ void SlowSpans::slowest(std::int64_t now_ns, std::vector<SlowSpan>& into) const 
   const std::int64_t number = now_ns / kWindowNs;
   std::vector<SlowSpan> found;
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     for (const Window* window : {&now_, &before_}) {
       if (window->number == number || window->number == number - 1) {
         found.insert(found.end(), window->spans.begin(), window->spans.end());

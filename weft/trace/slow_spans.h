@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "weft/base/time.h"
+#include "weft/sync/lock.h"
 #include "weft/trace/span_record.h"
 
 namespace weft::trace {
@@ -47,8 +47,9 @@ class SlowSpans {
     std::vector<SlowSpan> spans{};  // the slowest first
   };
 
-  mutable std::mutex mutex_;
-  Window now_, before_;  // guarded by mutex_
+  mutable sync::StdMutex mutex_;
+  Window now_ WEFT_GUARDED_BY(mutex_);
+  Window before_ WEFT_GUARDED_BY(mutex_);
   // Relaxed: note() compares with them before it takes the lock. A span that is as fast as the least one of a full
   // window does not enter that window.
   std::atomic<std::int64_t> window_{-1};

@@ -14,7 +14,7 @@ SpanQueue::~SpanQueue() {
 
 SpanQueue::Outcome SpanQueue::push(std::unique_ptr<SpanRecord> record) noexcept {
   const std::size_t size = record->bytes();
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   const std::size_t spans = spans_.load(std::memory_order_relaxed);
   const std::size_t bytes = bytes_.load(std::memory_order_relaxed);
   if (spans >= spans_max_) {
@@ -34,7 +34,7 @@ SpanQueue::Outcome SpanQueue::push(std::unique_ptr<SpanRecord> record) noexcept 
 
 void SpanQueue::take(std::size_t spans_most, std::size_t bytes_most, std::vector<std::unique_ptr<SpanRecord>>& into) {
   into.reserve(into.size() + std::min(spans_most, spans_max_));
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   std::size_t spans = spans_.load(std::memory_order_relaxed);
   std::size_t bytes = bytes_.load(std::memory_order_relaxed);
   std::size_t taken_bytes = 0;
@@ -53,7 +53,7 @@ void SpanQueue::take(std::size_t spans_most, std::size_t bytes_most, std::vector
 }
 
 void SpanQueue::notify(std::size_t spans, std::function<void()> on_batch) {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   batch_ = spans;
   on_batch_ = std::move(on_batch);
 }

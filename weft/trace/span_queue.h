@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "weft/base/list.h"
+#include "weft/sync/lock.h"
 #include "weft/trace/span_record.h"
 
 namespace weft::trace {
@@ -44,11 +44,11 @@ class SpanQueue {
  private:
   const std::size_t spans_max_;
   const std::size_t bytes_max_;
-  std::mutex mutex_;
-  List<SpanRecord> list_;           // guarded by mutex_, as are the writes of the numbers
-  std::size_t batch_ = 0;           // guarded by mutex_
-  std::function<void()> on_batch_;  // guarded by mutex_
-  // Relaxed: a number stands alone.
+  sync::StdMutex mutex_;
+  List<SpanRecord> list_ WEFT_GUARDED_BY(mutex_);
+  std::size_t batch_ WEFT_GUARDED_BY(mutex_) = 0;
+  std::function<void()> on_batch_ WEFT_GUARDED_BY(mutex_);
+  // Written with the lock. Relaxed: a number stands alone.
   std::atomic<std::size_t> spans_{0};
   std::atomic<std::size_t> bytes_{0};
 };

@@ -46,8 +46,10 @@ void IoService::run_errand(Errand& errand) noexcept {
     loop_->wake_sleeper();
   }
   const sys::CancellationOff off;
-  std::unique_lock lock(errand.mutex);
-  errand.ended.wait(lock, [&] { return errand.done; });
+  sync::UniqueLock lock(errand.mutex);
+  while (!errand.done) {
+    errand.ended.wait(lock);
+  }
 }
 
 void IoService::add_link() {
@@ -191,7 +193,7 @@ Instant IoService::handle_turn(Instant now) {
   });
   errands_.take_all([](Errand* errand) {
     errand->function(errand->context);
-    const std::lock_guard lock(errand->mutex);
+    const sync::LockGuard lock(errand->mutex);
     errand->done = true;
     errand->ended.notify_one();  // under the lock: the caller's stack goes when it has the lock
   });

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "weft/base/list.h"
@@ -13,6 +11,8 @@
 #include "weft/net/admit/read_turns.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/sync/call_list.h"
+#include "weft/sync/condition.h"
+#include "weft/sync/lock.h"
 
 namespace weft::msg {
 
@@ -25,9 +25,9 @@ struct Errand {
   void (*function)(void* context);
   void* context;
   sync::CallList<Errand*>::Entry entry{};
-  std::mutex mutex{};
-  std::condition_variable ended{};
-  bool done = false;  // guarded by mutex
+  sync::StdMutex mutex{};
+  sync::Condition ended{};
+  bool done WEFT_GUARDED_BY(mutex) = false;
 };
 
 // TimerRetry: a link that found no memory for a timer.

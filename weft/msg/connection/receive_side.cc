@@ -6,6 +6,7 @@
 
 #include "weft/msg/connection/connection.h"
 #include "weft/msg/connection/io_service.h"
+#include "weft/sync/lock.h"
 #include "weft/sys/call.h"
 #include "weft/sys/clock.h"
 
@@ -104,6 +105,7 @@ void ReceiveSide::tell_of_rest() noexcept {
 }
 
 void ReceiveSide::unpeek() noexcept {
+  sync::assume_locked(baton_);  // since peek()
   give_baton();
   tell_of_rest();
 }
@@ -141,6 +143,7 @@ void ReceiveSide::collect() noexcept {
 }
 
 void ReceiveSide::pop() noexcept {
+  sync::assume_locked(baton_);  // since peek()
   count_past_channel(1);
   reader_.consume();
   leave_rest();
@@ -277,6 +280,7 @@ bool ReceiveSide::read_once(Turn& turn) noexcept {
 
 // For a moment no thread of the application got the baton. Reads now, so that their input does not wait for more input.
 void ReceiveSide::give_back() noexcept {
+  sync::assume_locked(baton_);
   held_by_link_ = false;
   (void)baton_.release();
   read(common_.io.turn());
@@ -305,6 +309,7 @@ void ReceiveSide::begin_traffic(bool notice) noexcept {
   // Bytes may have come after the peer's READY, and the kernel may hold more.
   Turn turn = common_.io.turn();
   const bool queued = read_once(turn) || noticed;
+  sync::assume_locked(baton_);
   held_by_link_ = false;
   if (baton_.release()) {
     read(common_.io.turn());

@@ -38,7 +38,7 @@ class ReceiveSide {
   enum class Peek : std::uint8_t { nothing, stream, run, channel, spent };
   // The channel and `run` were found empty. stream: one part, in place, until pop() or unpeek(). spent: the socket's
   // turn is spent; there may be input.
-  [[nodiscard]] Peek peek(FrameView& view, FrameRun& run) noexcept;
+  [[nodiscard]] Peek peek(FrameView& view, FrameRun& run) noexcept WEFT_NOT_CHECKED;  // a stream keeps the baton
   void pop() noexcept;
   void unpeek() noexcept;
   void collect() noexcept;  // reads the kernel's bytes into the channel; for a connection that conflates
@@ -54,7 +54,9 @@ class ReceiveSide {
   // Into the channel, up to its mark; nothing when another thread holds the baton.
   void read(Turn turn) noexcept;
   [[nodiscard]] bool held_by_link() const noexcept { return held_by_link_; }
-  [[nodiscard]] bool try_take_for_link() noexcept { return held_by_link_ = held_by_link_ || baton_.try_take(); }
+  [[nodiscard]] bool try_take_for_link() noexcept WEFT_NOT_CHECKED {  // it keeps the baton
+    return held_by_link_ = held_by_link_ || baton_.try_take();
+  }
   void give_back() noexcept;  // after try_take_for_link(), for a moment; reads bytes that came meanwhile
   [[nodiscard]] Instant last_input() const noexcept {
     return Instant(Duration(last_input_.load(std::memory_order_relaxed)));
@@ -88,12 +90,12 @@ class ReceiveSide {
   enum class Decoded : std::uint8_t { view, queued, consumed, need_more, stopped, spent };
 
   // With the read baton (receive_side.cc).
-  void give_baton() noexcept;
+  void give_baton() noexcept WEFT_RELEASE(baton_);
   [[nodiscard]] bool fill(Turn& turn) noexcept;
   [[nodiscard]] bool await_rest() noexcept;
   [[nodiscard]] bool may_stay(std::uint64_t& end) const noexcept;
-  [[nodiscard]] Peek stop_spent() noexcept;
-  void leave_rest() noexcept;
+  [[nodiscard]] Peek stop_spent() noexcept WEFT_RELEASE(baton_);
+  void leave_rest() noexcept WEFT_RELEASE(baton_);
   void tell_of_rest() noexcept;
   [[nodiscard]] bool read_once(Turn& turn) noexcept;
   void resume_later() noexcept;

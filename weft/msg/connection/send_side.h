@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "weft/msg/queue/channel.h"
 #include "weft/msg/wire/writer.h"
 #include "weft/sync/baton.h"
+#include "weft/sync/lock.h"
 #include "weft/sync/spin.h"
 
 namespace weft::msg {
@@ -42,8 +42,8 @@ class SendSide {
   // A message of one part; takes over its buffer. full: the high-water mark is reached.
   [[nodiscard]] Offered try_send(Outbound& part, bool wide) noexcept;
   // Returns false, and changes nothing, if there is no memory; so does the next one. `call`: the same as in
-  // Pipe::send_parts().
-  [[nodiscard]] bool send_parts(std::span<Cell> parts, bool wide, Outbound* call) noexcept;
+  // Pipe::send_parts(). With or without the baton, so clang cannot follow it.
+  [[nodiscard]] bool send_parts(std::span<Cell> parts, bool wide, Outbound* call) noexcept WEFT_NOT_CHECKED;
   // `begins`: it belongs to the beginning of the connection. Any other one beyond kSubscriptionBytesMax is not queued,
   // and ends the connection; the next one begins with all subscriptions.
   [[nodiscard]] bool queue_subscription(bool subscribe, const FilterView& topic, bool begins) noexcept;
@@ -69,9 +69,9 @@ class SendSide {
   [[nodiscard]] bool flush_at_once() const noexcept { return flusher() == Flusher::at_once; }  // while armed
   // Returns true if the link holds the baton, and no sender writes until give_to_senders().
   [[nodiscard]] bool held_by_link() const noexcept { return flusher() == Flusher::link; }
-  [[nodiscard]] bool try_take_for_link() noexcept;
+  [[nodiscard]] bool try_take_for_link() noexcept WEFT_NOT_CHECKED;  // it keeps the baton beyond the call
   // The same after all bytes are flushed. Also returns the number of bytes that the kernel has taken so far.
-  [[nodiscard]] bool try_take_when_flushed(std::uint64_t& flushed) noexcept;
+  [[nodiscard]] bool try_take_when_flushed(std::uint64_t& flushed) noexcept WEFT_NOT_CHECKED;
 
   // --- the link, while it holds the baton (send_turn.cc) ---
   void connect(zmtp::Mechanism* cipher, zmtp::Framing framing, int peer_minor,
@@ -95,19 +95,19 @@ class SendSide {
   [[nodiscard]] Offered queue_for_holder(Outbound& part) noexcept;  // without it
 
   // --- with the write baton ---
-  void give_baton() noexcept {
+  void give_baton() noexcept WEFT_RELEASE(baton_) {
     if (baton_.release()) [[unlikely]] {
       flush_for_nudges();
     }
   }
-  [[nodiscard]] Offered send_out_of_flow(Outbound& part, bool wide) noexcept;  // gives the baton back
-  [[nodiscard]] bool send_directly(Outbound& part, bool wide) noexcept;
-  [[nodiscard]] bool send_big(std::uint8_t flags, Outbound& part) noexcept;
-  [[nodiscard]] bool append_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) noexcept;
-  [[nodiscard]] bool encode_cell(Cell& cell) noexcept;
-  void encode_channel() noexcept;
-  void encode_control() noexcept;
-  void flush_batch() noexcept {
+  [[nodiscard]] Offered send_out_of_flow(Outbound& part, bool wide) noexcept WEFT_RELEASE(baton_);
+  [[nodiscard]] bool send_directly(Outbound& part, bool wide) noexcept WEFT_REQUIRES(baton_);
+  [[nodiscard]] bool send_big(std::uint8_t flags, Outbound& part) noexcept WEFT_REQUIRES(baton_);
+  [[nodiscard]] bool append_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) noexcept WEFT_REQUIRES(baton_);
+  [[nodiscard]] bool encode_cell(Cell& cell) noexcept WEFT_REQUIRES(baton_);
+  void encode_channel() noexcept WEFT_REQUIRES(baton_);
+  void encode_control() noexcept WEFT_REQUIRES(baton_);
+  void flush_batch() noexcept WEFT_REQUIRES(baton_) {
     writer_.flush();
     batch_.flushed_at = sys::ticks();
     if (writer_.blocked()) {
@@ -115,15 +115,15 @@ class SendSide {
     }
   }
   void report_room() noexcept;
-  void flush_all() noexcept;
-  void flush_and_leave() noexcept;
-  void flush_if_due(std::uint64_t appended) noexcept;
-  void flush_or_arm(bool wide, bool now) noexcept;
+  void flush_all() noexcept WEFT_REQUIRES(baton_);
+  void flush_and_leave() noexcept WEFT_REQUIRES(baton_);
+  void flush_if_due(std::uint64_t appended) noexcept WEFT_REQUIRES(baton_);
+  void flush_or_arm(bool wide, bool now) noexcept WEFT_REQUIRES(baton_);
   void leave(bool soon) noexcept;
   void arm(bool soon) noexcept;
   void change(FlushEvent event) noexcept;
   [[nodiscard]] std::uint64_t await_end(Outbound& call) const noexcept;
-  void await_room(std::size_t size, Outbound& call) noexcept;
+  void await_room(std::size_t size, Outbound& call) noexcept WEFT_REQUIRES(baton_);
   [[nodiscard]] bool has_rest() noexcept { return !channel_.empty() && !writer_.blocked(); }  // after kFlushMax bytes
   [[nodiscard]] bool is_idle(bool wide) const noexcept;
   void note_batch_begin() noexcept;
@@ -142,8 +142,8 @@ class SendSide {
     std::uint32_t quiet = 0;          // in a row
   };
   struct Control {
-    std::mutex mutex;
-    std::vector<std::uint8_t> frames;  // guarded by mutex: to go between messages
+    sync::StdMutex mutex;
+    std::vector<std::uint8_t> frames WEFT_GUARDED_BY(mutex);  // to go between messages
     std::atomic<bool> waits{false};
   };
 

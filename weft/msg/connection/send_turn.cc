@@ -62,7 +62,7 @@ void SendSide::leave(bool soon) noexcept {
 
 void SendSide::queue_control(Bytes frame) noexcept {
   {
-    const std::lock_guard lock(control_.mutex);
+    const sync::LockGuard lock(control_.mutex);
     if (control_.frames.size() + frame.size() > kControlBytesMax) {
       return;
     }
@@ -80,7 +80,7 @@ void SendSide::encode_control() noexcept {
   if (!control_.waits.load(std::memory_order_relaxed)) [[likely]] {
     return;
   }
-  const std::lock_guard lock(control_.mutex);
+  const sync::LockGuard lock(control_.mutex);
   if (writer_.prepare(writer_.raw_size(control_.frames))) {
     writer_.append_raw(control_.frames);
     control_.frames.clear();
@@ -274,6 +274,7 @@ void SendSide::connect(zmtp::Mechanism* cipher, zmtp::Framing framing, int peer_
 }
 
 void SendSide::give_to_senders() noexcept {
+  sync::assume_locked(baton_);  // since try_take_for_link()
   change(FlushEvent::connect);
   flush_and_leave();
   give_baton();
@@ -286,7 +287,7 @@ void SendSide::disconnect(bool comes_again) noexcept {
   }
   share_.drops.dropped_lost += writer_.close(comes_again);
   drop_subscriptions();
-  const std::lock_guard lock(control_.mutex);
+  const sync::LockGuard lock(control_.mutex);
   control_.frames.clear();
   control_.waits.store(false, std::memory_order_relaxed);
 }

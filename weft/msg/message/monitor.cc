@@ -44,7 +44,7 @@ void Monitor::count_lost(EventKind kind) noexcept {
   counts_[static_cast<std::size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
   dropped_.fetch_add(watched() ? 1 : 0, std::memory_order_relaxed);
   if (has_sink_.load(std::memory_order_relaxed)) {
-    const std::lock_guard lock(sink_mutex_);
+    const sync::LockGuard lock(sink_mutex_);
     if (sink_) {
       (void)give(sink_, {kind, {}});  // without its endpoint: a sink that follows connections looks anew
     }
@@ -56,7 +56,7 @@ void Monitor::emit(EventKind kind, std::string_view endpoint, const Error& reaso
 }
 
 void Monitor::set_sink(Sink sink) noexcept {
-  const std::lock_guard lock(sink_mutex_);
+  const sync::LockGuard lock(sink_mutex_);
   if (sink_ && !give(sink_, {EventKind::stopped, {}})) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -67,7 +67,7 @@ void Monitor::set_sink(Sink sink) noexcept {
 void Monitor::emit(MonitorEvent event) noexcept {
   counts_[static_cast<std::size_t>(event.kind)].fetch_add(1, std::memory_order_relaxed);  // the count stands alone
   if (has_sink_.load(std::memory_order_relaxed)) {
-    const std::lock_guard lock(sink_mutex_);
+    const sync::LockGuard lock(sink_mutex_);
     if (sink_ && !give(sink_, event)) {
       dropped_.fetch_add(1, std::memory_order_relaxed);
     }
@@ -76,7 +76,7 @@ void Monitor::emit(MonitorEvent event) noexcept {
     return;
   }
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     if (events_.size() >= kEventsMax) {
       dropped_.fetch_add(1, std::memory_order_relaxed);
       return;
@@ -93,7 +93,7 @@ void Monitor::emit(MonitorEvent event) noexcept {
 
 void Monitor::end(Errc reason) {
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     ended_ = reason;
   }
   arrived_.notify_all();
@@ -101,7 +101,7 @@ void Monitor::end(Errc reason) {
 
 Result<MonitorEvent> Monitor::receive(Duration timeout) {
   enable();
-  std::unique_lock lock(mutex_);
+  sync::UniqueLock lock(mutex_);
   const Instant deadline = deadline_after(sys::now(), timeout);
   while (events_.empty() && ended_ == Errc::ok) {
     if (!sync::sleep_until(arrived_, lock, deadline)) {

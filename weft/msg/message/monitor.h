@@ -3,18 +3,18 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <new>
 #include <string>
 #include <string_view>
 
 #include "weft/base/result.h"
 #include "weft/base/time.h"
+#include "weft/sync/condition.h"
+#include "weft/sync/lock.h"
 
 namespace weft {
 
@@ -108,12 +108,12 @@ class Monitor {
   std::atomic<std::uint64_t> dropped_{0};
   std::array<std::atomic<std::uint64_t>, kEventKinds> counts_{};
   std::atomic<bool> has_sink_{false};
-  std::mutex sink_mutex_;
-  Sink sink_;  // guarded by sink_mutex_
-  std::mutex mutex_;
-  std::condition_variable arrived_;
-  std::deque<MonitorEvent> events_;  // guarded by mutex_
-  Errc ended_ = Errc::ok;            // guarded by mutex_
+  sync::StdMutex sink_mutex_;
+  Sink sink_ WEFT_GUARDED_BY(sink_mutex_);
+  sync::StdMutex mutex_;
+  sync::Condition arrived_;
+  std::deque<MonitorEvent> events_ WEFT_GUARDED_BY(mutex_);
+  Errc ended_ WEFT_GUARDED_BY(mutex_) = Errc::ok;
 };
 
 }  // namespace weft

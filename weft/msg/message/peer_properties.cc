@@ -2,11 +2,11 @@
 #include "weft/msg/message/peer_properties.h"
 
 #include <cstring>
-#include <mutex>
 #include <new>
 #include <unordered_map>
 
 #include "weft/base/list.h"
+#include "weft/sync/lock.h"
 
 namespace weft::msg {
 
@@ -28,11 +28,11 @@ struct Entry : ListHook {  // on the list of those that are gone
 };
 
 struct Known {
-  std::mutex mutex;
-  PeerId last = 0;
-  std::unordered_map<PeerId, Entry> peers;
-  List<Entry> gone;  // the longest gone first
-  std::size_t gone_bytes = 0;
+  sync::StdMutex mutex;
+  PeerId last WEFT_GUARDED_BY(mutex) = 0;
+  std::unordered_map<PeerId, Entry> peers WEFT_GUARDED_BY(mutex);
+  List<Entry> gone WEFT_GUARDED_BY(mutex);  // the longest gone first
+  std::size_t gone_bytes WEFT_GUARDED_BY(mutex) = 0;
 };
 
 Known& known() {
@@ -78,7 +78,7 @@ std::shared_ptr<const KnownPeer> KnownPeer::remember(const zmtp::Metadata& prope
   Known& all = known();
   try {
     const auto peer = std::make_shared<KnownPeer>(PeerId(0));
-    const std::lock_guard lock(all.mutex);
+    const sync::LockGuard lock(all.mutex);
     do {
       ++all.last;
     } while (all.last == 0 || all.peers.contains(all.last));
@@ -95,7 +95,7 @@ KnownPeer::~KnownPeer() {
     return;
   }
   Known& all = known();
-  const std::lock_guard lock(all.mutex);
+  const sync::LockGuard lock(all.mutex);
   Entry& entry = all.peers.find(id_)->second;
   all.gone.push_back(entry);
   all.gone_bytes += entry.bytes();
@@ -108,7 +108,7 @@ KnownPeer::~KnownPeer() {
 
 bool is_known(PeerId peer) noexcept {
   Known& all = known();
-  const std::lock_guard lock(all.mutex);
+  const sync::LockGuard lock(all.mutex);
   const auto found = all.peers.find(peer);
   return found != all.peers.end() && !found->second.hooked();
 }
@@ -118,7 +118,7 @@ PeerProperties properties_of(PeerId peer) noexcept {
     return {};
   }
   Known& all = known();
-  const std::lock_guard lock(all.mutex);
+  const sync::LockGuard lock(all.mutex);
   const auto found = all.peers.find(peer);
   return found == all.peers.end() ? PeerProperties() : found->second.properties;
 }

@@ -2,7 +2,6 @@
 // DISH (RFC 48): the socket receives the messages of the groups that it joined. Joins go to every radio, and all of
 // them again over each new connection. The socket also filters received messages: one may be on its way while the
 // socket leaves its group.
-#include <mutex>
 #include <new>
 #include <set>
 #include <string>
@@ -10,6 +9,7 @@
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/pattern.h"
 #include "weft/msg/pattern/pipe_list.h"
+#include "weft/sync/lock.h"
 
 namespace weft::msg {
 
@@ -46,7 +46,7 @@ class Dish final : public Pattern {
       return Error(Errc::invalid_argument, "more groups than the option subscriptions_max permits");
     }
     {
-      const std::lock_guard lock(groups_mutex_);
+      const sync::LockGuard lock(groups_mutex_);
       try {
         if (!groups_.emplace(as_text(group)).second) {
           return Error(Errc::invalid_argument, "joined this group already");
@@ -58,7 +58,7 @@ class Dish final : public Pattern {
     try {
       send_to_radios(true, group);
     } catch (const std::bad_alloc&) {
-      const std::lock_guard lock(groups_mutex_);
+      const sync::LockGuard lock(groups_mutex_);
       groups_.erase(groups_.find(as_text(group)));  // a radio that has the group only sends messages that are dropped
       throw;
     }
@@ -71,13 +71,13 @@ class Dish final : public Pattern {
       return Error(Errc::invalid_argument, "did not join this group");
     }
     send_to_radios(false, group);
-    const std::lock_guard lock(groups_mutex_);
+    const sync::LockGuard lock(groups_mutex_);
     groups_.erase(found);
     return {};
   }
 
   bool takes_group(Bytes group) noexcept override {
-    const std::lock_guard lock(groups_mutex_);
+    const sync::LockGuard lock(groups_mutex_);
     return groups_.contains(as_text(group));
   }
 
@@ -155,7 +155,7 @@ class Dish final : public Pattern {
   bool in_body_ = false;                       // the group was taken
   bool skipping_ = false;                      // in the middle of a message that is dropped
   PipeList radios_;                            // send lock
-  std::mutex groups_mutex_;                    // for threads without the send lock
+  sync::StdMutex groups_mutex_;                // for threads without the send lock
   std::set<std::string, std::less<>> groups_;  // send lock or groups_mutex_ to read, both to change
 };
 

@@ -6,7 +6,7 @@
 namespace weft::msg {
 
 void InprocLink::set_marks(int end, int send, int receive) {
-  const std::lock_guard lock(ends_mutex);
+  const sync::LockGuard lock(ends_mutex);
   marks[end] = {send, receive, true};
   for (int from = 0; from < 2; ++from) {
     const Marks& sender = marks[from];
@@ -21,12 +21,12 @@ void InprocLink::set_marks(int end, int send, int receive) {
 }
 
 void InprocLink::freeze(int end, FrozenOptions frozen) noexcept {
-  const std::lock_guard lock(ends_mutex);
+  const sync::LockGuard lock(ends_mutex);
   options[end] = std::move(frozen);
 }
 
 FrozenOptions InprocLink::frozen(int end) noexcept {
-  const std::lock_guard lock(ends_mutex);
+  const sync::LockGuard lock(ends_mutex);
   return options[end];
 }
 

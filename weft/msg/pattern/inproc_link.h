@@ -4,12 +4,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
 #include "weft/base/time.h"
 #include "weft/msg/connection/connection_owner.h"
 #include "weft/msg/connection/frozen_options.h"
 #include "weft/msg/queue/channel.h"
+#include "weft/sync/lock.h"
 
 namespace weft::msg {
 
@@ -31,14 +31,15 @@ struct InprocLink {
   std::atomic<bool> joined{false};               // both ends have, or had, a socket
   std::atomic<std::uint64_t> left_behind{0};     // messages of end 0, which left before the link was joined
   Instant expires = kNever;  // when the link stops waiting for a socket to bind; guarded by the context's inproc lock
-  std::mutex ends_mutex;
+  sync::StdMutex ends_mutex;
   struct Marks {
     int send = 0;
     int receive = 0;
     bool known = false;  // the end has a socket
   };
-  Marks marks[2];            // guarded by ends_mutex
-  FrozenOptions options[2];  // the same; of end i, from its connect or bind; null: no socket bound yet
+  Marks marks[2] WEFT_GUARDED_BY(ends_mutex);
+  FrozenOptions options[2] WEFT_GUARDED_BY(
+      ends_mutex);  // the same; of end i, from its connect or bind; null: no socket bound yet
 
   // The mark of each direction is the sender's mark plus the receiver's. 0 on either side means no mark.
   void set_marks(int end, int send, int receive);

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <string>
@@ -20,6 +19,7 @@
 #include "weft/msg/pattern/distributor.h"
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/pattern.h"
+#include "weft/sync/lock.h"
 
 namespace weft::msg {
 
@@ -73,7 +73,7 @@ class Publisher final : public Pattern {
   void deactivate(Pipe& pipe) override {
     if (notifies_) {
       queue_.detach(pipe);
-      const std::lock_guard lock(notices_mutex_);
+      const sync::LockGuard lock(notices_mutex_);
       if (const auto found = sources_.find(&pipe); found != sources_.end()) {
         found->second->pipe = nullptr;
         sources_.erase(found);
@@ -151,7 +151,7 @@ class Publisher final : public Pattern {
       return false;
     }
     {
-      const std::lock_guard lock(notices_mutex_);
+      const sync::LockGuard lock(notices_mutex_);
       if (notice_is_due()) {
         return true;
       }
@@ -173,7 +173,7 @@ class Publisher final : public Pattern {
     return changed;
   }
   void add_counts(Statistics& into) override {
-    const std::lock_guard lock(notices_mutex_);
+    const sync::LockGuard lock(notices_mutex_);
     into.arrived += notified_;
     into.queued_in += notices_.size();
   }
@@ -322,7 +322,7 @@ class Publisher final : public Pattern {
 
   // Returns null if there is none, or the last one is gone.
   [[nodiscard]] Subscriber* last_asker() noexcept {
-    const std::lock_guard lock(notices_mutex_);
+    const sync::LockGuard lock(notices_mutex_);
     Subscriber* const asker = options_.xpub_manual ? subscribers_.find(last_asker_) : nullptr;
     return asker != nullptr && asker->own.pipe != nullptr ? asker : nullptr;
   }
@@ -330,7 +330,7 @@ class Publisher final : public Pattern {
   // Option xpub_manual_last_value: the peer that asked last got this message alone. The next one goes to all peers.
   [[gnu::noinline, gnu::cold]] Result<void> send_to_last_asker(Outbound& part) {
     const Result<void> sent = distributor_.send(part);
-    const std::lock_guard lock(notices_mutex_);
+    const sync::LockGuard lock(notices_mutex_);
     if (sent && last_asker_ == chosen_for_) {
       last_asker_ = {};
     }
@@ -342,7 +342,7 @@ class Publisher final : public Pattern {
       return Error(Errc::not_supported, "only an XPUB with the option xpub_manual subscribes for its peers");
     }
     choice_stands_ = false;
-    const std::lock_guard lock(notices_mutex_);
+    const sync::LockGuard lock(notices_mutex_);
     Subscriber* const asker = subscribers_.find(last_asker_);
     if (asker == nullptr || asker->own.pipe == nullptr) {
       return {};  // the peer is gone
@@ -357,7 +357,7 @@ class Publisher final : public Pattern {
 
   // Returns nullopt if no notice is due.
   [[nodiscard]] std::optional<Result<void>> give_notice(Inbound& part) {
-    const std::lock_guard lock(notices_mutex_);
+    const sync::LockGuard lock(notices_mutex_);
     if (!notice_is_due()) {
       return std::nullopt;
     }
@@ -375,7 +375,7 @@ class Publisher final : public Pattern {
     return Result<void>();
   }
 
-  [[nodiscard]] bool notice_is_due() const noexcept {
+  [[nodiscard]] bool notice_is_due() const noexcept WEFT_REQUIRES(notices_mutex_) {
     if (notices_.empty()) {
       return false;
     }
@@ -389,7 +389,7 @@ class Publisher final : public Pattern {
     if (!notifies_ || subscriber.source != nullptr || subscriber.own.pipe == nullptr) {
       return;
     }
-    const std::lock_guard lock(notices_mutex_);
+    const sync::LockGuard lock(notices_mutex_);
     try {
       auto found = sources_.find(subscriber.own.pipe);
       if (found == sources_.end()) {
@@ -411,7 +411,7 @@ class Publisher final : public Pattern {
     const std::string_view topic = wanted.literal_head();
     find_source(subscriber);
     const Pipe* const there = subscriber.own.pipe;
-    const std::lock_guard lock(notices_mutex_);
+    const sync::LockGuard lock(notices_mutex_);
     NoticeSource* const source = subscriber.source.get();
     if (there != nullptr && there->connection() != nullptr && source != nullptr &&
         source->bytes > kNoticeBytesOfPeerMax) {
@@ -458,12 +458,12 @@ class Publisher final : public Pattern {
   SlotId chosen_for_;  // xpub_manual_last_value: the one peer of the choice; none: every peer
   Distributor distributor_;
   FairQueue queue_;  // receive lock: messages that XSUB peers send besides subscriptions
-  std::mutex notices_mutex_;
-  std::deque<Notice> notices_;  // guarded by notices_mutex_, as all below
-  std::size_t notice_bytes_ = 0;
-  std::uint64_t notified_ = 0;  // notices so far, without those that were dropped
-  std::unordered_map<Pipe*, std::shared_ptr<NoticeSource>> sources_;
-  SlotId last_asker_;  // the peer whose notice the application received last
+  sync::StdMutex notices_mutex_;
+  std::deque<Notice> notices_ WEFT_GUARDED_BY(notices_mutex_);
+  std::size_t notice_bytes_ WEFT_GUARDED_BY(notices_mutex_) = 0;
+  std::uint64_t notified_ WEFT_GUARDED_BY(notices_mutex_) = 0;  // notices so far, without those that were dropped
+  std::unordered_map<Pipe*, std::shared_ptr<NoticeSource>> sources_ WEFT_GUARDED_BY(notices_mutex_);
+  SlotId last_asker_ WEFT_GUARDED_BY(notices_mutex_);  // the peer whose notice the application received last
 };
 
 }  // namespace

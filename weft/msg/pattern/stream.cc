@@ -3,7 +3,6 @@
 #include <array>
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <new>
 #include <random>
 #include <string>
@@ -13,6 +12,7 @@
 #include "weft/base/endian.h"
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/pattern.h"
+#include "weft/sync/lock.h"
 
 namespace weft::msg {
 
@@ -191,7 +191,7 @@ class Stream final : public Pattern {
   // The receiving side queues the ids of gone connections here; the sending side forgets them at its next call.
   void note_reported(const Pipe& pipe) {
     if (pipe.notes.gone) {
-      const std::lock_guard lock(reported_mutex_);
+      const sync::LockGuard lock(reported_mutex_);
       try {
         reported_.push_back(pipe.notes.routing_id);
       } catch (const std::bad_alloc&) {
@@ -204,7 +204,7 @@ class Stream final : public Pattern {
     if (!has_reported_.load(std::memory_order_relaxed)) {
       return;
     }
-    const std::lock_guard lock(reported_mutex_);
+    const sync::LockGuard lock(reported_mutex_);
     for (const std::string& id : reported_) {
       if (const auto found = peers_.find(id); found != peers_.end() && found->second == nullptr) {
         peers_.erase(found);
@@ -228,8 +228,8 @@ class Stream final : public Pattern {
   bool in_sent_ = false;    // send lock, like the next: the id of the message was taken
   Pipe* target_ = nullptr;  // null: the message is dropped
   bool target_was_full_ = false;
-  std::mutex reported_mutex_;  // taken after every other lock
-  std::vector<std::string> reported_;
+  sync::StdMutex reported_mutex_;  // taken after every other lock
+  std::vector<std::string> reported_ WEFT_GUARDED_BY(reported_mutex_);
   std::atomic<bool> has_reported_{false};
 };
 

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <list>
 #include <map>
-#include <mutex>
 #include <new>
 #include <string>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/pattern.h"
 #include "weft/msg/pattern/pipe_list.h"
+#include "weft/sync/lock.h"
 #include "weft/zmtp/local_end.h"
 
 namespace weft::msg {
@@ -180,7 +180,7 @@ class Subscriber final : public Pattern {
     } catch (const std::bad_alloc&) {
       return kNoMemory;
     }
-    const std::lock_guard lock(filter_mutex_);
+    const sync::LockGuard lock(filter_mutex_);
     bool is_new = false;
     Wishes::iterator* const wish = prefixes_.insert(as_bytes(topic.text), is_new);
     if (wish == nullptr) {
@@ -206,7 +206,7 @@ class Subscriber final : public Pattern {
         ++*uses;
         wishes_.push_back({topic.kind, std::string(topic.text), 1});
         by_filter_.emplace(wishes_.back().view(), std::prev(wishes_.end()));
-        const std::lock_guard lock(filter_mutex_);
+        const sync::LockGuard lock(filter_mutex_);
         done = index_.add(self_, topic).has_value();
       }
     } catch (const std::bad_alloc&) {
@@ -239,7 +239,7 @@ class Subscriber final : public Pattern {
       by_filter_.erase(topic);
       drop_head(topic);
     }
-    const std::lock_guard lock(filter_mutex_);
+    const sync::LockGuard lock(filter_mutex_);
     if (topic.kind == FilterKind::prefix) {
       prefixes_.erase(as_bytes(topic.text));
     } else {
@@ -300,7 +300,7 @@ class Subscriber final : public Pattern {
     if (matched_at_ == generation && as_text(topic) == matched_ && !options_.invert_matching) {
       return true;
     }
-    const std::lock_guard lock(filter_mutex_);
+    const sync::LockGuard lock(filter_mutex_);
     if (prefixes_.matches(topic)) {
       return !options_.invert_matching;
     }
@@ -345,7 +345,7 @@ class Subscriber final : public Pattern {
   Distributor distributor_;
   std::map<FilterView, Wishes::iterator> by_filter_;  // send lock; the wishes that are not prefixes
   PrefixTable<std::uint32_t> heads_;                  // send lock; the filters of each literal head
-  std::mutex filter_mutex_;                           // for threads that hold the receive lock only
+  sync::StdMutex filter_mutex_;                       // for threads that hold the receive lock only
   PrefixTable<Wishes::iterator> prefixes_;  // send lock or filter_mutex_ to read, both to change, like the next
   FilterIndex::Peer self_;
   FilterIndex index_;

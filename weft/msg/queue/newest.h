@@ -3,9 +3,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 
 #include "weft/msg/message/part.h"
+#include "weft/sync/lock.h"
 
 namespace weft::msg {
 
@@ -24,7 +24,7 @@ class Newest {
   // Producer. Returns the cell to fill; then the caller calls put() with it.
   [[nodiscard]] Cell* claim() noexcept { return &claimed_; }
   void put(const Cell& cell) noexcept {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     if (has_newest_.exchange(true, std::memory_order_relaxed)) {  // the lock orders newest_
       newest_.release();
       ++replaced_;
@@ -44,7 +44,7 @@ class Newest {
     if (!has_newest_.load(std::memory_order_relaxed)) {  // a hint: the producer wakes the consumer after put()
       return;
     }
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     if (has_front_) {
       pop_released();
       ++outdated_;
@@ -69,8 +69,8 @@ class Newest {
   }
 
   Cell claimed_{};  // producer
-  std::mutex mutex_;
-  Cell newest_{};  // guarded by mutex_
+  sync::StdMutex mutex_;
+  Cell newest_ WEFT_GUARDED_BY(mutex_){};
   std::atomic<bool> has_newest_{false};
   std::atomic<std::uint64_t> replaced_{0};
   std::atomic<std::uint64_t> outdated_{0};

@@ -21,7 +21,7 @@ Result<std::shared_ptr<SocketCore>> ContextCore::open_socket(SocketType type) {
   if (row == nullptr) {
     return Error(Errc::not_supported, "this socket type is not implemented");
   }
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (shut_down_) {
     return Error(Errc::terminated, "the context was shut down");
   }
@@ -40,7 +40,7 @@ std::shared_ptr<SocketCore> ContextCore::make_own_socket(SocketType type) {
 }
 
 Result<void> ContextCore::start_io() {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (shut_down_) {
     return Error(Errc::terminated, "the context was shut down");
   }
@@ -55,7 +55,7 @@ void ContextCore::shut_down() {
   if (inherited()) {
     return;
   }
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   shut_down_ = true;
   for (SocketCore* core : open_) {
     core->terminate();
@@ -77,18 +77,18 @@ void ContextCore::close() {
 
 // In the order of the addresses; null after the last.
 std::shared_ptr<SocketCore> ContextCore::next_open(SocketCore* after) {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   const auto next = open_.upper_bound(after);
   return next == open_.end() ? nullptr : (*next)->shared_from_this();
 }
 
 void ContextCore::set_sockets_max(std::size_t count) {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   options_.sockets_max = count;
 }
 
 void ContextCore::set_io_thread(const ThreadOptions& options) {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   options_.io_thread = options;
 }
 
@@ -100,7 +100,7 @@ Result<void> ContextCore::wait_until_quiet() {
   for (;;) {
     const auto ticket = quiet_.announce_futex(false);
     {
-      const std::lock_guard lock(mutex_);
+      const sync::LockGuard lock(mutex_);
       if (open_.empty() && connections_ == 0) {
         break;
       }
@@ -110,7 +110,7 @@ Result<void> ContextCore::wait_until_quiet() {
     }
   }
   io_.reset();
-  const std::lock_guard inproc_lock(inproc_mutex_);
+  const sync::LockGuard inproc_lock(inproc_mutex_);
   while (!pending_.empty()) {
     (void)extract_pending(pending_.begin());
   }
@@ -118,19 +118,19 @@ Result<void> ContextCore::wait_until_quiet() {
 }
 
 void ContextCore::connection_started() noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   ++connections_;
 }
 
 void ContextCore::connection_ended() noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   WEFT_ASSERT(connections_ > 0);
   --connections_;
   quiet_.wake_with_fence();
 }
 
 void ContextCore::forget(SocketCore& core) noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   open_.erase(&core);
   quiet_.wake_with_fence();
 }

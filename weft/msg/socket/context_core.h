@@ -4,7 +4,6 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "weft/msg/connection/io_service.h"
 #include "weft/msg/message/context_options.h"
 #include "weft/msg/socket/socket_core.h"
+#include "weft/sync/lock.h"
 #include "weft/sync/parker.h"
 #include "weft/sync/spin.h"
 #include "weft/sys/fork.h"
@@ -85,29 +85,30 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
     PendingPlaces::node_type place;
     Expiring::node_type expiry;
   };
-  void add_pending(const std::string& name, const std::shared_ptr<InprocLink>& link);  // throws std::bad_alloc
-  PendingNodes extract_pending(Pending::iterator place) noexcept;
-  void insert_pending(PendingNodes nodes) noexcept;
-  void drop_expired() noexcept;
+  void add_pending(const std::string& name, const std::shared_ptr<InprocLink>& link)
+      WEFT_REQUIRES(inproc_mutex_);  // throws std::bad_alloc
+  PendingNodes extract_pending(Pending::iterator place) noexcept WEFT_REQUIRES(inproc_mutex_);
+  void insert_pending(PendingNodes nodes) noexcept WEFT_REQUIRES(inproc_mutex_);
+  void drop_expired() noexcept WEFT_REQUIRES(inproc_mutex_);
 
   const sys::Birth birth_;
   ContextOptions options_;  // sockets_max, io_thread: guarded by mutex_
-  std::mutex mutex_;
-  sync::Parker quiet_;                   // the thread that counts down wakes it, under mutex_
-  std::unique_ptr<IoService> io_;        // set once, under mutex_
-  std::set<SocketCore*> open_;           // guarded by mutex_
-  std::size_t connections_ = 0;          // guarded by mutex_
-  bool shut_down_ = false;               // guarded by mutex_
+  sync::StdMutex mutex_;
+  sync::Parker quiet_;             // the thread that counts down wakes it, under mutex_
+  std::unique_ptr<IoService> io_;  // set once, under mutex_
+  std::set<SocketCore*> open_ WEFT_GUARDED_BY(mutex_);
+  std::size_t connections_ WEFT_GUARDED_BY(mutex_) = 0;
+  bool shut_down_ WEFT_GUARDED_BY(mutex_) = false;
   std::weak_ptr<ZapClient> zap_client_;  // I/O thread
-  std::mutex inproc_mutex_;
+  sync::StdMutex inproc_mutex_;
   struct InprocName {
     SocketCore* core;
     FrozenOptions options;  // of the bind
   };
-  std::map<std::string, InprocName> inproc_;  // guarded by inproc_mutex_, like the next three
-  Pending pending_;
-  PendingPlaces pending_places_;
-  Expiring expiring_;  // the pending links
+  std::map<std::string, InprocName> inproc_ WEFT_GUARDED_BY(inproc_mutex_);
+  Pending pending_ WEFT_GUARDED_BY(inproc_mutex_);
+  PendingPlaces pending_places_ WEFT_GUARDED_BY(inproc_mutex_);
+  Expiring expiring_ WEFT_GUARDED_BY(inproc_mutex_);  // the pending links
 };
 
 // Counted: one connection of a context (ContextCore::start_io()), until keep().

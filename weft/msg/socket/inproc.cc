@@ -18,7 +18,7 @@ SocketCore& core_of(ConnectionOwner& owner) noexcept { return static_cast<Socket
 Result<void> ContextCore::bind_inproc(const std::string& name, SocketCore& core, const FrozenOptions& options) {
   std::vector<PendingNodes> waiting;
   {
-    const std::lock_guard lock(inproc_mutex_);
+    const sync::LockGuard lock(inproc_mutex_);
     if (core.closed()) {  // a socket that is open here calls unbind_all_inproc() later
       return Error(Errc::closed, "the socket is closed");
     }
@@ -42,7 +42,7 @@ Result<void> ContextCore::bind_inproc(const std::string& name, SocketCore& core,
       }
     }
   } catch (const std::bad_alloc&) {
-    const std::lock_guard lock(inproc_mutex_);
+    const sync::LockGuard lock(inproc_mutex_);
     for (; next < waiting.size(); ++next) {
       insert_pending(std::move(waiting[next]));
     }
@@ -57,7 +57,7 @@ Result<void> ContextCore::bind_inproc(const std::string& name, SocketCore& core,
 Result<void> ContextCore::unbind_inproc(const std::string& endpoint, SocketCore& core) {
   constexpr std::string_view kPrefix = "inproc://";
   const std::string name = endpoint.starts_with(kPrefix) ? endpoint.substr(kPrefix.size()) : std::string();
-  const std::lock_guard lock(inproc_mutex_);
+  const sync::LockGuard lock(inproc_mutex_);
   const auto found = inproc_.find(name);
   if (found == inproc_.end() || found->second.core != &core) {
     return Error(Errc::no_such_endpoint, "not bound there");
@@ -67,7 +67,7 @@ Result<void> ContextCore::unbind_inproc(const std::string& endpoint, SocketCore&
 }
 
 void ContextCore::unbind_all_inproc(SocketCore& core) noexcept {
-  const std::lock_guard lock(inproc_mutex_);
+  const sync::LockGuard lock(inproc_mutex_);
   std::erase_if(inproc_, [&](const auto& entry) {
     if (entry.second.core == &core) {
       core.monitor().emit_made(EventKind::closed,
@@ -78,12 +78,12 @@ void ContextCore::unbind_all_inproc(SocketCore& core) noexcept {
 }
 
 bool ContextCore::binds_inproc(const SocketCore& core) noexcept {
-  const std::lock_guard lock(inproc_mutex_);
+  const sync::LockGuard lock(inproc_mutex_);
   return std::any_of(inproc_.begin(), inproc_.end(), [&](const auto& entry) { return entry.second.core == &core; });
 }
 
 InprocBinder ContextCore::find_inproc(const std::string& name, const std::shared_ptr<InprocLink>& link) {
-  const std::lock_guard lock(inproc_mutex_);
+  const sync::LockGuard lock(inproc_mutex_);
   const auto found = inproc_.find(name);
   if (found == inproc_.end() || found->second.core->closed()) {
     drop_expired();
@@ -94,13 +94,13 @@ InprocBinder ContextCore::find_inproc(const std::string& name, const std::shared
 }
 
 std::shared_ptr<SocketCore> ContextCore::inproc_binder(const std::string& name) {
-  const std::lock_guard lock(inproc_mutex_);
+  const sync::LockGuard lock(inproc_mutex_);
   const auto found = inproc_.find(name);
   return found == inproc_.end() || found->second.core->closed() ? nullptr : found->second.core->shared_from_this();
 }
 
 void ContextCore::expire_pending(InprocLink& link, Instant deadline) noexcept {
-  const std::lock_guard lock(inproc_mutex_);
+  const sync::LockGuard lock(inproc_mutex_);
   auto expiry = expiring_.extract({link.expires, &link});
   link.expires = deadline;
   if (!expiry.empty()) {
@@ -235,7 +235,7 @@ bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, const Inpr
 Result<std::uint32_t> SocketCore::adopt_inproc(const std::shared_ptr<InprocLink>& link, int end,
                                                const std::string& connected_to) {
   auto pipe = std::make_unique<Pipe>(*this, link, end);
-  const std::scoped_lock lock(receive_mutex_, send_mutex_);
+  const sync::ScopedLock lock(receive_mutex_, send_mutex_);
   if (closed()) {
     return refusal();
   }
@@ -248,7 +248,7 @@ Result<std::uint32_t> SocketCore::adopt_inproc(const std::shared_ptr<InprocLink>
   link->set_marks(end, marks.send_high_water_mark, marks.receive_high_water_mark);
   try {
     attach(*pipe);
-    const std::lock_guard table(table_mutex_);
+    const sync::LockGuard table(table_mutex_);
     make_room_for_end();
     // The entry is made first: to move it into the table needs no memory.
     ConnectedInproc entry;
@@ -276,7 +276,7 @@ Result<std::uint32_t> SocketCore::adopt_inproc(const std::shared_ptr<InprocLink>
 void SocketCore::inproc_ready(const InprocLink& link, int end, Bytes identity) {
   Pipe* pipe = nullptr;
   {
-    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    const sync::ScopedLock lock(receive_mutex_, send_mutex_);
     pipe = find_inproc(link, end);
     if (pipe == nullptr || !pipe->notes.attached || pipe->notes.ended) {
       return;
@@ -290,7 +290,7 @@ void SocketCore::inproc_ready(const InprocLink& link, int end, Bytes identity) {
 }
 
 Pipe* SocketCore::find_inproc(const InprocLink& link, int end) noexcept {
-  const std::lock_guard table(table_mutex_);
+  const sync::LockGuard table(table_mutex_);
   return link.pipe[end];
 }
 
@@ -308,7 +308,7 @@ void SocketCore::handle_inproc_subscription(const InprocLink& link, int end, boo
     return;
   }
   {
-    const std::lock_guard lock(send_mutex_);
+    const sync::LockGuard lock(send_mutex_);
     Pipe* pipe = find_inproc(link, end);
     if (pipe != nullptr && !pattern_->handle_subscription(*pipe, subscribe, topic)) {
       ++share_.drops.dropped_no_memory;
@@ -346,7 +346,7 @@ void SocketCore::close_inproc(Pipe& pipe, Instant deadline) noexcept {
 void SocketCore::inproc_peer_closed(const InprocLink& link, int end) noexcept {
   bool unswept = false;
   {
-    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    const sync::ScopedLock lock(receive_mutex_, send_mutex_);
     if (Pipe* pipe = find_inproc(link, end); pipe != nullptr && !pipe->notes.ended) {
       end_pipe(*pipe);
       bury_drained();
@@ -371,8 +371,8 @@ std::unique_ptr<Pipe> SocketCore::take_inproc(const InprocLink& link, int end) n
   std::unique_ptr<Pipe> pipe;
   bool unswept = false;
   {
-    const std::scoped_lock lock(receive_mutex_, send_mutex_);
-    const std::lock_guard table(table_mutex_);
+    const sync::ScopedLock lock(receive_mutex_, send_mutex_);
+    const sync::LockGuard table(table_mutex_);
     const auto found = inproc_pipes_.find(link.pipe[end]);
     if (found == inproc_pipes_.end()) {
       return nullptr;

@@ -41,7 +41,7 @@ Result<std::shared_ptr<MonitorFeed>> MonitorFeed::open_over(const std::shared_pt
 }
 
 bool MonitorFeed::take(const MonitorEvent& event) {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (!has_reader_) {
     if (backlog_.size() >= kBacklogMax) {
       return false;
@@ -55,7 +55,7 @@ bool MonitorFeed::take(const MonitorEvent& event) {
 }
 
 void MonitorFeed::handle_reader() {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   has_reader_ = true;
   while (!backlog_.empty()) {
     try {
@@ -67,6 +67,7 @@ void MonitorFeed::handle_reader() {
 }
 
 void MonitorFeed::send(std::span<const Bytes> parts) {
+  sync::assume_locked(mutex_);  // take() and handle_reader() call Encode
   Outbound end;
   if (torn_ && !core_->send(end, Timeout::none())) {
     dropped_ = true;

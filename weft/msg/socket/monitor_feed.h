@@ -5,7 +5,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string_view>
 
@@ -13,6 +12,7 @@
 #include "weft/base/result.h"
 #include "weft/msg/message/monitor.h"
 #include "weft/msg/message/socket_type.h"
+#include "weft/sync/lock.h"
 
 namespace weft::msg {
 
@@ -51,11 +51,11 @@ class MonitorFeed : public std::enable_shared_from_this<MonitorFeed> {
 
   const std::shared_ptr<SocketCore> core_;
   const Encode encode_;
-  std::mutex mutex_;
-  std::deque<MonitorEvent> backlog_;  // guarded by mutex_
-  bool has_reader_;                   // guarded by mutex_; stays true when the reader goes
-  bool dropped_ = false;              // guarded by mutex_, like the next: a message of the current event was
-  bool torn_ = false;                 // the last message lacks its end
+  sync::StdMutex mutex_;
+  std::deque<MonitorEvent> backlog_ WEFT_GUARDED_BY(mutex_);
+  bool has_reader_ WEFT_GUARDED_BY(mutex_);       // stays true when the reader goes
+  bool dropped_ WEFT_GUARDED_BY(mutex_) = false;  // a message of the current event was
+  bool torn_ WEFT_GUARDED_BY(mutex_) = false;     // the last message lacks its end
 };
 
 }  // namespace weft::msg

@@ -43,7 +43,7 @@ void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const Listeni
   }
   int connections_max = 0;
   {
-    const std::lock_guard options(options_mutex_);
+    const sync::LockGuard options(options_mutex_);
     connections_max = options_.connections_max;
   }
   const Instant now = context_.io().loop().now();
@@ -69,7 +69,7 @@ void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const Listeni
 void SocketCore::add_connection(Lobby::Guest guest, const Listening& listening) {
   auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), listening.options,
                                                  std::move(guest.peer), listening.endpoint, listening.layering);
-  const std::scoped_lock lock(receive_mutex_, table_mutex_);
+  const sync::ScopedLock lock(receive_mutex_, table_mutex_);
   if (closed_.load(std::memory_order_relaxed)) {
     return;
   }
@@ -97,7 +97,7 @@ void SocketCore::make_room_for_end() {
 void SocketCore::leave(const std::shared_ptr<Connection>& connection, Instant deadline) noexcept {
   bool unswept = false;
   {
-    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    const sync::ScopedLock lock(receive_mutex_, send_mutex_);
     unswept = leave_pipe(pipe_of(*connection));
   }
   if (unswept) {
@@ -130,7 +130,7 @@ Result<void> SocketCore::end_peer(std::uint32_t routing_id) {
   int end = 0;
   bool unswept = false;
   {
-    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    const sync::ScopedLock lock(receive_mutex_, send_mutex_);
     if (refuses()) {
       return refusal();
     }
@@ -138,7 +138,7 @@ Result<void> SocketCore::end_peer(std::uint32_t routing_id) {
     link = pipe.link();
     end = pipe.link_end();
     if (pipe.connection() != nullptr) {
-      const std::lock_guard table(table_mutex_);
+      const sync::LockGuard table(table_mutex_);
       ConnectedPipe& peer = connections_.find(pipe.connection())->second;
       connection = peer.connection;
       if (peer.connected) {  // the socket that dialled does not dial again
@@ -164,7 +164,7 @@ Result<void> SocketCore::end_peer(std::uint32_t routing_id) {
 }
 
 bool SocketCore::connection_ready(Connection& connection, Bytes identity) {
-  const std::scoped_lock lock(receive_mutex_, send_mutex_);
+  const sync::ScopedLock lock(receive_mutex_, send_mutex_);
   Pipe& pipe = pipe_of(connection);
   if (closed_.load(std::memory_order_relaxed) || pipe.notes.left) {
     return true;  // the connection only lingers: the pattern does not get it
@@ -193,7 +193,7 @@ bool SocketCore::connection_ready(Connection& connection, Bytes identity) {
 void SocketCore::connection_lost(Connection& connection) {
   bool unswept = false;
   {
-    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    const sync::ScopedLock lock(receive_mutex_, send_mutex_);
     Pipe& pipe = pipe_of(connection);
     pipe.notes.ready = false;
     if (!pipe.notes.attached) {
@@ -215,14 +215,14 @@ void SocketCore::connection_finished(Connection& connection) {
   bool unswept = false;
   bool bound = false;
   {
-    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    const sync::ScopedLock lock(receive_mutex_, send_mutex_);
     collect_signals();
     Pipe& pipe = pipe_of(connection);
     bound = pipe.notes.datagrams && type() != SocketType::radio;  // RADIO only connects; DISH and DGRAM only bind
     pipe.notes.ready = false;
     connection.send_side().leave_list();
     {
-      const std::lock_guard table(table_mutex_);
+      const sync::LockGuard table(table_mutex_);
       ConnectedPipe& ended = connections_.find(&connection)->second;
       if (ended.connected) {
         (*ended.connected)->second = nullptr;
@@ -285,7 +285,7 @@ void SocketCore::bury_drained() noexcept {
     }
     collect_signals();
     drop_ended(i);
-    const std::lock_guard lock(table_mutex_);
+    const sync::LockGuard lock(table_mutex_);
     remember(*pipe);
     if (pipe->connection() != nullptr) {
       erase_connection(pipe->connection());
@@ -309,7 +309,7 @@ void SocketCore::drop_ended(std::size_t place) noexcept {
 
 Result<void> SocketCore::handle_subscription(Connection& connection, bool subscribe, const FilterView& topic) {
   {
-    const std::lock_guard lock(send_mutex_);
+    const sync::LockGuard lock(send_mutex_);
     if (!closed_.load(std::memory_order_relaxed)) {
       WEFT_TRY(pattern_->handle_subscription(pipe_of(connection), subscribe, topic));
     }
@@ -346,7 +346,7 @@ void SocketCore::sweep() noexcept {
   sweeps_.store(false);  // before the lock: work that is left after this sweep starts another
   bool more = false;
   if (!closed()) {
-    const std::lock_guard lock(send_mutex_);
+    const sync::LockGuard lock(send_mutex_);
     more = pattern_->sweep();
   }
   const auto fire = [](void* core) { static_cast<SocketCore*>(core)->sweep(); };
@@ -361,12 +361,12 @@ void SocketCore::sweep() noexcept {
 }
 
 Result<std::size_t> SocketCore::topics() {
-  const std::lock_guard lock(send_mutex_);
+  const sync::LockGuard lock(send_mutex_);
   return refuses() ? Result<std::size_t>(refusal()) : pattern_->topics();
 }
 
 Result<std::size_t> SocketCore::subscribers() {
-  const std::lock_guard lock(send_mutex_);
+  const sync::LockGuard lock(send_mutex_);
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
     return refusal();
   }

@@ -45,7 +45,7 @@ Result<void> SocketCore::change_options(const std::function<Result<void>(Options
     return refusal();
   }
   {
-    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    const sync::ScopedLock lock(receive_mutex_, send_mutex_);
     Options changed = options_;
     WEFT_TRY(change(changed));
     const bool marks_change = changed.send_high_water_mark != options_.send_high_water_mark ||
@@ -55,7 +55,7 @@ Result<void> SocketCore::change_options(const std::function<Result<void>(Options
       WEFT_TRY(make_raw(changed.router_raw));
     }
     {
-      const std::lock_guard options(options_mutex_);
+      const sync::LockGuard options(options_mutex_);
       options_.wipe_secrets();
       options_ = std::move(changed);
       frozen_.reset();
@@ -72,12 +72,12 @@ Result<void> SocketCore::change_options(const std::function<Result<void>(Options
 }
 
 Options SocketCore::options_copy() const {
-  const std::lock_guard lock(options_mutex_);
+  const sync::LockGuard lock(options_mutex_);
   return options_;
 }
 
 FrozenOptions SocketCore::freeze_options() {
-  const std::lock_guard lock(options_mutex_);
+  const sync::LockGuard lock(options_mutex_);
   if (frozen_ == nullptr) {
     frozen_ = std::make_shared<const Options>(options_);
   }
@@ -85,7 +85,7 @@ FrozenOptions SocketCore::freeze_options() {
 }
 
 Instant SocketCore::linger_end() const noexcept {
-  const std::lock_guard lock(options_mutex_);
+  const sync::LockGuard lock(options_mutex_);
   if (options_.linger == Duration::zero()) {
     return kNoLinger;
   }
@@ -94,7 +94,7 @@ Instant SocketCore::linger_end() const noexcept {
 
 // A raw ROUTER keeps its type and gets the pattern of STREAM.
 Result<void> SocketCore::make_raw(bool raw) {
-  const std::lock_guard lock(table_mutex_);
+  const sync::LockGuard lock(table_mutex_);
   // Raw peers pass no mechanism, and have no inproc.
   if (!bound_.empty() || !connections_.empty() || !inproc_pipes_.empty() || context_.binds_inproc(*this)) {
     return Error(Errc::invalid_argument, "router_raw has to be set before anything is bound or connected");
@@ -106,12 +106,12 @@ Result<void> SocketCore::make_raw(bool raw) {
 }
 
 bool SocketCore::raw() const noexcept {
-  const std::lock_guard lock(options_mutex_);
+  const sync::LockGuard lock(options_mutex_);
   return type() == SocketType::stream || (type() == SocketType::router && options_.router_raw);
 }
 
 void SocketCore::apply_marks() {
-  const std::lock_guard lock(table_mutex_);
+  const sync::LockGuard lock(table_mutex_);
   for (const auto& [connection, keep] : connections_) {
     connection->apply_marks(options_);
     connection->receive_side().handle_credit();
@@ -127,7 +127,7 @@ void SocketCore::apply_marks() {
 }
 
 Result<void> SocketCore::change_subscription(const FilterView& topic, bool on) {
-  const std::lock_guard lock(send_mutex_);
+  const sync::LockGuard lock(send_mutex_);
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
     return refusal();
   }
@@ -138,7 +138,7 @@ Result<void> SocketCore::change_subscription(const FilterView& topic, bool on) {
 }
 
 Result<void> SocketCore::change_group(Bytes group, bool on) {
-  const std::lock_guard lock(send_mutex_);
+  const sync::LockGuard lock(send_mutex_);
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
     return refusal();
   }
@@ -150,7 +150,7 @@ Result<void> SocketCore::change_group(Bytes group, bool on) {
 }
 
 Result<bool> SocketCore::peer_writable(Bytes routing_id) {
-  const std::lock_guard lock(send_mutex_);
+  const sync::LockGuard lock(send_mutex_);
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
     return refusal();
   }
@@ -169,7 +169,7 @@ std::string SocketCore::farewell(const Options& options, bool outgoing) const {
 
 // Option connect_routing_id names the peer of the next connect, once.
 void SocketCore::name_peer(Pipe& pipe) noexcept {
-  const std::lock_guard lock(options_mutex_);
+  const sync::LockGuard lock(options_mutex_);
   pipe.notes.names_peer = !options_.connect_routing_id.empty();
   if (pipe.notes.names_peer) {
     pipe.notes.routing_id = std::exchange(options_.connect_routing_id, {});
@@ -178,7 +178,7 @@ void SocketCore::name_peer(Pipe& pipe) noexcept {
 }
 
 void SocketCore::give_name_back(Pipe& pipe) noexcept {
-  const std::lock_guard lock(options_mutex_);
+  const sync::LockGuard lock(options_mutex_);
   if (pipe.notes.names_peer) {
     options_.connect_routing_id = std::move(pipe.notes.routing_id);
     frozen_.reset();
@@ -230,9 +230,9 @@ void SocketCore::close() noexcept {
 void SocketCore::close_pipes(Instant deadline) noexcept {
   std::unordered_map<const Pipe*, InprocPipe> inproc;
   {
-    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    const sync::ScopedLock lock(receive_mutex_, send_mutex_);
     collect_signals();
-    const std::lock_guard table(table_mutex_);
+    const sync::LockGuard table(table_mutex_);
     for (auto& [connection, connected] : connections_) {
       connected.connected.reset();
       if (connected.pipe.notes.attached) {

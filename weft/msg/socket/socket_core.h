@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <string>
@@ -28,6 +27,7 @@
 #include "weft/msg/socket/thread_batches.h"
 #include "weft/net/endpoint.h"
 #include "weft/net/listener.h"
+#include "weft/sync/lock.h"
 #include "weft/sync/mutex.h"
 #include "weft/sync/parker.h"
 #include "weft/sync/spin.h"
@@ -261,26 +261,26 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> change_group(Bytes group, bool on);
   // The end of the linger of a socket or connection that is closed now; kNoLinger: without a linger.
   [[nodiscard]] Instant linger_end() const noexcept;
-  void make_room_for_end();                  // receive and table lock, before a pipe begins: for end_pipe()
-  void attach(Pipe& pipe);                   // both locks; throws std::bad_alloc, with nothing changed
-  void detach(Pipe& pipe) noexcept;          // both locks: the pattern forgets the pipe
-  void give_name_back(Pipe& pipe) noexcept;  // both locks: undoes name_peer()
+  void make_room_for_end() WEFT_REQUIRES(receive_mutex_, table_mutex_);  // before a pipe begins: for end_pipe()
+  void attach(Pipe& pipe) WEFT_REQUIRES(receive_mutex_, send_mutex_);    // throws std::bad_alloc, with nothing changed
+  void detach(Pipe& pipe) noexcept WEFT_REQUIRES(receive_mutex_, send_mutex_);          // the pattern forgets the pipe
+  void give_name_back(Pipe& pipe) noexcept WEFT_REQUIRES(receive_mutex_, send_mutex_);  // undoes name_peer()
   // One attempt that reads no signals and no descriptors, and forgets no drained pipe. Returns false if nothing
   // changed.
   [[nodiscard]] bool send_common(Outbound& part) {
     if (traits_.one_lock) [[unlikely]] {
       return false;
     }
-    const std::lock_guard lock(send_mutex_);
+    const sync::LockGuard lock(send_mutex_);
     return !refuses() && send_bounds_.permit(part) && send_bounded(part);
   }
-  // Send lock. `part` is permitted.
-  [[nodiscard]] Result<void> send_bounded(Outbound& part) {
+  // `part` is permitted.
+  [[nodiscard]] Result<void> send_bounded(Outbound& part) WEFT_REQUIRES(send_mutex_) {
     const std::size_t size = part.bytes.size();  // send() may take the bytes
     return send_bounds_.count(part.more, size, pattern_->send(part));
   }
   [[nodiscard]] bool recv_common(Inbound& part) {
-    const std::lock_guard lock(receive_mutex_);
+    const sync::LockGuard lock(receive_mutex_);
     const bool other_duties =
         share_.signals.load(std::memory_order_relaxed) != nullptr || !ended_.empty() || others_wait(false);
     return !refuses() && !other_duties && pattern_->receive(part);
@@ -302,29 +302,30 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   template <typename Attempt>
   [[nodiscard]] Result<void> wait_for_output(Instant deadline, Attempt attempt);
   class InputWait;
-  void announce_watch() noexcept;                                              // receive lock
-  [[nodiscard]] bool announces_heavily() noexcept;                             // receive lock
-  bool poll_descriptors() noexcept;                                            // receive lock
-  void take_events(std::size_t count, const sys::PollEvent* events) noexcept;  // receive lock
-  void collect_signals() noexcept;                                             // receive lock
-  [[nodiscard]] Result<void> ensure_descriptors() noexcept;                    // receive lock
-  [[nodiscard]] Result<void> add_descriptor(Connection& connection) noexcept;  // receive lock
-  [[nodiscard]] bool add_descriptor_slot() noexcept;                           // receive lock
+  void announce_watch() noexcept WEFT_REQUIRES(receive_mutex_);
+  [[nodiscard]] bool announces_heavily() noexcept WEFT_REQUIRES(receive_mutex_);
+  bool poll_descriptors() noexcept WEFT_REQUIRES(receive_mutex_);
+  void take_events(std::size_t count, const sys::PollEvent* events) noexcept WEFT_REQUIRES(receive_mutex_);
+  void collect_signals() noexcept WEFT_REQUIRES(receive_mutex_);
+  [[nodiscard]] Result<void> ensure_descriptors() noexcept WEFT_REQUIRES(receive_mutex_);
+  [[nodiscard]] Result<void> add_descriptor(Connection& connection) noexcept WEFT_REQUIRES(receive_mutex_);
+  [[nodiscard]] bool add_descriptor_slot() noexcept WEFT_REQUIRES(receive_mutex_);
   [[nodiscard]] static Pipe& pipe_of(Connection& connection) noexcept;
-  void end_pipe(Pipe& pipe) noexcept;                           // both locks
-  void count_unread(Pipe& pipe, std::uint64_t bytes) noexcept;  // receive lock
+  void end_pipe(Pipe& pipe) noexcept WEFT_REQUIRES(receive_mutex_, send_mutex_);
+  void count_unread(Pipe& pipe, std::uint64_t bytes) noexcept WEFT_REQUIRES(receive_mutex_);
   void start_sweep() noexcept;
-  void sweep() noexcept;                                   // I/O thread
-  void bury_drained() noexcept;                            // receive lock
-  void remember(const Pipe& pipe) noexcept;                // receive and table lock: the pipe ends for good
-  void erase_connection(Connection* connection) noexcept;  // receive and table lock; null: none
-  void drop_ended(std::size_t place) noexcept;             // receive lock
+  void sweep() noexcept;  // I/O thread
+  void bury_drained() noexcept WEFT_REQUIRES(receive_mutex_);
+  void remember(const Pipe& pipe) noexcept WEFT_REQUIRES(receive_mutex_, table_mutex_);  // the pipe ends for good
+  void erase_connection(Connection* connection) noexcept WEFT_REQUIRES(receive_mutex_, table_mutex_);  // null: none
+  void drop_ended(std::size_t place) noexcept WEFT_REQUIRES(receive_mutex_);
   void apply_marks();
   [[nodiscard]] FrozenOptions freeze_options();
   [[nodiscard]] Result<void> begin_feed(std::string_view endpoint, SocketType type, MonitorFeed::Encode encode);
-  [[nodiscard]] Result<void> make_raw(bool raw);  // both locks; before the first bind and connect
+  [[nodiscard]] Result<void> make_raw(bool raw)
+      WEFT_REQUIRES(receive_mutex_, send_mutex_);  // before the first bind and connect
   [[nodiscard]] Result<void> emit_pipes();
-  void end_feed() noexcept;  // feed lock
+  void end_feed() noexcept WEFT_REQUIRES(feed_mutex_);
   void end_feed_if_quiet() noexcept;
   void unbind_all() noexcept;
   struct Bound {
@@ -338,7 +339,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Bound take_bound(const std::string& name);
   void close_accepted(const std::string& endpoint) noexcept;
   void leave(const std::shared_ptr<Connection>& connection, Instant deadline) noexcept;
-  [[nodiscard]] bool leave_pipe(Pipe& pipe) noexcept;  // both locks
+  [[nodiscard]] bool leave_pipe(Pipe& pipe) noexcept WEFT_REQUIRES(receive_mutex_, send_mutex_);
   void end_left(const std::shared_ptr<Connection>& connection, Instant deadline) noexcept;
   struct Connections {
     std::vector<std::shared_ptr<Connection>> connections;
@@ -358,18 +359,18 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
                                                                            const Options& options);
   // Return the routing id that the pattern gave the new peer; 0: none.
   [[nodiscard]] Result<std::uint32_t> connect_pipe(std::string_view endpoint);
-  [[nodiscard]] bool knows(const std::string& name) const;  // table lock: is bound or connected there
+  [[nodiscard]] bool knows(const std::string& name) const WEFT_REQUIRES(table_mutex_);  // is bound or connected there
   [[nodiscard]] Result<std::uint32_t> connect_inproc(const net::Endpoint& endpoint);
   void close_pipes(Instant deadline) noexcept;
   [[nodiscard]] Pipe* find_inproc(const InprocLink& link, int end) noexcept;
-  void erase_inproc(const Pipe& pipe) noexcept;  // receive and table lock
-  void name_peer(Pipe& pipe) noexcept;           // both locks
-  void report_id(const Pipe& pipe);              // both locks
+  void erase_inproc(const Pipe& pipe) noexcept WEFT_REQUIRES(receive_mutex_, table_mutex_);
+  void name_peer(Pipe& pipe) noexcept WEFT_REQUIRES(receive_mutex_, send_mutex_);
+  void report_id(const Pipe& pipe) WEFT_REQUIRES(receive_mutex_, send_mutex_);
   [[nodiscard]] Result<void> refuse_raw(const net::Endpoint& endpoint) const;
 
   // udp (socket_datagrams.cc).
   [[nodiscard]] Result<void> refuse_unlike_transport() const;
-  [[nodiscard]] Result<void> refuse_second_datagrams() const;
+  [[nodiscard]] Result<void> refuse_second_datagrams() const WEFT_REQUIRES(table_mutex_);
   [[nodiscard]] Result<std::string> bind_datagrams(std::string_view text, const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::uint32_t> connect_datagrams(std::string_view text, const net::Endpoint& endpoint);
   [[nodiscard]] bool unbind_datagrams(const std::string& name);  // returns false if no datagrams are bound there
@@ -378,21 +379,22 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   ContextCore& context_;
   const PatternTraits& traits_;
   const std::shared_ptr<ContextCore> keep_context_;  // a call may be under way while another thread closes the context
-  mutable std::mutex options_mutex_;
-  Options options_;       // written with the receive, send and options lock, read with any of them
-  FrozenOptions frozen_;  // options lock: a copy of options_; null: none since they changed
+  mutable sync::StdMutex options_mutex_;
+  Options options_;  // written with the receive, send and options lock, read with any of them
+  FrozenOptions frozen_
+      WEFT_GUARDED_BY(options_mutex_);  // options lock: a copy of options_; null: none since they changed
   std::atomic<Duration::rep> receive_timeout_;
   std::unique_ptr<Pattern> pattern_;
   std::uint64_t attached_count_ = 0;  // both locks: pipes, ever
   Monitor monitor_;
   AcceptBounds bounds_;
-  std::mutex feed_mutex_;              // before every other lock
-  std::shared_ptr<MonitorFeed> feed_;  // guarded by feed_mutex_
+  sync::StdMutex feed_mutex_ WEFT_ACQUIRED_BEFORE(receive_mutex_, send_mutex_, options_mutex_, table_mutex_);
+  std::shared_ptr<MonitorFeed> feed_ WEFT_GUARDED_BY(feed_mutex_);
   std::function<void()> on_inproc_peer_;
 
-  sync::Mutex receive_mutex_;
-  sync::Mutex send_mutex_;
-  SendBounds send_bounds_;  // send lock
+  sync::Mutex receive_mutex_ WEFT_ACQUIRED_BEFORE(send_mutex_, options_mutex_, table_mutex_);
+  sync::Mutex send_mutex_ WEFT_ACQUIRED_BEFORE(options_mutex_, table_mutex_);
+  SendBounds send_bounds_ WEFT_GUARDED_BY(send_mutex_);
   std::atomic<bool> closed_{false};
   std::atomic<bool> terminated_{false};
 
@@ -401,28 +403,29 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   sync::SpinBudget output_spin_;
   sync::WakeList wake_list_;
 
-  // Receive lock: the descriptors of the connections, and an event descriptor that wakes the leader of the
-  // waiting threads.
+  // The descriptors of the connections, and an event descriptor that wakes the leader of the waiting threads. Made
+  // once, with the receive lock; the leader uses them without it.
   std::optional<sys::EpollSet> epoll_;
   std::optional<sys::EventFd> event_;
-  bool has_leader_ = false;  // one thread in wait_for_input() waits with epoll_; the others park
+  bool has_leader_ WEFT_GUARDED_BY(receive_mutex_) =
+      false;  // one thread in wait_for_input() waits with epoll_; the others park
   struct Watch {
     sys::EventFd event;
     sys::EpollSet set;
     sync::WakeList::Sleeper sleeper;
   };
-  std::optional<Watch> watch_;  // after descriptor()
+  std::optional<Watch> watch_ WEFT_GUARDED_BY(receive_mutex_);  // after descriptor()
   struct DescriptorSlot {
     Connection* connection = nullptr;
     std::uint32_t generation = 1;
   };
-  std::vector<DescriptorSlot> descriptor_slots_;
-  std::vector<std::uint32_t> free_descriptor_slots_;
-  List<Connection> streams_;  // with a descriptor in epoll_
-  std::size_t stream_count_ = 0;
+  std::vector<DescriptorSlot> descriptor_slots_ WEFT_GUARDED_BY(receive_mutex_);
+  std::vector<std::uint32_t> free_descriptor_slots_ WEFT_GUARDED_BY(receive_mutex_);
+  List<Connection> streams_ WEFT_GUARDED_BY(receive_mutex_);  // with a descriptor in epoll_
+  std::size_t stream_count_ WEFT_GUARDED_BY(receive_mutex_) = 0;
 
-  // Table lock: connections, acceptors and inproc pipes.
-  std::mutex table_mutex_;
+  // Connections, acceptors and inproc pipes.
+  sync::StdMutex table_mutex_;
   using Connected = std::multimap<std::string, std::shared_ptr<Connection>>;  // null: gave up; disconnect() erases it
   struct ConnectedPipe {
     ConnectedPipe(ConnectionOwner& owner, std::shared_ptr<Connection> own) noexcept
@@ -432,28 +435,28 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
     AcceptBounds::Place place;
     std::optional<Connected::iterator> connected;  // its place in connected_; none: accepted, or disconnected
   };
-  std::unordered_map<Connection*, ConnectedPipe> connections_;
-  Connected connected_;  // and datagrams, also bound ones
-  std::map<std::string, Bound> bound_;
-  std::vector<std::weak_ptr<net::TlsServer>> tls_servers_;  // of the endpoints in bound_
+  std::unordered_map<Connection*, ConnectedPipe> connections_ WEFT_GUARDED_BY(table_mutex_);
+  Connected connected_ WEFT_GUARDED_BY(table_mutex_);  // and datagrams, also bound ones
+  std::map<std::string, Bound> bound_ WEFT_GUARDED_BY(table_mutex_);
+  std::vector<std::weak_ptr<net::TlsServer>> tls_servers_ WEFT_GUARDED_BY(table_mutex_);  // of the endpoints in bound_
   using ConnectedInproc = std::multimap<std::string, std::shared_ptr<InprocLink>>;
   struct InprocPipe {
     std::unique_ptr<Pipe> pipe;
     std::optional<ConnectedInproc::iterator> connected;  // as above, in connected_inproc_
   };
-  ConnectedInproc connected_inproc_;
-  std::unordered_map<const Pipe*, InprocPipe> inproc_pipes_;
+  ConnectedInproc connected_inproc_ WEFT_GUARDED_BY(table_mutex_);
+  std::unordered_map<const Pipe*, InprocPipe> inproc_pipes_ WEFT_GUARDED_BY(table_mutex_);
   std::atomic<std::size_t> inproc_count_{0};
-  std::shared_ptr<SocketCore> sweeping_;  // I/O thread: this, while a timer is to call sweep()
-  std::atomic<bool> sweeps_{false};       // from start_sweep() to the last sweep()
-  bool pipes_closed_ = false;             // only connections_ can still emit events
-  std::vector<Pipe*> ended_;              // receive lock: ended pipes that may hold input; each has its place
+  std::shared_ptr<SocketCore> sweeping_;                      // I/O thread: this, while a timer is to call sweep()
+  std::atomic<bool> sweeps_{false};                           // from start_sweep() to the last sweep()
+  bool pipes_closed_ = false;                                 // only connections_ can still emit events
+  std::vector<Pipe*> ended_ WEFT_GUARDED_BY(receive_mutex_);  // ended pipes that may hold input; each has its place
   // Memory that ended_ holds, about. Receive lock to write; a thread that accepts reads a hint.
   std::atomic<std::uint64_t> unread_ended_{0};
-  std::size_t bury_next_ = 0;          // receive lock: the place in ended_ that bury_drained() checks next
-  Statistics gone_;                    // table lock: the counts of ended pipes
-  std::uint64_t received_ = 0;         // receive lock: parts
-  std::uint64_t received_before_ = 0;  // receive lock: the last announcement
+  std::size_t bury_next_ WEFT_GUARDED_BY(receive_mutex_) = 0;   // the place in ended_ that bury_drained() checks next
+  Statistics gone_ WEFT_GUARDED_BY(table_mutex_);               // the counts of ended pipes
+  std::uint64_t received_ WEFT_GUARDED_BY(receive_mutex_) = 0;  // parts
+  std::uint64_t received_before_ WEFT_GUARDED_BY(receive_mutex_) = 0;  // the last announcement
 };
 
 }  // namespace weft::msg

@@ -32,7 +32,6 @@ Result<void> SocketCore::refuse_unlike_transport() const {
                                      : Result<void>();
 }
 
-// Table lock.
 Result<void> SocketCore::refuse_second_datagrams() const {
   const bool has_one =
       std::any_of(connected_.begin(), connected_.end(), [](const auto& entry) { return entry.second != nullptr; });
@@ -64,7 +63,7 @@ Result<std::string> SocketCore::open_datagrams(std::string_view text, const net:
   const FrozenOptions options = freeze_options();
   WEFT_TRY(refuse_security(*options));
   {
-    const std::lock_guard table(table_mutex_);
+    const sync::LockGuard table(table_mutex_);
     WEFT_TRY(refuse_second_datagrams());
   }
   net::UdpSocket udp = WEFT_TRY(net::open_udp(endpoint, binds, udp_options(*options), stream_options(*options)));
@@ -81,12 +80,12 @@ Result<std::string> SocketCore::open_datagrams(std::string_view text, const net:
   // The entries are made first: to move them into the tables needs no memory.
   decltype(connected_) entry{{binds ? udp.text : std::string(text), connection}};
   {
-    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    const sync::ScopedLock lock(receive_mutex_, send_mutex_);
     if (closed()) {
       return refusal();
     }
     connection->apply_marks(options_);
-    const std::lock_guard table(table_mutex_);
+    const sync::LockGuard table(table_mutex_);
     WEFT_TRY(refuse_second_datagrams());  // of another thread, since the check above
     make_room_for_end();
     ConnectedPipe& connected = connections_.try_emplace(connection.get(), *this, connection).first->second;
@@ -118,7 +117,7 @@ bool SocketCore::unbind_datagrams(const std::string& name) {
   const Instant deadline = linger_end();
   {
     // Together, so that a DGRAM that looks free in the table is free for the pattern, too.
-    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    const sync::ScopedLock lock(receive_mutex_, send_mutex_);
     if (!take_connected(name, ended)) {
       return false;
     }

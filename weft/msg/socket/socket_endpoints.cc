@@ -84,7 +84,7 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
   // The entry is made first: to move it into the table needs no memory.
   decltype(bound_) bound{
       {exact, make_bound(std::move(*listener), {exact, options, std::move(gate), std::move(*layering)})}};
-  const std::lock_guard lock(table_mutex_);
+  const sync::LockGuard lock(table_mutex_);
   if (closed()) {
     return refusal();
   }
@@ -104,7 +104,7 @@ Result<std::unique_ptr<net::Listener>> SocketCore::open_listener(const net::Endp
   auto listener = WEFT_TRY(net::Listener::open(endpoint, stream));
   listener->set_filter(std::move(filter));
   if (options.use_fd >= 0) {
-    const std::lock_guard lock(options_mutex_);
+    const sync::LockGuard lock(options_mutex_);
     options_.use_fd = -1;  // the listener owns it; the next bind opens its own
     frozen_.reset();
   }
@@ -190,12 +190,12 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
   decltype(connected_) entry{{std::string(text), connection}};
   std::uint32_t routing_id = 0;
   {
-    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    const sync::ScopedLock lock(receive_mutex_, send_mutex_);
     if (closed()) {
       return refusal();
     }
     connection->apply_marks(options_);
-    const std::lock_guard table(table_mutex_);
+    const sync::LockGuard table(table_mutex_);
     if (traits_.connects_once && knows(entry.begin()->first)) {
       return routing_id;
     }
@@ -243,7 +243,7 @@ Result<void> SocketCore::refuse_raw(const net::Endpoint& endpoint) const {
 // STREAM: the caller of connect reads the peer's name in the option routing_id, unless the caller chose the name.
 void SocketCore::report_id(const Pipe& pipe) {
   if (type() == SocketType::stream && !pipe.notes.names_peer) {
-    const std::lock_guard lock(options_mutex_);
+    const sync::LockGuard lock(options_mutex_);
     options_.routing_id = pipe.notes.routing_id;
     frozen_.reset();
   }
@@ -276,7 +276,7 @@ Result<void> SocketCore::unbind_endpoint(std::string_view text) {
 // Takes the endpoint out of the table; without an acceptor: `name` is not bound. With one the caller owes the context a
 // connection_ended().
 SocketCore::Bound SocketCore::take_bound(const std::string& name) {
-  const std::lock_guard lock(table_mutex_);
+  const sync::LockGuard lock(table_mutex_);
   const auto found = bound_.find(name);
   if (found == bound_.end()) {
     return {};
@@ -292,8 +292,8 @@ SocketCore::Bound SocketCore::take_bound(const std::string& name) {
 void SocketCore::close_accepted(const std::string& endpoint) noexcept {
   const Instant deadline = linger_end();
   {
-    const std::scoped_lock lock(receive_mutex_, send_mutex_);
-    const std::lock_guard table(table_mutex_);
+    const sync::ScopedLock lock(receive_mutex_, send_mutex_);
+    const sync::LockGuard table(table_mutex_);
     for (auto& [connection, connected] : connections_) {
       if (!connection->connecting() && connection->endpoint() == endpoint) {
         if (connected.pipe.notes.attached && !connected.pipe.notes.ended) {
@@ -312,7 +312,7 @@ void SocketCore::close_accepted(const std::string& endpoint) noexcept {
 void SocketCore::unbind_all() noexcept {
   decltype(bound_) bound;
   {
-    const std::lock_guard lock(table_mutex_);
+    const sync::LockGuard lock(table_mutex_);
     bound.swap(bound_);
   }
   if (!bound.empty()) {
@@ -350,7 +350,7 @@ Result<void> SocketCore::disconnect_endpoint(std::string_view text) {
 // Takes every connection and inproc link of this name out of the table; false: there is none. With a connection among
 // them the caller owes the context a connection_ended().
 bool SocketCore::take_connected(const std::string& name, Connections& into) {
-  const std::lock_guard table(table_mutex_);
+  const sync::LockGuard table(table_mutex_);
   const auto [first, last] = connected_.equal_range(name);
   const auto [first_link, last_link] = connected_inproc_.equal_range(name);
   const bool any = first != last || first_link != last_link;

@@ -14,7 +14,7 @@ Result<void> SocketCore::start_feed(std::string_view text, SocketType type, Moni
 }
 
 Result<void> SocketCore::begin_feed(std::string_view text, SocketType type, MonitorFeed::Encode encode) {
-  const std::lock_guard lock(feed_mutex_);
+  const sync::LockGuard lock(feed_mutex_);
   if (closed() || terminated()) {
     return refusal();
   }
@@ -37,7 +37,7 @@ Result<void> SocketCore::begin_feed(std::string_view text, SocketType type, Moni
 }
 
 Result<void> SocketCore::stop_feed() {
-  const std::lock_guard lock(feed_mutex_);
+  const sync::LockGuard lock(feed_mutex_);
   if (closed()) {
     return refusal();
   }
@@ -50,11 +50,11 @@ Result<void> SocketCore::report_pipes() {
 }
 
 Result<void> SocketCore::emit_pipes() {
-  const std::scoped_lock lock(receive_mutex_, send_mutex_);
+  const sync::ScopedLock lock(receive_mutex_, send_mutex_);
   if (closed() || terminated()) {
     return refusal();
   }
-  const std::lock_guard table(table_mutex_);
+  const sync::LockGuard table(table_mutex_);
   std::vector<const Pipe*> pipes;
   const auto add = [&pipes](const Pipe& pipe) {
     if (pipe.notes.attached) {
@@ -93,12 +93,12 @@ void SocketCore::end_feed() noexcept {
 // The connections of a closed socket still emit events; the last of them ends the feed.
 void SocketCore::end_feed_if_quiet() noexcept {
   {
-    const std::lock_guard lock(table_mutex_);
+    const sync::LockGuard lock(table_mutex_);
     if (!pipes_closed_ || !connections_.empty()) {
       return;
     }
   }
-  const std::lock_guard lock(feed_mutex_);
+  const sync::LockGuard lock(feed_mutex_);
   end_feed();
 }
 

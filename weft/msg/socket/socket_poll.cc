@@ -14,7 +14,7 @@ Readiness SocketCore::readiness(Readiness wanted, Instant deadline) {
     return wanted;  // the next call returns the error
   }
   if (wanted.input) {
-    std::unique_lock lock(receive_mutex_);
+    sync::UniqueLock lock(receive_mutex_);
     share_.turn.begin(deadline);
     announce_watch();
     collect_signals();
@@ -40,7 +40,7 @@ Readiness SocketCore::readiness(Readiness wanted, Instant deadline) {
     if (traits_.one_lock) {
       receive = std::unique_lock(receive_mutex_);
     }
-    const std::lock_guard lock(send_mutex_);
+    const sync::LockGuard lock(send_mutex_);
     ready.output = pattern_->can_send();
   }
   return ready;
@@ -52,7 +52,7 @@ Result<int> SocketCore::announce(Readiness wanted, sync::WakeList::Sleeper& slee
     wake_list_.add(sleeper);
     share_.waiting.fetch_add(wanted.input ? 1 : 0, std::memory_order_relaxed);
   }
-  const std::lock_guard lock(receive_mutex_);
+  const sync::LockGuard lock(receive_mutex_);
   if (wanted.output) {
     share_.output_parker.announce_poll(&wake_list_, false);  // the thread that makes room wakes with a fence
   }
@@ -71,7 +71,7 @@ void SocketCore::forget(Readiness wanted, sync::WakeList::Sleeper& sleeper) noex
 }
 
 Result<int> SocketCore::descriptor() {
-  const std::lock_guard lock(receive_mutex_);
+  const sync::LockGuard lock(receive_mutex_);
   if (closed_.load(std::memory_order_relaxed)) {
     return refusal();
   }

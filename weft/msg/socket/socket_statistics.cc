@@ -10,8 +10,8 @@ namespace weft::msg {
 Statistics SocketCore::statistics() {
   Statistics all;
   {
-    const std::scoped_lock lock(receive_mutex_, send_mutex_);
-    const std::lock_guard table(table_mutex_);
+    const sync::ScopedLock lock(receive_mutex_, send_mutex_);
+    const sync::LockGuard table(table_mutex_);
     all = gone_;
     add_drops(all, share_.drops);
     add_drops(all, pattern_->drops());

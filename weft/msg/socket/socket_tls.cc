@@ -64,7 +64,7 @@ Result<std::shared_ptr<const net::Layering>> SocketCore::make_layering(const net
     }
     auto server = WEFT_TRY(net::TlsServer::make(how));
     layering->tls_server = server;
-    const std::lock_guard lock(table_mutex_);
+    const sync::LockGuard lock(table_mutex_);
     std::erase_if(tls_servers_, [](const auto& known) { return known.expired(); });
     tls_servers_.push_back(server);
   } else if (row.has_tls) {
@@ -85,7 +85,7 @@ Result<void> SocketCore::reload_servers() {
   }
   std::vector<std::shared_ptr<net::TlsServer>> servers;
   {
-    const std::lock_guard lock(table_mutex_);
+    const sync::LockGuard lock(table_mutex_);
     for (const auto& known : tls_servers_) {
       if (auto server = known.lock(); server != nullptr) {
         servers.push_back(std::move(server));

@@ -21,7 +21,7 @@ Result<void> SocketCore::try_send(Outbound& part) {
   if (traits_.one_lock) {
     receive = std::unique_lock(receive_mutex_);
   }
-  const std::lock_guard lock(send_mutex_);
+  const sync::LockGuard lock(send_mutex_);
   if (refuses()) [[unlikely]] {
     return refusal();
   }
@@ -36,7 +36,7 @@ Result<void> SocketCore::try_send(Outbound& part) {
 
 Result<void> SocketCore::try_receive(Inbound& part, bool look, Instant deadline) {
   const bool asleep = deadline != Instant::min();
-  std::unique_lock lock(receive_mutex_);
+  sync::UniqueLock lock(receive_mutex_);
   if (refuses()) [[unlikely]] {
     return refusal();
   }
@@ -115,7 +115,7 @@ void SocketCore::flush_batches() noexcept {
   if (!share_.has_unflushed.load(std::memory_order_relaxed) || context_.inherited()) {
     return;  // a forked child has a copy of the parent's batch
   }
-  const std::lock_guard lock(send_mutex_);
+  const sync::LockGuard lock(send_mutex_);
   for (const auto& connection : share_.unflushed) {
     connection->send_side().flush_listed();
   }
@@ -137,7 +137,7 @@ class SocketCore::InputWait {
   ~InputWait() {
     bool others = false;
     if (leads_) {
-      const std::lock_guard lock(core_.receive_mutex_);
+      const sync::LockGuard lock(core_.receive_mutex_);
       core_.has_leader_ = false;
       core_.wake_list_.remove(sleeper_);
       drain_if_rung();
@@ -153,7 +153,7 @@ class SocketCore::InputWait {
   [[nodiscard]] bool leads() const noexcept { return leads_; }
 
   void announce() noexcept {
-    const std::lock_guard lock(core_.receive_mutex_);
+    const sync::LockGuard lock(core_.receive_mutex_);
     const bool heavy = core_.announces_heavily();
     if (!leads_ && core_.stream_count_ > 0 && !core_.has_leader_) {
       leads_ = core_.has_leader_ = true;
@@ -180,7 +180,7 @@ class SocketCore::InputWait {
     }
     std::array<sys::PollEvent, 64> events;
     const std::size_t count = WEFT_TRY(core_.epoll_->wait_cancellably(events, timeout));
-    const std::lock_guard lock(core_.receive_mutex_);
+    const sync::LockGuard lock(core_.receive_mutex_);
     drain_if_rung();
     core_.take_events(count, events.data());
     return {};
@@ -295,7 +295,7 @@ Result<void> SocketCore::add_descriptor(Connection& connection) noexcept {
 }
 
 void SocketCore::forget_descriptor(Connection& connection) noexcept {
-  const std::lock_guard lock(receive_mutex_);
+  const sync::LockGuard lock(receive_mutex_);
   if (connection.poll_tag == 0) {
     return;
   }

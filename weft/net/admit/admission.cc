@@ -47,19 +47,19 @@ struct alignas(sync::kLineSize) Admission::Stripe {
     TokenBucket accepts;
   };
 
-  mutable std::mutex mutex;
+  mutable sync::StdMutex mutex;
   static constexpr std::uint32_t kEntriesFirst = 4;
-  std::vector<Entry> entries;
-  std::vector<std::uint32_t> buckets;
-  std::uint32_t free = kNone;
-  std::uint32_t idle_first = kNone;
-  std::uint32_t idle_last = kNone;
-  std::uint64_t leases = 0;
+  std::vector<Entry> entries WEFT_GUARDED_BY(mutex);
+  std::vector<std::uint32_t> buckets WEFT_GUARDED_BY(mutex);
+  std::uint32_t free WEFT_GUARDED_BY(mutex) = kNone;
+  std::uint32_t idle_first WEFT_GUARDED_BY(mutex) = kNone;
+  std::uint32_t idle_last WEFT_GUARDED_BY(mutex) = kNone;
+  std::uint64_t leases WEFT_GUARDED_BY(mutex) = 0;
   std::uint64_t seed = 0;
   Budget* budget = nullptr;
-  Rules rules;
+  Rules rules WEFT_GUARDED_BY(mutex);
 
-  void set_up(Budget& entries_of_all, const Rules& first) {
+  void set_up(Budget& entries_of_all, const Rules& first) WEFT_REQUIRES(mutex) {
     budget = &entries_of_all;
     seed = first->seed;
     rules = first;
@@ -67,7 +67,7 @@ struct alignas(sync::kLineSize) Admission::Stripe {
     entries.reserve(kEntriesFirst);
   }
   // Makes room for one entry more, where none is free. Returns false if there is no memory.
-  [[nodiscard]] bool grow() noexcept {
+  [[nodiscard]] bool grow() noexcept WEFT_REQUIRES(mutex) {
     if (entries.size() < buckets.size()) {
       return true;
     }
@@ -84,10 +84,10 @@ struct alignas(sync::kLineSize) Admission::Stripe {
     return true;
   }
 
-  [[nodiscard]] std::uint32_t& bucket(const IpPrefix& key) noexcept {
+  [[nodiscard]] std::uint32_t& bucket(const IpPrefix& key) noexcept WEFT_REQUIRES(mutex) {
     return buckets[key.hash(seed) >> 8U & (buckets.size() - 1)];  // the lowest bits chose the stripe
   }
-  [[nodiscard]] std::uint32_t find(const IpPrefix& key) noexcept {
+  [[nodiscard]] std::uint32_t find(const IpPrefix& key) noexcept WEFT_REQUIRES(mutex) {
     std::uint32_t at = bucket(key);
     while (at != kNone && !(entries[at].key == key)) {
       at = entries[at].next;
@@ -97,7 +97,7 @@ struct alignas(sync::kLineSize) Admission::Stripe {
 
   // Finds the entry of the key, or adds an idle one; kNone: the table is full, and the other entries of this stripe
   // have connections. Never forgets `spared` to make room.
-  std::uint32_t find_or_add(const IpPrefix& key, std::uint32_t spared) {
+  std::uint32_t find_or_add(const IpPrefix& key, std::uint32_t spared) WEFT_REQUIRES(mutex) {
     if (const std::uint32_t found = find(key); found != kNone) {
       if (entries[found].connections == 0) {
         make_busy(found);
@@ -131,14 +131,14 @@ struct alignas(sync::kLineSize) Admission::Stripe {
     return at;
   }
   // The entry that was idle longest, but not `spared`. Returns false if there is none.
-  [[nodiscard]] bool forget_idle(std::uint32_t spared) noexcept {
+  [[nodiscard]] bool forget_idle(std::uint32_t spared) noexcept WEFT_REQUIRES(mutex) {
     const std::uint32_t at = idle_first != kNone && idle_first == spared ? entries[idle_first].idle_after : idle_first;
     if (at != kNone) {
       forget(at);
     }
     return at != kNone;
   }
-  void forget(std::uint32_t at) noexcept {
+  void forget(std::uint32_t at) noexcept WEFT_REQUIRES(mutex) {
     make_busy(at);
     std::uint32_t* place = &bucket(entries[at].key);
     while (*place != at) {
@@ -149,24 +149,24 @@ struct alignas(sync::kLineSize) Admission::Stripe {
     budget->give_back();
   }
 
-  void make_idle(std::uint32_t at) noexcept {
+  void make_idle(std::uint32_t at) noexcept WEFT_REQUIRES(mutex) {
     entries[at].idle_before = std::exchange(idle_last, at);
     entries[at].idle_after = kNone;
     (entries[at].idle_before == kNone ? idle_first : entries[entries[at].idle_before].idle_after) = at;
   }
-  void make_busy(std::uint32_t at) noexcept {
+  void make_busy(std::uint32_t at) noexcept WEFT_REQUIRES(mutex) {
     const Entry& entry = entries[at];
     (entry.idle_before == kNone ? idle_first : entries[entry.idle_before].idle_after) = entry.idle_after;
     (entry.idle_after == kNone ? idle_last : entries[entry.idle_after].idle_before) = entry.idle_before;
   }
 
-  void add_connection(std::uint32_t at) noexcept {
+  void add_connection(std::uint32_t at) noexcept WEFT_REQUIRES(mutex) {
     if (entries[at].connections++ == 0) {
       make_busy(at);
     }
   }
   // `keep`: the entry holds other state that counts.
-  void end_connection(std::uint32_t at, bool keep) noexcept {
+  void end_connection(std::uint32_t at, bool keep) noexcept WEFT_REQUIRES(mutex) {
     WEFT_ASSERT(entries[at].connections != 0);
     if (--entries[at].connections == 0) {
       make_idle(at);
@@ -176,7 +176,7 @@ struct alignas(sync::kLineSize) Admission::Stripe {
     }
   }
   // Forgets an entry that gained no connection.
-  void forget_unused(std::uint32_t at, bool keep) noexcept {
+  void forget_unused(std::uint32_t at, bool keep) noexcept WEFT_REQUIRES(mutex) {
     if (at != kNone && entries[at].connections == 0 && !keep) {
       forget(at);
     }
@@ -242,7 +242,7 @@ Result<Admission::Lease> Admission::admit(const sys::SocketAddress& peer, Instan
 Result<Admission::Lease> Admission::admit_to(Stripe& stripe, const IpPrefix& prefix, Bytes bytes, Instant now,
                                              AdmissionRejection& rejection) {
   const auto over = [](std::uint32_t connections, std::uint32_t bound) { return bound != 0 && connections >= bound; };
-  const std::lock_guard lock(stripe.mutex);
+  const sync::LockGuard lock(stripe.mutex);
   const AdmissionOptions& rules = *stripe.rules;
   if (contains(rules.exempt, bytes)) {
     return Lease();
@@ -286,12 +286,12 @@ Result<Admission::Lease> Admission::admit_to(Stripe& stripe, const IpPrefix& pre
 void Admission::adopt(const Admission& other) noexcept {
   Rules rules;
   {
-    const std::lock_guard lock(other.stripes_[0].mutex);
+    const sync::LockGuard lock(other.stripes_[0].mutex);
     rules = other.stripes_[0].rules;
   }
   for (std::uint32_t i = 0; i < kStripes; ++i) {
     Stripe& stripe = stripes_[i];
-    const std::lock_guard lock(stripe.mutex);
+    const sync::LockGuard lock(stripe.mutex);
     const RateLimit& before = stripe.rules->accept_rate;
     if (before.per_second != rules->accept_rate.per_second || before.burst != rules->accept_rate.burst) {
       for (Stripe::Entry& entry : stripe.entries) {
@@ -306,7 +306,7 @@ void Admission::adopt(const Admission& other) noexcept {
 void Admission::set_entries_max(std::uint32_t entries_max) noexcept {
   budget_.set_most(entries_max);
   for (std::uint32_t i = 0; i < kStripes && budget_.exceeded(); ++i) {
-    const std::lock_guard lock(stripes_[i].mutex);
+    const sync::LockGuard lock(stripes_[i].mutex);
     while (budget_.exceeded() && stripes_[i].forget_idle(kNone)) {
     }
   }
@@ -317,7 +317,7 @@ bool Admission::make_room(const Stripe& full) noexcept {
   const auto first = static_cast<std::uint32_t>(&full - stripes_.get());
   for (std::uint32_t i = 1; i < kStripes; ++i) {
     Stripe& other = stripes_[(first + i) % kStripes];
-    const std::lock_guard lock(other.mutex);
+    const sync::LockGuard lock(other.mutex);
     if (other.forget_idle(kNone)) {
       return true;
     }
@@ -327,7 +327,7 @@ bool Admission::make_room(const Stripe& full) noexcept {
 
 void Admission::end(const Lease& lease) noexcept {
   Stripe& stripe = stripes_[lease.stripe_];
-  const std::lock_guard lock(stripe.mutex);
+  const sync::LockGuard lock(stripe.mutex);
   if (lease.address_ != lease.prefix_) {
     stripe.end_connection(lease.address_, false);
   }
@@ -344,7 +344,7 @@ void Admission::Lease::end() noexcept {
 void Admission::reject(AdmissionRejection rejection, const sys::SocketAddress& peer, Instant now) {
   std::uint64_t suppressed = 0;
   {
-    const std::lock_guard lock(rejections_mutex_);
+    const sync::LockGuard lock(rejections_mutex_);
     ++rejected_[static_cast<std::size_t>(rejection)];
     if (options_->report == nullptr || !reports_.try_take(options_->report_rate, now)) {
       ++suppressed_;
@@ -356,13 +356,13 @@ void Admission::reject(AdmissionRejection rejection, const sys::SocketAddress& p
 }
 
 std::uint64_t Admission::rejected(AdmissionRejection rejection) const {
-  const std::lock_guard lock(rejections_mutex_);
+  const sync::LockGuard lock(rejections_mutex_);
   return rejected_[static_cast<std::size_t>(rejection)];
 }
 
 std::uint32_t Admission::connections(const IpPrefix& prefix) const {
   Stripe& stripe = stripe_of(prefix_of(prefix.bytes()));
-  const std::lock_guard lock(stripe.mutex);
+  const sync::LockGuard lock(stripe.mutex);
   const std::uint32_t at = stripe.find(prefix);
   return at == kNone ? 0 : stripe.entries[at].connections;
 }
@@ -370,7 +370,7 @@ std::uint32_t Admission::connections(const IpPrefix& prefix) const {
 std::uint64_t Admission::connections() const {
   std::uint64_t sum = 0;
   for (std::uint32_t i = 0; i < kStripes; ++i) {
-    const std::lock_guard lock(stripes_[i].mutex);
+    const sync::LockGuard lock(stripes_[i].mutex);
     sum += stripes_[i].leases;
   }
   return sum;

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "weft/base/time.h"
 #include "weft/net/admit/ip_prefix.h"
 #include "weft/net/admit/token_bucket.h"
+#include "weft/sync/lock.h"
 #include "weft/sys/address.h"
 
 namespace weft::net {
@@ -153,7 +153,7 @@ class Admission {
     std::atomic<std::uint32_t> used_{0};
   };
 
-  using Rules = std::shared_ptr<const AdmissionOptions>;  // each stripe has them, guarded by its lock
+  using Rules = std::shared_ptr<const AdmissionOptions>;  // each stripe has them
 
   explicit Admission(AdmissionOptions options);
   [[nodiscard]] Stripe& stripe_of(const IpPrefix& prefix) const noexcept;
@@ -167,10 +167,10 @@ class Admission {
   Budget budget_;
   std::unique_ptr<Stripe[]> stripes_;
 
-  mutable std::mutex rejections_mutex_;
-  std::array<std::uint64_t, kAdmissionRejections> rejected_{};
-  TokenBucket reports_;
-  std::uint64_t suppressed_ = 0;
+  mutable sync::StdMutex rejections_mutex_;
+  std::array<std::uint64_t, kAdmissionRejections> rejected_ WEFT_GUARDED_BY(rejections_mutex_){};
+  TokenBucket reports_ WEFT_GUARDED_BY(rejections_mutex_);
+  std::uint64_t suppressed_ WEFT_GUARDED_BY(rejections_mutex_) = 0;
 };
 
 }  // namespace weft::net

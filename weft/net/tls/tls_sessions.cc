@@ -91,7 +91,7 @@ void TlsSessions::keep(std::string_view name, TlsSession session) {
   if (session == nullptr) {
     return;
   }
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   auto at = find(name);
   if (at == names_.end()) {
     names_.push_front({std::string(name), {}});
@@ -109,7 +109,7 @@ void TlsSessions::keep(std::string_view name, TlsSession session) {
 }
 
 TlsSession TlsSessions::take(std::string_view name, WallTime now) {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   TlsSession session;
   if (const auto at = find(name); at != names_.end()) {
     while (session == nullptr && !at->sessions.empty()) {
@@ -129,7 +129,7 @@ TlsSession TlsSessions::take(std::string_view name, WallTime now) {
 }
 
 std::size_t TlsSessions::size() const {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   std::size_t sessions = 0;
   for (const Name& name : names_) {
     sessions += name.sessions.size();

@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "weft/base/time.h"
+#include "weft/sync/lock.h"
 #include "weft/sys/clock.h"
 
 struct ssl_ctx_st;  // OpenSSL's
@@ -57,10 +57,10 @@ class TlsSessions {
   static int take_session(ssl_st* ssl, ssl_session_st* session) noexcept;
   void keep(std::string_view name, TlsSession session);
   [[nodiscard]] TlsSession take(std::string_view name, WallTime now);
-  [[nodiscard]] std::list<Name>::iterator find(std::string_view name);
+  [[nodiscard]] std::list<Name>::iterator find(std::string_view name) WEFT_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  std::list<Name> names_;  // guarded by mutex_; the one that was used last is the first
+  mutable sync::StdMutex mutex_;
+  std::list<Name> names_ WEFT_GUARDED_BY(mutex_);  // the one that was used last is the first
 };
 
 }  // namespace weft::net

@@ -8,7 +8,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -21,6 +20,7 @@
 #include "weft/rt/loop/job.h"
 #include "weft/sync/atomic.h"
 #include "weft/sync/counter_block.h"
+#include "weft/sync/lock.h"
 #include "weft/sync/parker.h"
 #include "weft/sys/fence.h"
 #include "weft/sys/fork.h"
@@ -162,7 +162,7 @@ namespace detail {
 struct SystemLists {
   static constexpr std::size_t kTypesMax = EventBus::kTypesMax;
   static constexpr std::size_t kHandlersMax = EventBus::kHandlersMax;
-  using Mutex = std::mutex;
+  using Mutex = sync::StdMutex;
   using Parker = sync::Parker;
   using Reader = EventReader;
   static Reader* reader() noexcept { return event_reader; }  // of this thread

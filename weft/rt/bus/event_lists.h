@@ -4,13 +4,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <utility>
 
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/rt/bus/handler_list.h"
 #include "weft/sync/atomic.h"
+#include "weft/sync/lock.h"
 
 namespace weft::rt::detail {
 
@@ -28,7 +28,6 @@ namespace weft::rt::detail {
 template <typename System>
 class BasicEventLists {
   using Reader = typename System::Reader;
-  using Lock = std::unique_lock<typename System::Mutex>;
 
  public:
   static constexpr std::size_t kTypesMax = System::kTypesMax;
@@ -65,7 +64,7 @@ class BasicEventLists {
   void remove(std::size_t type, EventHandler* handler) noexcept;       // one that add() took, once
   void close() noexcept;
   [[nodiscard]] std::size_t handlers() const noexcept {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     return handlers_;
   }
 
@@ -93,29 +92,29 @@ class BasicEventLists {
     }
   };
 
-  [[nodiscard]] EventHandlers* current(std::size_t type) const noexcept {
+  [[nodiscard]] EventHandlers* current(std::size_t type) const noexcept WEFT_REQUIRES(mutex_) {
     return lists_[type].load(std::memory_order_relaxed);  // relaxed: only a holder of the mutex stores
   }
-  void replace(std::size_t type, EventHandlers* with, EventChunk* dropped) noexcept;
-  void note_birth(EventChunk* fresh) const noexcept;
-  void forget(EventHandler* handler) noexcept;
-  [[nodiscard]] bool read_elsewhere(std::uint64_t newest, std::size_t type, bool inside) const noexcept;
-  void wait_for_readers(Lock& lock, std::size_t type) noexcept;
-  void collect(Garbage& garbage) noexcept;
+  void replace(std::size_t type, EventHandlers* with, EventChunk* dropped) noexcept WEFT_REQUIRES(mutex_);
+  void note_birth(EventChunk* fresh) const noexcept WEFT_REQUIRES(mutex_);
+  void forget(EventHandler* handler) noexcept WEFT_REQUIRES(mutex_);
+  [[nodiscard]] bool read_elsewhere(std::uint64_t newest, std::size_t type, bool inside) const noexcept
+      WEFT_REQUIRES(mutex_);
+  void wait_for_readers(std::size_t type) noexcept WEFT_REQUIRES(mutex_);
+  void collect(Garbage& garbage) noexcept WEFT_REQUIRES(mutex_);
 
   std::array<sync::Atomic<EventHandlers*>, kTypesMax> lists_{};
   typename System::Parker quiet_;  // a reader that leaves wakes it
 
   mutable typename System::Mutex mutex_;
-  // Guarded by mutex_:
-  EventHandlers* retired_ = nullptr;  // lists that a thread may still read
-  EventHandler* removed_ = nullptr;   // handlers in a retired list
-  EventChunk* dropped_ = nullptr;     // chunks in a retired list
-  std::uint64_t subscriptions_ = 0;   // that ever were
-  std::uint64_t last_retired_ = 0;    // the number of the newest retired list
-  std::size_t retired_count_ = 0;
-  std::size_t handlers_ = 0;
-  bool closed_ = false;
+  EventHandlers* retired_ WEFT_GUARDED_BY(mutex_) = nullptr;  // lists that a thread may still read
+  EventHandler* removed_ WEFT_GUARDED_BY(mutex_) = nullptr;   // handlers in a retired list
+  EventChunk* dropped_ WEFT_GUARDED_BY(mutex_) = nullptr;     // chunks in a retired list
+  std::uint64_t subscriptions_ WEFT_GUARDED_BY(mutex_) = 0;   // that ever were
+  std::uint64_t last_retired_ WEFT_GUARDED_BY(mutex_) = 0;    // the number of the newest retired list
+  std::size_t retired_count_ WEFT_GUARDED_BY(mutex_) = 0;
+  std::size_t handlers_ WEFT_GUARDED_BY(mutex_) = 0;
+  bool closed_ WEFT_GUARDED_BY(mutex_) = false;
 };
 
 // Moves handlers or chunks that none of the lists has, which threads read.
@@ -174,7 +173,7 @@ template <typename System>
 Result<void> BasicEventLists<System>::add(std::size_t type, EventHandler* handler) noexcept {
   constexpr std::size_t kRetiredMost = 16;  // then add() pays for a heavy fence and a walk through the readers
   Garbage garbage;
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (closed_) {
     return Error(Errc::closed, "the bus was closed");
   }
@@ -202,9 +201,9 @@ Result<void> BasicEventLists<System>::add(std::size_t type, EventHandler* handle
 template <typename System>
 void BasicEventLists<System>::remove(std::size_t type, EventHandler* handler) noexcept {
   Garbage garbage;
-  Lock lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (closed_) {  // close() has removed the handler, and perhaps still waits for it
-    wait_for_readers(lock, type);
+    wait_for_readers(type);
     collect(garbage);
     return;
   }
@@ -214,7 +213,7 @@ void BasicEventLists<System>::remove(std::size_t type, EventHandler* handler) no
     replace(type, edit.list, edit.dropped);
     note_birth(edit.fresh);
   }  // otherwise there is no memory: the handler stays in its list, not alive, until close()
-  wait_for_readers(lock, type);
+  wait_for_readers(type);
   collect(garbage);
 }
 
@@ -261,7 +260,7 @@ bool BasicEventLists<System>::read_elsewhere(std::uint64_t newest, std::size_t t
 
 // Waits until no other thread reads a list of the type that was retired before the call. Sleeps without the lock.
 template <typename System>
-void BasicEventLists<System>::wait_for_readers(Lock& lock, std::size_t type) noexcept {
+void BasicEventLists<System>::wait_for_readers(std::size_t type) noexcept {
   const std::uint64_t newest = last_retired_;
   Reader* const mine = System::reader();
   const bool inside = mine != nullptr && mine->slot.depth() > 0;
@@ -273,9 +272,8 @@ void BasicEventLists<System>::wait_for_readers(Lock& lock, std::size_t type) noe
     if (!read_elsewhere(newest, type, inside)) {
       break;
     }
-    lock.unlock();
+    const sync::Unlocked unlocked(mutex_);
     quiet_.sleep(ticket, Duration(-1));
-    lock.lock();
   }
   if (inside) {
     mine->waits.store(false, std::memory_order_relaxed);
@@ -285,18 +283,19 @@ void BasicEventLists<System>::wait_for_readers(Lock& lock, std::size_t type) noe
 template <typename System>
 void BasicEventLists<System>::close() noexcept {
   Garbage garbage;
-  Lock lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   closed_ = true;
   for (std::size_t type = 0; type < kTypesMax; ++type) {
     if (EventHandlers* const list = current(type); list != nullptr) {
       list->for_each([this](EventHandler& handler) {
+        sync::assume_locked(mutex_);
         handler.alive.store(false, std::memory_order_relaxed);
         forget(&handler);
       });
       replace(type, nullptr, chunks_of(list));
     }
   }
-  wait_for_readers(lock, kTypesMax);
+  wait_for_readers(kTypesMax);
   collect(garbage);
 }
 

@@ -5,13 +5,13 @@
 #include <bit>
 #include <cstdio>
 #include <iterator>
-#include <mutex>
 #include <utility>
 
 #include "weft/rt/core/call.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/rt/exec/job_run.h"
 #include "weft/sync/kept_text.h"
+#include "weft/sync/lock.h"
 
 namespace weft::rt {
 
@@ -175,7 +175,7 @@ void Core::give(CoreJob& job, bool behind_all) noexcept {
     job.lane_ = 0;
   }
   {
-    const std::lock_guard lock(given_mutex_);
+    const sync::LockGuard lock(given_mutex_);
     given_.push_back(job);
     if (job_runner_ == JobRunner::core) {
       (void)ring(kGiven);  // under the lock: once the core has the job it may end
@@ -192,7 +192,7 @@ void Core::give(CoreJob& job, bool behind_all) noexcept {
 void Core::take_given() noexcept {
   List<CoreJob> came;
   {
-    const std::lock_guard lock(given_mutex_);
+    const sync::LockGuard lock(given_mutex_);
     came.splice_back(given_);
   }
   while (CoreJob* const job = came.pop_front()) {
@@ -253,7 +253,7 @@ void Core::run_given() noexcept {
   while (CoreJob* const job = jobs_.pop_front()) {
     job->function_(*job);
   }
-  std::unique_lock lock(given_mutex_);
+  sync::UniqueLock lock(given_mutex_);
   while (CoreJob* const job = given_.pop_front()) {
     lock.unlock();
     job->function_(*job);
@@ -364,23 +364,23 @@ void Core::serve(Outgoing& out) noexcept {
 }
 
 // Requires the lane's mutex. Returns null if it is closed, or refused.
-Core::Message* Core::claim_foreign(unsigned slot) noexcept {
+Core::Message* Core::claim_foreign(unsigned slot, ForeignLane& foreign) noexcept {
   auto& lane = lanes_[cores_ + slot];
-  if (foreign_[slot].closed) {
-    count(foreign_[slot].counters.foreign_after_stop);
+  if (foreign.closed) {
+    count(foreign.counters.foreign_after_stop);
     return nullptr;
   }
   Message* const cell =
       lane.outgoing() != nullptr || lane.open(lane_capacity_) ? lane.outgoing()->claim_one() : nullptr;
   if (cell == nullptr) {
-    count(foreign_[slot].counters.foreign_refused);
+    count(foreign.counters.foreign_refused);
   }
   return cell;
 }
 
 void Core::close_foreign() noexcept {
   for (unsigned slot = 0; slot < lane_count_ - cores_; ++slot) {
-    const std::lock_guard lock(foreign_[slot].mutex);
+    const sync::LockGuard lock(foreign_[slot].mutex);
     foreign_[slot].closed = true;
   }
 }

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <span>
 #include <string_view>
@@ -27,6 +26,7 @@
 #include "weft/rt/loop/turn_job.h"
 #include "weft/sync/counter_block.h"
 #include "weft/sync/duration_counts.h"
+#include "weft/sync/lock.h"
 #include "weft/sync/mutex.h"
 
 namespace weft::rt {
@@ -205,7 +205,7 @@ class Core final : private TurnHook {
   // The sending side of a lane that other threads share.
   struct ForeignLane {
     alignas(sync::kLineSize) sync::Mutex mutex;
-    bool closed = false;  // guarded by mutex, as are writes to the counters
+    bool closed WEFT_GUARDED_BY(mutex) = false;  // the mutex also guards the writes to the counters
     ForeignLaneNumbers<std::atomic<std::uint64_t>> counters;
   };
   // This core's sending side to one core.
@@ -263,7 +263,7 @@ class Core final : private TurnHook {
   [[nodiscard]] const Doorbell& doorbell() const noexcept { return doorbell_; }
   template <typename F>
   [[nodiscard]] Result<void> post_foreign(unsigned slot, F&& function);
-  [[nodiscard]] Message* claim_foreign(unsigned slot) noexcept;
+  [[nodiscard]] Message* claim_foreign(unsigned slot, ForeignLane& foreign) noexcept WEFT_REQUIRES(foreign.mutex);
   void close_foreign() noexcept;
 
   static constexpr unsigned kLaneBits = 60;
@@ -317,9 +317,9 @@ class Core final : private TurnHook {
 
   // The thread that runs given jobs: the core's; after its end, any giver that finds no other.
   enum class JobRunner : std::uint8_t { core, none, giver };
-  std::mutex given_mutex_;
-  List<CoreJob> given_;                     // guarded by given_mutex_
-  JobRunner job_runner_ = JobRunner::core;  // guarded by given_mutex_
+  sync::StdMutex given_mutex_;
+  List<CoreJob> given_ WEFT_GUARDED_BY(given_mutex_);
+  JobRunner job_runner_ WEFT_GUARDED_BY(given_mutex_) = JobRunner::core;
 };
 
 // kMadeInPlace: whether post() makes the message in the lane's cell. That saves a copy: a large load of bytes that
@@ -355,8 +355,8 @@ Result<void> Core::post_foreign(unsigned slot, F&& function) {
     return post_foreign(slot, Job(std::forward<F>(function)));
   } else {
     ForeignLane& foreign = foreign_[slot];
-    const std::lock_guard lock(foreign.mutex);
-    Message* const cell = claim_foreign(slot);
+    const sync::LockGuard lock(foreign.mutex);
+    Message* const cell = claim_foreign(slot, foreign);
     if (cell == nullptr) [[unlikely]] {
       return foreign.closed ? Error(Errc::closed, "the runtime was stopped")
                             : Error(Errc::resource_exhausted, "the lane to that core is full");

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <stop_token>
 #include <utility>
 
@@ -13,6 +11,7 @@
 #include "weft/rt/core/runtime.h"
 #include "weft/rt/task/task_scope.h"
 #include "weft/sync/condition.h"
+#include "weft/sync/lock.h"
 #include "weft/sys/clock.h"
 
 namespace weft::rt {
@@ -67,9 +66,9 @@ Result<Future<detail::Unwrapped<T>>> spawn_until(Core& core, Task<T>&& task, Ins
     if (now >= deadline) {
       return Error(Errc::timed_out, "the lane to that core was full until the deadline");
     }
-    std::mutex nobody;
-    std::condition_variable never;
-    std::unique_lock lock(nobody);
+    sync::StdMutex nobody;
+    sync::Condition never;
+    sync::UniqueLock lock(nobody);
     (void)sync::sleep_until(never, lock, std::min(deadline_after(now, wait), deadline));
   }
 }

@@ -34,7 +34,7 @@ Result<void> CoreVisits::run(Runtime& runtime, Function function) {
 
 void CoreVisits::begin(bool behind_all) noexcept {
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     if (std::exchange(begun_, true)) {
       return;
     }
@@ -61,7 +61,7 @@ Result<void> CoreVisits::call(unsigned core) noexcept {
 
 void CoreVisits::visit(unsigned core) noexcept {
   const Result<void> result = call(core);
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (result_) {
     result_ = result;
   }
@@ -70,7 +70,7 @@ void CoreVisits::visit(unsigned core) noexcept {
 }
 
 Result<void> CoreVisits::wait(Instant deadline) {
-  std::unique_lock lock(mutex_);
+  sync::UniqueLock lock(mutex_);
   while (left_ != 0) {
     if (!sync::sleep_until(changed_, lock, deadline)) {
       return Error(Errc::timed_out, "a core did not come to it by the deadline");

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/rt/core/core_job.h"
+#include "weft/sync/condition.h"
+#include "weft/sync/lock.h"
 
 namespace weft::rt {
 
@@ -53,12 +53,11 @@ class CoreVisits : public std::enable_shared_from_this<CoreVisits> {
   const unsigned cores_;
   const std::unique_ptr<Visit[]> visits_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_:
-  bool begun_ = false;
-  unsigned left_;
-  Result<void> result_;
+  sync::StdMutex mutex_;
+  sync::Condition changed_;
+  bool begun_ WEFT_GUARDED_BY(mutex_) = false;
+  unsigned left_ WEFT_GUARDED_BY(mutex_);
+  Result<void> result_ WEFT_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft::rt

@@ -2,10 +2,8 @@
 // Every call of sync and rt that takes a time, with the least, the greatest, a negative time and zero.
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -18,6 +16,7 @@
 #include "weft/rt/loop/timer_wheel.h"
 #include "weft/rt/task/test_tasks.h"
 #include "weft/sync/condition.h"
+#include "weft/sync/lock.h"
 #include "weft/sync/wait_queue.h"
 #include <gtest/gtest.h>
 
@@ -116,13 +115,13 @@ const Row kRows[] = {
     {"sync::sleep_until",
      [] {
        struct Changed {
-         std::mutex mutex;
-         std::condition_variable changed;
+         sync::StdMutex mutex;
+         sync::Condition changed;
          bool given = false;
        };
        auto changed = std::make_shared<Changed>();
        return Waiting{[changed](Instant deadline) {
-                        std::unique_lock lock(changed->mutex);
+                        sync::UniqueLock lock(changed->mutex);
                         while (!changed->given) {
                           if (!sync::sleep_until(changed->changed, lock, deadline)) {
                             return Errc::timed_out;
@@ -131,7 +130,7 @@ const Row kRows[] = {
                         return Errc::ok;
                       },
                       [changed] {
-                        const std::lock_guard lock(changed->mutex);
+                        const sync::LockGuard lock(changed->mutex);
                         changed->given = true;
                         changed->changed.notify_all();
                       }};

@@ -114,14 +114,16 @@ Result<void> Runtime::start_threads() {
         },
         &seed);
     if (!thread) {
-      const std::lock_guard lock(mutex_);
+      const sync::LockGuard lock(mutex_);
       start_error_ = thread.error();
       break;
     }
     threads_.push_back(std::move(*thread));
   }
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return waiting_ == threads_.size(); });
+  sync::UniqueLock lock(mutex_);
+  while (waiting_ != threads_.size()) {
+    changed_.wait(lock);
+  }
   phase_.store(start_error_ == Errc::ok ? Phase::running : Phase::ended, std::memory_order_release);
   changed_.notify_all();
   return start_error_ == Errc::ok ? Result<void>() : start_error_;
@@ -139,7 +141,7 @@ void Runtime::run_core(const Seed& seed) {
   } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the result has it
   }
   {
-    std::unique_lock lock(mutex_);
+    sync::UniqueLock lock(mutex_);
     if (made) {
       cores_[index] = std::move(*made);
     } else {
@@ -147,13 +149,15 @@ void Runtime::run_core(const Seed& seed) {
     }
     ++waiting_;
     changed_.notify_all();
-    changed_.wait(lock, [this] { return phase_.load(std::memory_order_relaxed) != Phase::starting; });
+    while (phase_.load(std::memory_order_relaxed) == Phase::starting) {
+      changed_.wait(lock);
+    }
     if (start_error_ != Errc::ok) {
       return;
     }
   }
   cores_[index]->run(cores_, wait_mode_);
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   ++ended_;
   changed_.notify_all();
 }
@@ -165,7 +169,7 @@ unsigned Runtime::foreign_ordinal() noexcept {
 }
 
 void Runtime::note_turn() noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   changed_.notify_all();
 }
 
@@ -195,7 +199,7 @@ bool Runtime::quiescent() const noexcept {
 
 template <typename Condition>
 bool Runtime::wait_until(Instant deadline, Condition condition) {
-  std::unique_lock lock(mutex_);
+  sync::UniqueLock lock(mutex_);
   for (;;) {
     if (condition()) {
       return true;
@@ -213,12 +217,15 @@ Result<void> Runtime::stop(Instant deadline) {
   if (birth_.elsewhere()) {
     return detail::kInherited;
   }
-  const auto begin = [this] { return !std::exchange(stop_runs_, true); };
+  const auto begin = [this] {
+    sync::assume_locked(mutex_);
+    return !std::exchange(stop_runs_, true);
+  };
   if (!wait_until(deadline, begin)) {
     return Error(Errc::timed_out, "another stop() waits");
   }
   const auto result = stop_once(deadline);
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   stop_runs_ = false;
   changed_.notify_all();
   return result;
@@ -240,10 +247,15 @@ Result<void> Runtime::stop_once(Instant deadline) {
       core->stop();
     }
   }
-  if (!wait_until(deadline, [this] { return ended_ == threads_.size(); })) {
+  const auto all_ended = [this] {
+    sync::assume_locked(mutex_);
+    return ended_ == threads_.size();
+  };
+  if (!wait_until(deadline, all_ended)) {
     return Error(Errc::timed_out, "a job still runs");
   }
   threads_.clear();
+  const sync::LockGuard lock(mutex_);
   ended_ = 0;
   return drained ? Result<void>() : Error(Errc::timed_out, "messages were left");
 }

@@ -2,11 +2,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <utility>
 #include <vector>
@@ -19,6 +17,8 @@
 #include "weft/rt/exec/executor.h"
 #include "weft/rt/loop/job.h"
 #include "weft/rt/task/closure_await.h"
+#include "weft/sync/condition.h"
+#include "weft/sync/lock.h"
 #include "weft/sync/spin.h"
 #include "weft/sys/fork.h"
 #include "weft/sys/thread.h"
@@ -208,13 +208,12 @@ class Runtime {
   std::atomic<Phase> phase_{Phase::starting};
   const std::shared_ptr<std::atomic<bool>> gone_ = std::make_shared<std::atomic<bool>>(false);
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_:
-  unsigned waiting_ = 0;  // threads that made their core, or failed to make it
-  unsigned ended_ = 0;
-  Error start_error_;
-  bool stop_runs_ = false;  // one stop() at a time
+  sync::StdMutex mutex_;
+  sync::Condition changed_;
+  unsigned waiting_ WEFT_GUARDED_BY(mutex_) = 0;  // threads that made their core, or failed to make it
+  unsigned ended_ WEFT_GUARDED_BY(mutex_) = 0;
+  Error start_error_ WEFT_GUARDED_BY(mutex_);
+  bool stop_runs_ WEFT_GUARDED_BY(mutex_) = false;  // one stop() at a time
 
   const sys::Birth birth_;  // of the process that has the threads
   std::vector<Seed> seeds_;

@@ -53,8 +53,10 @@ Result<void> ShardedState::start(Build* build, void* make) {
   make_ = make;
   give(0);
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return phase_ != Phase::starting; });
+    sync::UniqueLock lock(mutex_);
+    while (phase_ == Phase::starting) {
+      changed_.wait(lock);
+    }
   }
   if (thrown_) {
     std::rethrow_exception(thrown_);
@@ -112,14 +114,14 @@ void ShardedState::end_here(ShardedPlace& place) noexcept {
 // The end of a chain of jobs. The caller of stop() may drop its reference as soon as it sees the phase.
 void ShardedState::settle(Phase phase) noexcept {
   const std::shared_ptr<ShardedState> keep = std::move(keep_);
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   phase_ = phase;
   changed_.notify_all();
 }
 
 void ShardedState::begin_stop() noexcept {
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     if (phase_ != Phase::running) {
       return;
     }
@@ -147,7 +149,7 @@ Result<void> ShardedState::stop(Instant deadline) {
     return kInherited;
   }
   begin_stop();
-  std::unique_lock lock(mutex_);
+  sync::UniqueLock lock(mutex_);
   while (phase_ != Phase::stopped) {
     if (!sync::sleep_until(changed_, lock, deadline)) {
       return kTasksLeft;

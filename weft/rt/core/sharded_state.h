@@ -2,12 +2,10 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "weft/base/error.h"
@@ -15,6 +13,8 @@
 #include "weft/base/time.h"
 #include "weft/rt/core/core.h"
 #include "weft/rt/core/core_job.h"
+#include "weft/sync/condition.h"
+#include "weft/sync/lock.h"
 #include "weft/sys/fork.h"
 
 namespace weft::rt {
@@ -98,9 +98,9 @@ class ShardedState : public std::enable_shared_from_this<ShardedState> {
   Result<void> built_;
   std::exception_ptr thrown_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  Phase phase_ = Phase::starting;  // guarded by mutex_
+  sync::StdMutex mutex_;
+  sync::Condition changed_;
+  Phase phase_ WEFT_GUARDED_BY(mutex_) = Phase::starting;
 };
 
 // ShardedUse: a task that runs on the calling core's instance, which does not end before it.

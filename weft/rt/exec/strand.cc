@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "weft/rt/exec/strand.h"
 
-#include <mutex>
 #include <new>
 #include <optional>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "weft/base/list.h"
 #include "weft/rt/exec/job_run.h"
 #include "weft/rt/exec/strand_queue.h"
+#include "weft/sync/lock.h"
 #include "weft/sync/parker.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/cpu.h"
@@ -18,7 +18,7 @@ namespace weft::rt {
 
 namespace {
 struct SystemStrand {
-  using Mutex = std::mutex;
+  using Mutex = sync::StdMutex;
   using Parker = sync::Parker;
   using Job = rt::Job;
   using Underlying = rt::Executor;
@@ -46,9 +46,8 @@ struct Strand::Core final : StrandQueue {
   bool wait_until_quiet(Instant deadline) noexcept;
 
   const sys::Birth birth;
-  // Guarded by mutex:
-  unsigned arriving = 0;  // delayed jobs on their way into the queue
-  List<Delay> delays;
+  unsigned arriving WEFT_GUARDED_BY(mutex) = 0;  // delayed jobs on their way into the queue
+  List<Delay> delays WEFT_GUARDED_BY(mutex);
 };
 
 // Delay: a delayed job that was taken. Its handle, Delayed, waits in the underlying executor.
@@ -92,7 +91,10 @@ class Strand::Delayed {
 
 bool Strand::Core::wait_until_quiet(Instant deadline) noexcept {
   return StrandQueue::wait_until_quiet([deadline] { return time_left(deadline, sys::now()); },
-                                       [this] { return arriving != 0 || !delays.empty(); });
+                                       [this] {
+                                         sync::assume_locked(mutex);
+                                         return arriving != 0 || !delays.empty();
+                                       });
 }
 
 // --- delayed jobs ---
@@ -102,7 +104,7 @@ void Strand::Core::arrive(const std::shared_ptr<Delay>& delay) noexcept {
   std::optional<detail::Drops::Scope> dropping;  // ends after the job
   Job job;
   {
-    const std::lock_guard lock(mutex);
+    const sync::LockGuard lock(mutex);
     if (!delay->hooked()) {
       return;
     }
@@ -115,7 +117,7 @@ void Strand::Core::arrive(const std::shared_ptr<Delay>& delay) noexcept {
   const bool full = !pushed && pushed.error() == Errc::resource_exhausted;
   bool again = false;
   {
-    const std::lock_guard lock(mutex);
+    const sync::LockGuard lock(mutex);
     again = full && !abandoned;
     if (again) {
       delay->job = std::move(job);
@@ -139,7 +141,7 @@ void Strand::Core::cancel(Delay& delay) {
   std::optional<detail::Drops::Scope> dropping;
   Job job;
   {
-    const std::lock_guard lock(mutex);
+    const sync::LockGuard lock(mutex);
     delay.cancelled = true;
     if (!delay.hooked()) {
       return;  // another thread has the job, and waits for this call before it destroys the delay
@@ -161,7 +163,7 @@ void Strand::Core::lose_delay(Delay& delay) noexcept {
   std::optional<detail::Drops::Scope> dropping;
   Job job;
   {
-    const std::lock_guard lock(mutex);
+    const sync::LockGuard lock(mutex);
     if (!delay.hooked()) {
       return;
     }
@@ -176,7 +178,7 @@ void Strand::Core::lose_delay(Delay& delay) noexcept {
 
 void Strand::Core::drop_delays(Instant later_than) noexcept {
   const detail::Drops::Scope dropping(drops);
-  Lock lock(mutex);
+  sync::UniqueLock lock(mutex);
   List<Delay> dropped;  // guarded by the mutex, as `delays` is
   for (Delay* delay = delays.first(); delay != nullptr;) {
     Delay* const next = delays.next(*delay);
@@ -217,7 +219,7 @@ Result<void> Strand::run_after(Duration delay, std::stop_token token, Job& job) 
   bool cancelled = false;
   std::optional<detail::Drops::Scope> dropping;
   {
-    const std::lock_guard lock(core_->mutex);
+    const sync::LockGuard lock(core_->mutex);
     closed = core_->closed;
     cancelled = !closed && made->cancelled;
     if (cancelled) {
@@ -239,7 +241,7 @@ Result<void> Strand::run_after(Duration delay, std::stop_token token, Job& job) 
   Job handle(Delayed{made});
   const Result<void> taken = delay_on(core_->underlying, delay, made->let_go.get_token(), handle);
   if (!taken) {
-    const std::lock_guard lock(core_->mutex);
+    const sync::LockGuard lock(core_->mutex);
     if (made->hooked()) {  // else the job was cancelled, or stop() dropped it
       made->unhook();
       job = std::move(made->job);
@@ -264,7 +266,7 @@ Strand::~Strand() {
 }
 
 Error Strand::refuse(Error why) {
-  const std::lock_guard lock(core_->mutex);
+  const sync::LockGuard lock(core_->mutex);
   ++core_->counts.refused;
   return why;
 }
@@ -303,7 +305,7 @@ Result<void> Strand::stop(StopMode mode, Instant deadline) {
 }
 
 ExecutorCounts Strand::counts() const noexcept {
-  const std::lock_guard lock(core_->mutex);
+  const sync::LockGuard lock(core_->mutex);
   ExecutorCounts counts = core_->counts;
   counts.queued = core_->waiting();
   return counts;

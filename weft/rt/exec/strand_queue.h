@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <utility>
 
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/rt/exec/executor.h"
+#include "weft/sync/lock.h"
 
 namespace weft::rt {
 
@@ -28,7 +28,6 @@ template <typename System>
 class BasicStrandQueue : public std::enable_shared_from_this<BasicStrandQueue<System>> {
  public:
   using Job = typename System::Job;
-  using Lock = std::unique_lock<typename System::Mutex>;
   static constexpr std::size_t kGrantMax = System::kGrantMax;  // then others of the executor have their turn
 
   BasicStrandQueue(typename System::Underlying& executor, std::size_t most, ExceptionHandler handler)
@@ -41,15 +40,15 @@ class BasicStrandQueue : public std::enable_shared_from_this<BasicStrandQueue<Sy
   // closed; resource_exhausted; the errors of the underlying executor. The job is moved from only when taken.
   Result<void> push(Job& job, bool taken_before = false) noexcept;
   void close() noexcept {
-    const std::lock_guard lock(mutex);
+    const sync::LockGuard lock(mutex);
     closed = true;
   }
   void abandon() noexcept {
     {
-      Lock lock(mutex);
+      const sync::LockGuard lock(mutex);
       closed = true;
       abandoned = true;
-      drop_jobs(lock);
+      drop_jobs();
     }
     quiet.wake_with_fence();  // another stop(), which waited for these jobs
   }
@@ -62,11 +61,10 @@ class BasicStrandQueue : public std::enable_shared_from_this<BasicStrandQueue<Sy
   typename System::Drops drops;
   typename System::Parker quiet;  // woken once the strand is closed and no job waits or runs
   mutable typename System::Mutex mutex;
-  // Guarded by mutex:
-  bool closed = false;
-  bool abandoned = false;
-  ExecutorCounts counts;
-  [[nodiscard]] std::size_t waiting() const noexcept { return jobs_.size(); }  // jobs
+  bool closed WEFT_GUARDED_BY(mutex) = false;
+  bool abandoned WEFT_GUARDED_BY(mutex) = false;
+  ExecutorCounts counts WEFT_GUARDED_BY(mutex);
+  [[nodiscard]] std::size_t waiting() const noexcept WEFT_REQUIRES(mutex) { return jobs_.size(); }  // jobs
 
  private:
   // idle: no job waits and none runs.
@@ -76,21 +74,23 @@ class BasicStrandQueue : public std::enable_shared_from_this<BasicStrandQueue<Sy
   enum class State : std::uint8_t { idle, scheduling, scheduled };
   class Grant;
 
-  Result<void> ask_for_grant(Lock& lock) noexcept;
+  [[nodiscard]] bool refuses(bool taken_before) const noexcept WEFT_REQUIRES(mutex) {
+    return closed && (abandoned || !taken_before);
+  }
+  Result<void> ask_for_grant() noexcept WEFT_REQUIRES(mutex);
   void use_grant() noexcept;
-  void run_some(Lock& lock) noexcept;
+  void run_some() noexcept WEFT_REQUIRES(mutex);
   void lose_grant() noexcept;
-  void drop_all(Lock& lock) noexcept;
-  void drop_jobs(Lock& lock) noexcept;
+  void drop_all() noexcept WEFT_REQUIRES(mutex);
+  void drop_jobs() noexcept WEFT_REQUIRES(mutex);
 
   const std::size_t capacity_;
   const ExceptionHandler on_exception_;
-  // Guarded by mutex:
-  State state_ = State::idle;
-  std::uint64_t asked_ = 0;  // grants requested
-  bool lost_ = false;        // the requested grant was dropped before execute() returned
-  bool running_ = false;
-  std::deque<Job> jobs_;
+  State state_ WEFT_GUARDED_BY(mutex) = State::idle;
+  std::uint64_t asked_ WEFT_GUARDED_BY(mutex) = 0;  // grants requested
+  bool lost_ WEFT_GUARDED_BY(mutex) = false;        // the requested grant was dropped before execute() returned
+  bool running_ WEFT_GUARDED_BY(mutex) = false;
+  std::deque<Job> jobs_ WEFT_GUARDED_BY(mutex);
 };
 
 // The job in the underlying executor's queue.
@@ -120,14 +120,13 @@ template <typename System>
 Result<void> BasicStrandQueue<System>::push(Job& job, bool taken_before) noexcept {
   std::shared_ptr<BasicStrandQueue>
       kept;  // outlives the lock: the granted job may end the strand before execute() returns
-  Lock lock(mutex);
-  const auto refused = [&] { return closed && (abandoned || !taken_before); };
-  while (state_ == State::scheduling && !refused()) {
+  sync::UniqueLock lock(mutex);
+  while (state_ == State::scheduling && !refuses(taken_before)) {
     lock.unlock();
     System::yield();  // until the other thread's execute() of the underlying executor returns
     lock.lock();
   }
-  if (refused()) {
+  if (refuses(taken_before)) {
     return Error(Errc::closed, "the strand was stopped");
   }
   if (jobs_.size() >= capacity_) {
@@ -142,7 +141,7 @@ Result<void> BasicStrandQueue<System>::push(Job& job, bool taken_before) noexcep
     return {};
   }
   kept = this->shared_from_this();
-  if (const auto granted = ask_for_grant(lock); !granted) {
+  if (const auto granted = ask_for_grant(); !granted) {
     state_ = State::idle;
     if (jobs_.empty()) {
       return {};  // a stop() dropped the job meanwhile, and counted it
@@ -161,17 +160,17 @@ Result<void> BasicStrandQueue<System>::push(Job& job, bool taken_before) noexcep
 // Holds the lock before and after execute(), not during it. After an error the strand is still `scheduling`, and the
 // caller sets the state.
 template <typename System>
-Result<void> BasicStrandQueue<System>::ask_for_grant(Lock& lock) noexcept {
+Result<void> BasicStrandQueue<System>::ask_for_grant() noexcept {
   state_ = State::scheduling;
   lost_ = false;
   const std::uint64_t mine = ++asked_;
-  lock.unlock();
+  mutex.unlock();
   const auto granted = underlying.execute(Grant(this->shared_from_this()));
-  lock.lock();
+  mutex.lock();
   if (granted && asked_ == mine && state_ == State::scheduling) {
     state_ = State::scheduled;
     if (lost_) {
-      drop_all(lock);
+      drop_all();
     }
   }
   return granted;
@@ -180,48 +179,46 @@ Result<void> BasicStrandQueue<System>::ask_for_grant(Lock& lock) noexcept {
 // The grant was refused, or was dropped with the underlying executor's queue.
 template <typename System>
 void BasicStrandQueue<System>::lose_grant() noexcept {
-  Lock lock(mutex);
+  const sync::LockGuard lock(mutex);
   if (state_ == State::scheduling) {
     lost_ = true;  // ask_for_grant() checks it after execute()
   } else {
-    drop_all(lock);
+    drop_all();
   }
 }
 
 template <typename System>
-void BasicStrandQueue<System>::drop_all(Lock& lock) noexcept {
+void BasicStrandQueue<System>::drop_all() noexcept {
   closed = true;
   abandoned = true;
   state_ = State::idle;
-  drop_jobs(lock);
-  lock.unlock();
+  drop_jobs();
+  const sync::Unlocked unlocked(mutex);
   quiet.wake_with_fence();
-  lock.lock();
 }
 
 // Drops the jobs one by one, each outside the mutex: a closure's destructor may run any code. A second deque to swap
 // with would cost an allocation.
 template <typename System>
-void BasicStrandQueue<System>::drop_jobs(Lock& lock) noexcept {
+void BasicStrandQueue<System>::drop_jobs() noexcept {
   const typename System::Drops::Scope dropping(drops);
   while (!jobs_.empty()) {
     Job job = std::move(jobs_.front());
     jobs_.pop_front();
     ++counts.abandoned;
-    lock.unlock();
+    const sync::Unlocked unlocked(mutex);
     job.reset();
-    lock.lock();
   }
 }
 
 template <typename System>
-void BasicStrandQueue<System>::run_some(Lock& lock) noexcept {
+void BasicStrandQueue<System>::run_some() noexcept {
   for (std::size_t ran_jobs = 0; ran_jobs < kGrantMax && !jobs_.empty(); ++ran_jobs) {
     Job job = std::move(jobs_.front());
     jobs_.pop_front();
-    lock.unlock();
+    mutex.unlock();
     const bool ran = System::run(job, on_exception_);
-    lock.lock();
+    mutex.lock();
     ++counts.executed;
     counts.threw += ran ? 0 : 1;
   }
@@ -229,7 +226,7 @@ void BasicStrandQueue<System>::run_some(Lock& lock) noexcept {
 
 template <typename System>
 void BasicStrandQueue<System>::use_grant() noexcept {
-  Lock lock(mutex);
+  sync::UniqueLock lock(mutex);
   state_ = State::scheduled;
   if (System::RunScope::inside(this)) {  // an inline executor runs the grant inside ask_for_grant(): continue there
     System::came_back() = this;
@@ -238,7 +235,7 @@ void BasicStrandQueue<System>::use_grant() noexcept {
   const typename System::RunScope scope(this);
   for (;;) {
     running_ = true;
-    run_some(lock);
+    run_some();
     running_ = false;
     if (jobs_.empty()) {
       state_ = State::idle;
@@ -248,10 +245,10 @@ void BasicStrandQueue<System>::use_grant() noexcept {
       }
       return;
     }
-    if (!ask_for_grant(lock)) {
+    if (!ask_for_grant()) {
       state_ = State::scheduled;  // full: continue in this thread, as there is no other grant
       if (underlying.stop_token().stop_requested()) {
-        return drop_all(lock);
+        return drop_all();
       }
     } else if (std::exchange(System::came_back(), nullptr) != this) {
       return;  // another thread runs the grant, perhaps already now
@@ -265,7 +262,7 @@ bool BasicStrandQueue<System>::wait_until_quiet(Left time_left, More more_waits)
   for (;;) {
     const auto ticket = quiet.announce_futex(false);
     {
-      const std::lock_guard lock(mutex);
+      const sync::LockGuard lock(mutex);
       if (jobs_.empty() && !running_ && !more_waits()) {
         return true;
       }

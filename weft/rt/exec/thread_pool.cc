@@ -5,13 +5,13 @@
 #include <atomic>
 #include <bit>
 #include <deque>
-#include <mutex>
 #include <new>
 #include <utility>
 
 #include "weft/rt/exec/job_queue.h"
 #include "weft/rt/exec/job_run.h"
 #include "weft/rt/exec/worker_gate.h"
+#include "weft/sync/lock.h"
 #include "weft/sync/parker.h"
 #include "weft/sync/spin.h"
 #include "weft/sys/clock.h"
@@ -68,8 +68,9 @@ struct ThreadPool::Shared : std::enable_shared_from_this<ThreadPool::Shared> {
   sync::SpinBudget budget;
   detail::Drops drops;
   sync::Parker ended;  // woken by the last worker
-  std::mutex mutex;
-  std::deque<Job> late;  // guarded by mutex: delayed jobs that were due at the stop, and for which no queue had room
+  sync::StdMutex mutex;
+  std::deque<Job> late
+      WEFT_GUARDED_BY(mutex);  // delayed jobs that were due at the stop, and for which no queue had room
 
   static thread_local Worker* current;  // this thread's, in the pool that it works for
   static thread_local const Shared* current_pool;
@@ -119,7 +120,7 @@ Result<void> ThreadPool::Shared::start_worker() noexcept {
   };
   for (;;) {
     {
-      const std::lock_guard lock(mutex);
+      const sync::LockGuard lock(mutex);
       Worker* const end = workers.get() + workers_max;
       Worker* const place = std::find_if(workers.get(), end, [](const Worker& each) { return !each.taken; });
       if (place != end) {
@@ -230,7 +231,7 @@ void ThreadPool::Shared::run(Worker& mine) noexcept {
     }
     const bool may_leave = workers_min < workers_max;
     if (gate.sleep(may_leave ? options.idle_limit : Duration(-1), workers_min) == WorkerGate::Slept::left) {
-      const std::lock_guard lock(mutex);
+      const sync::LockGuard lock(mutex);
       mine.taken = false;
       return;
     }
@@ -244,7 +245,7 @@ void ThreadPool::Shared::run(Worker& mine) noexcept {
 // --- the end ---
 
 bool ThreadPool::Shared::take_late(Job& job) noexcept {
-  const std::lock_guard lock(mutex);
+  const sync::LockGuard lock(mutex);
   if (late.empty()) {
     return false;
   }
@@ -263,7 +264,7 @@ void ThreadPool::Shared::close(Timekeeper& timekeeper, StopMode mode) {
   while (Job job = timekeeper.take_due()) {
     const detail::Drops::Scope dropping(drops);
     try {
-      const std::lock_guard lock(mutex);
+      const sync::LockGuard lock(mutex);
       late.push_back(std::move(job));
     } catch (const std::bad_alloc&) {
       abandoned.fetch_add(1, std::memory_order_relaxed);
@@ -310,7 +311,7 @@ void ThreadPool::Shared::join() noexcept {
   for (unsigned i = 0; i < workers_max; ++i) {
     sys::Thread thread;
     {
-      const std::lock_guard lock(mutex);
+      const sync::LockGuard lock(mutex);
       thread = std::move(workers[i].thread);
     }
     thread.join();

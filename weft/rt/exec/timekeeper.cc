@@ -2,7 +2,6 @@
 #include "weft/rt/exec/timekeeper.h"
 
 #include <limits>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "weft/mem/pool.h"
 #include "weft/rt/exec/job_run.h"
 #include "weft/rt/loop/timer_wheel.h"
+#include "weft/sync/lock.h"
 #include "weft/sync/parker.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/fork.h"
@@ -51,11 +51,11 @@ struct Timekeeper::Core : std::enable_shared_from_this<Timekeeper::Core> {
   Core& operator=(const Core&) = delete;
   ~Core() { drop(due); }
 
-  Result<void> start_thread();
-  Result<void> schedule(Duration delay, Entry& entry);
+  Result<void> start_thread() WEFT_REQUIRES(mutex);
+  Result<void> schedule(Duration delay, Entry& entry) WEFT_REQUIRES(mutex);
   void cancel(Entry& entry);
   void run();
-  void take_all_due(Instant now);
+  void take_all_due(Instant now) WEFT_REQUIRES(mutex);
   bool offer_one();
   Duration time_to_sleep();
   static void fire(void* entry);
@@ -67,19 +67,18 @@ struct Timekeeper::Core : std::enable_shared_from_this<Timekeeper::Core> {
 
   const Sink sink;
   const sys::Birth birth;
-  std::mutex mutex;
-  // Guarded by mutex:
-  TimerWheel wheel;
-  Entries waiting;
-  Entries due;
-  std::size_t count = 0;  // of both, and the one that is being offered
-  Instant wanted = kNever;
-  Instant retry_at = Instant::min();
-  bool stopping = false;
-  bool abandoned = false;
-  bool ended = false;
-  bool started = false;
-  sys::Thread thread;
+  sync::StdMutex mutex;
+  TimerWheel wheel WEFT_GUARDED_BY(mutex);
+  Entries waiting WEFT_GUARDED_BY(mutex);
+  Entries due WEFT_GUARDED_BY(mutex);
+  std::size_t count WEFT_GUARDED_BY(mutex) = 0;  // of both, and the one that is being offered
+  Instant wanted WEFT_GUARDED_BY(mutex) = kNever;
+  Instant retry_at WEFT_GUARDED_BY(mutex) = Instant::min();
+  bool stopping WEFT_GUARDED_BY(mutex) = false;
+  bool abandoned WEFT_GUARDED_BY(mutex) = false;
+  bool ended WEFT_GUARDED_BY(mutex) = false;
+  bool started WEFT_GUARDED_BY(mutex) = false;
+  sys::Thread thread WEFT_GUARDED_BY(mutex);
 
   sync::Parker parker;  // woken when `wanted` is too late, and to stop
   sync::Parker over;    // woken by the end of the thread
@@ -113,7 +112,7 @@ Result<void> Timekeeper::schedule(Duration delay, std::stop_token token, Job& jo
   std::shared_ptr<Core> kept;
   std::optional<detail::Drops::Scope> dropping;
   {
-    const std::lock_guard lock(core_->mutex);
+    const sync::LockGuard lock(core_->mutex);
     taken = core_->start_thread();
     cancelled = taken && entry->cancelled;
     if (cancelled) {
@@ -190,7 +189,7 @@ void Timekeeper::Core::cancel(Entry& entry) {
   std::shared_ptr<Core> self;
   std::optional<detail::Drops::Scope> dropping;
   {
-    const std::lock_guard lock(mutex);
+    const sync::LockGuard lock(mutex);
     entry.cancelled = true;
     if (!entry.waits) {
       return;
@@ -226,7 +225,7 @@ void Timekeeper::close(StopMode mode) {
   Core::Entries dropped;
   std::size_t count = 0;
   {
-    const std::lock_guard lock(core->mutex);
+    const sync::LockGuard lock(core->mutex);
     if (!std::exchange(core->stopping, true) && mode == StopMode::drain) {
       core->take_all_due(sys::now());
     }
@@ -250,7 +249,7 @@ bool Timekeeper::wait_until_ended(Instant deadline) noexcept {
   for (;;) {
     const auto ticket = core_->over.announce_futex(false);
     {
-      const std::lock_guard lock(core_->mutex);
+      const sync::LockGuard lock(core_->mutex);
       if (!core_->started || core_->ended) {
         return true;
       }
@@ -266,7 +265,7 @@ bool Timekeeper::wait_until_ended(Instant deadline) noexcept {
 void Timekeeper::join() {
   sys::Thread thread;
   {
-    const std::lock_guard lock(core_->mutex);
+    const sync::LockGuard lock(core_->mutex);
     thread = std::move(core_->thread);
   }
   thread.join();
@@ -275,7 +274,7 @@ void Timekeeper::join() {
 Job Timekeeper::take_due() {
   Core::Entry* entry = nullptr;
   {
-    const std::lock_guard lock(core_->mutex);
+    const sync::LockGuard lock(core_->mutex);
     entry = core_->due.pop_front();
     core_->count -= entry != nullptr ? 1 : 0;
   }
@@ -292,6 +291,7 @@ Job Timekeeper::take_due() {
 
 void Timekeeper::Core::fire(void* context) {
   auto& entry = *static_cast<Entry*>(context);
+  sync::assume_locked(entry.core->mutex);  // by the caller of the wheel
   entry.waits = false;
   entry.unhook();
   entry.core->due.push_back(entry);
@@ -308,7 +308,7 @@ void Timekeeper::Core::drop(Entries& entries) noexcept {
 bool Timekeeper::Core::offer_one() {
   Entry* entry = nullptr;
   {
-    const std::lock_guard lock(mutex);
+    const sync::LockGuard lock(mutex);
     const Instant now = sys::now();
     if (!stopping) {
       wheel.advance(now, kFiredPerTurn);
@@ -325,7 +325,7 @@ bool Timekeeper::Core::offer_one() {
   const Result<void> taken = sink.offer(entry->job);
   const detail::Drops::Scope dropping(sink.drops);  // of a job that was not taken
   {
-    const std::lock_guard lock(mutex);
+    const sync::LockGuard lock(mutex);
     if (!taken && taken.error() == Errc::resource_exhausted && !abandoned) {
       Entries first;
       first.push_back(*entry);
@@ -345,7 +345,7 @@ bool Timekeeper::Core::offer_one() {
 
 // Zero: there is work. Negative: for ever.
 Duration Timekeeper::Core::time_to_sleep() {
-  const std::lock_guard lock(mutex);
+  const sync::LockGuard lock(mutex);
   const Instant now = sys::now();
   wanted = wheel.next_deadline();
   if (!due.empty()) {
@@ -365,7 +365,7 @@ void Timekeeper::Core::run() {
       parker.sleep(ticket, left);
       continue;
     }
-    const std::lock_guard lock(mutex);
+    const sync::LockGuard lock(mutex);
     if (stopping && (due.empty() || retry_at > sys::now())) {
       ended = true;
       break;

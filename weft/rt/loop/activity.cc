@@ -18,18 +18,18 @@ std::optional<Activity::Busy> Activity::busy_since(Instant before) const noexcep
 }
 
 void Activity::add_bell(Bell& bell) {
-  const std::lock_guard lock(bells_mutex_);
+  const sync::LockGuard lock(bells_mutex_);
   bells_.push_back(&bell);
 }
 
 void Activity::remove_bell(Bell& bell) noexcept {
-  const std::lock_guard lock(bells_mutex_);
+  const sync::LockGuard lock(bells_mutex_);
   std::erase(bells_, &bell);
 }
 
 void Activity::ring() noexcept {
   armed_.store(false, std::memory_order_relaxed);
-  const std::lock_guard lock(bells_mutex_);
+  const sync::LockGuard lock(bells_mutex_);
   for (Bell* bell : bells_) {
     bell->ring();
   }

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 
 #include "weft/base/time.h"
 #include "weft/sync/duration_counts.h"
+#include "weft/sync/lock.h"
 
 namespace weft::rt {
 
@@ -97,8 +97,8 @@ class alignas(64) Activity {
   alignas(64) std::atomic<std::uint64_t> stalls_{0};  // relaxed: a number
   std::atomic<Instant> stall_noted_{Instant()};       // relaxed: only elects the thread that counts
   alignas(64) sync::DurationCounts lags_;             // the loop's thread adds
-  std::mutex bells_mutex_;
-  std::vector<Bell*> bells_;  // guarded by bells_mutex_
+  sync::StdMutex bells_mutex_;
+  std::vector<Bell*> bells_ WEFT_GUARDED_BY(bells_mutex_);
 };
 
 // InActivity: names the thread's work until the end of a block. Affinity: the loop's thread.

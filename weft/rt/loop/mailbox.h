@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <new>
 #include <utility>
 #include <vector>
 
 #include "weft/sync/atomic.h"
+#include "weft/sync/lock.h"
 #include "weft/sys/fence.h"
 #include "weft/sys/poller.h"
 
@@ -15,7 +15,7 @@ namespace weft::rt {
 
 // The operations of a mailbox: the system's here, the model checker's in the model test.
 struct SystemMail {
-  using Mutex = std::mutex;
+  using Mutex = sync::StdMutex;
   using Sleep = sys::Poller;  // wake() ends the present sleep, or otherwise the next one
   static void full_fence() noexcept { sys::full_fence(); }
 };
@@ -45,7 +45,7 @@ class BasicMailbox {
   // The item is moved from only when it is done.
   [[nodiscard]] Post post(T& item) noexcept {
     {
-      const std::lock_guard lock(mutex_);
+      const sync::LockGuard lock(mutex_);
       if (closed_) [[unlikely]] {
         return Post::closed;
       }
@@ -83,7 +83,7 @@ class BasicMailbox {
 
   // The items that post() took. The caller sees the item of each post() that happened before the call.
   [[nodiscard]] std::uint64_t posted() const noexcept {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     return posted_;
   }
 
@@ -94,14 +94,14 @@ class BasicMailbox {
     if (!has_items_.load(std::memory_order_relaxed)) {
       return false;
     }
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     into.swap(items_);
     has_items_.store(false, std::memory_order_relaxed);
     return true;
   }
   // The same, for the last time.
   void close(std::vector<T>& into) noexcept {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     closed_ = true;
     into.swap(items_);
     has_items_.store(false, std::memory_order_relaxed);
@@ -128,9 +128,9 @@ class BasicMailbox {
 
   typename System::Sleep& poller_;
   mutable typename System::Mutex mutex_;
-  bool closed_ = false;       // guarded by mutex_
-  std::vector<T> items_;      // guarded by mutex_
-  std::uint64_t posted_ = 0;  // guarded by mutex_
+  bool closed_ WEFT_GUARDED_BY(mutex_) = false;
+  std::vector<T> items_ WEFT_GUARDED_BY(mutex_);
+  std::uint64_t posted_ WEFT_GUARDED_BY(mutex_) = 0;
   bool saw_stop_ = false;
   sync::Atomic<bool> has_items_{false};
   sync::Atomic<bool> stopping_{false};

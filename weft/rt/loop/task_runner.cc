@@ -89,7 +89,7 @@ void Wait::run_deferred() noexcept {
 
 void TaskRunner::turn() noexcept {
   if (has_posted()) {
-    const std::lock_guard lock(posted_mutex_);
+    const sync::LockGuard lock(posted_mutex_);
     has_posted_.store(false, std::memory_order_relaxed);  // ordered by the mutex, as is the store in post()
     while (detail::Ready* const item = posted_.pop_front()) {
       ready_.push_back(*item);
@@ -114,7 +114,7 @@ void TaskRunner::turn() noexcept {
 
 void TaskRunner::post(detail::Ready& item) noexcept {
   // Wakes the loop under the lock: once the loop has the item it may end and destroy this runner.
-  const std::lock_guard lock(posted_mutex_);
+  const sync::LockGuard lock(posted_mutex_);
   posted_.push_back(item);
   ++posted_count_;
   has_posted_.store(true, std::memory_order_relaxed);

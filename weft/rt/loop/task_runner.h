@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "weft/base/error.h"
@@ -17,6 +16,7 @@
 #include "weft/rt/loop/activity.h"
 #include "weft/rt/loop/timer_wheel.h"
 #include "weft/sync/counter.h"
+#include "weft/sync/lock.h"
 
 namespace weft::rt {
 
@@ -226,7 +226,7 @@ class TaskRunner {
   [[nodiscard]] bool has_posted() const noexcept { return has_posted_.load(std::memory_order_relaxed); }
   // The items of post() until now. Any thread.
   [[nodiscard]] std::uint64_t posted() const noexcept {
-    const std::lock_guard lock(posted_mutex_);
+    const sync::LockGuard lock(posted_mutex_);
     return posted_count_;
   }
   // Of these, the ones that run in this turn or are ready.
@@ -254,9 +254,9 @@ class TaskRunner {
   CancelScope* first_cancelled_ = nullptr;  // scopes that the outermost cancel() still has to cancel
   std::uint32_t cancelled_row_ = 0;         // awaits in a row that were cancelled, of the coroutine that runs
   sync::Counter cancels_ignored_;
-  mutable std::mutex posted_mutex_;
-  List<detail::Ready> posted_;      // guarded by posted_mutex_
-  std::uint64_t posted_count_ = 0;  // guarded by posted_mutex_
+  mutable sync::StdMutex posted_mutex_;
+  List<detail::Ready> posted_ WEFT_GUARDED_BY(posted_mutex_);
+  std::uint64_t posted_count_ WEFT_GUARDED_BY(posted_mutex_) = 0;
   std::uint64_t taken_ = 0;
   std::atomic<bool> has_posted_{false};
 };

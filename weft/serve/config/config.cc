@@ -56,6 +56,7 @@ Result<std::unique_ptr<Config>> Config::load(std::string file, ProgramKeys keys,
     if (!draft) {
       return draft.error();
     }
+    const sync::LockGuard lock(config->mutex_);
     config->current_ = std::make_shared<const Snapshot>(*std::move(draft), 1);
     return config;
   } catch (const std::bad_alloc&) {
@@ -105,27 +106,27 @@ Result<Draft> Config::read_file(Problems& problems) const {
 }
 
 std::shared_ptr<const Snapshot> Config::current() const {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   return current_;
 }
 
 void Config::on_check(std::function<Result<void>(const Snapshot& next)> check) {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   checks_.push_back(std::move(check));
 }
 
 void Config::on_change(std::function<void(const Snapshot& now, const Snapshot& before)> change) {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   changes_.push_back(std::move(change));
 }
 
 void Config::govern(Server& server) {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   governed_.push_back(&server);
 }
 
 void Config::govern(logging::Log& log) {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   governed_log_ = &log;
 }
 
@@ -136,12 +137,12 @@ Result<void> Config::reload(Problems* problems) {
   Problems& all = problems != nullptr ? *problems : unread;
   all = {};
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     if (reloader_ == std::this_thread::get_id()) {
       return Error(Errc::invalid_state, "a function of reload() called it");
     }
   }
-  const std::lock_guard one_at_a_time(reloads_);
+  const sync::LockGuard one_at_a_time(reloads_);
   set_reloader(std::this_thread::get_id());
   Result<void> result;
   try {
@@ -154,7 +155,7 @@ Result<void> Config::reload(Problems* problems) {
 }
 
 void Config::set_reloader(std::thread::id thread) {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   reloader_ = thread;
 }
 
@@ -177,7 +178,7 @@ Result<void> Config::reload_once(Problems& problems) {
 std::optional<logging::Log::Change> Config::prepare_log(const Snapshot& next, Problems& problems) const {
   logging::Log* log = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     log = governed_log_;
   }
   if (log == nullptr) {
@@ -229,7 +230,7 @@ void Config::refuse_changes_at_start(const Draft& next, const Snapshot& now, Pro
 void Config::ask_checks(const Snapshot& next, Problems& problems) {
   std::vector<std::function<Result<void>(const Snapshot&)>> checks;
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     checks = checks_;
   }
   for (const auto& check : checks) {
@@ -249,7 +250,7 @@ Result<void> Config::commit(std::shared_ptr<Snapshot> next, const Snapshot& befo
                             std::optional<logging::Log::Change> log_change) {
   std::vector<std::function<void(const Snapshot&, const Snapshot&)>> changes;
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     changes = changes_;
     // From here on nothing fails.
     if (before.admin.tls != nullptr) {

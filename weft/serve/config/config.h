@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -18,6 +17,7 @@
 #include "weft/serve/config/problem.h"
 #include "weft/serve/config/program_keys.h"
 #include "weft/serve/config/read.h"
+#include "weft/sync/lock.h"
 
 namespace weft::serve {
 class Server;
@@ -129,14 +129,14 @@ class Config {
   const ProgramKeys keys_;
   const LoadOptions options_;
 
-  std::mutex reloads_;  // held by the reload() that runs
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Snapshot> current_;  // guarded by mutex_, like the rest
-  std::thread::id reloader_;                 // the thread of the reload() that runs
-  std::vector<std::function<Result<void>(const Snapshot&)>> checks_;
-  std::vector<std::function<void(const Snapshot&, const Snapshot&)>> changes_;
-  std::vector<Server*> governed_;
-  logging::Log* governed_log_ = nullptr;
+  sync::StdMutex reloads_;  // held by the reload() that runs
+  mutable sync::StdMutex mutex_;
+  std::shared_ptr<const Snapshot> current_ WEFT_GUARDED_BY(mutex_);
+  std::thread::id reloader_ WEFT_GUARDED_BY(mutex_);  // the thread of the reload() that runs
+  std::vector<std::function<Result<void>(const Snapshot&)>> checks_ WEFT_GUARDED_BY(mutex_);
+  std::vector<std::function<void(const Snapshot&, const Snapshot&)>> changes_ WEFT_GUARDED_BY(mutex_);
+  std::vector<Server*> governed_ WEFT_GUARDED_BY(mutex_);
+  logging::Log* governed_log_ WEFT_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace weft::serve::config

@@ -78,18 +78,18 @@ class HealthChecks::Part {
   }
   // The thread ends after its run.
   void begin_end() noexcept {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     ending_ = true;
     changed_.notify_one();
   }
   void run_now() noexcept {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     wanted_ = true;
     changed_.notify_one();
   }
   // Without the checks that this one depends on.
   [[nodiscard]] HealthStatus status(Instant now) const {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     HealthStatus status{check_.name, last_.state, last_.reason, check_.vital, took_, runs_, failures_};
     if (began_ && now - *began_ > check_.timeout) {
       status.state = HealthState::failed;
@@ -102,24 +102,24 @@ class HealthChecks::Part {
 
  private:
   void loop() noexcept;
-  void note(HealthResult&& result, Duration took) noexcept;
+  void note(HealthResult&& result, Duration took) noexcept WEFT_REQUIRES(mutex_);
 
   const HealthCheck check_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ending_ = false;           // guarded by mutex_, as those that follow
-  bool wanted_ = false;           // run_now()
-  std::optional<Instant> began_;  // of the run that lasts
-  HealthResult last_{HealthState::unknown, {}};
-  Duration took_{};
-  std::uint64_t runs_ = 0;
-  std::uint64_t failures_ = 0;
+  mutable sync::StdMutex mutex_;
+  sync::Condition changed_;
+  bool ending_ WEFT_GUARDED_BY(mutex_) = false;
+  bool wanted_ WEFT_GUARDED_BY(mutex_) = false;           // run_now()
+  std::optional<Instant> began_ WEFT_GUARDED_BY(mutex_);  // of the run that lasts
+  HealthResult last_ WEFT_GUARDED_BY(mutex_){HealthState::unknown, {}};
+  Duration took_ WEFT_GUARDED_BY(mutex_){};
+  std::uint64_t runs_ WEFT_GUARDED_BY(mutex_) = 0;
+  std::uint64_t failures_ WEFT_GUARDED_BY(mutex_) = 0;
   sys::Thread thread_;
 };
 
 void HealthChecks::Part::loop() noexcept {
   sys::set_up_thread("health", {});
-  std::unique_lock lock(mutex_);
+  sync::UniqueLock lock(mutex_);
   while (!ending_) {
     wanted_ = false;
     began_ = sys::now();

@@ -8,7 +8,7 @@ constexpr const char* kOther = "other";
 }  // namespace
 
 sync::DurationCounts& HandlerTimes::series(Labels labels) {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (series_.size() <= kSeriesMax) {
     if (series_.size() == kSeriesMax) {
       for (CounterLabel& label : labels) {
@@ -21,7 +21,7 @@ sync::DurationCounts& HandlerTimes::series(Labels labels) {
 }
 
 void HandlerTimes::read_into(const sync::DurationRow& row, const CounterLabel& of, sync::DurationReadings& into) const {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   for (const Series& series : series_) {
     sync::DurationValues values = series.counts.values();
     if (values.total() == 0) {

@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "weft/base/counter_table.h"
 #include "weft/sync/duration_counts.h"
+#include "weft/sync/lock.h"
 #include "weft/sys/clock.h"
 
 namespace weft::serve {
@@ -41,8 +41,8 @@ class HandlerTimes {
     sync::DurationCounts counts;
   };
 
-  mutable std::mutex mutex_;
-  std::deque<Series> series_;  // guarded by mutex_; a Series stays where it is
+  mutable sync::StdMutex mutex_;
+  std::deque<Series> series_ WEFT_GUARDED_BY(mutex_);  // a Series stays where it is
 };
 
 // HandlerTimer: adds the time from its construction to its end. Affinity: the thread of the histogram.

@@ -79,20 +79,20 @@ void write_durations(PrometheusWriter& writer, const sync::DurationReadings& rea
 void MetricSources::add(std::string name, CounterSource source, sync::DurationSource durations,
                         trace::SlowSpanSource slow) {
   if (source || durations || slow) {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     sources_.push_back({std::move(name), std::move(source), std::move(durations), std::move(slow)});
   }
 }
 
 std::size_t MetricSources::remove(std::string_view name) {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   return std::erase_if(sources_, [name](const Named& named) { return named.name == name; });
 }
 
 void MetricSources::write(PrometheusWriter& writer) const {
   CounterReadings readings;
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     for (const Named& named : sources_) {
       if (named.source) {
         named.source(named.name, readings);
@@ -116,7 +116,7 @@ void MetricSources::write(PrometheusWriter& writer) const {
 sync::DurationReadings MetricSources::durations() const {
   sync::DurationReadings readings;
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     for (const Named& named : sources_) {
       if (named.durations) {
         named.durations(named.name, readings);
@@ -140,7 +140,7 @@ sync::DurationReadings MetricSources::durations() const {
 std::vector<MetricSources::NamedSpan> MetricSources::slow_spans() const {
   std::vector<NamedSpan> spans;
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     std::vector<trace::SlowSpan> of_one;
     for (const Named& named : sources_) {
       of_one.clear();

@@ -3,7 +3,6 @@
 
 #include <concepts>
 #include <cstddef>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "weft/base/counter_table.h"
 #include "weft/serve/metrics/prometheus.h"
 #include "weft/sync/duration_counts.h"
+#include "weft/sync/lock.h"
 #include "weft/trace/slow_spans.h"
 
 namespace weft::serve {
@@ -88,8 +88,8 @@ class MetricSources {
     trace::SlowSpanSource slow;
   };
 
-  mutable std::mutex mutex_;
-  std::vector<Named> sources_;  // guarded by mutex_
+  mutable sync::StdMutex mutex_;
+  std::vector<Named> sources_ WEFT_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft::serve

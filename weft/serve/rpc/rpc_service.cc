@@ -48,14 +48,14 @@ std::shared_ptr<const Methods> ServiceState::methods(rt::Core& core) const {
 }
 
 RpcCounters& ServiceState::add_counters() {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   counters_.push_back(std::make_unique<RpcCounters>());
   return *counters_.back();
 }
 
 RpcCounts ServiceState::counts() const {
   RpcCounts sum;
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   for (const auto& one : counters_) {
     sync::add_counters(sum, *one);
   }
@@ -63,13 +63,13 @@ RpcCounts ServiceState::counts() const {
 }
 
 HandlerTimes& ServiceState::add_times() {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   times_.push_back(std::make_unique<HandlerTimes>());
   return *times_.back();
 }
 
 void ServiceState::read_times(std::string_view name, sync::DurationReadings& into) const {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   for (const auto& one : times_) {
     one->read_into(kRpcTimesRow, {"rpc", std::string(name)}, into);
   }

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +22,7 @@
 #include "weft/serve/server/server.h"
 #include "weft/sync/counter_block.h"
 #include "weft/sync/duration_counts.h"
+#include "weft/sync/lock.h"
 
 namespace weft::serve::rpc {
 
@@ -56,9 +56,9 @@ class ServiceState {
   std::shared_ptr<const Methods> methods_;
   const MakeMethods make_;  // null: all cores have methods_
   const ServiceOptions options_;
-  mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<RpcCounters>> counters_;  // guarded by mutex_
-  std::vector<std::unique_ptr<HandlerTimes>> times_;    // guarded by mutex_
+  mutable sync::StdMutex mutex_;
+  std::vector<std::unique_ptr<RpcCounters>> counters_ WEFT_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<HandlerTimes>> times_ WEFT_GUARDED_BY(mutex_);
 };
 
 // CoreService: a Service on one core: requests to handlers, cancels to their coroutines, answers to callers.

@@ -28,7 +28,7 @@ Drain::Drain(rt::Runtime& runtime, std::function<bool(unsigned)> check, std::fun
 void Drain::note_drained(unsigned core, const std::shared_ptr<void>& keep) noexcept {
   Stage stage = Stage::waiting;
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     drained_[core] = true;
     if (stage_ == Stage::waiting && all_drained()) {
       posted_ = posted();
@@ -41,7 +41,7 @@ void Drain::note_drained(unsigned core, const std::shared_ptr<void>& keep) noexc
 void Drain::run(unsigned core, const std::shared_ptr<void>& keep) noexcept {
   Stage stage{};
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     stage = stage_;
   }
   bool drained = true;
@@ -51,7 +51,7 @@ void Drain::run(unsigned core, const std::shared_ptr<void>& keep) noexcept {
     here->flush();
   }
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     drained_[core] = drained_[core] && drained;
     stage = --pending_ == 0 ? next() : Stage::waiting;
   }

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "weft/rt/core/runtime.h"
+#include "weft/sync/lock.h"
 
 namespace weft::serve {
 
@@ -48,22 +48,21 @@ class Drain {
 
   void run(unsigned core, const std::shared_ptr<void>& keep) noexcept;
   void give_steps(Stage stage, const std::shared_ptr<void>& keep) noexcept;
-  [[nodiscard]] Stage begin(Stage stage) noexcept;
-  [[nodiscard]] Stage next() noexcept;
-  [[nodiscard]] bool all_drained() const noexcept;
+  [[nodiscard]] Stage begin(Stage stage) noexcept WEFT_REQUIRES(mutex_);
+  [[nodiscard]] Stage next() noexcept WEFT_REQUIRES(mutex_);
+  [[nodiscard]] bool all_drained() const noexcept WEFT_REQUIRES(mutex_);
   [[nodiscard]] std::uint64_t posted() const noexcept;
 
   rt::Runtime& runtime_;
   const std::function<bool(unsigned)> check_;
   const std::function<void()> over_;
   std::vector<Step> steps_;
-  std::mutex mutex_;
-  // Guarded by mutex_:
-  std::vector<bool> drained_;
-  Stage stage_ = Stage::waiting;
-  std::size_t pending_ = 0;   // steps of this stage that have not run
-  std::uint64_t posted_ = 0;  // messages and jobs of all cores when the round began
-  unsigned rounds_ = 0;
+  sync::StdMutex mutex_;
+  std::vector<bool> drained_ WEFT_GUARDED_BY(mutex_);
+  Stage stage_ WEFT_GUARDED_BY(mutex_) = Stage::waiting;
+  std::size_t pending_ WEFT_GUARDED_BY(mutex_) = 0;   // steps of this stage that have not run
+  std::uint64_t posted_ WEFT_GUARDED_BY(mutex_) = 0;  // messages and jobs of all cores when the round began
+  unsigned rounds_ WEFT_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace weft::serve

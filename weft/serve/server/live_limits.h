@@ -3,9 +3,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 
 #include "weft/serve/session/session_limits.h"
+#include "weft/sync/lock.h"
 
 namespace weft::serve {
 
@@ -16,7 +16,7 @@ namespace weft::serve {
 class LiveLimits {
  public:
   void set(const SessionLimits& limits) noexcept {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     limits_ = limits;
     version_.store(version_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -27,14 +27,14 @@ class LiveLimits {
   }
   // Returns the version, and its limits.
   std::uint64_t take(SessionLimits& into) const noexcept {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     into = limits_;
     return version_.load(std::memory_order_relaxed);
   }
 
  private:
-  mutable std::mutex mutex_;
-  SessionLimits limits_;                   // guarded by mutex_
+  mutable sync::StdMutex mutex_;
+  SessionLimits limits_ WEFT_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> version_{0};  // written under mutex_. Relaxed: the lock orders the limits
 };
 

@@ -46,7 +46,7 @@ Result<std::unique_ptr<Server>> Server::make(rt::Runtime& runtime, const ServerO
 }
 
 void Server::start() {
-  const std::lock_guard lock(mutex_);  // set_bounds() changes these options, or those of this run
+  const sync::LockGuard lock(mutex_);  // set_bounds() changes these options, or those of this run
   auto run = std::make_shared<ServerRun>(runtime_, options_, counters_, presence_);
   run->start();
   epoch_.store(run->epoch(), std::memory_order_relaxed);
@@ -54,7 +54,7 @@ void Server::start() {
 }
 
 std::shared_ptr<ServerRun> Server::run() const noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   return run_;
 }
 
@@ -75,13 +75,13 @@ Result<std::string> Server::listen_with(std::string_view endpoint, const Listene
   const net::Endpoint parsed = WEFT_TRY(net::parse_endpoint(endpoint, true));
   std::string bound = WEFT_TRY(run->add_listener(parsed, options, kind));
   net::Endpoint same = WEFT_TRY(net::parse_endpoint(bound, true));
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   specs_.push_back({std::move(same), bound, options, std::move(kind)});
   return bound;
 }
 
 void Server::set_bounds(std::size_t sessions_max, std::size_t memory_max) noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   options_.sessions_max = sessions_max;
   options_.memory_max = memory_max;
   if (run_ != nullptr) {
@@ -197,7 +197,7 @@ Result<void> Server::stop(Instant deadline) {
     return {};
   }
   const auto result = run->stop(deadline);
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (run_ == run && run->down()) {  // no other thread stopped and restarted the server meanwhile
     epoch_.store(0, std::memory_order_relaxed);
     run_.reset();
@@ -314,7 +314,7 @@ CounterSource Server::counter_source() const {
 }
 
 void Server::add_listener_info(std::string_view name, CounterReadings& into) const {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   for (const Spec& spec : specs_) {
     if (run_ != nullptr) {
       const char* const tls = spec.options.tls != nullptr ? "1.3" : "none";

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -23,6 +22,7 @@
 #include "weft/serve/metrics/counters.h"
 #include "weft/serve/server/server_options.h"
 #include "weft/serve/session/service.h"
+#include "weft/sync/lock.h"
 
 namespace weft::serve {
 
@@ -174,8 +174,8 @@ class Server {
   std::atomic<bool> released_{false};         // release_listeners(). Relaxed: restart() comes later in any case
   std::atomic<bool> leaving_{false};          // announce_stop(). Relaxed: a hint for others
   std::atomic<std::uint16_t> epoch_{0};       // of run_. Relaxed: a message finds its shard by it, or none
-  mutable std::mutex mutex_;
-  std::shared_ptr<ServerRun> run_;  // guarded by mutex_
+  mutable sync::StdMutex mutex_;
+  std::shared_ptr<ServerRun> run_ WEFT_GUARDED_BY(mutex_);
   std::unique_ptr<StallWatch> stall_watch_;
 };
 

@@ -38,7 +38,7 @@ ServerRun::ServerRun(rt::Runtime& runtime, const ServerOptions& options, std::sh
           [this](unsigned core) { return parts_[core]->shard == nullptr || parts_[core]->shard->still_drained(); },
           [this] {
             {
-              const std::lock_guard lock(mutex_);
+              const sync::LockGuard lock(mutex_);
               drained_ = true;
             }
             for (unsigned core = 0; core < parts_.size(); ++core) {
@@ -63,7 +63,7 @@ void ServerRun::start() {
 void ServerRun::call(unsigned core) {
   Part& part = *parts_[core];
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     if (part.down || part.due != nullptr) {
       return;
     }
@@ -81,7 +81,7 @@ void ServerRun::attend(unsigned core) noexcept {
   bool stands_in = false;
   Instant deadline;
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     self = std::move(part.due);
     if (part.down) {
       return;
@@ -98,7 +98,7 @@ void ServerRun::attend(unsigned core) noexcept {
   if (part.keep == nullptr) {
     part.keep = self;
     here.at_end(part.core_ended);
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     part.attended = true;
   }
   if (begun) {
@@ -119,7 +119,7 @@ void ServerRun::attend(unsigned core) noexcept {
 
 // The lock keeps the runtime: a core ends after the tear_down() of its part, if that was attended once.
 void ServerRun::stand_in() noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   for (unsigned core = 0; core < parts_.size(); ++core) {
     Part& part = *parts_[core];
     if (part.down || !part.attended) {
@@ -140,7 +140,7 @@ bool ServerRun::on_each_core(const std::function<bool(unsigned)>& function) {
 }
 
 ServerRun::Phase ServerRun::phase() noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   return begun_ ? Phase::draining : listens_ ? Phase::serving : Phase::starting;
 }
 
@@ -149,7 +149,7 @@ bool ServerRun::accepts() const noexcept {
 }
 
 bool ServerRun::down() noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   return down_ == parts_.size();
 }
 

@@ -3,12 +3,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +19,8 @@
 #include "weft/serve/server/server_options.h"
 #include "weft/serve/server/stand_in.h"
 #include "weft/serve/session/shard.h"
+#include "weft/sync/condition.h"
+#include "weft/sync/lock.h"
 
 namespace weft::serve {
 
@@ -174,14 +174,14 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   std::atomic<unsigned> next_core_{0};         // for hand_off. Relaxed: a number
   std::atomic<Instant> paused_at_{Instant()};  // the last time that a listener paused. Relaxed: a moment, no more
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  unsigned down_ = 0;               // guarded by mutex_: parts that are down
-  bool begun_ = false;              // guarded by mutex_
-  bool drained_ = false;            // guarded by mutex_: all cores are
-  Instant stop_deadline_ = kNever;  // guarded by mutex_: the earliest
-  bool listens_ = false;            // guarded by mutex_: a listener was added
-  bool aborted_ = false;            // guarded by mutex_: sessions were left at the deadline
+  sync::StdMutex mutex_;
+  sync::Condition changed_;
+  unsigned down_ WEFT_GUARDED_BY(mutex_) = 0;  // parts that are down
+  bool begun_ WEFT_GUARDED_BY(mutex_) = false;
+  bool drained_ WEFT_GUARDED_BY(mutex_) = false;            // all cores are
+  Instant stop_deadline_ WEFT_GUARDED_BY(mutex_) = kNever;  // the earliest
+  bool listens_ WEFT_GUARDED_BY(mutex_) = false;            // a listener was added
+  bool aborted_ WEFT_GUARDED_BY(mutex_) = false;            // sessions were left at the deadline
 };
 
 }  // namespace weft::serve

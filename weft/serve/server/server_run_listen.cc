@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "weft/rt/core/core_visits.h"
 #include "weft/serve/server/server_run.h"
 #include "weft/sync/kept_text.h"
+#include "weft/sync/lock.h"
 #include "weft/sys/clock.h"
 
 namespace weft::serve {
@@ -61,18 +61,18 @@ class WhyNot {
   }
   [[nodiscard]] Error error() {
     constexpr const char* kText = "the service could not be made";
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     return what_.empty() ? Error(Errc::system, kText)
                          : Error(Errc::system, sync::keep_text({kText, ": ", what_}, kText));
   }
 
  private:
   void keep(const char* what) {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     what_ = what_.empty() ? what : what_;
   }
-  std::mutex mutex_;
-  std::string what_;  // guarded by mutex_
+  sync::StdMutex mutex_;
+  std::string what_ WEFT_GUARDED_BY(mutex_);
 };
 }  // namespace
 
@@ -288,15 +288,15 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
     });
     return Error(Errc::resource_exhausted, "no memory for the listener");
   }
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   listens_ = true;
   return bound;
 }
 
 Result<std::vector<OpenListener>> ServerRun::listeners(Instant deadline) {
   struct Found {
-    std::mutex mutex;
-    std::vector<OpenListener> all;
+    sync::StdMutex mutex;
+    std::vector<OpenListener> all WEFT_GUARDED_BY(mutex);
   };
   const auto found = std::make_shared<Found>();
   const auto visits = rt::CoreVisits::make(runtime_, [self = shared_from_this(), found](unsigned core) -> Result<void> {
@@ -307,7 +307,7 @@ Result<std::vector<OpenListener>> ServerRun::listeners(Instant deadline) {
         }
         sys::Fd same = WEFT_TRY(acceptor->duplicate());
         const std::string& name = port->options->name;
-        const std::lock_guard lock(found->mutex);
+        const sync::LockGuard lock(found->mutex);
         found->all.push_back({name.empty() ? acceptor->endpoint() : name, std::move(same)});
       }
     }
@@ -315,7 +315,7 @@ Result<std::vector<OpenListener>> ServerRun::listeners(Instant deadline) {
   });
   visits->begin();
   WEFT_TRY(visits->wait(deadline));
-  const std::lock_guard lock(found->mutex);
+  const sync::LockGuard lock(found->mutex);
   return std::move(found->all);
 }
 

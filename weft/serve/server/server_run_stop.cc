@@ -13,7 +13,7 @@ namespace weft::serve {
 
 void ServerRun::begin_stop(Instant deadline) {
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     if (begun_ && deadline >= stop_deadline_) {
       return;
     }
@@ -97,7 +97,7 @@ void ServerRun::close_sessions(Part& part) noexcept {
 
 void ServerRun::end_sessions(Part& part) noexcept {
   const bool lost = part.shard->size() != 0 && part.shard->end_all() != 0;
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   part.met_deadline = true;
   aborted_ = aborted_ || lost;
 }
@@ -115,7 +115,7 @@ void ServerRun::tear_down(unsigned core) noexcept {
   part.ports.clear();
   bool last = false;
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     begun_ = true;  // also when the core's end came before any stop
     part.down = true;
     ++down_;
@@ -135,7 +135,7 @@ Result<void> ServerRun::stop(Instant deadline) {
   if (!wait_down(deadline)) {
     return left_behind();
   }
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   return aborted_ ? Error(Errc::timed_out, "sessions were left at the deadline") : Result<void>();
 }
 
@@ -143,7 +143,7 @@ Result<void> ServerRun::stop(Instant deadline) {
 // that are left at the deadline. Returns false if a part is left.
 bool ServerRun::wait_down(Instant deadline) {
   const Instant until = deadline_after(std::max(deadline, sys::now()), kStopGrace);
-  std::unique_lock lock(mutex_);
+  sync::UniqueLock lock(mutex_);
   while (down_ != parts_.size()) {
     if (!sync::sleep_until(changed_, lock, until)) {
       return false;
@@ -156,7 +156,7 @@ bool ServerRun::wait_down(Instant deadline) {
 Error ServerRun::left_behind() {
   std::string waiting;
   std::string stuck;
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   for (unsigned core = 0; core < parts_.size(); ++core) {
     const Part& part = *parts_[core];
     if (!part.down) {

@@ -33,7 +33,7 @@ StallWatch::~StallWatch() {
     core.activity->remove_bell(*this);
   }
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     ending_ = true;
   }
   changed_.notify_one();
@@ -41,7 +41,7 @@ StallWatch::~StallWatch() {
 }
 
 void StallWatch::ring() noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   rung_ = true;
   if (sleeps_) {
     changed_.notify_one();
@@ -49,13 +49,13 @@ void StallWatch::ring() noexcept {
 }
 
 bool StallWatch::sleeps() const {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   return sleeps_;
 }
 
 void StallWatch::run() {
   sys::set_up_thread("stalls", {});
-  std::unique_lock lock(mutex_);
+  sync::UniqueLock lock(mutex_);
   bool idle = false;  // no core had a turn between the last two looks
   while (!ending_) {
     const Instant next = deadline_after(sys::now(), std::max<Duration>(after_ / 2, kShortest));
@@ -69,7 +69,9 @@ void StallWatch::run() {
     idle = !look(sys::now()) && idle;
     lock.lock();
     sleeps_ = idle && was_idle;
-    changed_.wait(lock, [this] { return ending_ || rung_ || !sleeps_; });
+    while (!ending_ && !rung_ && sleeps_) {
+      changed_.wait(lock);
+    }
     sleeps_ = false;
   }
 }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "weft/base/result.h"
@@ -12,6 +10,8 @@
 #include "weft/rt/core/runtime.h"
 #include "weft/rt/loop/activity.h"
 #include "weft/serve/session/log.h"
+#include "weft/sync/condition.h"
+#include "weft/sync/lock.h"
 #include "weft/sys/thread.h"
 
 namespace weft::serve {
@@ -50,11 +50,11 @@ class StallWatch final : private rt::Activity::Bell {
   const LogSink log_;
   const std::function<void()> stalled_;
   std::vector<Watched> cores_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ending_ = false;  // guarded by mutex_, as those that follow
-  bool rung_ = false;    // a core began a turn
-  bool sleeps_ = false;
+  mutable sync::StdMutex mutex_;
+  sync::Condition changed_;
+  bool ending_ WEFT_GUARDED_BY(mutex_) = false;
+  bool rung_ WEFT_GUARDED_BY(mutex_) = false;  // a core began a turn
+  bool sleeps_ WEFT_GUARDED_BY(mutex_) = false;
   sys::Thread thread_;
 };
 

@@ -29,14 +29,14 @@ Bytes content_of(Bytes body, bool chunked, std::uint8_t* room, std::size_t size)
 }  // namespace
 
 WebCounters& SiteState::add_counters() {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   counters_.push_back(std::make_unique<WebCounters>());
   return *counters_.back();
 }
 
 WebCounts SiteState::counts() const {
   WebCounts sum;
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   for (const auto& one : counters_) {
     sync::add_counters(sum, *one);
   }
@@ -44,13 +44,13 @@ WebCounts SiteState::counts() const {
 }
 
 HandlerTimes& SiteState::add_times() {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   times_.push_back(std::make_unique<HandlerTimes>());
   return *times_.back();
 }
 
 void SiteState::read_times(std::string_view name, sync::DurationReadings& into) const {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   for (const auto& one : times_) {
     one->read_into(kHandlerTimesRow, {"web", std::string(name)}, into);
   }

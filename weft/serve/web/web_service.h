@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -21,6 +20,7 @@
 #include "weft/serve/web/http_codec.h"
 #include "weft/serve/web/router.h"
 #include "weft/serve/web/web_counts.h"
+#include "weft/sync/lock.h"
 
 namespace weft::serve::web {
 
@@ -39,9 +39,9 @@ class SiteState {
 
  private:
   const Router router_;
-  mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<WebCounters>> counters_;  // guarded by mutex_
-  std::vector<std::unique_ptr<HandlerTimes>> times_;    // guarded by mutex_
+  mutable sync::StdMutex mutex_;
+  std::vector<std::unique_ptr<WebCounters>> counters_ WEFT_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<HandlerTimes>> times_ WEFT_GUARDED_BY(mutex_);
 };
 
 // WebService: the service of a Site on one core: requests to the handlers of a router, answers to peers.

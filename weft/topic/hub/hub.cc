@@ -2,13 +2,13 @@
 #include "weft/topic/hub/hub.h"
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <span>
 #include <utility>
 
 #include "weft/msg/poll.h"
 #include "weft/msg/socket.h"
+#include "weft/sync/condition.h"
+#include "weft/sync/lock.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/event_fd.h"
 #include "weft/sys/path.h"
@@ -48,10 +48,10 @@ struct Hub::Impl {
   sys::EventFd stop_event;
   std::unique_ptr<HubSession> session;
   std::atomic<bool> stopping{false};
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool open = false;  // mutex, like the next one
-  Error ended;
+  sync::StdMutex mutex;
+  sync::Condition changed;
+  bool open WEFT_GUARDED_BY(mutex) = false;
+  Error ended WEFT_GUARDED_BY(mutex);
   bool few_ops = false;  // may wait, because some are large
   Instant large_until{};
   std::uint64_t bounded_clients = 0;  // whose connections have the mark
@@ -98,8 +98,10 @@ Result<std::unique_ptr<Hub>> Hub::host(Context& context, const HubOptions& optio
 }
 
 Result<void> Hub::wait_open() {
-  std::unique_lock lock(impl_->mutex);
-  impl_->changed.wait(lock, [this] { return impl_->open || impl_->ended != Errc::ok; });
+  sync::UniqueLock lock(impl_->mutex);
+  while (!impl_->open && impl_->ended == Errc::ok) {
+    impl_->changed.wait(lock);
+  }
   return impl_->open ? Result<void>() : impl_->ended;
 }
 
@@ -110,7 +112,7 @@ void Hub::stop() noexcept {
 }
 
 Error Hub::ended() const noexcept {
-  const std::lock_guard lock(impl_->mutex);
+  const sync::LockGuard lock(impl_->mutex);
   return impl_->ended;
 }
 
@@ -137,7 +139,7 @@ void Hub::Impl::run() noexcept {
   session.reset();
   store_lock.close();
   lock.close();
-  const std::lock_guard guard(mutex);
+  const sync::LockGuard guard(mutex);
   ended = end;
   changed.notify_all();
 }
@@ -161,7 +163,7 @@ Result<void> Hub::Impl::open_store() {
       [this](const std::string& client, Message& message) { return send(client, message); }, *counters);
   // Bound last: members that connect find a hub that is ready.
   WEFT_TRY(socket.bind(endpoint(options.directory)));
-  const std::lock_guard guard(mutex);
+  const sync::LockGuard guard(mutex);
   open = true;
   changed.notify_all();
   return {};

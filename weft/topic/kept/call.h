@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <charconv>
-#include <condition_variable>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include "weft/msg/message/message.h"
 #include "weft/rt/task/async_event.h"
 #include "weft/sync/atomic_counted.h"
+#include "weft/sync/condition.h"
 #include "weft/topic/wire/ops.h"
 
 namespace weft::topic {
@@ -29,7 +29,7 @@ namespace weft::topic {
 // News: wakes the waiters for a change: threads of a blocking handle, or coroutines of the loop of an asynchronous one.
 // Affinity: tell() under the lock of the HubLink; coroutines only if the handle belongs to the loop.
 struct News {
-  std::condition_variable threads;
+  sync::Condition threads;
   rt::AsyncEvent tasks;
 
   void tell() noexcept {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "weft/topic/kept/channel_end.h"
 
-#include <mutex>
 #include <utility>
 
+#include "weft/sync/lock.h"
 #include "weft/topic/kept/hub_link.h"
 
 namespace weft::topic {
@@ -33,7 +33,7 @@ Result<KeptMessage> ChannelEnd::wait_next(const Held& held, Instant deadline) {
   }
   auto message = held.link->wait(held.channel->changed, deadline, [&] { return held.link->try_next(*held.channel); });
   if (!message && message.error() == Errc::timed_out && held.channel->counted()) {
-    const std::lock_guard lock(*held.link);
+    const sync::LockGuard lock(held.link->mutex());
     auto begun = held.link->take_begun(*held.channel);
     return begun ? std::move(begun) : std::move(message);
   }
@@ -51,7 +51,7 @@ Result<KeptMessage> ChannelEnd::try_take() {
   if (channel_ == nullptr) {
     return kChannelMoved;
   }
-  const std::lock_guard lock(*link_);
+  const sync::LockGuard lock(link_->mutex());
   return link_->try_next(*channel_, HubLink::Count::sent);
 }
 
@@ -62,7 +62,7 @@ rt::Task<Result<KeptMessage>> ChannelEnd::next_task(std::shared_ptr<HubLink> lin
   const auto take = [self = link.get(), raw = channel.get()] { return self->try_next(*raw); };
   Result<KeptMessage> taken = co_await HubLink::wait_task<KeptMessage>(link, &channel->changed, take, channel);
   if (!taken) {  // cancelled, perhaps while the hub counted a delivery
-    const std::lock_guard lock(*link);
+    const sync::LockGuard lock(link->mutex());
     link->give_back_begun(*channel);
   }
   co_return taken;
@@ -83,7 +83,7 @@ bool ChannelEnd::took_all_stored() const noexcept {
   if (channel_ == nullptr) {
     return false;
   }
-  const std::lock_guard lock(*link_);
+  const sync::LockGuard lock(link_->mutex());
   return channel_->live();
 }
 

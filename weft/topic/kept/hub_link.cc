@@ -48,7 +48,7 @@ HubLink::~HubLink() { close(); }
 
 void HubLink::close() noexcept {
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     if (closed_) {
       return;
     }
@@ -90,7 +90,7 @@ void HubLink::wait_for_hub() noexcept {
   std::shared_ptr<msg::SocketCore> core;
   std::uint32_t id = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     id = fresh_id();
     if (!send_op({.kind = OpKind::probe, .id = id})) {
       return;
@@ -112,7 +112,7 @@ void HubLink::wait_for_hub() noexcept {
 }
 
 KeptStatistics HubLink::statistics() const {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   KeptStatistics all = counts_;
   all.in_flight = in_flight_;
   all.channels = channels_.size();
@@ -123,7 +123,7 @@ void HubLink::read_counters(std::string_view name, CounterReadings& into) const 
   into.push_back({&kKeptTable, {{"kept", std::string(name)}}, sync::read_counters(statistics())});
   CounterSource hub;
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     hub = hub_counters_;
   }
   if (hub) {
@@ -132,7 +132,7 @@ void HubLink::read_counters(std::string_view name, CounterReadings& into) const 
 }
 
 std::string HubLink::next_message_id() {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   return settings_.id + '-' + std::to_string(++messages_);
 }
 
@@ -228,7 +228,7 @@ bool HubLink::send(const Message& message) noexcept {
 
 Result<void> HubLink::keep_declaring(const std::string& stream, const Op& op) {
   Message message = WEFT_TRY(encoded(op));
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (closed_) {
     return kClosed;
   }
@@ -241,7 +241,7 @@ Result<void> HubLink::keep_declaring(const std::string& stream, const Op& op) {
   });
 }
 void HubLink::stop_declaring(const std::string& stream) noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   declared_.erase(stream);
 }
 
@@ -355,7 +355,7 @@ void HubLink::want_timer(Instant deadline) {
 void HubLink::arm_timer() {
   Instant wanted;
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     if (closed_ || timer_wanted_ == kNever) {
       return;
     }
@@ -375,7 +375,7 @@ void HubLink::timer_fired(void* self) {
 void HubLink::handle_deadlines() {
   const Instant now = sys::now();
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     Instant next = kNever;
     List<Call> kept;
     while (Call* const call = order_.pop_front()) {

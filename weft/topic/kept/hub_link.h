@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -21,6 +20,7 @@
 #include "weft/rt/loop/loop.h"
 #include "weft/rt/task/task.h"
 #include "weft/sync/condition.h"
+#include "weft/sync/lock.h"
 #include "weft/topic/kept/call.h"
 #include "weft/topic/kept/channel.h"
 #include "weft/topic/kept/counters.h"
@@ -128,7 +128,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   // with timed_out.
   template <typename Attempt>
   [[nodiscard]] auto wait(News& news, Instant deadline, Attempt attempt) -> decltype(attempt()) {
-    std::unique_lock lock(mutex_);
+    sync::UniqueLock lock(mutex_);
     for (;;) {
       auto result = attempt();
       if (result || result.error() != Errc::would_block) {
@@ -139,6 +139,11 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
         return Error(Errc::timed_out, "the deadline passed first");
       }
     }
+  }
+  template <typename Attempt>
+  [[nodiscard]] auto locked(Attempt& attempt) -> decltype(attempt()) {
+    const sync::LockGuard lock(mutex_);
+    return attempt();
   }
   [[nodiscard]] Result<void> wait_open(KeptChannel& channel) {
     return wait(channel.changed, kNever, [&] { return opened(channel); });
@@ -155,9 +160,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
                                                      Kept kept) {
     (void)kept;
     for (;;) {
-      link->lock();
-      Result<T> result = attempt();
-      link->unlock();
+      Result<T> result = link->locked(attempt);
       if (result || result.error() != Errc::would_block) {
         co_return result;
       }
@@ -168,10 +171,9 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
       }
     }
   }
-  void lock() noexcept { mutex_.lock(); }
-  void unlock() noexcept { mutex_.unlock(); }
+  [[nodiscard]] sync::StdMutex& mutex() const noexcept WEFT_RETURNS_LOCK(mutex_) { return mutex_; }
   void flush() noexcept {  // sent messages, before a wait
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     flush_sent();
   }
 
@@ -237,7 +239,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   rt::Loop& loop_;
   const LinkSettings settings_;
 
-  mutable std::mutex mutex_;
+  mutable sync::StdMutex mutex_;
   bool closed_ = false;
   Link state_ = Link::idle;
   bool connect_posted_ = false;

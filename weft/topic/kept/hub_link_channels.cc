@@ -11,7 +11,7 @@
 namespace weft::topic {
 
 Result<void> HubLink::open(KeptChannel& channel) {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (closed_) {
     return kClosed;
   }
@@ -35,7 +35,7 @@ Result<void> HubLink::open(KeptChannel& channel) {
 }
 
 void HubLink::end(KeptChannel& channel) noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (channel.state == KeptChannel::State::ended) {
     return;
   }
@@ -159,7 +159,7 @@ void HubLink::begin(KeptChannel& channel, std::uint64_t sequence) noexcept {
 }
 
 void HubLink::acknowledge(KeptChannel& channel, std::uint64_t instance, std::uint64_t sequence) noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (closed_) {
     return;
   }
@@ -179,7 +179,7 @@ void HubLink::acknowledge(KeptChannel& channel, std::uint64_t instance, std::uin
 }
 
 void HubLink::settle(KeptChannel& channel, const Op& op) noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   send_settled(channel, channel.id);
   send_op(op);
 }
@@ -191,7 +191,7 @@ void HubLink::post_settled(KeptChannel& channel) {
     loop_.post([weak = weak_from_this(), kept = IntrusivePtr<KeptChannel>::retain(&channel)] {
       if (const auto link = weak.lock()) {
         {
-          const std::lock_guard inner(link->mutex_);
+          const sync::LockGuard inner(link->mutex_);
           kept->settled_posted = false;
           link->send_settled(*kept, kept->id);
         }

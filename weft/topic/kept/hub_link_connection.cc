@@ -38,7 +38,7 @@ void HubLink::want_connection() {
 
 void HubLink::connect() {
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     connect_posted_ = false;
     if (state_ != Link::idle || retry_ || !wanted()) {
       return;
@@ -78,7 +78,7 @@ void HubLink::connect() {
     connection_.watch = WEFT_TRY(loop_.watch(fd, sys::Interest::readable, false, &connection_));
     connection_.number = number;
     const auto connecting = socket.connect(settings_.endpoint);
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     connection_.socket = std::move(socket);
     state_ = Link::connecting;
     return connecting;
@@ -91,7 +91,7 @@ void HubLink::connect() {
 void HubLink::connected(std::uint64_t number) {
   Result<void> resent;
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     if (closed_ || number != connection_.number || state_ != Link::connecting) {
       return;
     }
@@ -138,7 +138,7 @@ void HubLink::disconnected(std::uint64_t number, const Error& reason) {
   bool again = false;
   bool was_up = false;
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     if (closed_ || number != connections_) {
       return;
     }
@@ -150,7 +150,7 @@ void HubLink::disconnected(std::uint64_t number, const Error& reason) {
   }
   drop_connection();
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     constexpr Error kGone(Errc::outcome_unknown,
                           "the hub ended before it answered: it may have carried out the request");
     List<Call> kept;
@@ -196,7 +196,7 @@ void HubLink::try_to_host() {
   if (hosted_.hub == nullptr && hosting.error() == Errc::would_block && settings_.host) {
     std::string store;
     {
-      const std::lock_guard lock(mutex_);
+      const sync::LockGuard lock(mutex_);
       store = fleet_store_;
     }
     auto hosted = settings_.host(store);
@@ -204,7 +204,7 @@ void HubLink::try_to_host() {
     if (hosted) {
       hosted_ = *std::move(hosted);
       hosted_served_ = false;
-      const std::lock_guard lock(mutex_);
+      const sync::LockGuard lock(mutex_);
       hub_counters_ = hosted_.counters;
       ++counts_.hosted;
     }
@@ -214,7 +214,7 @@ void HubLink::try_to_host() {
     return;
   }
   if (hosting.error() != Errc::would_block) {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     List<Call> kept;
     while (Call* const call = order_.pop_front()) {
       if (call->sent) {
@@ -257,7 +257,7 @@ void HubLink::drop_connection() noexcept {
   loop_.unwatch(std::exchange(connection_.watch, 0));
   Socket socket;
   {
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     state_ = Link::idle;
     socket = std::move(connection_.socket);
   }
@@ -296,7 +296,7 @@ unsigned HubLink::receive() {
         break;
       }
     }
-    const std::lock_guard lock(mutex_);
+    const sync::LockGuard lock(mutex_);
     for (unsigned i = 0; i < taken; ++i) {
       try {
         handle_op(std::move(run[i]));

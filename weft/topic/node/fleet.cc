@@ -62,7 +62,7 @@ ProcessFleets& ProcessFleets::instance() {
 }
 
 Result<void> ProcessFleets::join(Node& node, const msg::ContextCore* context, const std::string& fleet) {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   std::vector<Node*>& nodes = nodes_[{context, fleet}];
   nodes.push_back(&node);
   // Both have the connection before one of them sends a word. Otherwise its roster, which has another way to it, would
@@ -78,7 +78,7 @@ Result<void> ProcessFleets::join(Node& node, const msg::ContextCore* context, co
 }
 
 Result<void> ProcessFleets::meet_all(Node& node) {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   const auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& each) {
     return std::find(each.second.begin(), each.second.end(), &node) != each.second.end();
   });
@@ -94,7 +94,7 @@ Result<void> ProcessFleets::meet_all(Node& node) {
 }
 
 void ProcessFleets::leave(Node& node, const msg::ContextCore* context, const std::string& fleet) noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   const auto found = nodes_.find({context, fleet});
   if (found == nodes_.end() || std::erase(found->second, &node) == 0) {
     return;

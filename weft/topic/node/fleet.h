@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/sync/lock.h"
 
 namespace weft::msg {
 class ContextCore;
@@ -54,8 +54,8 @@ class ProcessFleets {
 
  private:
   using Key = std::pair<const msg::ContextCore*, std::string>;
-  std::mutex mutex_;
-  std::map<Key, std::vector<Node*>> nodes_;  // guarded by mutex_
+  sync::StdMutex mutex_;
+  std::map<Key, std::vector<Node*>> nodes_ WEFT_GUARDED_BY(mutex_);
 };
 
 // LocalDirectory: the sockets of a local fleet, one file for each handle: "<instance>.sock".

@@ -9,7 +9,7 @@ namespace weft::topic {
 
 Result<bool> Interest::add(SubscriptionCore& subscription, IntrusivePtr<const OwnFilter> filter) {
   constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a filter");
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (size_ >= kFiltersMax) {
     return Error(Errc::resource_exhausted, "the handle has 262,144 filters");
   }
@@ -92,7 +92,7 @@ void Interest::take_out(SubscriptionCore& subscription, const Filter& filter) no
 }
 
 bool Interest::remove(SubscriptionCore& subscription, const Filter& filter) noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (subscription.filters.erase(filter) == 0) {
     return false;
   }
@@ -102,7 +102,7 @@ bool Interest::remove(SubscriptionCore& subscription, const Filter& filter) noex
 }
 
 std::map<Filter, IntrusivePtr<const OwnFilter>> Interest::remove_all(SubscriptionCore& subscription) noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   auto had = std::exchange(subscription.filters, {});
   for (const auto& [filter, own] : had) {
     take_out(subscription, filter);
@@ -114,7 +114,7 @@ std::map<Filter, IntrusivePtr<const OwnFilter>> Interest::remove_all(Subscriptio
 void Interest::find(std::string_view topic, MatchMemo& memo) {
   memo.generation = 0;
   memo.matches.clear();
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   const std::uint64_t mark = ++marks_;
   // Requests and answers go under names that no program wrote: a filter such as ">" does not mean them.
   const bool internal = topic.starts_with(kInboxes) || topic.starts_with(kRequests);
@@ -154,7 +154,7 @@ std::uint64_t Interest::count(std::string_view topic) {
 }
 
 std::uint64_t Interest::patterns() noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   return patterns_;
 }
 

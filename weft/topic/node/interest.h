@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -14,6 +13,7 @@
 #include "weft/base/result.h"
 #include "weft/msg/interest/filter_index.h"
 #include "weft/msg/interest/prefix_table.h"
+#include "weft/sync/lock.h"
 #include "weft/topic/node/subscription_core.h"
 
 namespace weft::topic {
@@ -91,19 +91,20 @@ class Interest {
     bool operator()(const FilterView& a, const FilterView& b) const noexcept { return a == b; }
   };
   void find(std::string_view topic, MatchMemo& memo);
-  void changed() noexcept { generation_.fetch_add(1, std::memory_order_release); }    // pairs with match()
-  void put_in(SubscriptionCore& subscription, IntrusivePtr<const OwnFilter> filter);  // throws std::bad_alloc
-  void take_out(SubscriptionCore& subscription, const Filter& filter) noexcept;
+  void changed() noexcept { generation_.fetch_add(1, std::memory_order_release); }  // pairs with match()
+  // throws std::bad_alloc
+  void put_in(SubscriptionCore& subscription, IntrusivePtr<const OwnFilter> filter) WEFT_REQUIRES(mutex_);
+  void take_out(SubscriptionCore& subscription, const Filter& filter) noexcept WEFT_REQUIRES(mutex_);
 
-  std::mutex mutex_;
+  sync::StdMutex mutex_;
   std::atomic<std::uint64_t> generation_{1};
-  std::unordered_map<std::string, std::vector<Entry>, Hash, std::equal_to<>> exact_;  // guarded by mutex_
-  std::unordered_map<Filter, Wanted, Hash, Same> others_;                             // the same, as the rest
-  msg::FilterIndex index_;                                                            // tokens and globs of others_
-  msg::PrefixTable<Wanted*> prefixes_;                                                // prefixes of others_
-  std::size_t size_ = 0;
-  std::size_t patterns_ = 0;
-  std::uint64_t marks_ = 0;
+  std::unordered_map<std::string, std::vector<Entry>, Hash, std::equal_to<>> exact_ WEFT_GUARDED_BY(mutex_);
+  std::unordered_map<Filter, Wanted, Hash, Same> others_ WEFT_GUARDED_BY(mutex_);
+  msg::FilterIndex index_ WEFT_GUARDED_BY(mutex_);              // tokens and globs of others_
+  msg::PrefixTable<Wanted*> prefixes_ WEFT_GUARDED_BY(mutex_);  // prefixes of others_
+  std::size_t size_ WEFT_GUARDED_BY(mutex_) = 0;
+  std::size_t patterns_ WEFT_GUARDED_BY(mutex_) = 0;
+  std::uint64_t marks_ WEFT_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace weft::topic

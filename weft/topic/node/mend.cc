@@ -81,7 +81,7 @@ Result<void> Node::mend_now() {
   std::vector<std::string> unscouted;
   std::vector<std::string> ended;
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     for (const auto& [endpoint, link] : links_) {
       if (!link.connected && !link.other_name && !scouts_.contains(endpoint)) {
         unscouted.push_back(endpoint);
@@ -98,7 +98,7 @@ Result<void> Node::mend_now() {
   }
   interest_changed();
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     greets_ = true;
     tells_to_ = 0;
   }
@@ -142,7 +142,7 @@ Result<void> Node::retell_now() {
   tell_roster(0);
   std::vector<std::uint64_t> silent;
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     for (const auto& [endpoint, link] : links_) {
       const auto peer = peers_.find(link.instance);
       if (link.up && link.instance != 0 && (peer == peers_.end() || peer->second.our_ask < ask_)) {
@@ -178,7 +178,7 @@ Result<void> Node::compare_links() {
   }
   std::vector<std::pair<std::string, EventKind>> changes;
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     for (const auto& [endpoint, link] : links_) {
       const bool up = std::find(stand.begin(), stand.end(), endpoint) != stand.end();
       if (link.connected && !endpoint.starts_with("inproc:") && up != link.up) {

@@ -75,7 +75,7 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
   bool given = false;
   bool drop = false;
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     const auto found = links_.find(endpoint);
     if (found == links_.end() || !found->second.connected) {
       return;
@@ -122,13 +122,15 @@ std::string Node::yielding_link() const {
 
 Result<void> Node::connect_link(const std::string& endpoint, std::uint64_t instance, bool given) {
   const std::lock_guard link_lock(link_mutex_);
-  const std::string yields = with_mesh(
-      [&] { return links_.size() >= kPeersMax && !links_.contains(endpoint) ? yielding_link() : std::string(); });
+  const std::string yields = with_mesh([&] {
+    in_mesh();
+    return links_.size() >= kPeersMax && !links_.contains(endpoint) ? yielding_link() : std::string();
+  });
   if (!yields.empty()) {
     drop_link(yields);
   }
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     if (instance != 0 && gone_.contains(instance)) {
       return {};
     }
@@ -167,7 +169,7 @@ Result<void> Node::connect_link(const std::string& endpoint, std::uint64_t insta
     return {};
   });
   if (!begun) {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     links_.erase(endpoint);
   }
   return begun;
@@ -177,7 +179,7 @@ void Node::drop_link(const std::string& endpoint, bool replaced) noexcept {
   const std::lock_guard link_lock(link_mutex_);
   std::uint64_t instance = 0;
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     const auto found = links_.find(endpoint);
     if (found == links_.end()) {
       return;
@@ -246,7 +248,7 @@ void Node::parted(std::uint64_t instance, const std::string& inproc_endpoint) no
     // The other end takes the connection down.
     const std::lock_guard link_lock(link_mutex_);
     {
-      const std::lock_guard lock(mesh_mutex_);
+      const sync::LockGuard lock(mesh_mutex_);
       lost_.note(instance);
       links_.erase(inproc_endpoint);
       forget_peer(instance);
@@ -267,7 +269,7 @@ Result<void> Node::link_inproc(std::uint64_t instance, const std::string& inproc
   bool stands = false;
   std::string instead;  // of this connection to the same handle
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     for (const auto& [known, link] : links_) {
       if (link.instance == instance && link.connected && known != inproc_endpoint) {
         instead = known;
@@ -282,7 +284,7 @@ Result<void> Node::link_inproc(std::uint64_t instance, const std::string& inproc
   }
   if (!stands) {
     WEFT_TRY(connect_link(inproc_endpoint, instance, false));
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     const auto found = links_.find(inproc_endpoint);
     if (found == links_.end()) {
       return gone_.contains(instance) || links_.size() >= kPeersMax ? Result<void>() : msg::kNoMemoryToSend;
@@ -292,7 +294,7 @@ Result<void> Node::link_inproc(std::uint64_t instance, const std::string& inproc
   }
   if (inner) {
     WEFT_TRY(in_.connect(inproc_endpoint + kInner));
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     links_.at(inproc_endpoint).inner = true;  // the link lock keeps it
   }
   return {};
@@ -301,7 +303,7 @@ Result<void> Node::link_inproc(std::uint64_t instance, const std::string& inproc
 void Node::part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept {
   pump_all();
   (void)msg::or_no_memory([&]() -> Result<void> {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     lost_.note(instance);
     if (gone_.size() >= kGoneMax) {
       gone_.clear();  // peers that left long ago are in no roster any longer
@@ -330,7 +332,7 @@ Result<void> Node::remove_peer(std::string_view endpoint) {
   return msg::or_no_memory([&]() -> Result<void> {
     const std::string text = WEFT_TRY(net::parse_endpoint(endpoint, false)).text();
     {
-      const std::lock_guard lock(mesh_mutex_);
+      const sync::LockGuard lock(mesh_mutex_);
       const auto found = links_.find(text);
       // One that only sent its endpoint is not listed. A removed peer may send it at once.
       if (found == links_.end() || !std::exchange(found->second.given, false)) {
@@ -346,7 +348,7 @@ Result<void> Node::remove_peer(std::string_view endpoint) {
 
 void Node::mesh_changed() noexcept {
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
   }
   mesh_cv_.notify_all();
   if (async()) {
@@ -355,7 +357,7 @@ void Node::mesh_changed() noexcept {
 }
 
 Result<void> Node::wait_mesh_for(Instant deadline, const std::function<bool()>& done) {
-  std::unique_lock lock(mesh_mutex_);
+  sync::UniqueLock lock(mesh_mutex_);
   while (!done()) {
     if (closed()) {
       return Error(Errc::closed, "the handle of topics was closed");
@@ -370,6 +372,7 @@ Result<void> Node::wait_mesh_for(Instant deadline, const std::function<bool()>& 
 // A peer that only rosters name and that repeatedly cannot be reached has left without a word.
 bool Node::settled(std::uint64_t ask) const {
   return std::all_of(links_.begin(), links_.end(), [&](const auto& each) {
+    in_mesh();
     const Link& link = each.second;
     const auto peer = peers_.find(link.instance);
     const bool left = !link.given && link.failures >= kLearnedFailures;
@@ -379,6 +382,7 @@ bool Node::settled(std::uint64_t ask) const {
 }
 bool Node::told_all() const {
   return std::all_of(links_.begin(), links_.end(), [&](const auto& each) {
+    in_mesh();
     const Link& link = each.second;
     const auto peer = peers_.find(link.instance);
     return link.other_name || link.failed || link.plain || (peer != peers_.end() && peer->second.answered);
@@ -386,7 +390,7 @@ bool Node::told_all() const {
 }
 
 std::vector<NodeInfo> Node::members() {
-  const std::lock_guard lock(mesh_mutex_);
+  const sync::LockGuard lock(mesh_mutex_);
   std::vector<NodeInfo> all;
   for (const auto& [instance, peer] : peers_) {
     all.push_back({instance, peer.roster.node, peer.roster.endpoint, peer.lease});

@@ -206,7 +206,7 @@ Result<void> Node::begin_local() {
 
 // The loop may tell the roster already.
 void Node::set_endpoint(std::string endpoint) {
-  const std::lock_guard lock(mesh_mutex_);
+  const sync::LockGuard lock(mesh_mutex_);
   endpoint_ = std::move(endpoint);
 }
 
@@ -278,7 +278,7 @@ void Node::close() noexcept {
   }
   context_.reset();
   {
-    const std::lock_guard lock(hub_link_mutex_);
+    const sync::LockGuard lock(hub_link_mutex_);
     if (hub_link_ != nullptr) {
       hub_link_->close();
     }
@@ -288,13 +288,13 @@ void Node::close() noexcept {
   }
   constexpr Error kClosed(Errc::closed, "the handle of topics was closed");
   {
-    const std::lock_guard lock(subscriptions_mutex_);
+    const sync::LockGuard lock(subscriptions_mutex_);
     for (const auto& subscription : subscriptions_) {
       subscription->close(kClosed);
     }
   }
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     for (const auto& [id, pending] : requests_) {
       pending.replies->close(kClosed);
     }
@@ -312,7 +312,7 @@ void Node::close() noexcept {
 }
 
 Result<std::shared_ptr<HubLink>> Node::hub_link(const std::function<Result<std::shared_ptr<HubLink>>(Node&)>& make) {
-  const std::lock_guard lock(hub_link_mutex_);
+  const sync::LockGuard lock(hub_link_mutex_);
   if (closed()) {
     return Error(Errc::closed, "the handle of topics was closed");
   }
@@ -326,7 +326,7 @@ TopicsStatistics Node::statistics() {
   TopicsStatistics all;
   sync::add_counters(all, counters_);
   {
-    const std::lock_guard lock(subscriptions_mutex_);
+    const sync::LockGuard lock(subscriptions_mutex_);
     sync::add_counters(all, past_);
     for (const auto& subscription : subscriptions_) {
       subscription->add_counts(all);
@@ -346,7 +346,7 @@ TopicsStatistics Node::statistics() {
   if (const auto numbers = out_.core() == nullptr ? Result<Statistics>(Errc::closed) : out_.statistics()) {
     all.peers_refused = numbers->handshakes_failed;
   }
-  const std::lock_guard lock(mesh_mutex_);
+  const sync::LockGuard lock(mesh_mutex_);
   all.peers = peers_.size();
   return all;
 }

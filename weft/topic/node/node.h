@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -25,6 +24,8 @@
 #include "weft/rt/loop/loop.h"
 #include "weft/rt/loop/turn_job.h"
 #include "weft/rt/task/async_event.h"
+#include "weft/sync/condition.h"
+#include "weft/sync/lock.h"
 #include "weft/sync/mutex.h"
 #include "weft/sync/spin.h"
 #include "weft/sys/event_fd.h"
@@ -60,8 +61,8 @@ struct PublisherCore : sync::AtomicCounted<PublisherCore> {
 // thread stands between a waiting subscriber and the network, and subscriptions
 // whose threads are busy get their policy nevertheless.
 // Cost: publishing is a lock, a memo and a queue for each own subscription, and one send if there are peers.
-// Locks, in order: link, pump, publish, interest, subscription. The mesh lock is never held while another is taken, or
-// a socket is called.
+// Locks, in order: link, pump, publish, answer, interest, mesh, subscription. No socket is called under the mesh lock.
+// The locks of the handle's parts (hub link, followers, subscriptions) come before the mesh lock.
 // Invariants:
 //   1. Each subscription gets the messages of one publisher in order.
 //   2. A message enters a subscription once, through any number of filters and connections.
@@ -95,7 +96,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<std::shared_ptr<HubLink>> hub_link(
       const std::function<Result<std::shared_ptr<HubLink>>(Node&)>& make);
   [[nodiscard]] std::shared_ptr<HubLink> used_hub_link() noexcept {  // null if not used yet
-    const std::lock_guard lock(hub_link_mutex_);
+    const sync::LockGuard lock(hub_link_mutex_);
     return hub_link_;
   }
   [[nodiscard]] const Fleet& fleet() const noexcept { return fleet_; }
@@ -141,11 +142,13 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] rt::AsyncEvent& mesh_event() noexcept { return mesh_event_; }
   template <typename Function>
   auto with_mesh(Function function) {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     return function();
   }
-  // mesh lock: every peer has answered this request, or a later one
-  [[nodiscard]] bool settled(std::uint64_t ask) const;
+  // For a function that with_mesh() or wait_mesh() calls: it runs under the mesh lock.
+  void in_mesh() const noexcept WEFT_ASSERTS(mesh_mutex_) {}
+  // every peer has answered this request, or a later one
+  [[nodiscard]] bool settled(std::uint64_t ask) const WEFT_REQUIRES(mesh_mutex_);
   // Requests the roster of every handle of the fleet whose open() returned before. Of AsyncTopics: in the loop.
   // Errors: those of LocalDirectory::listening(); resource_exhausted.
   [[nodiscard]] Result<std::uint64_t> ask_rosters();
@@ -175,8 +178,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void end_request(std::uint64_t id) noexcept;
   // The result for the program: the reply, or the service's error.
   [[nodiscard]] static Result<TopicMessage> reply_of(Result<TopicMessage> received);
-  [[nodiscard]] bool served(std::string_view topic) const;  // mesh lock: a known handle serves it
-  [[nodiscard]] bool told_all() const;  // mesh lock: every reachable peer has sent the list of its services
+  [[nodiscard]] bool served(std::string_view topic) const WEFT_REQUIRES(mesh_mutex_);  // a known handle serves it
+  [[nodiscard]] bool told_all() const
+      WEFT_REQUIRES(mesh_mutex_);  // every reachable peer has sent the list of its services
   void reply(const TopicMessage& request, Bytes body, std::string_view headers) noexcept;
   void reply_error(const TopicMessage& request, const Error& error) noexcept;
   // The requests for one service. Fails with conflict at 1,024 services.
@@ -185,13 +189,13 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void stop_serving(SubscriptionCore& service) noexcept;
 
   // --- owners (owners.cc) ---
-  // Mesh lock. Whether every reachable handle has sent its owned topics since this request (ask_rosters()): only then a
+  // Whether every reachable handle has sent its owned topics since this request (ask_rosters()): only then a
   // topic without a known owner has none.
-  [[nodiscard]] bool owners_known(std::uint64_t ask) const;
+  [[nodiscard]] bool owners_known(std::uint64_t ask) const WEFT_REQUIRES(mesh_mutex_);
   // `claim` is 0 if it is already decided: conflict.
   [[nodiscard]] Result<std::uint64_t> begin_claim(std::string_view topic);
-  // Mesh lock. Whether every peer has answered, or one has refused.
-  [[nodiscard]] bool claim_decided(std::uint64_t claim) const;
+  // Whether every peer has answered, or one has refused.
+  [[nodiscard]] bool claim_decided(std::uint64_t claim) const WEFT_REQUIRES(mesh_mutex_);
   // returns the epoch, or fails with conflict
   [[nodiscard]] Result<std::uint64_t> end_claim(std::uint64_t claim, bool in_time);
   void give_up_ownership(const std::string& wire) noexcept;
@@ -201,15 +205,17 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<std::vector<std::string>> owned_topics(std::string_view filter) const;
 
   // --- presence (presence.cc) ---
-  [[nodiscard]] std::vector<NodeInfo> announced() const;  // mesh lock: those with a valid lease
-  [[nodiscard]] Instant next_expiry() const;              // mesh lock
-  // Mesh lock. Returns true if announced() differs from `known`, whatever the order; `now` is announced() then.
-  [[nodiscard]] bool nodes_differ(const std::vector<NodeInfo>& known, std::vector<NodeInfo>& now) const;
+  [[nodiscard]] std::vector<NodeInfo> announced() const WEFT_REQUIRES(mesh_mutex_);  // those with a valid lease
+  [[nodiscard]] Instant next_expiry() const WEFT_REQUIRES(mesh_mutex_);
+  // Returns true if announced() differs from `known`, whatever the order; `now` is announced() then.
+  [[nodiscard]] bool nodes_differ(const std::vector<NodeInfo>& known, std::vector<NodeInfo>& now) const
+      WEFT_REQUIRES(mesh_mutex_);
 
   // --- readiness of subscribers (ready.cc) ---
   [[nodiscard]] Result<std::uint64_t> begin_probe(const PublisherCore& publisher, Instant deadline) noexcept;
   void end_probe(std::uint64_t probe) noexcept;
-  [[nodiscard]] std::uint64_t probe_count(std::uint64_t probe) const;  // mesh lock; own subscriptions count
+  [[nodiscard]] std::uint64_t probe_count(std::uint64_t probe) const
+      WEFT_REQUIRES(mesh_mutex_);  // own subscriptions count
 
  private:
   // In: the loop's work with the XSUB; Out: with the XPUB.
@@ -344,7 +350,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // pump.cc
   void pump_all();                                               // before a disconnect
   unsigned pump(bool wait_for_lock, unsigned most = kPumpMost);  // returns the number of messages
-  void dispatch(Message&& topic, Message&& body, Message&& headers);
+  void dispatch(Message&& topic, Message&& body, Message&& headers) WEFT_REQUIRES(pump_mutex_);
   void watch_in();
   void handle_in();
   void lead_ended() noexcept;
@@ -368,13 +374,14 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void drop_link(const std::string& endpoint, bool replaced = false) noexcept;
   void mesh_changed() noexcept;
   [[nodiscard]] Result<void> wait_mesh_for(Instant deadline, const std::function<bool()>& done);
-  void forget_peer(std::uint64_t instance);            // mesh lock
-  void note_parted(std::uint64_t instance) noexcept {  // the same: a connection to or from it ended
+  void forget_peer(std::uint64_t instance) WEFT_REQUIRES(mesh_mutex_);
+  // a connection to or from it ended
+  void note_parted(std::uint64_t instance) noexcept WEFT_REQUIRES(mesh_mutex_) {
     if (peers_.contains(instance)) {
       parted_.note(instance);
     }
   }
-  [[nodiscard]] std::string yielding_link() const;  // the same; returns a learned link that failed, or ""
+  [[nodiscard]] std::string yielding_link() const WEFT_REQUIRES(mesh_mutex_);  // a learned link that failed, or ""
 
   // roster.cc
   void handle_out();
@@ -384,8 +391,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> handle_roster(Control&& control, std::string_view from_host, msg::PeerId via);
   // Whether the connection may carry control messages.
   [[nodiscard]] bool is_proven(const Message& message) const noexcept;
-  // Mesh lock. Whether control messages of this instance are valid on this connection.
-  [[nodiscard]] bool speaks_for(msg::PeerId via, std::uint64_t instance) const;
+  // Whether control messages of this instance are valid on this connection.
+  [[nodiscard]] bool speaks_for(msg::PeerId via, std::uint64_t instance) const WEFT_REQUIRES(mesh_mutex_);
   void watch_voices();
   void sweep_voices_soon() noexcept;
   static void sweep_voices(void* self);
@@ -400,7 +407,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void announce() noexcept { tell_roster(0); }  // the roster has changed
   void tell_now() noexcept;
   [[nodiscard]] Result<void> want_rosters(std::uint64_t to) noexcept;  // errors: those of say()
-  [[nodiscard]] Roster roster() const;                                 // mesh lock
+  [[nodiscard]] Roster roster() const WEFT_REQUIRES(mesh_mutex_);
   [[nodiscard]] bool is_of_fleet(std::uint64_t instance, const std::string& endpoint) const;
 
   // mend.cc. mend() repeats the steps that failed without memory: links, scouts, and the words that peers missed.
@@ -432,7 +439,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> open_inbox();
   void handle_reply(TopicMessage&& message);
   void handle_request(TopicMessage&& message);
-  void end_requests_to(std::uint64_t instance);  // mesh lock
+  void end_requests_to(std::uint64_t instance) WEFT_REQUIRES(mesh_mutex_);
   [[nodiscard]] std::string inbox() const { return std::string(kInboxes) + instance_text(instance_) + "."; }
   [[nodiscard]] static std::string request_topic(std::uint64_t instance) {
     return std::string(kRequests) + instance_text(instance);
@@ -442,8 +449,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> handle_claim(const Control& control);
   [[nodiscard]] Result<void> resend_claims();  // errors: those of say()
   void handle_claim_answer(const Control& control);
-  void note_owned(std::uint64_t from, const Peer& peer);  // mesh lock
-  void note_epoch(const std::string& topic, std::uint64_t epoch);
+  void note_owned(std::uint64_t from, const Peer& peer) WEFT_REQUIRES(mesh_mutex_);
+  void note_epoch(const std::string& topic, std::uint64_t epoch) WEFT_REQUIRES(mesh_mutex_);
 
   // presence.cc
   void begin_presence();
@@ -453,6 +460,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> handle_probe(const Control& control);
   void handle_ready(const Control& control);
   [[nodiscard]] Result<void> answer_probes(std::uint64_t from = 0, std::uint64_t id = 0);  // errors: those of say()
+  void count_own(const std::vector<std::pair<std::uint64_t, std::string>>& probes);        // of this handle: id, topic
   void interest_changed() noexcept;
   // Errors: those of say(). `unanswered`: only to the peers that have not answered.
   [[nodiscard]] Result<void> resend_probes(bool unanswered = false);
@@ -494,67 +502,70 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::atomic<bool> closed_{false};
   TopicsCounters counters_;
 
-  std::mutex hub_link_mutex_;
-  std::shared_ptr<HubLink> hub_link_;  // guarded by hub_link_mutex_
+  sync::StdMutex hub_link_mutex_;
+  std::shared_ptr<HubLink> hub_link_ WEFT_GUARDED_BY(hub_link_mutex_);
 
   sync::Mutex publish_mutex_;
   rt::AsyncEvent room_;
 
-  sync::Mutex pump_mutex_;
-  MatchMemo pump_memo_;           // pump lock
-  std::string pump_name_;         // pump lock: the decoded name of pump_memo_.topic
-  std::atomic<bool> led_{false};  // a waiting thread reads the XSUB
+  sync::Mutex pump_mutex_ WEFT_ACQUIRED_BEFORE(publish_mutex_);
+  MatchMemo pump_memo_ WEFT_GUARDED_BY(pump_mutex_);
+  std::string pump_name_ WEFT_GUARDED_BY(pump_mutex_);  // the decoded name of pump_memo_.topic
+  std::atomic<bool> led_{false};                        // a waiting thread reads the XSUB
   std::atomic<std::uint64_t> leads_{0};
   std::atomic<bool> dormant_{false};  // the loop leaves the XSUB to leaders until one of them ends
   std::uint64_t leads_seen_ = 0;      // loop
   rt::TimerId tick_;                  // loop
-  std::mutex follower_mutex_;
-  List<SubscriptionCore::Sleeper> followers_;  // follower lock
+  sync::StdMutex follower_mutex_;
+  List<SubscriptionCore::Sleeper> followers_ WEFT_GUARDED_BY(follower_mutex_);
   sync::SpinBudget spin_;
 
   Interest interest_;
-  std::mutex subscriptions_mutex_;
-  std::vector<IntrusivePtr<SubscriptionCore>> subscriptions_;  // subscriptions lock: the open ones
-  TopicsStatistics past_;                                      // the same: of closed subscriptions
+  sync::StdMutex subscriptions_mutex_;
+  std::vector<IntrusivePtr<SubscriptionCore>> subscriptions_ WEFT_GUARDED_BY(subscriptions_mutex_);  // the open ones
+  TopicsStatistics past_ WEFT_GUARDED_BY(subscriptions_mutex_);  // of closed subscriptions
 
   // The table links_ and the connections of the XSUB change together. Recursive: one connection replaces another.
   std::recursive_mutex link_mutex_;
-  mutable std::mutex mesh_mutex_;
-  std::condition_variable mesh_cv_;
+  mutable sync::StdMutex mesh_mutex_ WEFT_ACQUIRED_AFTER(hub_link_mutex_, pump_mutex_, publish_mutex_, follower_mutex_,
+                                                         subscriptions_mutex_, answer_mutex_);
+  sync::Condition mesh_cv_;
   rt::AsyncEvent mesh_event_;
   std::map<std::string, std::unique_ptr<Scout>> scouts_;  // loop
-  std::map<std::string, Link> links_;                     // mesh lock, as the rest
-  std::map<std::uint64_t, Peer> peers_;                   // peers with a known roster
-  std::size_t roster_bytes_ = 0;                          // the sum over peers_
-  bool tells_ = false;                                    // tell_now() is scheduled
-  std::uint64_t tells_to_ = 0;                            // its target; 0: every peer
-  bool greets_ = false;                                   // also greets
-  std::set<std::uint64_t> gone_;                          // that announced their end
-  LostPeers lost_;
-  LostPeers parted_;                             // also after their return
-  std::map<msg::PeerId, std::uint64_t> voices_;  // connections to the XPUB, each with the instance of its handle
-  std::uint64_t revision_ = 1;                   // of our roster
-  std::uint64_t ask_ = 1;                        // our last request for rosters
-  std::uint64_t next_id_ = 1;
-  std::map<std::uint64_t, OwnProbe> own_probes_;
-  std::vector<PeerProbe> peer_probes_;
-  std::vector<Service> services_;
-  std::size_t next_service_ = 0;  // of those here, for the next incoming request
-  std::size_t next_asked_ = 0;    // of the members of each group, for the next outgoing request
-  std::map<std::uint64_t, Pending> requests_;
-  std::map<std::string, std::uint64_t> owned_;   // topic to epoch
-  std::map<std::string, std::uint64_t> epochs_;  // the newest known epoch
-  std::map<std::uint64_t, Claim> claims_;
-  std::vector<Unsaid> unsaid_;    // answers that a peer missed
-  rt::TimerId lease_timer_;       // loop
-  rt::TimerId sweep_timer_;       // loop
-  Duration sweep_wait_{0};        // loop
-  std::set<msg::PeerId> sweeps_;  // loop: ended connections to the XPUB with unread messages
-  std::string proof_;             // CURVE: the proof that a handle shows; const after start()
+  std::map<std::string, Link> links_ WEFT_GUARDED_BY(mesh_mutex_);
+  std::map<std::uint64_t, Peer> peers_ WEFT_GUARDED_BY(mesh_mutex_);  // peers with a known roster
+  std::size_t roster_bytes_ WEFT_GUARDED_BY(mesh_mutex_) = 0;         // the sum over peers_
+  bool tells_ WEFT_GUARDED_BY(mesh_mutex_) = false;                   // tell_now() is scheduled
+  std::uint64_t tells_to_ WEFT_GUARDED_BY(mesh_mutex_) = 0;           // its target; 0: every peer
+  bool greets_ WEFT_GUARDED_BY(mesh_mutex_) = false;                  // also greets
+  std::set<std::uint64_t> gone_ WEFT_GUARDED_BY(mesh_mutex_);         // that announced their end
+  LostPeers lost_ WEFT_GUARDED_BY(mesh_mutex_);
+  LostPeers parted_ WEFT_GUARDED_BY(mesh_mutex_);  // also after their return
+  std::map<msg::PeerId, std::uint64_t> voices_
+      WEFT_GUARDED_BY(mesh_mutex_);  // connections to the XPUB, each with the instance of its handle
+  std::uint64_t revision_ WEFT_GUARDED_BY(mesh_mutex_) = 1;  // of our roster
+  std::uint64_t ask_ WEFT_GUARDED_BY(mesh_mutex_) = 1;       // our last request for rosters
+  std::uint64_t next_id_ WEFT_GUARDED_BY(mesh_mutex_) = 1;
+  std::map<std::uint64_t, OwnProbe> own_probes_ WEFT_GUARDED_BY(mesh_mutex_);
+  std::vector<PeerProbe> peer_probes_ WEFT_GUARDED_BY(mesh_mutex_);
+  std::vector<Service> services_ WEFT_GUARDED_BY(mesh_mutex_);
+  std::size_t next_service_ WEFT_GUARDED_BY(mesh_mutex_) = 0;  // of those here, for the next incoming request
+  std::size_t next_asked_ WEFT_GUARDED_BY(mesh_mutex_) =
+      0;  // of the members of each group, for the next outgoing request
+  std::map<std::uint64_t, Pending> requests_ WEFT_GUARDED_BY(mesh_mutex_);
+  std::map<std::string, std::uint64_t> owned_ WEFT_GUARDED_BY(mesh_mutex_);   // topic to epoch
+  std::map<std::string, std::uint64_t> epochs_ WEFT_GUARDED_BY(mesh_mutex_);  // the newest known epoch
+  std::map<std::uint64_t, Claim> claims_ WEFT_GUARDED_BY(mesh_mutex_);
+  std::vector<Unsaid> unsaid_ WEFT_GUARDED_BY(mesh_mutex_);  // answers that a peer missed
+  rt::TimerId lease_timer_;                                  // loop
+  rt::TimerId sweep_timer_;                                  // loop
+  Duration sweep_wait_{0};                                   // loop
+  std::set<msg::PeerId> sweeps_;                             // loop: ended connections to the XPUB with unread messages
+  std::string proof_;  // CURVE: the proof that a handle shows; const after start()
   IntrusivePtr<SubscriptionCore> replies_in_;
   IntrusivePtr<SubscriptionCore> requests_in_;
   std::atomic<bool> probed_{false};  // peer_probes_ is not empty
-  std::mutex answer_mutex_;          // an older count does not overtake a newer one; before the mesh and interest locks
+  sync::StdMutex answer_mutex_;      // an older count does not overtake a newer one
 };
 
 // The bound of an owner's epoch that a handle takes from a peer.

@@ -51,7 +51,7 @@ Result<std::uint64_t> Node::begin_claim(std::string_view topic) {
   Control control{.kind = Control::Kind::claim};
   {
     std::string wire = WEFT_TRY(names_.encode(topic));
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     if (closed()) {
       return Error(Errc::closed, "the handle of topics was closed");
     }
@@ -84,7 +84,7 @@ Result<std::uint64_t> Node::begin_claim(std::string_view topic) {
   }
   const std::uint64_t id = control.id;
   if (const Result<void> said = say(std::move(control)); !said) {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     claims_.erase(id);
     return said.error();
   }
@@ -96,7 +96,7 @@ Result<std::uint64_t> Node::begin_claim(std::string_view topic) {
 Result<void> Node::resend_claims() {
   std::vector<Control> again;
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     for (const auto& [id, claim] : claims_) {
       for (const std::uint64_t to : claim.waiting) {
         again.push_back(
@@ -119,7 +119,7 @@ bool Node::claim_decided(std::uint64_t claim) const {
 Result<std::uint64_t> Node::end_claim(std::uint64_t claim, bool in_time) {
   std::uint64_t epoch = 0;
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     const auto found = claims_.find(claim);
     if (found == claims_.end() || found->second.lost) {
       claims_.erase(claim);
@@ -154,7 +154,7 @@ Result<void> Node::handle_claim(const Control& control) {
   std::uint64_t objection = 0;
   bool taken = false;
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     if (const auto owned = owned_.find(topic); owned != owned_.end()) {
       objection = owned->second;
     }
@@ -188,7 +188,7 @@ void Node::handle_claim_answer(const Control& control) {
     return;
   }
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     const auto found = claims_.find(control.id);
     if (found == claims_.end()) {
       return;
@@ -227,6 +227,7 @@ void Node::note_owned(std::uint64_t from, const Peer& peer) {
 
 bool Node::owners_known(std::uint64_t ask) const {
   return std::all_of(links_.begin(), links_.end(), [&](const auto& each) {
+    in_mesh();
     const Link& link = each.second;
     const auto peer = peers_.find(link.instance);
     return link.other_name || link.plain || link.failed ||
@@ -236,7 +237,7 @@ bool Node::owners_known(std::uint64_t ask) const {
 
 void Node::give_up_ownership(const std::string& wire) noexcept {
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     if (owned_.erase(wire) == 0) {
       return;
     }
@@ -246,14 +247,14 @@ void Node::give_up_ownership(const std::string& wire) noexcept {
 }
 
 bool Node::owns(const std::string& wire, std::uint64_t epoch) const {
-  const std::lock_guard lock(mesh_mutex_);
+  const sync::LockGuard lock(mesh_mutex_);
   const auto found = owned_.find(wire);
   return found != owned_.end() && found->second == epoch;
 }
 
 bool Node::owns_now(std::string_view topic) const {
   const auto wire = names_.encode(topic);
-  const std::lock_guard lock(mesh_mutex_);
+  const sync::LockGuard lock(mesh_mutex_);
   return wire && owned_.contains(*wire);
 }
 
@@ -262,7 +263,7 @@ bool Node::is_owned(std::string_view topic) const {
   if (!wire) {
     return false;
   }
-  const std::lock_guard lock(mesh_mutex_);
+  const sync::LockGuard lock(mesh_mutex_);
   if (owned_.contains(*wire)) {
     return true;
   }
@@ -275,7 +276,7 @@ bool Node::is_owned(std::string_view topic) const {
 Result<std::vector<std::string>> Node::owned_topics(std::string_view filter) const {
   const Filter wire = WEFT_TRY(names_.filter(filter));
   std::set<std::string> found;
-  const std::lock_guard lock(mesh_mutex_);
+  const sync::LockGuard lock(mesh_mutex_);
   const auto take = [&](const std::string& topic) {
     if (wire.matches(topic)) {
       found.insert(names_.decode(topic));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Node: publishing.
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "weft/msg/socket/socket_core.h"
 #include "weft/rt/core/core.h"
+#include "weft/sync/lock.h"
 #include "weft/sync/wake_list.h"
 #include "weft/sys/call.h"
 #include "weft/sys/clock.h"
@@ -44,7 +44,7 @@ Result<void> Node::publish(PublisherCore& publisher, Bytes body, std::string_vie
     return Error(Errc::message_too_large, "a message of topics exceeds 64 MiB");
   }
   return msg::or_no_memory([&]() -> Result<void> {
-    const std::lock_guard lock(publish_mutex_);
+    const sync::LockGuard lock(publish_mutex_);
     if (closed_.load(std::memory_order_relaxed)) [[unlikely]] {
       return kClosed;
     }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weft/msg/socket/socket_core.h"
+#include "weft/sync/lock.h"
 #include "weft/sync/wake_list.h"
 #include "weft/sys/call.h"
 #include "weft/sys/clock.h"
@@ -25,7 +26,7 @@ Result<sys::EventFd*> thread_event() {
 // --- reading ---
 
 unsigned Node::pump(bool wait_for_lock, unsigned most) {
-  std::unique_lock lock(pump_mutex_, std::defer_lock);
+  sync::UniqueLock lock(pump_mutex_, std::defer_lock);
   if (wait_for_lock) {
     lock.lock();
   } else if (!lock.try_lock()) {
@@ -172,7 +173,7 @@ void Node::watch_in() {
 // --- threads that wait ---
 
 void Node::promote() noexcept {
-  const std::lock_guard lock(follower_mutex_);
+  const sync::LockGuard lock(follower_mutex_);
   if (SubscriptionCore::Sleeper* const follower = followers_.pop_front()) {
     follower->event->signal();
   }
@@ -246,7 +247,7 @@ void Node::wait_for_input(SubscriptionCore& subscription, sys::EventFd& event, I
     fds[1].fd = fd ? *fd : -1;
     waits = fd.has_value() && pump(true) == 0 && waits;
   } else {
-    const std::lock_guard lock(follower_mutex_);
+    const sync::LockGuard lock(follower_mutex_);
     followers_.push_back(follower);
     waits = led_.load(std::memory_order_acquire) && waits;  // pairs with lead_ended(), before promote() locks
   }
@@ -261,7 +262,7 @@ void Node::wait_for_input(SubscriptionCore& subscription, sys::EventFd& event, I
     in_.core()->forget({true, false}, in_sleeper);
     lead_ended();
   } else {
-    const std::lock_guard lock(follower_mutex_);
+    const sync::LockGuard lock(follower_mutex_);
     follower.unhook();
   }
   subscription.remove_sleeper(sleeper);

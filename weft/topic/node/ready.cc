@@ -19,15 +19,15 @@ Result<std::uint64_t> Node::begin_probe(const PublisherCore& publisher, Instant 
     OwnProbe probe{publisher.wire, deadline, {}};
     probe.counts[instance_] = 0;
     {
-      const std::lock_guard lock(mesh_mutex_);
+      const sync::LockGuard lock(mesh_mutex_);
       control.id = next_id_++;
       own_probes_.emplace(control.id, std::move(probe));
       id = control.id;
     }
     {
-      const std::lock_guard answering(answer_mutex_);
+      const sync::LockGuard answering(answer_mutex_);
       const std::uint64_t own = interest_.count(publisher.wire);
-      const std::lock_guard lock(mesh_mutex_);
+      const sync::LockGuard lock(mesh_mutex_);
       own_probes_.at(id).counts[instance_] = own;
     }
     control.number = static_cast<std::uint64_t>(std::max<Duration::rep>(0, (deadline - sys::now()).count()));
@@ -43,7 +43,7 @@ Result<std::uint64_t> Node::begin_probe(const PublisherCore& publisher, Instant 
 Result<void> Node::resend_probes(bool unanswered) {
   std::vector<Control> again;
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     for (const auto& [id, probe] : own_probes_) {
       const auto left = std::max<Duration::rep>(0, (probe.deadline - sys::now()).count());
       const auto add = [&, id = id, &topic = probe.topic](std::uint64_t to) {
@@ -74,7 +74,7 @@ Result<void> Node::resend_probes(bool unanswered) {
 void Node::end_probe(std::uint64_t probe) noexcept {
   std::string topic;
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     const auto found = own_probes_.find(probe);
     if (found == own_probes_.end()) {
       return;
@@ -106,7 +106,7 @@ Result<void> Node::handle_probe(const Control& control) {
     return {};
   }
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     const Instant now = sys::now();
     std::erase_if(peer_probes_, [&](const PeerProbe& probe) {
       return probe.deadline <= now || (probe.from == control.from && probe.id == control.id);
@@ -130,10 +130,10 @@ Result<void> Node::handle_probe(const Control& control) {
 // On any thread that subscribes, and on the loop. The subscriptions that are counted here went out before.
 // `from`: only that handle's probe; 0: all.
 Result<void> Node::answer_probes(std::uint64_t from, std::uint64_t id) {
-  const std::lock_guard answering(answer_mutex_);
+  const sync::LockGuard answering(answer_mutex_);
   std::vector<PeerProbe> all;
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     const Instant now = sys::now();
     std::erase_if(peer_probes_, [&](const PeerProbe& probe) { return probe.deadline <= now; });
     probed_.store(!peer_probes_.empty());
@@ -146,7 +146,7 @@ Result<void> Node::answer_probes(std::uint64_t from, std::uint64_t id) {
       continue;
     }
     WEFT_TRY(say({.kind = Control::Kind::ready, .to = probe.from, .id = probe.id, .number = count}));
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     for (PeerProbe& each : peer_probes_) {
       if (each.from == probe.from && each.id == probe.id) {
         each.told = count;
@@ -158,7 +158,7 @@ Result<void> Node::answer_probes(std::uint64_t from, std::uint64_t id) {
 
 void Node::handle_ready(const Control& control) {
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     const auto found = own_probes_.find(control.id);
     if (found == own_probes_.end() ||
         (found->second.counts.size() > kPeersMax && !found->second.counts.contains(control.from))) {
@@ -169,28 +169,28 @@ void Node::handle_ready(const Control& control) {
   mesh_changed();
 }
 
+void Node::count_own(const std::vector<std::pair<std::uint64_t, std::string>>& probes) {
+  const sync::LockGuard answering(answer_mutex_);
+  for (const auto& [id, topic] : probes) {
+    const std::uint64_t count = interest_.count(topic);
+    const sync::LockGuard lock(mesh_mutex_);
+    if (const auto found = own_probes_.find(id); found != own_probes_.end()) {
+      found->second.counts[instance_] = count;
+    }
+  }
+}
+
 void Node::interest_changed() noexcept {
   const Result<void> told = msg::or_no_memory([&]() -> Result<void> {
     std::vector<std::pair<std::uint64_t, std::string>> own;
     {
-      const std::lock_guard lock(mesh_mutex_);
+      const sync::LockGuard lock(mesh_mutex_);
       for (const auto& [id, probe] : own_probes_) {
         own.emplace_back(id, probe.topic);
       }
     }
-    std::unique_lock<std::mutex> answering(answer_mutex_, std::defer_lock);
     if (!own.empty()) {
-      answering.lock();
-    }
-    for (const auto& [id, topic] : own) {
-      const std::uint64_t count = interest_.count(topic);
-      const std::lock_guard lock(mesh_mutex_);
-      if (const auto found = own_probes_.find(id); found != own_probes_.end()) {
-        found->second.counts[instance_] = count;
-      }
-    }
-    if (answering.owns_lock()) {
-      answering.unlock();
+      count_own(own);
       mesh_changed();
     }
     return probed_.load() ? answer_probes() : Result<void>();

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
-#include <mutex>
 #include <utility>
 
 #include "weft/msg/socket/socket_core.h"
 #include "weft/sync/kept_text.h"
+#include "weft/sync/lock.h"
 #include "weft/topic/node/node.h"
 
 namespace weft::topic {
@@ -65,7 +65,7 @@ Result<Node::Request> Node::begin_request(std::string_view topic, Bytes body, st
   std::vector<Chosen> chosen;
   Request request;
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     if (closed()) {
       return Error(Errc::closed, "the handle of topics was closed");
     }
@@ -127,7 +127,7 @@ bool Node::served(std::string_view topic) const {
 }
 
 void Node::end_request(std::uint64_t id) noexcept {
-  const std::lock_guard lock(mesh_mutex_);
+  const sync::LockGuard lock(mesh_mutex_);
   requests_.erase(id);
 }
 
@@ -165,7 +165,7 @@ void Node::handle_reply(TopicMessage&& message) {
   (void)std::from_chars(topic.data() + dot + 1, topic.data() + topic.size(), id);
   IntrusivePtr<SubscriptionCore> replies;
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     if (const auto found = requests_.find(id); found != requests_.end()) {
       replies = found->second.replies;
     }
@@ -194,7 +194,7 @@ void Node::handle_request(TopicMessage&& message) {
   IntrusivePtr<SubscriptionCore> service;
   bool full = false;
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     std::vector<const Service*> able;
     for (const Service& each : services_) {
       if (each.topic == topic && each.group == group) {
@@ -230,7 +230,7 @@ Result<IntrusivePtr<SubscriptionCore>> Node::serve(std::string_view topic, std::
     }
     auto requests = make_intrusive<SubscriptionCore>(Full::drop_newest, 2 * queue_max, options_.queue_bytes_max);
     {
-      const std::lock_guard lock(mesh_mutex_);
+      const sync::LockGuard lock(mesh_mutex_);
       if (closed()) {
         return Error(Errc::closed, "the handle of topics was closed");
       }
@@ -247,7 +247,7 @@ Result<IntrusivePtr<SubscriptionCore>> Node::serve(std::string_view topic, std::
 
 void Node::stop_serving(SubscriptionCore& service) noexcept {
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     std::erase_if(services_, [&](const Service& each) { return each.requests.get() == &service; });
     ++revision_;
   }

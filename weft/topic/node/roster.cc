@@ -23,7 +23,7 @@ Result<void> Node::say(Control control) noexcept {
     // mend() and retell() make up for all others: each has a state, which the next one has, too.
     if (control.kind == Control::Kind::claim_answer) {
       (void)msg::or_no_memory([&]() -> Result<void> {
-        const std::lock_guard lock(mesh_mutex_);
+        const sync::LockGuard lock(mesh_mutex_);
         if (unsaid_.size() < kUnsaidMax) {
           unsaid_.push_back({std::move(control), 0});
         }
@@ -59,14 +59,17 @@ Result<Node::Missed> Node::try_say(const Control& control) noexcept {
 
 // A peer that reads nothing for longer than the tries take asks for nothing either.
 void Node::say_unsaid() {
-  std::vector<Unsaid> all = with_mesh([this] { return std::exchange(unsaid_, {}); });
+  std::vector<Unsaid> all = with_mesh([this] {
+    in_mesh();
+    return std::exchange(unsaid_, {});
+  });
   for (Unsaid& each : all) {
     const Result<Missed> said = try_say(each.control);
     if ((said && *said == Missed::nothing) || ++each.tries >= kUnsaidTries) {
       continue;
     }
     {
-      const std::lock_guard lock(mesh_mutex_);
+      const sync::LockGuard lock(mesh_mutex_);
       unsaid_.push_back(std::move(each));
     }
     again_soon(said ? *said : Missed::no_memory);
@@ -104,7 +107,7 @@ void Node::tell_roster(std::uint64_t to) noexcept {
   const Result<void> told = msg::or_no_memory([&] {
     Control control{.kind = Control::Kind::roster, .to = to};
     {
-      const std::lock_guard lock(mesh_mutex_);
+      const sync::LockGuard lock(mesh_mutex_);
       control.id = revision_;
       control.number = static_cast<std::uint64_t>(options_.presence.count());
       control.texts = roster_texts(roster());
@@ -121,7 +124,7 @@ void Node::tell_roster(std::uint64_t to) noexcept {
 // and greets each new connection: handles that come at once, or a peer that asks again and again, cost a roster a turn.
 bool Node::tell_soon(std::uint64_t to, bool greet) noexcept {
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     greets_ |= greet;
     tells_to_ = !tells_ || tells_to_ == to ? to : 0;
     if (std::exchange(tells_, true)) {
@@ -136,7 +139,7 @@ bool Node::tell_soon(std::uint64_t to, bool greet) noexcept {
     });
   } catch (const std::bad_alloc&) {
     {
-      const std::lock_guard lock(mesh_mutex_);
+      const sync::LockGuard lock(mesh_mutex_);
       tells_ = false;  // the next one sends it
     }
     mend_soon();
@@ -149,7 +152,7 @@ void Node::tell_now() noexcept {
   bool greet = false;
   std::uint64_t to = 0;
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     tells_ = false;
     to = tells_to_;
     greet = std::exchange(greets_, false);
@@ -172,7 +175,7 @@ void Node::tell_now() noexcept {
 Result<void> Node::want_rosters(std::uint64_t to) noexcept {
   Control control{.kind = Control::Kind::roster_wanted, .to = to};
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     control.id = ask_;
   }
   return say(std::move(control));
@@ -187,7 +190,10 @@ Result<std::uint64_t> Node::ask_rosters() {
   if (fleet_.kind == Fleet::Kind::local) {
     WEFT_TRY(read_directory(false));
   }
-  const std::uint64_t ask = with_mesh([this] { return ++ask_; });
+  const std::uint64_t ask = with_mesh([this] {
+    in_mesh();
+    return ++ask_;
+  });
   WEFT_TRY(want_rosters(0));
   return ask;
 }
@@ -256,14 +262,17 @@ Result<void> Node::handle_control(Control&& control, std::string_view from_host,
   if (control.from == instance_) {
     return {};
   }
-  if (!with_mesh([&] { return speaks_for(via, control.from); })) {
+  if (!with_mesh([&] {
+        in_mesh();
+        return speaks_for(via, control.from);
+      })) {
     ++counters_.control_refused;
     return {};
   }
   switch (control.kind) {
     case Control::Kind::roster: return handle_roster(std::move(control), from_host, via);
     case Control::Kind::roster_wanted: {
-      const std::lock_guard lock(mesh_mutex_);
+      const sync::LockGuard lock(mesh_mutex_);
       if (const auto peer = peers_.find(control.from); peer != peers_.end()) {
         peer->second.their_ask = std::max(peer->second.their_ask, control.id);
       }
@@ -350,7 +359,7 @@ Result<void> Node::handle_roster(Control&& control, std::string_view from_host, 
   bool fresh = false;
   bool lost = false;
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     if (gone_.contains(control.from)) {
       return {};
     }
@@ -377,7 +386,7 @@ Result<void> Node::handle_roster(Control&& control, std::string_view from_host, 
     }
   }
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     const auto known = peers_.find(control.from);
     fresh = known == peers_.end();
     const std::size_t before = fresh ? 0 : known->second.bytes;

@@ -12,7 +12,7 @@ namespace weft::topic {
 
 void Node::begin_scout(const std::string& endpoint) noexcept {
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     const auto found = links_.find(endpoint);
     if (found == links_.end() || found->second.connected || scouts_.contains(endpoint)) {
       return;
@@ -121,7 +121,7 @@ void Node::handle_scouted(const std::string& endpoint, std::uint64_t instance) n
   end_scout(endpoint);
   bool connect = false;
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     const auto found = links_.find(endpoint);
     if (found == links_.end() || found->second.connected) {
       return;
@@ -138,7 +138,7 @@ void Node::handle_scouted(const std::string& endpoint, std::uint64_t instance) n
   }
   if (const auto connected = connect ? in_.connect(endpoint) : Result<void>(); !connected) {
     {
-      const std::lock_guard lock(mesh_mutex_);
+      const sync::LockGuard lock(mesh_mutex_);
       Link& link = links_.at(endpoint);  // the link lock keeps it
       link.connected = link.plain = false;
       link.instance = 0;
@@ -154,7 +154,7 @@ void Node::scout_again(const std::string& endpoint) {
   const std::lock_guard link_lock(link_mutex_);
   std::vector<std::string> again;
   {
-    const std::lock_guard lock(mesh_mutex_);
+    const sync::LockGuard lock(mesh_mutex_);
     const auto found = links_.find(endpoint);
     if (found == links_.end()) {
       return;

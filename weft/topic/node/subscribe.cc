@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Node: subscriptions.
-#include <mutex>
 #include <utility>
 
 #include "weft/msg/socket/socket_core.h"
+#include "weft/sync/lock.h"
 #include "weft/topic/node/node.h"
 
 namespace weft::topic {
@@ -23,7 +23,7 @@ Result<IntrusivePtr<SubscriptionCore>> Node::subscribe(std::span<const Filter> f
         options.full, options.queue_messages_max == 0 ? options_.queue_messages_max : options.queue_messages_max,
         options.queue_bytes_max == 0 ? options_.queue_bytes_max : options.queue_bytes_max);
     {
-      const std::lock_guard lock(subscriptions_mutex_);
+      const sync::LockGuard lock(subscriptions_mutex_);
       subscriptions_.push_back(subscription);
     }
     for (const Filter& filter : filters) {
@@ -88,7 +88,7 @@ void Node::unsubscribe(SubscriptionCore& subscription) noexcept {
   for (const auto& [filter, own] : interest_.remove_all(subscription)) {
     unwant(filter);
   }
-  const std::lock_guard lock(subscriptions_mutex_);
+  const sync::LockGuard lock(subscriptions_mutex_);
   const auto same = [&](const IntrusivePtr<SubscriptionCore>& each) { return each.get() == &subscription; };
   if (std::erase_if(subscriptions_, same) != 0) {
     subscription.add_counts(past_);

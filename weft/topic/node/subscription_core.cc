@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "weft/topic/node/subscription_core.h"
 
-#include <mutex>
 #include <utility>
+
+#include "weft/sync/lock.h"
 
 namespace weft::topic {
 
@@ -24,7 +25,7 @@ void SubscriptionCore::wake() noexcept {
 void SubscriptionCore::offer(TopicMessage&& message) noexcept {
   if (sink_) {
     {
-      const std::lock_guard lock(mutex_);
+      const sync::LockGuard lock(mutex_);
       if (closed_) {
         return;
       }
@@ -33,7 +34,7 @@ void SubscriptionCore::offer(TopicMessage&& message) noexcept {
     sink_(std::move(message));
     return;
   }
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (closed_) {
     return;  // the match was made before the end, so it has no subscription in the index
   }
@@ -43,11 +44,11 @@ void SubscriptionCore::offer(TopicMessage&& message) noexcept {
 
 void SubscriptionCore::offer(Message&& topic, Message&& body, Message&& headers,
                              const IntrusivePtr<const OwnFilter>& filter) noexcept {
-  if (sink_ || queue_.policy() == Full::newest_per_topic) [[unlikely]] {
+  if (sink_ || full_ == Full::newest_per_topic) [[unlikely]] {
     offer(TopicMessage(std::move(topic), std::move(body), std::move(headers), filter));
     return;
   }
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (closed_) {
     return;
   }
@@ -62,10 +63,10 @@ void SubscriptionCore::offer(Message&& topic, Message&& body, Message&& headers,
 
 bool SubscriptionCore::offer_copy(const Message& topic, Bytes body, std::string_view headers,
                                   const IntrusivePtr<const OwnFilter>& filter) noexcept {
-  if (sink_ || queue_.policy() == Full::newest_per_topic) {
+  if (sink_ || full_ == Full::newest_per_topic) {
     return false;
   }
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (closed_) {
     return true;  // as in offer()
   }
@@ -77,7 +78,7 @@ bool SubscriptionCore::offer_copy(const Message& topic, Bytes body, std::string_
 }
 
 Result<TopicMessage> SubscriptionCore::try_pop() noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (queue_.size() != 0) [[likely]] {
     return queue_.pop([](TopicMessage&& oldest) { return Result<TopicMessage>(std::in_place, std::move(oldest)); });
   }
@@ -98,7 +99,7 @@ Result<TopicMessage> SubscriptionCore::try_pop() noexcept {
 bool SubscriptionCore::has_input() noexcept { return has_input_.load(std::memory_order_relaxed); }
 
 void SubscriptionCore::close(const Error& reason) noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (closed_) {
     return;
   }
@@ -111,23 +112,23 @@ void SubscriptionCore::close(const Error& reason) noexcept {
 }
 
 std::uint64_t SubscriptionCore::lost() noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   return queue_.lost().sum();
 }
 
 void SubscriptionCore::add_sleeper(Sleeper& sleeper) noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (!sleeper.hooked()) {
     sleepers_.push_back(sleeper);
   }
 }
 void SubscriptionCore::remove_sleeper(Sleeper& sleeper) noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   sleeper.unhook();
 }
 
 Result<int> SubscriptionCore::descriptor() noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   if (!event_) {
     event_.emplace(WEFT_TRY(sys::EventFd::make()));
     event_->signal();  // there may be input already
@@ -137,7 +138,7 @@ Result<int> SubscriptionCore::descriptor() noexcept {
 }
 
 void SubscriptionCore::add_counts(TopicsStatistics& into) noexcept {
-  const std::lock_guard lock(mutex_);
+  const sync::LockGuard lock(mutex_);
   const Lost& lost = queue_.lost();
   into.matched += queue_.pushed() + sunk_;
   into.delivered += queue_.popped() - dropped_closed_ + sunk_;

@@ -35,10 +35,11 @@ class SubscriptionCore final : public sync::AtomicCounted<SubscriptionCore> {
   using Sink = std::function<void(TopicMessage&&)>;
 
   SubscriptionCore(Full full, std::size_t messages_max, std::size_t bytes_max)
-      : queue_(full, messages_max, bytes_max) {}
+      : full_(full), queue_(full, messages_max, bytes_max) {}
   // The subscription passes each message to the sink, on the thread that brings it, and queues none. The sink does not
   // wait, and never publishes.
-  explicit SubscriptionCore(Sink sink) : queue_(Full::drop_newest, 1, 1), sink_(std::move(sink)) {}
+  explicit SubscriptionCore(Sink sink)
+      : full_(Full::drop_newest), queue_(Full::drop_newest, 1, 1), sink_(std::move(sink)) {}
 
   void offer(TopicMessage&& message) noexcept;
   // offer() of a message that is made from the parts in its place in the queue.
@@ -70,24 +71,25 @@ class SubscriptionCore final : public sync::AtomicCounted<SubscriptionCore> {
   std::uint64_t mark = 0;  // of the last match() that found this subscription
 
  private:
-  // Mutex held, also for the caller's push.
-  void pushed(bool was_pushed, bool had_ended) noexcept {
+  // The lock is held since the caller's push.
+  void pushed(bool was_pushed, bool had_ended) noexcept WEFT_REQUIRES(mutex_) {
     if (was_pushed || queue_.ended() != had_ended) {
       wake();
     }
   }
-  void wake() noexcept;
+  void wake() noexcept WEFT_REQUIRES(mutex_);
 
+  const Full full_;
   sync::Mutex mutex_;
-  MessageQueue queue_;
-  List<Sleeper> sleepers_;
-  std::optional<sys::EventFd> event_;
-  bool event_set_ = false;
+  MessageQueue queue_ WEFT_GUARDED_BY(mutex_);
+  List<Sleeper> sleepers_ WEFT_GUARDED_BY(mutex_);
+  std::optional<sys::EventFd> event_ WEFT_GUARDED_BY(mutex_);
+  bool event_set_ WEFT_GUARDED_BY(mutex_) = false;
   std::atomic<bool> has_input_{false};
-  bool closed_ = false;
-  Error end_;
-  std::uint64_t dropped_closed_ = 0;
-  std::uint64_t sunk_ = 0;
+  bool closed_ WEFT_GUARDED_BY(mutex_) = false;
+  Error end_ WEFT_GUARDED_BY(mutex_);
+  std::uint64_t dropped_closed_ WEFT_GUARDED_BY(mutex_) = 0;
+  std::uint64_t sunk_ WEFT_GUARDED_BY(mutex_) = 0;
   rt::AsyncEvent input_;
   const Sink sink_;
 };

@@ -91,7 +91,7 @@ void Node::sweep_voices(void* self) {
   bool forgot = false;
   std::vector<std::uint64_t> again;  // whose other connection carries our words
   (void)msg::or_no_memory([&]() -> Result<void> {
-    const std::lock_guard lock(node.mesh_mutex_);
+    const sync::LockGuard lock(node.mesh_mutex_);
     for (auto at = node.voices_.begin(); at != node.voices_.end();) {
       if (msg::is_known(at->first)) {
         ++at;
