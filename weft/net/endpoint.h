@@ -14,6 +14,10 @@ enum class Transport : std::uint8_t { tcp, tls_tcp, ws, wss, ipc, inproc, udp, v
 [[nodiscard]] constexpr bool is_websocket(Transport transport) noexcept {
   return transport == Transport::ws || transport == Transport::wss;
 }
+[[nodiscard]] constexpr std::string_view name_of(Transport transport) noexcept {  // without "://"
+  constexpr std::string_view kNames[] = {"tcp", "tls+tcp", "ws", "wss", "ipc", "inproc", "udp", "vsock"};
+  return kNames[static_cast<std::size_t>(transport)];
+}
 
 inline constexpr std::size_t kMaxInprocName = 255;  // bytes
 inline constexpr std::size_t kMaxIpcPath = 107;     // bytes; sun_path without its NUL
@@ -39,7 +43,7 @@ struct Endpoint {
   std::uint32_t cid = 0;         // vsock: the number of a machine
   std::uint32_t vsock_port = 0;  // vsock: not used with any_port
 
-  [[nodiscard]] std::string text() const;  // parses back to an equal Endpoint
+  [[nodiscard]] std::string text() const;  // parses back to an equal Endpoint. By the table of transport.cc
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
@@ -47,7 +51,8 @@ struct Endpoint {
 // inproc://name; for bind also tcp://*:port, tcp://host:* (or :0), ipc://*; for connect also
 // tcp://source:port;host:port. tls+tcp, ws and wss have the same forms as tcp. udp://host:port has the forms of tcp,
 // and for both bind and connect udp://interface;group:port. vsock://cid:port, vsock://@:port for the host of a virtual
-// machine, and for bind vsock://*:port, vsock://cid:*, with -1 for each *. The function does not look up names.
+// machine, and for bind vsock://*:port, vsock://cid:*, with -1 for each *. The function does not look up names. It is
+// in transport.cc, whose table has the forms.
 // Errors: unknown_transport; malformed_endpoint, whose text has the broken rule.
 [[nodiscard]] Result<Endpoint> parse_endpoint(std::string_view text, bool for_bind);
 

@@ -217,7 +217,7 @@ TEST(Endpoint, RefusesUnknownTransports) {
 TEST(Endpoint, EveryTransportHasOneRow) {
   std::set<std::string_view> names;
   for (const TransportRow& row : transports()) {
-    EXPECT_TRUE(names.insert(row.name).second);
+    EXPECT_TRUE(names.insert(name_of(row.transport)).second);
     EXPECT_EQ(&transport_row(row.transport), &row);
   }
   EXPECT_EQ(names.size(), 8u);

@@ -20,7 +20,7 @@ std::string format(const Endpoint& endpoint) { return endpoint.name; }
 }  // namespace
 
 TransportRow inproc_transport() noexcept {
-  return {Transport::inproc, "inproc", &parse, &format, nullptr, nullptr, nullptr, nullptr};
+  return {Transport::inproc, &parse, &format, nullptr, nullptr, nullptr, nullptr};
 }
 
 }  // namespace weft::net

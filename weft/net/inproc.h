@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "weft/net/transport.h"
+#include "weft/net/transport_row.h"
 
 namespace weft::net {
 

@@ -119,7 +119,7 @@ Result<sys::Connecting> begin_connect(const sys::SocketAddress& to, const Endpoi
 }  // namespace
 
 TransportRow ipc_transport() noexcept {
-  return {Transport::ipc, "ipc", &parse, &format, &open_listener, &tune_accepted, &known_addresses, &begin_connect};
+  return {Transport::ipc, &parse, &format, &open_listener, &tune_accepted, &known_addresses, &begin_connect};
 }
 
 }  // namespace weft::net

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "weft/net/tls.h"
-#include "weft/net/transport.h"
+#include "weft/net/transport_row.h"
 #include "weft/sync/lock.h"
 
 namespace weft::net {
@@ -102,7 +102,7 @@ sys::IoResult SharedStream::write_locked(std::span<const Bytes> from) {
 }  // namespace
 
 Result<std::unique_ptr<Stream>> Layering::apply(std::unique_ptr<Stream> below, std::string_view mechanism) const {
-  return make_shared_stream(WEFT_TRY(transport_row(endpoint.transport).layer(std::move(below), *this, mechanism)));
+  return make_shared_stream(WEFT_TRY(row.layer(std::move(below), *this, mechanism)));
 }
 
 Result<std::unique_ptr<Stream>> put_tls(std::unique_ptr<Stream> below, const Layering& how,

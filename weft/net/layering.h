@@ -15,10 +15,12 @@ namespace weft::net {
 
 class TlsClient;
 class TlsServer;
+struct TransportRow;
 
 // Layering: how the streams of one bound or dialled endpoint get the layer of their transport (TransportRow::layer).
 // Owner: shared by the connections of the endpoint. Affinity: immutable.
 struct Layering {
+  const TransportRow& row;                        // of the endpoint; it has a layer
   Endpoint endpoint;                              // bound or dialled
   bool accepts = false;                           // its streams are accepted; otherwise dialled
   std::shared_ptr<const TlsServer> tls_server{};  // accepts, and the transport has TLS

@@ -175,8 +175,7 @@ Result<BoundSocket> open_listener(const Endpoint& endpoint, const sys::SocketOpt
   BoundSocket bound;
   bound.fd = options.adopt_fd >= 0 ? WEFT_TRY(sys::adopt_listener(options.adopt_fd, &sys::SocketAddress::is_ip))
                                    : WEFT_TRY(listen_at(endpoint, options));
-  bound.text = std::string(transport_row(endpoint.transport).name) + "://" +
-               WEFT_TRY(sys::local_address(bound.fd.fd())).to_text();
+  bound.text = std::string(name_of(endpoint.transport)) + "://" + WEFT_TRY(sys::local_address(bound.fd.fd())).to_text();
   return bound;
 }
 
@@ -203,14 +202,12 @@ Result<sys::Connecting> begin_connect(const sys::SocketAddress& to, const Endpoi
 }  // namespace
 
 TransportRow tcp_transport() noexcept {
-  return {Transport::tcp,   "tcp",          &parse, &format, &open_listener, &sys::tune_tcp,
-          &known_addresses, &begin_connect, true};
+  return {Transport::tcp, &parse, &format, &open_listener, &sys::tune_tcp, &known_addresses, &begin_connect, true};
 }
 
 TransportRow tls_tcp_transport() noexcept {
   TransportRow row = tcp_transport();
   row.transport = Transport::tls_tcp;
-  row.name = "tls+tcp";
   row.has_tls = true;
   row.layer = &put_tls;
   return row;

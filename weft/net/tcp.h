@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "weft/net/transport.h"
+#include "weft/net/transport_row.h"
 
 namespace weft::net {
 

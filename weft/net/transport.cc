@@ -29,4 +29,26 @@ const TransportRow& transport_row(Transport transport) noexcept {
   std::abort();
 }
 
+std::string Endpoint::text() const {
+  const TransportRow& row = transport_row(transport);
+  return std::string(name_of(transport)).append("://").append(row.format(*this));
+}
+
+Result<Endpoint> parse_endpoint(std::string_view text, bool for_bind) {
+  const std::size_t separator = text.find("://");
+  if (separator == std::string_view::npos || separator == 0) {
+    return Error(Errc::malformed_endpoint, "an endpoint is transport://address");
+  }
+  const std::string_view name = text.substr(0, separator);
+  for (const TransportRow& row : transports()) {
+    if (name_of(row.transport) == name) {
+      Endpoint endpoint;
+      endpoint.transport = row.transport;
+      WEFT_TRY(row.parse(text.substr(separator + 3), for_bind, endpoint));
+      return endpoint;
+    }
+  }
+  return Error(Errc::unknown_transport, "the transports are tcp, tls+tcp, ws, wss, ipc, inproc, udp and vsock");
+}
+
 }  // namespace weft::net

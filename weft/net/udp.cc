@@ -95,9 +95,7 @@ Result<void> choose_interface(const std::string& name, Family family, sys::Datag
 
 }  // namespace
 
-TransportRow udp_transport() noexcept {
-  return {Transport::udp, "udp", &parse, &format, nullptr, nullptr, nullptr, nullptr};
-}
+TransportRow udp_transport() noexcept { return {Transport::udp, &parse, &format, nullptr, nullptr, nullptr, nullptr}; }
 
 Result<UdpSocket> open_udp(const Endpoint& endpoint, bool for_bind, const UdpOptions& udp,
                            const sys::SocketOptions& options) {

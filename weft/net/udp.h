@@ -4,7 +4,7 @@
 #include <string>
 
 #include "weft/base/result.h"
-#include "weft/net/transport.h"
+#include "weft/net/transport_row.h"
 #include "weft/sys/address.h"
 #include "weft/sys/fd.h"
 #include "weft/sys/socket.h"

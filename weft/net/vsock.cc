@@ -74,7 +74,7 @@ Result<sys::Connecting> begin_connect(const sys::SocketAddress& to, const Endpoi
 }  // namespace
 
 TransportRow vsock_transport() noexcept {
-  return {Transport::vsock, "vsock", &parse, &format, &open_listener, &tune_accepted, &known_addresses, &begin_connect};
+  return {Transport::vsock, &parse, &format, &open_listener, &tune_accepted, &known_addresses, &begin_connect};
 }
 
 }  // namespace weft::net

@@ -67,10 +67,9 @@ Result<std::unique_ptr<Stream>> layer(std::unique_ptr<Stream> below, const Layer
   return ws::make_zws_stream(std::move(below), options);
 }
 
-TransportRow row_of(Transport transport, std::string_view name) noexcept {
+TransportRow row_of(Transport transport) noexcept {
   TransportRow row = tcp();
   row.transport = transport;
-  row.name = name;
   row.parse = &parse;
   row.format = &format;
   row.open_listener = &open_listener;
@@ -80,10 +79,10 @@ TransportRow row_of(Transport transport, std::string_view name) noexcept {
 
 }  // namespace
 
-TransportRow ws_transport() noexcept { return row_of(Transport::ws, "ws"); }
+TransportRow ws_transport() noexcept { return row_of(Transport::ws); }
 
 TransportRow wss_transport() noexcept {
-  TransportRow row = row_of(Transport::wss, "wss");
+  TransportRow row = row_of(Transport::wss);
   row.has_tls = true;
   return row;
 }

@@ -48,7 +48,7 @@ Result<std::shared_ptr<const net::Layering>> SocketCore::make_layering(const net
   if (row.layer == nullptr) {
     return std::shared_ptr<const net::Layering>();
   }
-  auto layering = std::make_shared<net::Layering>(net::Layering{endpoint, accepts});
+  auto layering = std::make_shared<net::Layering>(net::Layering{row, endpoint, accepts});
   layering->socket_type = share_.traits.wire;
   if (options.max_message_size >= 0) {
     layering->message_max = static_cast<std::uint64_t>(options.max_message_size);
