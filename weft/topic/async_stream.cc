@@ -35,7 +35,7 @@ rt::Task<Result<AsyncPendingPublish>> later_call(Link link, Result<CallPtr> call
   if (!call) {
     co_return call.error();
   }
-  const auto begin = [self = link.get(), raw = &*call] { return self->start(*raw); };
+  const auto begin = [self = link.get(), raw = &*call] { return self->in_lock(), self->start(*raw); };
   const Result<void> started = co_await HubLink::wait_task<void>(link, &link->place(), begin, nullptr);
   if (!started) {
     co_return started.error();

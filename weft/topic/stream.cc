@@ -101,7 +101,7 @@ Result<PendingPublish> Stream::publish_later(std::string_view topic, Bytes body,
   }
   topic::HubLink& link = *core->link();
   auto call = WEFT_TRY(core->append(topic, body, options, {}));
-  WEFT_TRY(link.wait(link.place(), call->deadline, [&] { return link.start(call); }));
+  WEFT_TRY(link.wait(link.place(), call->deadline, [&] { return link.in_lock(), link.start(call); }));
   return PendingPublish(core->link(), std::move(call));
 }
 

@@ -31,7 +31,8 @@ Result<KeptMessage> ChannelEnd::wait_next(const Held& held, Instant deadline) {
   if (held.channel == nullptr) {
     return kChannelMoved;
   }
-  auto message = held.link->wait(held.channel->changed, deadline, [&] { return held.link->try_next(*held.channel); });
+  auto message = held.link->wait(held.channel->changed, deadline,
+                                 [&] { return held.link->in_lock(), held.link->try_next(*held.channel); });
   if (!message && message.error() == Errc::timed_out && held.channel->counted()) {
     const sync::LockGuard lock(held.link->mutex());
     auto begun = held.link->take_begun(*held.channel);
@@ -44,7 +45,8 @@ Result<std::optional<KeptMessage>> ChannelEnd::wait_next_stored(const Held& held
   if (held.channel == nullptr) {
     return kChannelMoved;
   }
-  return held.link->wait(held.channel->changed, kNever, [&] { return held.link->try_next_stored(*held.channel); });
+  return held.link->wait(held.channel->changed, kNever,
+                         [&] { return held.link->in_lock(), held.link->try_next_stored(*held.channel); });
 }
 
 Result<KeptMessage> ChannelEnd::try_take() {
@@ -59,7 +61,7 @@ rt::Task<Result<KeptMessage>> ChannelEnd::next_task(std::shared_ptr<HubLink> lin
   if (channel == nullptr) {
     co_return kChannelMoved;
   }
-  const auto take = [self = link.get(), raw = channel.get()] { return self->try_next(*raw); };
+  const auto take = [self = link.get(), raw = channel.get()] { return self->in_lock(), self->try_next(*raw); };
   Result<KeptMessage> taken = co_await HubLink::wait_task<KeptMessage>(link, &channel->changed, take, channel);
   if (!taken) {  // cancelled, perhaps while the hub counted a delivery
     const sync::LockGuard lock(link->mutex());
@@ -74,7 +76,7 @@ rt::Task<Result<std::optional<KeptMessage>>> ChannelEnd::next_stored_task(std::s
   if (channel == nullptr) {
     co_return kChannelMoved;
   }
-  const auto take = [self = link.get(), raw = channel.get()] { return self->try_next_stored(*raw); };
+  const auto take = [self = link.get(), raw = channel.get()] { return self->in_lock(), self->try_next_stored(*raw); };
   Result<Stored> taken = co_await HubLink::wait_task<Stored>(link, &channel->changed, take, channel);
   co_return taken;
 }

@@ -174,6 +174,7 @@ Result<void> HubLink::start(const IntrusivePtr<Call>& call) {
     return kUnsent;
   }
   return msg::or_no_memory([&]() -> Result<void> {
+    sync::assume_locked(mutex_);
     if (state_ != Link::up) {
       want_connection();
     }
@@ -196,7 +197,7 @@ Result<void> HubLink::start(const IntrusivePtr<Call>& call) {
 
 rt::Task<Result<void>> HubLink::run_task(std::shared_ptr<HubLink> link, IntrusivePtr<Call> call) {
   HubLink* const self = link.get();
-  const auto begin = [self, raw = &call] { return self->start(*raw); };
+  const auto begin = [self, raw = &call] { return self->in_lock(), self->start(*raw); };
   const Result<void> started = co_await wait_task<void>(link, &self->place_, begin, nullptr);
   if (!started) {
     co_return started.error();
@@ -236,6 +237,7 @@ Result<void> HubLink::keep_declaring(const std::string& stream, const Op& op) {
     return Error(Errc::resource_exhausted, "4,096 streams in the memory of a hub");
   }
   return msg::or_no_memory([&]() -> Result<void> {
+    sync::assume_locked(mutex_);
     declared_.insert_or_assign(stream, std::move(message));
     return {};
   });

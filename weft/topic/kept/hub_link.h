@@ -86,9 +86,9 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   // --- requests ---
   // Encodes `op`; its id is ignored. Errors: message_too_large; invalid_argument; resource_exhausted.
   [[nodiscard]] static Result<IntrusivePtr<Call>> prepare(const Op& op, OnLoss on_loss, Instant deadline);
-  // With the lock held. Sends a prepared call, once. Errors: would_block (no place; place() announces one); closed;
+  // Sends a prepared call, once. Errors: would_block (no place; place() announces one); closed;
   // timed_out; resource_exhausted.
-  [[nodiscard]] Result<void> start(const IntrusivePtr<Call>& call);
+  [[nodiscard]] Result<void> start(const IntrusivePtr<Call>& call) WEFT_REQUIRES(mutex_);
   // With the lock held. Fails with would_block until it is done; call.changed announces it.
   [[nodiscard]] static Result<void> outcome(const Call& call) noexcept {
     return !call.done ? Result<void>(Errc::would_block) : call.error == Error() ? Result<void>() : call.error;
@@ -107,13 +107,14 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
     answered,  // the hub has counted it: the count stays if the program and the hub end at this moment
     sent,
   };
-  // With the lock held. Fails with would_block, or with the error of the channel's end.
-  [[nodiscard]] Result<KeptMessage> try_next(KeptChannel& channel, Count count = Count::answered);
-  [[nodiscard]] Result<KeptMessage> take_begun(KeptChannel& channel);  // the same; only one whose `begin` was sent
-  void give_back_begun(KeptChannel& channel) noexcept;                 // the same; no caller waits for it any longer
-  // the same; nullopt: the reader is live
-  [[nodiscard]] Result<std::optional<KeptMessage>> try_next_stored(KeptChannel& channel);
-  [[nodiscard]] static Result<void> opened(const KeptChannel& channel) noexcept {  // the same
+  // Fails with would_block, or with the error of the channel's end.
+  [[nodiscard]] Result<KeptMessage> try_next(KeptChannel& channel, Count count = Count::answered) WEFT_REQUIRES(mutex_);
+  [[nodiscard]] Result<KeptMessage> take_begun(KeptChannel& channel)
+      WEFT_REQUIRES(mutex_);                                                  // only one whose `begin` was sent
+  void give_back_begun(KeptChannel& channel) noexcept WEFT_REQUIRES(mutex_);  // no caller waits for it any longer
+  // nullopt: the reader is live
+  [[nodiscard]] Result<std::optional<KeptMessage>> try_next_stored(KeptChannel& channel) WEFT_REQUIRES(mutex_);
+  [[nodiscard]] static Result<void> opened(const KeptChannel& channel) noexcept {  // with the lock
     return channel.opened                               ? Result<void>()
            : channel.state == KeptChannel::State::ended ? Result<void>(channel.end)
                                                         : Result<void>(Errc::would_block);
@@ -150,7 +151,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   }
   // Sends the call and waits for its answer.
   [[nodiscard]] Result<void> run(const IntrusivePtr<Call>& call) {
-    WEFT_TRY(wait(place_, call->deadline, [&] { return start(call); }));
+    WEFT_TRY(wait(place_, call->deadline, [&] { return in_lock(), start(call); }));
     return wait(call->changed, kNever, [&] { return outcome(*call); });
   }
   [[nodiscard]] static rt::Task<Result<void>> run_task(std::shared_ptr<HubLink> link, IntrusivePtr<Call> call);
@@ -171,6 +172,8 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
       }
     }
   }
+  // For a function that is called under the lock, as by wait() and wait_task().
+  void in_lock() const noexcept WEFT_ASSERTS(mutex_) {}
   [[nodiscard]] sync::StdMutex& mutex() const noexcept WEFT_RETURNS_LOCK(mutex_) { return mutex_; }
   void flush() noexcept {  // sent messages, before a wait
     const sync::LockGuard lock(mutex_);
@@ -192,29 +195,31 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   static constexpr Error kClosed{Errc::closed, "the handle of topics was closed"};
   [[nodiscard]] static Error error_of(const Op& op) noexcept;  // of an answer or an end
 
-  // hub_link.cc and hub_link_channels.cc, with the lock held
-  [[nodiscard]] std::uint32_t fresh_id() noexcept;
-  [[nodiscard]] bool has_place(const Call& call) const noexcept;
-  [[nodiscard]] bool send(const Message& message) noexcept;
-  void flush_sent() noexcept;
-  void want_connection();
-  void want_timer(Instant deadline);
-  void finish(Call& call, const Error& error) noexcept;
-  void handle_op(Message&& message);  // locked
-  void handle_answer(Message&& message, const Op& op);
-  void handle_run(const Op& op);
-  void handle_channel(KeptChannel& channel, Message&& message, const Op& op);
-  void end_channel(KeptChannel& channel, const Error& error) noexcept;
-  [[nodiscard]] bool head_counted(KeptChannel& channel) noexcept;  // returns false while the answer is under way
-  void handle_begun(KeptChannel& channel, const Op& op) noexcept;
-  void handle_recall(KeptChannel& channel, std::uint64_t count) noexcept;
-  void begin(KeptChannel& channel, std::uint64_t sequence) noexcept;
-  void post_settled(KeptChannel& channel);
-  void send_settled(KeptChannel& channel, std::uint32_t id) noexcept;  // first begins, then acknowledgements
+  // hub_link.cc and hub_link_channels.cc
+  [[nodiscard]] std::uint32_t fresh_id() noexcept WEFT_REQUIRES(mutex_);
+  [[nodiscard]] bool has_place(const Call& call) const noexcept WEFT_REQUIRES(mutex_);
+  [[nodiscard]] bool send(const Message& message) noexcept WEFT_REQUIRES(mutex_);
+  void flush_sent() noexcept WEFT_REQUIRES(mutex_);
+  void want_connection() WEFT_REQUIRES(mutex_);
+  void want_timer(Instant deadline) WEFT_REQUIRES(mutex_);
+  void finish(Call& call, const Error& error) noexcept WEFT_REQUIRES(mutex_);
+  void handle_op(Message&& message) WEFT_REQUIRES(mutex_);
+  void handle_answer(Message&& message, const Op& op) WEFT_REQUIRES(mutex_);
+  void handle_run(const Op& op) WEFT_REQUIRES(mutex_);
+  void handle_channel(KeptChannel& channel, Message&& message, const Op& op) WEFT_REQUIRES(mutex_);
+  void end_channel(KeptChannel& channel, const Error& error) noexcept WEFT_REQUIRES(mutex_);
+  [[nodiscard]] bool head_counted(KeptChannel& channel) noexcept
+      WEFT_REQUIRES(mutex_);  // returns false while the answer is under way
+  void handle_begun(KeptChannel& channel, const Op& op) noexcept WEFT_REQUIRES(mutex_);
+  void handle_recall(KeptChannel& channel, std::uint64_t count) noexcept WEFT_REQUIRES(mutex_);
+  void begin(KeptChannel& channel, std::uint64_t sequence) noexcept WEFT_REQUIRES(mutex_);
+  void post_settled(KeptChannel& channel) WEFT_REQUIRES(mutex_);
+  void send_settled(KeptChannel& channel, std::uint32_t id) noexcept
+      WEFT_REQUIRES(mutex_);  // first begins, then acknowledgements
   void send_sequences(KeptChannel& channel, OpKind kind, std::uint32_t id,
-                      std::vector<std::uint64_t>& sequences) noexcept;
-  void give_credit(KeptChannel& channel) noexcept;
-  bool send_op(const Op& op) noexcept;  // returns false without a connection or without memory
+                      std::vector<std::uint64_t>& sequences) noexcept WEFT_REQUIRES(mutex_);
+  void give_credit(KeptChannel& channel) noexcept WEFT_REQUIRES(mutex_);
+  bool send_op(const Op& op) noexcept WEFT_REQUIRES(mutex_);  // returns false without a connection or without memory
   [[nodiscard]] static Result<Message> encoded(const Op& op) noexcept;
 
   // hub_link_connection.cc, on the loop
@@ -227,37 +232,37 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   void wait_for_hub() noexcept;
   void retry_later();
   void try_to_host();
-  [[nodiscard]] Result<void> resend();
+  [[nodiscard]] Result<void> resend() WEFT_REQUIRES(mutex_);
   void handle_input();
   unsigned receive();  // returns the number of ops
   void arm_timer();
   void handle_deadlines();
   static void timer_fired(void* self);
   static void retry_fired(void* self);
-  [[nodiscard]] bool wanted() const noexcept;  // whether it needs a connection; lock
+  [[nodiscard]] bool wanted() const noexcept WEFT_REQUIRES(mutex_);  // whether it needs a connection
 
   rt::Loop& loop_;
   const LinkSettings settings_;
 
   mutable sync::StdMutex mutex_;
-  bool closed_ = false;
-  Link state_ = Link::idle;
-  bool connect_posted_ = false;
-  Instant timer_wanted_ = kNever;  // the earliest deadline of a call, or an earlier moment
+  bool closed_ WEFT_GUARDED_BY(mutex_) = false;
+  Link state_ WEFT_GUARDED_BY(mutex_) = Link::idle;
+  bool connect_posted_ WEFT_GUARDED_BY(mutex_) = false;
+  Instant timer_wanted_ WEFT_GUARDED_BY(mutex_) = kNever;  // the earliest deadline of a call, or an earlier moment
   Connection connection_{*this};
-  std::unordered_map<std::uint32_t, IntrusivePtr<Call>> calls_;
-  List<Call> order_;
-  std::size_t in_flight_ = 0;
-  std::size_t in_flight_bytes_ = 0;
-  std::uint32_t last_id_ = 0;
-  std::uint64_t messages_ = 0;
-  std::size_t unsaid_bytes_ = 0;  // bytes of deliveries since the last op
-  std::unordered_map<std::uint32_t, IntrusivePtr<KeptChannel>> channels_;
-  std::unordered_map<std::string, Message> declared_;
+  std::unordered_map<std::uint32_t, IntrusivePtr<Call>> calls_ WEFT_GUARDED_BY(mutex_);
+  List<Call> order_ WEFT_GUARDED_BY(mutex_);
+  std::size_t in_flight_ WEFT_GUARDED_BY(mutex_) = 0;
+  std::size_t in_flight_bytes_ WEFT_GUARDED_BY(mutex_) = 0;
+  std::uint32_t last_id_ WEFT_GUARDED_BY(mutex_) = 0;
+  std::uint64_t messages_ WEFT_GUARDED_BY(mutex_) = 0;
+  std::size_t unsaid_bytes_ WEFT_GUARDED_BY(mutex_) = 0;  // bytes of deliveries since the last op
+  std::unordered_map<std::uint32_t, IntrusivePtr<KeptChannel>> channels_ WEFT_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Message> declared_ WEFT_GUARDED_BY(mutex_);
   News place_;
-  KeptStatistics counts_;
-  CounterSource hub_counters_;  // of the last hub that this process hosted
-  std::string fleet_store_;     // the file of the hub, from the hub
+  KeptStatistics counts_ WEFT_GUARDED_BY(mutex_);
+  CounterSource hub_counters_ WEFT_GUARDED_BY(mutex_);  // of the last hub that this process hosted
+  std::string fleet_store_ WEFT_GUARDED_BY(mutex_);     // the file of the hub, from the hub
 
   // the loop's
   std::uint64_t connections_ = 0;

@@ -19,6 +19,7 @@ Result<void> HubLink::open(KeptChannel& channel) {
     return Error(Errc::resource_exhausted, "4,096 consumers and readers of a handle");
   }
   return msg::or_no_memory([&]() -> Result<void> {
+    sync::assume_locked(mutex_);
     channel.id = fresh_id();
     want_timer(channel.open_until);
     if (state_ != Link::up) {

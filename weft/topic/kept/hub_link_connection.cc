@@ -99,7 +99,7 @@ void HubLink::connected(std::uint64_t number) {
     ++counts_.connections;
     hosted_served_ = true;
     pause_ = Duration::zero();
-    resent = msg::or_no_memory([this] { return resend(); });
+    resent = msg::or_no_memory([this] { return in_lock(), resend(); });
   }
   if (!resent) {
     disconnected(number, resent.error());  // the next connection begins anew
@@ -108,7 +108,6 @@ void HubLink::connected(std::uint64_t number) {
   flush();
 }
 
-// With the lock held.
 Result<void> HubLink::resend() {
   for (const auto& [name, declaration] : declared_) {
     (void)send(declaration);
