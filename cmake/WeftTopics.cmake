@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# The library weft::topics: topics, and the store of those that are kept. Core Weft builds without it.
+# The library weft::topics: topics, the store of those that are kept, and the client of NATS. Core Weft builds without it.
 set(weft_topics_folders)
-foreach(folder store topic)
+foreach(folder nats store topic)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS weft/${folder}/*.cc)
   list(FILTER sources EXCLUDE REGEX "(_(test|fuzz|bench)|/test_[a-z_]+)\\.cc$")
   if(sources)
@@ -14,6 +14,11 @@ endforeach()
 if(SQLite3_FOUND AND TARGET weft_store)
   target_compile_definitions(weft_store PRIVATE WEFT_HAVE_SQLITE)
   target_include_directories(weft_store SYSTEM PRIVATE ${SQLite3_INCLUDE_DIRS})
+endif()
+
+if(sodium_FOUND AND TARGET weft_nats)
+  target_compile_definitions(weft_nats PRIVATE WEFT_HAVE_SODIUM)
+  target_include_directories(weft_nats SYSTEM PRIVATE ${sodium_INCLUDE_DIRS})
 endif()
 
 # Called when weft and weft_shared are there.
@@ -32,6 +37,9 @@ function(weft_add_topics_library)
   target_link_libraries(weft_topics_shared PUBLIC weft_shared)
   foreach(library weft_topics weft_topics_shared)
     set_target_properties(${library} PROPERTIES LINKER_LANGUAGE CXX)
+    if(sodium_FOUND)
+      target_link_libraries(${library} PRIVATE "$<BUILD_INTERFACE:${sodium_LINK_LIBRARIES}>")
+    endif()
     if(SQLite3_FOUND)
       target_link_libraries(${library} PRIVATE
         "$<BUILD_INTERFACE:-Wl,--push-state,--as-needed,${SQLite3_LIBRARIES},--pop-state>"
