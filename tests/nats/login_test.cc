@@ -21,6 +21,16 @@ class NatsLoginTest : public test::NatsTest {
  public:
   using NatsTest::open;
 
+ protected:
+  void SetUp() override {
+    NatsTest::SetUp();
+    if (!IsSkipped() && !NKey::from_bytes(KeyKind::user, kZeros)) {
+      GTEST_SKIP() << "this build has no libsodium";
+    }
+  }
+  static constexpr std::array<std::uint8_t, NKey::kSeedSize> kZeros{};
+
+ public:
   // The outcome of the first attempt to connect, and of a flush after it.
   static Task<Result<void>> outcome_of(const ClientOptions* given) {
     ClientOptions options = *given;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "weft/nats/client/client.h"
+#include "weft/nats/protocol/info.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/rt/task/async_event.h"
 #include "weft/rt/task/task_scope.h"
@@ -163,6 +164,9 @@ class NatsTest : public testing::Test {
     start_runtime();
   }
   void start_runtime() {
+    if (!read_info("{}")) {
+      GTEST_SKIP() << "this build has no nlohmann/json";
+    }
     rt::RuntimeOptions options;
     options.cores = 1;
     options.pinning = rt::Pinning::never;
