@@ -67,12 +67,19 @@ Json reasons_of(const weft::serve::CounterValues& counters) {
 HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
   weft::rt::RuntimeOptions runtime_options;
   runtime_options.cores = options.threads;
-  if (!options.variant.empty()) {
+  const bool io_uring = options.variant == "io_uring";
+  if (io_uring) {
     runtime_options.poller = weft::sys::PollerKind::io_uring;
+  } else if (options.variant == "latency") {
+    runtime_options.wait_mode = weft::sync::WaitMode::latency;
+  } else if (options.variant == "eco") {
+    runtime_options.wait_mode = weft::sync::WaitMode::eco;
+  } else if (!options.variant.empty()) {
+    give_up("weft: there is no such variant");
   }
   // Both live as long as the program.
   auto* const runtime = must(weft::rt::Runtime::start(runtime_options)).release();
-  if (options.variant.empty() != (runtime->poller().kind == weft::sys::PollerKind::epoll)) {
+  if (io_uring != (runtime->poller().kind == weft::sys::PollerKind::io_uring)) {
     give_up(std::string("weft: ") + runtime->poller().refusal.message());
   }
   auto* const server = must(weft::serve::Server::make(*runtime)).release();
@@ -89,11 +96,11 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
   const std::string endpoint = must(server->listen<HeaderCodec>(
       "tcp://127.0.0.1:0", listener, [&tallies](weft::rt::Core& core) { return Service(tallies[core.index()]); }));
   const auto port = static_cast<std::uint16_t>(std::stoi(endpoint.substr(endpoint.rfind(':') + 1)));
-  return {options.variant.empty() ? "Weft" : "Weft with io_uring", port,
+  return {options.variant.empty() ? "Weft" : "Weft with " + options.variant, port,
           [server] { return reasons_of(server->counters()); }};
 }
 
 }  // namespace
 }  // namespace bench
 
-int main(int argc, char** argv) { return bench::run_host(argc, argv, "io_uring", bench::start); }
+int main(int argc, char** argv) { return bench::run_host(argc, argv, "io_uring, latency, eco", bench::start); }

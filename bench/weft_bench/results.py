@@ -251,6 +251,8 @@ def add_measures_of_server(result, rounds, measure):
     found |= beside
     if "weft_io_uring" in rounds[0]:
         found["epoll"] = stats.ratio(rounds, measure, "weft", "weft_io_uring")
+    if "weft_latency" in rounds[0] and "weft_eco" in rounds[0]:
+        found["latency"] = stats.ratio(rounds, measure, "weft_latency", "weft_eco")
     for column in server_cells.WEB_FORMS:  # their speed beside that without
         if column in rounds[0]:
             found[column.removeprefix("weft_")] = stats.ratio(rounds, measure, "weft", column)

@@ -150,7 +150,8 @@ IDLE_HEAD = ["cell", "server", "bytes", "core when idle", "to raw [95 %]", "read
 BAD_HEAD = ["cell", "server", "throughput kept [95 %]", "peers limited", "slowest", "core when out of files",
             "served again after", "counted as"]
 SERVER_LEGEND = """\
-weft_io_uring: weft with its other poller; `epoll` is its speed beside weft. weft_traced: weft with spans of all
+weft_io_uring: weft with its other poller; `epoll` is its speed beside weft. weft_latency: its core polls before it
+parks; weft_eco: it parks at once; `latency` is the speed of the first beside the second. weft_traced: weft with spans of all
 requests and 1 % of the traces exported; weft_logged: with a line of each request in a file; weft_log_off: the same
 with the component off; `traced`, `logged` and `log_off` are their speeds beside weft. raw: epoll by hand, the
 ceiling. asio:

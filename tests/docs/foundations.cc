@@ -224,6 +224,16 @@ weft::Result<void> tune_a_runtime() {
   return runtime->stop(weft::sys::now() + 5s);
 }
 
+weft::Result<void> tune_for_latency() {
+  weft::rt::RuntimeOptions options;
+  options.wait_mode = weft::sync::WaitMode::latency;
+  options.latency.cpu_percent = 50;  // of each core's time
+  options.cores = 1;
+  options.pinning = weft::rt::Pinning::never;
+  const auto runtime = WEFT_TRY(weft::rt::Runtime::start(options));
+  return runtime->stop(weft::sys::now() + 5s);
+}
+
 weft::Result<void> raise_limits() {
   const auto former = weft::sys::set_descriptor_limit(65'536);
   return former ? weft::Result<void>() : former.error();
@@ -244,7 +254,7 @@ weft::Result<void> read_counters() {
 weft::Result<void> foundations() {
   for (const auto block :
        {use_results, use_executors, use_cores, use_state_on_cores, use_the_bus, use_queues, use_a_ring, use_allocators,
-        use_the_wheel, tune_a_context, tune_a_runtime, raise_limits, read_counters}) {
+        use_the_wheel, tune_a_context, tune_a_runtime, tune_for_latency, raise_limits, read_counters}) {
     WEFT_TRY(block());
   }
   return {};

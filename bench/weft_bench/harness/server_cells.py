@@ -89,8 +89,11 @@ def choose(text):
 
 
 # Column, program, variant. Weft comes first, where it is built.
-SERVERS = [("weft", "weft", ""), ("weft_io_uring", "weft", "io_uring"), ("raw", "raw", ""), ("asio", "asio", ""),
+SERVERS = [("weft", "weft", ""), ("weft_io_uring", "weft", "io_uring"), ("weft_latency", "weft", "latency"),
+           ("weft_eco", "weft", "eco"), ("raw", "raw", ""), ("asio", "asio", ""),
            ("asio_tuned", "asio", "tuned"), ("asio_awaitable", "asio", "awaitable")]
+# Other ways of a core to wait, for a connection that has one request under way.
+WAIT_FORMS = {"weft_latency", "weft_eco"}
 # The same for HTTP and WebSocket. Those of RIVALS and CRATES are programs of others, which a machine may lack.
 WEB_SERVERS = [("weft", "web", ""), ("weft_traced", "web", "traced"), ("weft_logged", "web", "logged"),
                ("weft_log_off", "web", "log_off"), ("raw", "raw", "websocket"), ("beast", "beast", ""),
@@ -147,7 +150,9 @@ def columns_of(name, built):
     >>> [column for column, *_ in columns_of("echo/64/x1 A/A", {"raw", "asio"})]
     ['raw again', 'raw']
     >>> [[column for column, *_ in columns_of("echo/64/x1", built)] for built in ({"weft"}, {"weft", "io_uring"})]
-    [['weft'], ['weft', 'weft_io_uring']]
+    [['weft', 'weft_latency', 'weft_eco'], ['weft', 'weft_io_uring', 'weft_latency', 'weft_eco']]
+    >>> [[column for column, *_ in columns_of(name, {"weft"})] for name in ("echo/64/x2", "echo/64/x1/depth4", "storm/64/x1")]
+    [['weft'], ['weft'], ['weft']]
     >>> columns_of("http/5/x16", {"weft", "web", "raw"})
     [('weft', 'web', ''), ('weft_traced', 'web', 'traced'), ('weft_logged', 'web', 'logged'), ('weft_log_off', 'web', 'log_off')]
     >>> [column for column, *_ in columns_of("http/5/x16/close", {"web", "beast", "nginx", "node"})]
@@ -174,6 +179,8 @@ def columns_of(name, built):
         return [server for server in UDP_SERVERS if server[1] in built and (pattern == "udp" or server[0] != "raw")]
     left_out = {"bad": {"weft_io_uring", "asio_tuned", "asio_awaitable"}, "storm": {"asio_tuned", "asio_awaitable"},
                 "idle": {"asio_awaitable"}, "one_way": {"asio_awaitable"}, "echo": set()}[pattern]
+    if pattern != "echo" or cell["times"] != 1 or cell["depth"] != 1 or cell["load"]:
+        left_out = left_out | WAIT_FORMS
     return [server for server in SERVERS if server[1] in built and server[0] not in left_out and
             (server[2] != "io_uring" or "io_uring" in built)]
 

@@ -47,12 +47,12 @@ Result<std::unique_ptr<Core>> Core::make(Runtime& runtime, unsigned index, unsig
   return core;
 }
 
-void Core::run(std::span<const std::unique_ptr<Core>> cores, sync::WaitMode mode) {
+void Core::run(std::span<const std::unique_ptr<Core>> cores, sync::WaitMode mode, const LatencyOptions& latency) {
   for (unsigned i = 0; i < cores_; ++i) {
     outgoing_[i].lane = Sender(*cores[i], cores[i]->lanes_[index_], bit_of(index_), lane_capacity_);
   }
   current_ = this;
-  (void)loop_->run(this, mode);
+  (void)loop_->run(this, mode, latency);
   end();
   run_given();
   current_ = nullptr;
@@ -486,6 +486,8 @@ CoreCounts Core::counts() const noexcept {
     sync::add_counters(static_cast<ForeignLaneNumbers<std::uint64_t>&>(counts), foreign_[slot].counters);
   }
   counts.threw += loop_->threw();
+  counts.parks = loop_->parks();
+  counts.polled = static_cast<std::uint64_t>(loop_->polled() / std::chrono::microseconds(1));
   counts.cancels_ignored = loop_->tasks().cancels_ignored();
   counts.stalls = loop_->activity()->stalls();
   return counts;

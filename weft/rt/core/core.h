@@ -65,10 +65,15 @@ class CallState;
   ROW(foreign_after_stop, counter, "foreign_messages_after_stop_total", "", "", "messages",                     \
       "Messages of other threads that came after the runtime was stopped.", "rt/core/core.cc")
 
-// The counters of a core's coroutines, kept by its TaskRunner.
+// The counters of a core's loop and of its coroutines.
 #define WEFT_CORE_TASK_COUNTERS(ROW)                                                                            \
   ROW(cancels_ignored, counter, "cancels_ignored_total", "", "", "awaits",                                      \
       "Awaits of a cancelled coroutine that followed an await that had reported it.", "rt/loop/task_runner.cc")\
+  ROW(parks, counter, "parks_total", "", "", "parks",                                                           \
+      "How often the core's thread slept.", "rt/loop/loop.cc")                                                  \
+  ROW(polled, counter, "polled_microseconds_total", "", "", "microseconds",                                     \
+      "Time in polls before a park, which use the processor. `cpu_percent` bounds its share.",                  \
+      "rt/loop/loop.cc")                                                                                        \
   ROW(stalls, counter, "stalls_total", "", "", "turns",                                                         \
       "Turns that a server saw last for stall_after or longer.", "rt/loop/activity.cc")
 // clang-format on
@@ -219,9 +224,10 @@ class Core final : private TurnHook {
   Core(Runtime& runtime, unsigned index, std::unique_ptr<Loop> loop) noexcept;
   static Result<std::unique_ptr<Core>> make(Runtime& runtime, unsigned index, unsigned cores, unsigned foreign_lanes,
                                             std::size_t lane_capacity, sys::PollerKind poller);
-  void run(std::span<const std::unique_ptr<Core>> cores, sync::WaitMode mode);  // until stop(), in the core's thread
-  void stop() { loop_->stop(); }                                                // any thread
-  void drop_messages() noexcept;                                                // once no core runs
+  // Until stop(), in the core's thread.
+  void run(std::span<const std::unique_ptr<Core>> cores, sync::WaitMode mode, const LatencyOptions& latency);
+  void stop() { loop_->stop(); }  // any thread
+  void drop_messages() noexcept;  // once no core runs
 
   // TurnHook
   Instant handle_turn(Instant now) override;

@@ -23,7 +23,7 @@ constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a runtime");
 
 Result<std::unique_ptr<Runtime>> Runtime::start(const RuntimeOptions& options) {
   if (options.cores > kCoresMax || options.foreign_lanes == 0 || options.foreign_lanes > kForeignLanesMax ||
-      options.lane_capacity == 0 || options.lane_capacity > kLaneCapacityMax) {
+      options.lane_capacity == 0 || options.lane_capacity > kLaneCapacityMax || !options.latency.valid()) {
     return Error(Errc::invalid_argument, "the bounds of a runtime");
   }
   try {
@@ -156,7 +156,7 @@ void Runtime::run_core(const Seed& seed) {
       return;
     }
   }
-  cores_[index]->run(cores_, wait_mode_);
+  cores_[index]->run(cores_, wait_mode_, options_.latency);
   const sync::LockGuard lock(mutex_);
   ++ended_;
   changed_.notify_all();

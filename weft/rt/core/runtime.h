@@ -55,6 +55,7 @@ struct RuntimeOptions {
   std::size_t lane_capacity = 1024;  // messages from one sender to one core
   unsigned foreign_lanes = 8;        // of each core, for threads that are not cores; more threads than this share them
   sync::WaitMode wait_mode = sync::WaitMode::adaptive;  // acts like eco if there are more cores than physical ones
+  LatencyOptions latency{};  // of WaitMode::latency: the polls before a park, and their bound
   sys::PollerKind poller = sys::PollerKind::automatic;
   sys::ThreadOptions thread{};       // its set of CPUs, if any, bounds the cores' processors
   const char* thread_name = "core";  // of the cores' threads: "core-0"; static storage

@@ -116,9 +116,10 @@ Result<void> Loop::start(TurnHook* hook) noexcept {
   return {};
 }
 
-Result<void> Loop::run(TurnHook* hook, sync::WaitMode mode) noexcept {
+Result<void> Loop::run(TurnHook* hook, sync::WaitMode mode, const LatencyOptions& latency) noexcept {
   WEFT_TRY(claim(hook));
   wait_mode_ = mode;
+  poll_budget_.set(latency);
   poll_every_ = kPollEvery;
   runs_in_.store(Thread::callers, std::memory_order_release);  // pairs with the acquire in wait_for_end()
   run_turns();
@@ -329,16 +330,23 @@ bool Loop::announce_sleep(Duration timeout) noexcept {
   return hook_ == nullptr || ((nap || !hook_->has_work()) && hook_->may_sleep());
 }
 
+// The time to spin in this wait.
+Duration Loop::spin_time(Duration timeout) noexcept {
+  Duration time = std::chrono::microseconds(spin_budget_.budget_us(wait_mode_));
+  if (wait_mode_ == sync::WaitMode::latency && time != Duration::zero()) {
+    time = poll_budget_.allowed(now_);
+  }
+  return timeout > Duration::zero() ? std::min(time, timeout) : time;
+}
+
 // Spins before a sleep: checks the mailboxes kChecksPerPoll times, then polls the descriptors once and yields.
 bool Loop::spin_for_work(Duration timeout, std::size_t& event_count) {
   constexpr int kChecksPerPoll = 16;
-  std::uint64_t budget_us = spin_budget_.budget_us(wait_mode_);
-  if (timeout > Duration::zero()) {
-    budget_us = std::min(budget_us, static_cast<std::uint64_t>(timeout / std::chrono::microseconds(1)));
-  }
+  const auto budget_us = static_cast<std::uint64_t>(spin_time(timeout) / std::chrono::microseconds(1));
   if (budget_us == 0) {
     return false;
   }
+  const Instant begin = sys::now();
   const auto mailed = [this] { return (hook_ != nullptr && hook_->has_work()) || has_mail(); };
   sync::SpinTurns turns(budget_us);
   bool found = false;
@@ -356,6 +364,9 @@ bool Loop::spin_for_work(Duration timeout, std::size_t& event_count) {
     }
   }
   spin_budget_.record(turns.end(found));
+  const Duration polled = sys::now() - begin;
+  poll_budget_.spend(polled);
+  polled_ns_.add(static_cast<std::uint64_t>(polled.count()));
   return found;
 }
 
@@ -370,7 +381,9 @@ void Loop::wait(Instant wanted) {
   std::size_t count = 0;
   const bool found = timeout != Duration::zero() && spin_for_work(timeout, count);
   if (!found && timeout != Duration::zero()) {
-    count = poll(announce_sleep(timeout) ? timeout : Duration::zero());
+    const bool parks = announce_sleep(timeout);
+    parks_.add(parks ? 1 : 0);
+    count = poll(parks ? timeout : Duration::zero());
     mail_.end_sleep();
   } else if (count == 0) {
     const Instant now = found ? sys::now() : now_;

@@ -14,6 +14,7 @@
 #include "weft/base/time.h"
 #include "weft/rt/loop/job.h"
 #include "weft/rt/loop/mailbox.h"
+#include "weft/rt/loop/poll_budget.h"
 #include "weft/rt/loop/task_runner.h"
 #include "weft/rt/loop/timer_wheel.h"
 #include "weft/sync/counter.h"
@@ -54,7 +55,7 @@ class TurnHook {
 // Owner: the caller of make(). Destruction stops the thread, waits for it, and drops the jobs in the mailbox. Inside a
 // job, watcher, timer or hook of the loop destruction only begins the stop: from then on the loop calls no watcher,
 // timer or hook. The loop waits for its coroutines and destroys itself. No call of another thread is under way then.
-// Affinity: post(), try_post(), nudge(), wake(), wake_sleeper(), stop(), on_loop_thread(), threw(), mailed() any
+// Affinity: post(), try_post(), nudge(), wake(), wake_sleeper(), stop(), on_loop_thread(), threw(), parks(), polled(), mailed() any
 // thread; the rest the loop's thread, or the maker's until the loop runs.
 // Cost: an idle loop makes no wake-ups. post() locks a mutex; it is not for messages.
 // Invariants:
@@ -82,9 +83,9 @@ class Loop {
   // (start() or run() was called before).
   [[nodiscard]] Result<void> start(TurnHook* hook) noexcept;
   // Instead of start(): runs in the calling thread until stop(). Before a sleep the loop spins for as long as `mode`
-  // permits. While the loop has work, it polls the descriptors once every kPollEvery, not in every turn. Fails with
+  // permits, and with WaitMode::latency for as long as `latency` does. While the loop has work, it polls the descriptors once every kPollEvery, not in every turn. Fails with
   // invalid_state like start(), without an effect.
-  Result<void> run(TurnHook* hook, sync::WaitMode mode) noexcept;
+  Result<void> run(TurnHook* hook, sync::WaitMode mode, const LatencyOptions& latency = {}) noexcept;
   // Any number of threads; idempotent. Waits until the thread that start() made ended, but not in a job of the loop.
   void stop();
   void post(Job job);  // throws std::bad_alloc. A loop that has ended destroys the job here, in the caller's thread
@@ -109,6 +110,9 @@ class Loop {
   [[nodiscard]] std::uint64_t mail_taken() const noexcept { return jobs_ran_ + tasks_.taken(); }
 
   [[nodiscard]] std::uint64_t threw() const noexcept { return threw_.value(); }  // calls that ended in an exception
+  // Sleeps of the thread, and the time that passed in spins before it. Any thread.
+  [[nodiscard]] std::uint64_t parks() const noexcept { return parks_.value(); }
+  [[nodiscard]] Duration polled() const noexcept { return Duration(polled_ns_.value()); }
 
   using WatchId = std::uint64_t;  // 0: no watch
   // Errors: invalid_argument (no watcher); invalid_state, also of rewatch() (the loop runs, or has run, in another
@@ -156,6 +160,7 @@ class Loop {
   [[nodiscard]] bool ended() noexcept;
   void wait(Instant wanted);
   [[nodiscard]] bool announce_sleep(Duration timeout) noexcept;
+  [[nodiscard]] Duration spin_time(Duration timeout) noexcept;
   [[nodiscard]] bool spin_for_work(Duration timeout, std::size_t& event_count);
   [[nodiscard]] std::size_t poll(Duration timeout);
   void dispatch_all(std::size_t count);
@@ -170,6 +175,7 @@ class Loop {
   TurnHook* hook_ = nullptr;
   sync::WaitMode wait_mode_ = sync::WaitMode::eco;
   sync::SpinBudget spin_budget_;
+  PollBudget poll_budget_;
   Duration poll_every_ = Duration::zero();
   Instant polled_at_;
   Instant works_since_;  // the end of the last wait, or look for events
@@ -185,6 +191,8 @@ class Loop {
 
   ExceptionHandler on_exception_;
   sync::Counter threw_;
+  sync::Counter parks_;
+  sync::Counter polled_ns_;
   Mailbox<Job> mail_{*poller_};
   std::vector<Job> opened_;  // the jobs that run_jobs() runs; a member to keep its memory
   std::uint64_t jobs_ran_ = 0;

@@ -170,6 +170,11 @@ std::vector<Row<Settings>> make_settings_rows() {
                                                           "Whether each thread stays on its own processor"),
       word<kWaitModes, kRuntime, &RuntimeOptions::wait_mode>("server.wait_mode",
                                                              "How a thread waits: it spins first, or sleeps at once"),
+      duration<kRuntime, &RuntimeOptions::latency, &rt::LatencyOptions::poll_for>(
+          "server.poll_for", 0, rt::LatencyOptions::kPollForMax.count(), false,
+          "With `latency`: a thread polls so long before it sleeps"),
+      count<kRuntime, &RuntimeOptions::latency, &rt::LatencyOptions::cpu_percent>(
+          "server.poll_percent", 0, 100, "With `latency`: the share of a thread's time that these polls may take"),
       word<kPollers, kRuntime, &RuntimeOptions::poller>("server.poller", "The kernel's interface for readiness"),
       count<kRuntime, &RuntimeOptions::lane_capacity>("server.lane_capacity", 1, rt::Runtime::kLaneCapacityMax,
                                                       "Messages under way from one core to another"),
