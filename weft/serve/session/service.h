@@ -47,7 +47,7 @@ struct ServiceSlot {
 template <FrameCodec Codec>
 class SendWait;
 
-inline constexpr std::size_t kSessionSize = 608;  // bytes; bound of a session with its codec
+inline constexpr std::size_t kSessionSize = 624;  // bytes; bound of a session with its codec
 
 // SessionOf: a session whose frames have a codec. Services receive this type.
 template <FrameCodec Codec>

@@ -100,9 +100,24 @@ class Session : private rt::Watcher, private rt::TurnJob {
   [[nodiscard]] const ServiceSlot& slot() const noexcept { return slot_; }
   // Whether received bytes wait to be decoded: of a half-received frame, or after the frame of a running handler.
   [[nodiscard]] bool has_input() const noexcept { return !input_.empty(); }
-  // A pointer for the service. The service frees its target in on_close().
-  void set_context(void* context) noexcept { context_ = context; }
-  [[nodiscard]] void* context() const noexcept { return context_; }
+  // The service's own data of this session: `session.make_state<Player>(name)`, later `session.state<Player>()`. The
+  // session destroys it after on_close() and after its coroutines. Replaces the earlier one. Errors: resource_exhausted
+  // (no memory); invalid_state (another thread). state() is null if there is none, or one of another type.
+  template <typename T, typename... Arguments>
+  Result<T*> make_state(Arguments&&... arguments) {
+    if (!is_here()) {
+      return used_elsewhere();
+    }
+    T* const made = state_of_service_.make<T>(std::forward<Arguments>(arguments)...);
+    return made != nullptr ? Result<T*>(made) : Result<T*>(Error(Errc::resource_exhausted, "no memory for a state"));
+  }
+  template <typename T>
+  [[nodiscard]] T* state() const noexcept {
+    return state_of_service_.get<T>();
+  }
+  // Instead, a pointer of the service's own, which frees its target in on_close().
+  void set_context(void* context) noexcept { state_of_service_.set(context); }
+  [[nodiscard]] void* context() const noexcept { return state_of_service_.pointer(); }
 
   // Queues bytes that already are encoded frames, as one unit: dropped whole or not at all. Errors: closed (the session
   // is not open); resource_exhausted (the policy refuses the frame, or the memory budget is spent).
@@ -383,7 +398,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
 
   SessionId id_;
   rt::Loop::WatchId watch_ = 0;
-  void* context_ = nullptr;
+  ServiceState state_of_service_;
   SessionRecord record_;
   TaskSet* tasks_ = nullptr;
   std::vector<GroupMembership> groups_;

@@ -3,9 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string_view>
+#include <utility>
 
 #include "weft/base/error.h"
+#include "weft/mem/pool.h"
 #include "weft/net/admit/read_turns.h"
 #include "weft/serve/metrics/counters.h"
 
@@ -88,6 +91,62 @@ struct WriteState {
   bool writable_due = false;       // the service gets on_writable() at the end of the turn
   bool pass = false;               // the next frame is taken without the policy, in this turn
   std::uint32_t acknowledged = 0;  // bytes that the peer's system had acknowledged when a timer asked; the low bits
+};
+
+// ServiceState: the object that a service keeps with a session: a pointer of the service's own, or a T that the session
+// owns, in a pooled block.
+// Owner: the session. Affinity: its core. Cost: get() is two comparisons.
+class ServiceState {
+ public:
+  ServiceState() = default;
+  ServiceState(const ServiceState&) = delete;
+  ServiceState& operator=(const ServiceState&) = delete;
+  ~ServiceState() { reset(); }
+
+  void set(void* pointer) noexcept {
+    reset();
+    at_ = pointer;
+  }
+  [[nodiscard]] void* pointer() const noexcept { return at_; }
+  // Returns null if there is no memory. An exception of the constructor passes through; the earlier object is then gone.
+  template <typename T, typename... Arguments>
+  [[nodiscard]] T* make(Arguments&&... arguments) {
+    static_assert(alignof(T) <= alignof(std::max_align_t));
+    reset();
+    void* const block = mem::pool_allocate(sizeof(T));
+    if (block == nullptr) {
+      return nullptr;
+    }
+    try {
+      at_ = ::new (block) T(std::forward<Arguments>(arguments)...);
+    } catch (...) {
+      mem::pool_deallocate(block);
+      throw;
+    }
+    end_ = &end<T>;
+    return static_cast<T*>(at_);
+  }
+  // Null if there is no object, or one of another type.
+  template <typename T>
+  [[nodiscard]] T* get() const noexcept {
+    return end_ == &end<T> ? static_cast<T*>(at_) : nullptr;
+  }
+
+ private:
+  template <typename T>
+  static void end(void* object) noexcept {
+    static_cast<T*>(object)->~T();
+    mem::pool_deallocate(object);
+  }
+  void reset() noexcept {
+    void* const object = std::exchange(at_, nullptr);
+    if (auto* const end_object = std::exchange(end_, nullptr)) {
+      end_object(object);
+    }
+  }
+
+  void* at_ = nullptr;
+  void (*end_)(void* object) noexcept = nullptr;  // also the type of the object
 };
 
 // The reason for which a session ends: the one that counts it, and the error that on_close() gets.
