@@ -21,6 +21,7 @@ class DelimiterCodec {
   using Header = NoHeader;
   using Frame = BodyFrame;
   static constexpr std::size_t kHeaderMax = 0;
+  static constexpr bool kMoves = true;
   static constexpr std::size_t kDelimiterMax = 8;
 
   // Lines that end with '\n'. A '\r' before the '\n' is part of the body.

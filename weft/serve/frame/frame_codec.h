@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "weft/base/bytes.h"
@@ -86,6 +87,11 @@ template <typename C>
 concept HasMessages = requires(const C codec) {
   { codec.in_message() } -> std::same_as<bool>;
 };
+
+// A codec may say `static constexpr bool kMoves = true`: it refers to nothing of its core, and its copy on another core
+// continues, see Session::move_to(). It is trivially copyable.
+template <typename C>
+concept MovesBetweenCores = std::is_trivially_copyable_v<C> && requires { requires C::kMoves; };
 
 // A codec may send another body than the caller's, such as a compressed one. packs(header, body) returns whether it
 // does. pack(header, body) returns the body for the next encode_header(), valid until end_pack(sent), or an error of

@@ -41,6 +41,7 @@ class HeaderCodec {
   };
   static constexpr std::size_t kHeaderSize = 12;
   static constexpr std::size_t kHeaderMax = kHeaderSize;
+  static constexpr bool kMoves = true;
   static constexpr std::uint8_t kVersion = 2;
 
   constexpr HeaderCodec() noexcept = default;

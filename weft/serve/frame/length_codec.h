@@ -29,6 +29,7 @@ class LengthCodec {
   using Header = NoHeader;
   using Frame = BodyFrame;
   static constexpr std::size_t kHeaderMax = sizeof(Size);
+  static constexpr bool kMoves = true;
 
   constexpr LengthCodec() noexcept : LengthCodec(kBodyMax) {}
   explicit constexpr LengthCodec(std::size_t body_max) noexcept

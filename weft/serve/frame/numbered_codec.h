@@ -28,6 +28,7 @@ class NumberedCodec {
   using Correlation = RequestNumber<&FrameHeader::number>;
   static constexpr std::size_t kHeaderSize = 16;
   static constexpr std::size_t kHeaderMax = kHeaderSize;
+  static constexpr bool kMoves = true;
   static constexpr std::uint8_t kVersion = 3;
 
   constexpr NumberedCodec() noexcept = default;

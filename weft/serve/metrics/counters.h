@@ -101,7 +101,12 @@ namespace weft::serve {
       "Replies that were owed when their session was closed, by anything but its service.",                          \
       "serve/session/session.cc")                                                                                    \
   ROW(stale_ids, counter, "stale_ids_total", "", "", "messages",                                                     \
-      "Messages for sessions that had ended.", "serve/session/shard.h")
+      "Messages for sessions that had ended.", "serve/session/shard.h")                                              \
+  ROW(moves, counter, "moves_total", "", "", "sessions",                                                             \
+      "Sessions that left the core for another one, by `move_to`.", "serve/session/shard.cc")                        \
+  ROW(moves_refused, counter, "moves_refused_total", "", "", "sessions",                                             \
+      "Sessions that `move_to` did not move: one of the cores drained, or the session ended first.",                 \
+      "serve/session/session_switch.cc")
 // clang-format on
 
 #define WEFT_ENUMERATOR(enumerator, ...) enumerator,

@@ -49,6 +49,7 @@ ServerRun::ServerRun(rt::Runtime& runtime, const ServerOptions& options, std::sh
     parts_.push_back(std::make_unique<Part>(*this, core));
     parts_.back()->shard = std::make_unique<Shard>(runtime.core(core), epoch_, budget_, options.core_memory_max, count_,
                                                    counters_[core], log_, options.on_exception);
+    parts_.back()->shard->set_mover(*this);
   }
 }
 

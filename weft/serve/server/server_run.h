@@ -32,7 +32,7 @@ namespace weft::serve {
 //   1. The core's own thread uses and destroys the objects of that core, at the latest at its end.
 //   2. Of all deadlines that the stops name, the earliest counts.
 //   3. begin_stop() waits for nothing. Once every part is down, the run does not touch the runtime.
-class ServerRun : public std::enable_shared_from_this<ServerRun> {
+class ServerRun final : public std::enable_shared_from_this<ServerRun>, private SessionMover {
  public:
   enum class Phase : std::uint8_t { starting, serving, draining };
   static constexpr Duration kStopGrace = std::chrono::milliseconds(80);
@@ -70,6 +70,7 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   [[nodiscard]] rt::Runtime& runtime() noexcept { return runtime_; }
 
  private:
+  class Move;
   struct Port {  // a listener's part on one core
     std::shared_ptr<const ListenerOptions> options;
     std::shared_ptr<const void> codec;
@@ -99,6 +100,7 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
     ServerRun* run_;
     unsigned core_;
   };
+  [[nodiscard]] Result<SessionMove*> begin_move(SessionId session, std::size_t port, unsigned core) noexcept override;
   void attend(unsigned core) noexcept;
   void tear_down(unsigned core) noexcept;
   struct Part {  // one core's part; only that core touches it

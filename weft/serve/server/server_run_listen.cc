@@ -186,6 +186,7 @@ bool ServerRun::add_port(unsigned core, const std::shared_ptr<const ListenerOpti
   port->ops = kind.ops;
   port->slots.push_back(std::make_unique<ServiceSlot>(ServiceSlot{
       &port->ops, port->service.get(), port->codec.get(), options->limits, options->wrap || options->tls != nullptr}));
+  port->slots.back()->port = parts_[core]->ports.size();
   if (options->proxy_protocol && parts_[core]->proxy_waits == nullptr) {
     parts_[core]->proxy_waits = make_proxy_waits(core);
   }

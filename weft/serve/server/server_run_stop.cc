@@ -96,7 +96,7 @@ void ServerRun::close_sessions(Part& part) noexcept {
 }
 
 void ServerRun::end_sessions(Part& part) noexcept {
-  const bool lost = part.shard->size() != 0 && part.shard->end_all() != 0;
+  const bool lost = part.shard->end_all() != 0;
   const sync::LockGuard lock(mutex_);
   part.met_deadline = true;
   aborted_ = aborted_ || lost;

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <span>
 
@@ -32,6 +33,9 @@ struct SessionOps {
   bool (*in_body)(const Session& session);     // null if the codec does not separate a frame's head and body
   bool (*in_message)(const Session& session);  // null if the codec has no messages of several frames
   void (*writable)(Session& session);          // null if the service has no on_writable()
+  // Null unless MovesBetweenCores<Codec>: otherwise its sessions stay. keep_codec() throws std::bad_alloc.
+  std::shared_ptr<const void> (*keep_codec)(const Session& session);
+  void (*put_codec)(Session& session, const void* kept) noexcept;
 };
 
 // ServiceSlot: a listener on one core: its functions and their data.
@@ -42,6 +46,7 @@ struct ServiceSlot {
   SessionLimits limits;
   bool layered = false;              // the streams are more than sockets: they have a state()
   mutable std::size_t sessions = 0;  // that refer to it
+  std::size_t port = SessionMover::kNoPort;
 };
 
 template <FrameCodec Codec>
@@ -254,7 +259,9 @@ struct ServiceCalls {
             farewell_of(),
             in_body_of(),
             in_message_of(),
-            kHasWritable ? &writable : nullptr};
+            kHasWritable ? &writable : nullptr,
+            keep_codec_of(),
+            put_codec_of()};
   }
 
  private:
@@ -277,6 +284,24 @@ struct ServiceCalls {
   static constexpr auto in_message_of() noexcept -> decltype(SessionOps::in_message) {
     if constexpr (HasMessages<Codec>) {
       return [](const Session& session) { return static_cast<const Typed&>(session).codec_.in_message(); };
+    } else {
+      return nullptr;
+    }
+  }
+  static constexpr auto keep_codec_of() noexcept -> decltype(SessionOps::keep_codec) {
+    if constexpr (MovesBetweenCores<Codec>) {
+      return [](const Session& session) -> std::shared_ptr<const void> {
+        return std::make_shared<const Codec>(static_cast<const Typed&>(session).codec_);
+      };
+    } else {
+      return nullptr;
+    }
+  }
+  static constexpr auto put_codec_of() noexcept -> decltype(SessionOps::put_codec) {
+    if constexpr (MovesBetweenCores<Codec>) {
+      return [](Session& session, const void* kept) noexcept {
+        std::construct_at(&typed(session).codec_, *static_cast<const Codec*>(kept));
+      };
     } else {
       return nullptr;
     }

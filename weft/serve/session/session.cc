@@ -121,6 +121,8 @@ void Session::handle_turn() noexcept {
     shard_.finish(*this);  // destroys it
   } else if (may_switch()) [[unlikely]] {
     shard_.replace(*this);  // the same
+  } else if (may_move()) [[unlikely]] {
+    shard_.depart(*this);  // the same
   }
 }
 
@@ -237,6 +239,7 @@ void Session::close_for(CloseReason reason, Error why) noexcept {
   (void)say_farewell(cause.reason);
   note_owed(cause.reason);
   state_ = State::closing;
+  drop_move();
   take_no_more();
   record_.set_cause(cause.reason, cause.why);
   leave_drain();
@@ -284,6 +287,7 @@ void Session::end(CloseReason reason, Error why) noexcept {
     writing_.last_body = LastBody::none;
   }
   state_ = State::ended;
+  drop_move();
   take_no_more();
   leave_drain();
   cancel_tasks();
@@ -299,6 +303,7 @@ void Session::end_after_throw() noexcept {
 
 void Session::end_writing() noexcept {
   if (is_open()) {
+    drop_move();
     take_no_more();
     if (writing_.end == WriteEnd::none) {
       writing_.end = WriteEnd::due;

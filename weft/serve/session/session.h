@@ -182,6 +182,18 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // session handles no frame, and send() fails with `closed`. `next` outlives the sessions. Errors: closed;
   // invalid_state (coroutines of this session run, a reply is owed, or the function was called before).
   Result<void> switch_to(const ServiceSlot& next);
+  // Moves the connection to another core: so the players of one match share a core. The session reads no more, and
+  // still takes frames to send. As soon as its handlers and coroutines have ended, it owes no reply, and all queued
+  // bytes are written, it ends here with on_close(ok). The service of that core gets on_open() of a session with
+  // another id, with the codec, the counts, the state() and the unread bytes of this one: the service there loses no
+  // frame of the peer, gets none twice, and each in its order. That session is in no group. A second call in the
+  // meantime replaces nothing. Success, without an effect, if the session is on that core.
+  // The session stays here, and reads on, if the other core or this one begins to drain first, or if end_writing(),
+  // close() or the peer ends the session first (counted, moves_refused).
+  // Errors: closed (the session is not open, or the server drains); invalid_argument (there is no such core);
+  // invalid_state (it moves or switches already, or its stream to the peer has an end); not_supported (its codec does
+  // not move, see MovesBetweenCores, or the session is no server's); resource_exhausted.
+  Result<void> move_to(unsigned core);
 
   // A paused session reads no byte and handles no frame, which slows the peer down. Each pause needs one resume; the
   // session reads again after the last one.
@@ -289,6 +301,14 @@ class Session : private rt::Watcher, private rt::TurnJob {
   void take_over(SessionRest rest) noexcept;
   [[nodiscard]] Result<void> watch_again() noexcept;
 
+  // --- another core (session_switch.cc) ---
+  [[nodiscard]] bool may_move() const noexcept {
+    return move_granted_ && state_ == State::open && all_written() && !has_tasks() && replies_ == 0 &&
+           !reading_.refused && writing_.end == WriteEnd::none && writing_.last_body == LastBody::none;
+  }
+  [[nodiscard]] bool answer_move(SessionMove& move, bool granted) noexcept;
+  void drop_move() noexcept;  // the session does not move, and reads on if it is open
+
   // --- reading (session_read.cc) ---
   void handle_event(const sys::PollEvent& event) override;
   void note_peer_end(bool failed) noexcept;
@@ -383,8 +403,9 @@ class Session : private rt::Watcher, private rt::TurnJob {
   std::uint32_t pauses_ = 0;
   FrameCounts uncounted_;
   State state_ = State::open;
-  bool rated_;                // message_rate limits the session
-  bool holds_drain_ = false;  // the shard waits for the replies that the session owes
+  bool rated_;                 // message_rate limits the session
+  bool holds_drain_ = false;   // the shard waits for the replies that the session owes
+  bool move_granted_ = false;  // the other core expects the session
   WriteState writing_;
 
   // Members that every event touches.
@@ -399,6 +420,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   SessionId id_;
   rt::Loop::WatchId watch_ = 0;
   ServiceState state_of_service_;
+  SessionMove* move_ = nullptr;  // null: the session stays
   SessionRecord record_;
   TaskSet* tasks_ = nullptr;
   std::vector<GroupMembership> groups_;

@@ -30,7 +30,8 @@ void Session::end_reply() noexcept {
   if (reading_.refused) [[unlikely]] {
     close_refused();
   }
-  if (state_ == State::draining || state_ == State::drained || reading_.peer_end == PeerEnd::handled) {
+  if (state_ == State::draining || state_ == State::drained || reading_.peer_end == PeerEnd::handled ||
+      move_ != nullptr) {
     list();
   }
 }
@@ -42,6 +43,7 @@ void Session::refuse(const Error& why) noexcept {
     reading_.refused = true;
     record_.why = why;
     ++pauses_;  // for good
+    drop_move();
     close_refused();
   }
 }
@@ -74,6 +76,7 @@ void Session::drain() noexcept {
   if (state_ != State::open) {
     return;
   }
+  drop_move();
   if (slot_.ops->draining != nullptr && clock_.begun()) {
     try {
       slot_.ops->draining(*this);

@@ -31,7 +31,7 @@ void Session::handle_event(const sys::PollEvent& event) {
   writing_.flush_due = false;
   flush();
   settle();
-  if (may_switch()) [[unlikely]] {
+  if (may_switch() || may_move()) [[unlikely]] {
     list();
   }
 }

@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "weft/base/error.h"
+#include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/net/admit/admission.h"
 #include "weft/net/stream.h"
 #include "weft/serve/metrics/counters.h"
 #include "weft/serve/session/log.h"
 #include "weft/serve/session/session_id.h"
+#include "weft/serve/session/session_state.h"
 
 namespace weft::serve {
 
@@ -53,15 +55,43 @@ struct SessionGlance {
   bool layered = false;      // TLS, or another layer
 };
 
-// SessionRest: the data that a session leaves to the next one of its connection, see Session::switch_to().
+// SessionRest: the data that a session leaves to the next one of its connection, see Session::switch_to() and move_to().
 struct SessionRest {
   std::unique_ptr<net::Stream> stream;
   SessionId id;
   net::Admission::Lease lease;
   SessionRecord record;
   Instant accepted{};
-  std::vector<std::uint8_t> unread;  // bytes after the last frame
-  bool whole = true;                 // false: there was no memory for them
+  std::vector<std::uint8_t> unread;     // bytes after the last frame
+  std::shared_ptr<const void> codec;    // of a session that moves
+  std::unique_ptr<ServiceState> state;  // the same, if it has one
+  bool whole = true;                    // false: there was no memory for these
+};
+
+// SessionMove: the way of one session to another core, see Session::move_to(). It begins with a question: whether the
+// other core takes the session. Until that is answered the move belongs to itself; Shard::answer() then gives it to the
+// session, or refuses it. One call of carry() or cancel() ends it.
+// Affinity: the session's core.
+class SessionMove {
+ public:
+  virtual void carry(SessionRest rest) noexcept = 0;  // the session has ended here, and continues there
+  virtual void cancel() noexcept = 0;                 // the other core expects the session no more
+
+ protected:
+  ~SessionMove() = default;
+};
+
+// SessionMover: makes moves between the shards of a server.
+class SessionMover {
+ public:
+  static constexpr std::size_t kNoPort = ~std::size_t{0};
+
+  // `port`: the listener of the session. Errors: invalid_argument (there is no such core); resource_exhausted.
+  [[nodiscard]] virtual Result<SessionMove*> begin_move(SessionId session, std::size_t port,
+                                                        unsigned core) noexcept = 0;
+
+ protected:
+  ~SessionMover() = default;
 };
 
 }  // namespace weft::serve

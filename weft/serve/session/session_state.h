@@ -126,6 +126,14 @@ class ServiceState {
     end_ = &end<T>;
     return static_cast<T*>(at_);
   }
+  // Takes the object that the other one owns, if any. Its own pointer of the service stays with the other one.
+  void take_owned(ServiceState& other) noexcept {
+    if (other.end_ != nullptr) {
+      reset();
+      at_ = std::exchange(other.at_, nullptr);
+      end_ = std::exchange(other.end_, nullptr);
+    }
+  }
   // Null if there is no object, or one of another type.
   template <typename T>
   [[nodiscard]] T* get() const noexcept {

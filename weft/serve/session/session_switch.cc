@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A connection that continues with another codec: one session leaves its state to the next.
+// A connection that continues with another codec or on another core: one session leaves its state to the next.
 #include <new>
 #include <utility>
 
@@ -19,7 +19,7 @@ Result<void> Session::switch_to(const ServiceSlot& next) {
   if (!is_open()) {
     return Error(Errc::closed, "the session is closed");
   }
-  if (has_tasks() || replies_ != 0 || record_.successor != nullptr) {
+  if (has_tasks() || replies_ != 0 || record_.successor != nullptr || move_ != nullptr) {
     return Error(Errc::invalid_state, "a session switches once, without coroutines and replies that are owed");
   }
   record_.successor = &next;
@@ -47,8 +47,61 @@ SessionRest Session::give_up() noexcept {
   return rest;
 }
 
+Result<void> Session::move_to(unsigned core) {
+  if (!is_here()) {
+    return used_elsewhere();
+  }
+  if (state_ != State::open) {
+    return Error(Errc::closed, "the session is closed, or the server drains");
+  }
+  if (core == core_->index()) {
+    return {};
+  }
+  if (slot_.ops->keep_codec == nullptr || shard_.mover() == nullptr || slot_.port == SessionMover::kNoPort) {
+    return Error(Errc::not_supported, "the sessions of this codec do not move");
+  }
+  if (move_ != nullptr || record_.successor != nullptr || writing_.end != WriteEnd::none) {
+    return Error(Errc::invalid_state, "the session moves, switches or ends its stream already");
+  }
+  move_ = WEFT_TRY(shard_.mover()->begin_move(id_, slot_.port, core));
+  ++pauses_;  // until drop_move(); the next session reads the next bytes
+  return {};
+}
+
+// Returns false if the session moves no more, or not by this move.
+bool Session::answer_move(SessionMove& move, bool granted) noexcept {
+  if (move_ != &move) {
+    return false;
+  }
+  if (!granted) {
+    move_ = nullptr;
+    shard_.counters().moves_refused.add();
+    resume_reading();
+    return false;
+  }
+  move_granted_ = true;
+  list();
+  return true;
+}
+
+void Session::drop_move() noexcept {
+  if (SessionMove* const move = std::exchange(move_, nullptr)) {
+    shard_.counters().moves_refused.add();
+    if (std::exchange(move_granted_, false)) {
+      move->cancel();
+    }
+    resume_reading();
+  }
+}
+
 void Session::take_over(SessionRest rest) noexcept {
   stream_ = std::move(rest.stream);
+  if (rest.codec != nullptr) {
+    slot_.ops->put_codec(*this, rest.codec.get());
+  }
+  if (rest.state != nullptr) {
+    state_of_service_.take_owned(*rest.state);
+  }
   id_ = rest.id;
   lease_ = std::move(rest.lease);
   record_ = std::move(rest.record);

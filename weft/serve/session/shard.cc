@@ -129,9 +129,89 @@ void Shard::finish(Session& session) noexcept {
   if (sessions_.empty()) {
     read_job_.unhook();  // another thread may destroy the shard from now on
   }
-  if (closing_ && sessions_.empty()) {
+  if (closing_ && sessions_.empty() && reserved_ == 0) {
     report_empty();
   }
+}
+
+bool Shard::reserve() noexcept {
+  if (draining_) {
+    return false;
+  }
+  ++reserved_;
+  hold_drain();
+  return true;
+}
+
+void Shard::release() noexcept {
+  --reserved_;
+  release_drain();
+  if (closing_ && sessions_.empty() && reserved_ == 0) {
+    report_empty();
+  }
+}
+
+bool Shard::answer(SessionId id, SessionMove& move, bool granted) noexcept {
+  Session* const session = find(id);
+  return session != nullptr && session->answer_move(move, granted);
+}
+
+void Shard::depart(Session& session) noexcept {
+  const SlotId slot = session.id().slot();
+  const SessionOps& ops = *session.slot_.ops;
+  SessionMove& move = *std::exchange(session.move_, nullptr);
+  session.move_granted_ = false;
+  std::shared_ptr<const void> codec;
+  std::unique_ptr<ServiceState> state;
+  bool whole = true;
+  try {
+    codec = ops.keep_codec(session);
+    state = std::make_unique<ServiceState>();
+  } catch (const std::bad_alloc&) {
+    whole = false;
+  }
+  try {
+    ops.closed(session, Error());
+  } catch (...) {
+    note_exception(session, std::current_exception());  // the connection goes on nevertheless
+  }
+  SessionRest rest = session.give_up();
+  rest.codec = std::move(codec);
+  rest.whole = rest.whole && whole;
+  if (state != nullptr) {
+    state->take_owned(session.state_of_service_);
+    rest.state = std::move(state);
+  }
+  ops.destroy(session);
+  sessions_.erase(slot);
+  counters_.moves.add();
+  if (sessions_.empty()) {
+    read_job_.unhook();
+  }
+  move.carry(std::move(rest));
+}
+
+void Shard::arrive(const ServiceSlot& slot, SessionRest rest) noexcept {
+  const auto place = sessions_.emplace();
+  if (!place || place->slot() >= SessionId::kSlots) {
+    if (place) {
+      sessions_.erase(*place);
+    }
+    counters_.closed[static_cast<std::size_t>(CloseReason::out_of_memory)].add();
+    count_.give_back();
+    return release();
+  }
+  Block& block = *sessions_.find(*place);
+  rest.id = SessionId::make(core_.index(), *place, epoch_);
+  block.session = slot.ops->make(block.place, *this, slot);
+  block.session->take_over(std::move(rest));
+  if (draining_) {
+    block.session->drain();
+  }
+  if (ended_) {
+    block.session->end(CloseReason::server_stopped, Error(Errc::terminated, "the server stopped"));
+  }
+  release();
 }
 
 void Shard::replace(Session& session) noexcept {
@@ -277,13 +357,14 @@ void Shard::close_drained(std::function<void()> when_empty) {
   when_drained_ = nullptr;
   when_empty_ = std::move(when_empty);
   for_each([](Session& session) { session.close_drained(); });
-  if (sessions_.empty()) {
+  if (sessions_.empty() && reserved_ == 0) {
     report_empty();
   }
 }
 
 std::size_t Shard::end_all() {
   std::size_t lost = 0;
+  ended_ = true;
   for_each([&lost](Session& session) {
     lost += session.delivered_all() ? 0 : 1;
     session.end(CloseReason::server_stopped, Error(Errc::terminated, "the server stopped"));

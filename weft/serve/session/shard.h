@@ -131,6 +131,17 @@ class Shard : public rt::CoreResident {
   [[nodiscard]] bool still_drained();
   void close_drained(std::function<void()> when_empty);
   [[nodiscard]] bool closes_drained() const noexcept { return closing_; }
+
+  // --- sessions that move to another core (Session::move_to()) ---
+  void set_mover(SessionMover& mover) noexcept { mover_ = &mover; }  // null until then: no session moves
+  [[nodiscard]] SessionMover* mover() const noexcept { return mover_; }
+  // Whether a session may come; false in a drain. arrive() or release() follows. Until then a drain waits.
+  [[nodiscard]] bool reserve() noexcept;
+  void release() noexcept;
+  // Tells the session whether the other core takes it. Returns false if the session does not own the move then.
+  [[nodiscard]] bool answer(SessionId session, SessionMove& move, bool granted) noexcept;
+  void arrive(const ServiceSlot& slot, SessionRest rest) noexcept;  // requires reserve()
+
   std::size_t end_all();    // ends all sessions, at the end of this turn; the number of those with something to lose
   void abandon() noexcept;  // ends all sessions, now; requires that no callback is on the stack
 
@@ -151,6 +162,7 @@ class Shard : public rt::CoreResident {
   void serve_reads() noexcept;
   void finish(Session& session) noexcept;   // destroys it, once its coroutines have ended
   void replace(Session& session) noexcept;  // by a session of its successor
+  void depart(Session& session) noexcept;   // to another core; destroys it
   void hold_drain() noexcept { ++undrained_; }
   void release_drain() noexcept;
   void report_empty();
@@ -177,9 +189,12 @@ class Shard : public rt::CoreResident {
   std::function<void()> when_drained_;
   std::function<void()> when_empty_;
   std::size_t undrained_ = 0;  // sessions that a drain waits for
-  Instant relief_due_{};       // when end_slowest() may end the next session
+  std::size_t reserved_ = 0;   // sessions that may come from other cores
+  SessionMover* mover_ = nullptr;
+  Instant relief_due_{};  // when end_slowest() may end the next session
   bool draining_ = false;
   bool closing_ = false;  // drained sessions close
+  bool ended_ = false;    // end_all() was called
 };
 
 }  // namespace weft::serve

@@ -65,10 +65,11 @@ bool takes(const CorsOptions& options, std::string_view origin) {
 // Types of texts, by the part before the parameters. Others are compressed already, or unknown.
 bool is_compressible(std::string_view type) noexcept {
   type = http::without_spaces_around(type.substr(0, type.find(';')));
-  constexpr std::string_view kTypes[] = {"application/json", "application/javascript", "application/xml",
-                                         "application/manifest+json", "image/svg+xml"};
+  constexpr std::string_view kTextTypes[] = {"application/json", "application/javascript", "application/xml",
+                                             "application/manifest+json", "image/svg+xml"};
   return http::same_text(type.substr(0, 5), "text/") ||
-         std::any_of(std::begin(kTypes), std::end(kTypes), [type](auto one) { return http::same_text(one, type); });
+         std::any_of(std::begin(kTextTypes), std::end(kTextTypes),
+                     [type](auto one) { return http::same_text(one, type); });
 }
 
 void pack(const CompressOptions& options, const Request& request, Response& response) {
