@@ -55,8 +55,8 @@ class TurnHook {
 // Owner: the caller of make(). Destruction stops the thread, waits for it, and drops the jobs in the mailbox. Inside a
 // job, watcher, timer or hook of the loop destruction only begins the stop: from then on the loop calls no watcher,
 // timer or hook. The loop waits for its coroutines and destroys itself. No call of another thread is under way then.
-// Affinity: post(), try_post(), nudge(), wake(), wake_sleeper(), stop(), on_loop_thread(), threw(), parks(), polled(), mailed() any
-// thread; the rest the loop's thread, or the maker's until the loop runs.
+// Affinity: post(), try_post(), nudge(), wake(), wake_sleeper(), stop(), on_loop_thread(), threw(), parks(), polled(),
+// mailed() any thread; the rest the loop's thread, or the maker's until the loop runs.
 // Cost: an idle loop makes no wake-ups. post() locks a mutex; it is not for messages.
 // Invariants:
 //   1. A job posted before stop() runs. Jobs run in the order of posting. A job posted later runs or is dropped: after
@@ -83,8 +83,8 @@ class Loop {
   // (start() or run() was called before).
   [[nodiscard]] Result<void> start(TurnHook* hook) noexcept;
   // Instead of start(): runs in the calling thread until stop(). Before a sleep the loop spins for as long as `mode`
-  // permits, and with WaitMode::latency for as long as `latency` does. While the loop has work, it polls the descriptors once every kPollEvery, not in every turn. Fails with
-  // invalid_state like start(), without an effect.
+  // permits, and with WaitMode::latency for as long as `latency` does. While the loop has work, it polls the
+  // descriptors once every kPollEvery, not in every turn. Fails with invalid_state like start(), without an effect.
   Result<void> run(TurnHook* hook, sync::WaitMode mode, const LatencyOptions& latency = {}) noexcept;
   // Any number of threads; idempotent. Waits until the thread that start() made ended, but not in a job of the loop.
   void stop();

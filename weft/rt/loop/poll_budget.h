@@ -24,8 +24,8 @@ struct LatencyOptions {
 
 // PollBudget: the share of a thread's time that its polls may take.
 // Owner: the thread's loop; time is an argument. Affinity: that thread. Cost: a few additions.
-// Invariant: in any time T the polls that allowed() permits take at most kSaved + T * cpu_percent / 100, and what the
-// polls in it took beyond that permission.
+// Invariant: in any time T the polls that allowed() permits take at most kSaved + T * cpu_percent / 100, and the time
+// by which polls in it exceeded their permission.
 class PollBudget {
  public:
   static constexpr Duration kSaved = std::chrono::milliseconds(10);  // a thread that rested has at most that

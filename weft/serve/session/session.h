@@ -192,7 +192,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // close() or the peer ends the session first (counted, moves_refused).
   // Errors: closed (the session is not open, or the server drains); invalid_argument (there is no such core);
   // invalid_state (it moves or switches already, or its stream to the peer has an end); not_supported (its codec does
-  // not move, see MovesBetweenCores, or the session is no server's); resource_exhausted.
+  // not move, see MovesBetweenCores, or a client owns the session); resource_exhausted.
   Result<void> move_to(unsigned core);
 
   // A paused session reads no byte and handles no frame, which slows the peer down. Each pause needs one resume; the
@@ -303,7 +303,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
 
   // --- another core (session_switch.cc) ---
   [[nodiscard]] bool may_move() const noexcept {
-    return move_granted_ && state_ == State::open && all_written() && !has_tasks() && replies_ == 0 &&
+    return moving_.granted && state_ == State::open && all_written() && !has_tasks() && replies_ == 0 &&
            !reading_.refused && writing_.end == WriteEnd::none && writing_.last_body == LastBody::none;
   }
   [[nodiscard]] bool answer_move(SessionMove& move, bool granted) noexcept;
@@ -403,9 +403,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   std::uint32_t pauses_ = 0;
   FrameCounts uncounted_;
   State state_ = State::open;
-  bool rated_;                 // message_rate limits the session
-  bool holds_drain_ = false;   // the shard waits for the replies that the session owes
-  bool move_granted_ = false;  // the other core expects the session
+  bool rated_;  // message_rate limits the session
   WriteState writing_;
 
   // Members that every event touches.
@@ -420,7 +418,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   SessionId id_;
   rt::Loop::WatchId watch_ = 0;
   ServiceState state_of_service_;
-  SessionMove* move_ = nullptr;  // null: the session stays
+  MoveState moving_;
   SessionRecord record_;
   TaskSet* tasks_ = nullptr;
   std::vector<GroupMembership> groups_;

@@ -31,7 +31,7 @@ void Session::end_reply() noexcept {
     close_refused();
   }
   if (state_ == State::draining || state_ == State::drained || reading_.peer_end == PeerEnd::handled ||
-      move_ != nullptr) {
+      moving_.move != nullptr) {
     list();
   }
 }
@@ -86,7 +86,7 @@ void Session::drain() noexcept {
   }
   if (state_ == State::open) {
     state_ = State::draining;
-    holds_drain_ = true;
+    reading_.holds_drain = true;
     shard_.hold_drain();
     reading_.readable = true;  // drain() answers requests that have arrived already
     read_later();
@@ -94,8 +94,8 @@ void Session::drain() noexcept {
 }
 
 void Session::drain_again() noexcept {
-  if (state_ == State::drained && replies_ != 0 && !holds_drain_) {
-    holds_drain_ = true;
+  if (state_ == State::drained && replies_ != 0 && !reading_.holds_drain) {
+    reading_.holds_drain = true;
     shard_.hold_drain();
   }
 }
@@ -107,7 +107,7 @@ void Session::close_drained() noexcept {
 }
 
 void Session::leave_drain() noexcept {
-  if (std::exchange(holds_drain_, false)) {
+  if (std::exchange(reading_.holds_drain, false)) {
     shard_.release_drain();
   }
 }

@@ -55,7 +55,8 @@ struct SessionGlance {
   bool layered = false;      // TLS, or another layer
 };
 
-// SessionRest: the data that a session leaves to the next one of its connection, see Session::switch_to() and move_to().
+// SessionRest: the data that a session leaves to the next one of its connection, see Session::switch_to() and
+// move_to().
 struct SessionRest {
   std::unique_ptr<net::Stream> stream;
   SessionId id;

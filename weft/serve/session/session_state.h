@@ -15,6 +15,7 @@
 namespace weft::serve {
 
 class Session;
+class SessionMove;
 
 // The life of a session. A session only moves down this list, and may skip states.
 enum class SessionState : std::uint8_t {
@@ -70,6 +71,7 @@ struct ReadState {
   bool reply_pause = false;     // reading is paused because a reply is owed that no later one may overtake
   bool keeps_reply = false;     // as PeerLeft::answer, whatever the limits say
   bool refused = false;         // a frame was refused: the session reads no more, and closes after its replies
+  bool holds_drain = false;     // the shard waits for the replies that the session owes
   bool holds_refusal = false;   // and after hold_refusal(false)
 
   void note_end(PeerEnd seen) noexcept {
@@ -108,7 +110,8 @@ class ServiceState {
     at_ = pointer;
   }
   [[nodiscard]] void* pointer() const noexcept { return at_; }
-  // Returns null if there is no memory. An exception of the constructor passes through; the earlier object is then gone.
+  // Returns null if there is no memory. An exception of the constructor passes through; the earlier object is then
+  // gone.
   template <typename T, typename... Arguments>
   [[nodiscard]] T* make(Arguments&&... arguments) {
     static_assert(alignof(T) <= alignof(std::max_align_t));
@@ -155,6 +158,12 @@ class ServiceState {
 
   void* at_ = nullptr;
   void (*end_)(void* object) noexcept = nullptr;  // also the type of the object
+};
+
+// The state of a session's move to another core.
+struct MoveState {
+  SessionMove* move = nullptr;  // null: the session stays
+  bool granted = false;         // the other core expects the session
 };
 
 // The reason for which a session ends: the one that counts it, and the error that on_close() gets.

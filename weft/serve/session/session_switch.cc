@@ -19,7 +19,7 @@ Result<void> Session::switch_to(const ServiceSlot& next) {
   if (!is_open()) {
     return Error(Errc::closed, "the session is closed");
   }
-  if (has_tasks() || replies_ != 0 || record_.successor != nullptr || move_ != nullptr) {
+  if (has_tasks() || replies_ != 0 || record_.successor != nullptr || moving_.move != nullptr) {
     return Error(Errc::invalid_state, "a session switches once, without coroutines and replies that are owed");
   }
   record_.successor = &next;
@@ -60,34 +60,34 @@ Result<void> Session::move_to(unsigned core) {
   if (slot_.ops->keep_codec == nullptr || shard_.mover() == nullptr || slot_.port == SessionMover::kNoPort) {
     return Error(Errc::not_supported, "the sessions of this codec do not move");
   }
-  if (move_ != nullptr || record_.successor != nullptr || writing_.end != WriteEnd::none) {
+  if (moving_.move != nullptr || record_.successor != nullptr || writing_.end != WriteEnd::none) {
     return Error(Errc::invalid_state, "the session moves, switches or ends its stream already");
   }
-  move_ = WEFT_TRY(shard_.mover()->begin_move(id_, slot_.port, core));
+  moving_.move = WEFT_TRY(shard_.mover()->begin_move(id_, slot_.port, core));
   ++pauses_;  // until drop_move(); the next session reads the next bytes
   return {};
 }
 
 // Returns false if the session moves no more, or not by this move.
 bool Session::answer_move(SessionMove& move, bool granted) noexcept {
-  if (move_ != &move) {
+  if (moving_.move != &move) {
     return false;
   }
   if (!granted) {
-    move_ = nullptr;
+    moving_.move = nullptr;
     shard_.counters().moves_refused.add();
     resume_reading();
     return false;
   }
-  move_granted_ = true;
+  moving_.granted = true;
   list();
   return true;
 }
 
 void Session::drop_move() noexcept {
-  if (SessionMove* const move = std::exchange(move_, nullptr)) {
+  if (SessionMove* const move = std::exchange(moving_.move, nullptr)) {
     shard_.counters().moves_refused.add();
-    if (std::exchange(move_granted_, false)) {
+    if (std::exchange(moving_.granted, false)) {
       move->cancel();
     }
     resume_reading();
