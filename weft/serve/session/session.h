@@ -303,7 +303,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
 
   // --- another core (session_switch.cc) ---
   [[nodiscard]] bool may_move() const noexcept {
-    return moving_.granted && state_ == State::open && all_written() && !has_tasks() && replies_ == 0 &&
+    return writing_.move_granted && state_ == State::open && all_written() && !has_tasks() && replies_ == 0 &&
            !reading_.refused && writing_.end == WriteEnd::none && writing_.last_body == LastBody::none;
   }
   [[nodiscard]] bool answer_move(SessionMove& move, bool granted) noexcept;
@@ -418,7 +418,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   SessionId id_;
   rt::Loop::WatchId watch_ = 0;
   ServiceState state_of_service_;
-  MoveState moving_;
+  SessionMove* move_ = nullptr;  // null: the session stays
   SessionRecord record_;
   TaskSet* tasks_ = nullptr;
   std::vector<GroupMembership> groups_;

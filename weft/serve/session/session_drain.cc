@@ -31,7 +31,7 @@ void Session::end_reply() noexcept {
     close_refused();
   }
   if (state_ == State::draining || state_ == State::drained || reading_.peer_end == PeerEnd::handled ||
-      moving_.move != nullptr) {
+      move_ != nullptr) {
     list();
   }
 }
@@ -86,7 +86,7 @@ void Session::drain() noexcept {
   }
   if (state_ == State::open) {
     state_ = State::draining;
-    reading_.holds_drain = true;
+    writing_.holds_drain = true;
     shard_.hold_drain();
     reading_.readable = true;  // drain() answers requests that have arrived already
     read_later();
@@ -94,8 +94,8 @@ void Session::drain() noexcept {
 }
 
 void Session::drain_again() noexcept {
-  if (state_ == State::drained && replies_ != 0 && !reading_.holds_drain) {
-    reading_.holds_drain = true;
+  if (state_ == State::drained && replies_ != 0 && !writing_.holds_drain) {
+    writing_.holds_drain = true;
     shard_.hold_drain();
   }
 }
@@ -107,7 +107,7 @@ void Session::close_drained() noexcept {
 }
 
 void Session::leave_drain() noexcept {
-  if (std::exchange(reading_.holds_drain, false)) {
+  if (std::exchange(writing_.holds_drain, false)) {
     shard_.release_drain();
   }
 }

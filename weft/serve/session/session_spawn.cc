@@ -95,7 +95,7 @@ void Session::handle_task_end(SessionTask::Kind kind, std::size_t room_size) noe
     }
     end_reply();
   }
-  if ((state_ == State::ended || record_.successor != nullptr || moving_.move != nullptr) && !has_tasks()) {
+  if ((state_ == State::ended || record_.successor != nullptr || move_ != nullptr) && !has_tasks()) {
     list();
   }
 }

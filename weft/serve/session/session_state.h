@@ -15,7 +15,6 @@
 namespace weft::serve {
 
 class Session;
-class SessionMove;
 
 // The life of a session. A session only moves down this list, and may skip states.
 enum class SessionState : std::uint8_t {
@@ -71,7 +70,6 @@ struct ReadState {
   bool reply_pause = false;     // reading is paused because a reply is owed that no later one may overtake
   bool keeps_reply = false;     // as PeerLeft::answer, whatever the limits say
   bool refused = false;         // a frame was refused: the session reads no more, and closes after its replies
-  bool holds_drain = false;     // the shard waits for the replies that the session owes
   bool holds_refusal = false;   // and after hold_refusal(false)
 
   void note_end(PeerEnd seen) noexcept {
@@ -92,6 +90,8 @@ struct WriteState {
   bool full = false;               // the queue had no room, and half of it is not written yet
   bool writable_due = false;       // the service gets on_writable() at the end of the turn
   bool pass = false;               // the next frame is taken without the policy, in this turn
+  bool holds_drain = false;        // the shard waits for the replies that the session owes
+  bool move_granted = false;       // another core expects the session when all is written
   std::uint32_t acknowledged = 0;  // bytes that the peer's system had acknowledged when a timer asked; the low bits
 };
 
@@ -158,12 +158,6 @@ class ServiceState {
 
   void* at_ = nullptr;
   void (*end_)(void* object) noexcept = nullptr;  // also the type of the object
-};
-
-// The state of a session's move to another core.
-struct MoveState {
-  SessionMove* move = nullptr;  // null: the session stays
-  bool granted = false;         // the other core expects the session
 };
 
 // The reason for which a session ends: the one that counts it, and the error that on_close() gets.

@@ -19,7 +19,7 @@ Result<void> Session::switch_to(const ServiceSlot& next) {
   if (!is_open()) {
     return Error(Errc::closed, "the session is closed");
   }
-  if (has_tasks() || replies_ != 0 || record_.successor != nullptr || moving_.move != nullptr) {
+  if (has_tasks() || replies_ != 0 || record_.successor != nullptr || move_ != nullptr) {
     return Error(Errc::invalid_state, "a session switches once, without coroutines and replies that are owed");
   }
   record_.successor = &next;
@@ -60,34 +60,34 @@ Result<void> Session::move_to(unsigned core) {
   if (slot_.ops->keep_codec == nullptr || shard_.mover() == nullptr || slot_.port == SessionMover::kNoPort) {
     return Error(Errc::not_supported, "the sessions of this codec do not move");
   }
-  if (moving_.move != nullptr || record_.successor != nullptr || writing_.end != WriteEnd::none) {
+  if (move_ != nullptr || record_.successor != nullptr || writing_.end != WriteEnd::none) {
     return Error(Errc::invalid_state, "the session moves, switches or ends its stream already");
   }
-  moving_.move = WEFT_TRY(shard_.mover()->begin_move(id_, slot_.port, core));
+  move_ = WEFT_TRY(shard_.mover()->begin_move(id_, slot_.port, core));
   ++pauses_;  // until drop_move(); the next session reads the next bytes
   return {};
 }
 
 // Returns false if the session moves no more, or not by this move.
 bool Session::answer_move(SessionMove& move, bool granted) noexcept {
-  if (moving_.move != &move) {
+  if (move_ != &move) {
     return false;
   }
   if (!granted) {
-    moving_.move = nullptr;
+    move_ = nullptr;
     shard_.counters().moves_refused.add();
     resume_reading();
     return false;
   }
-  moving_.granted = true;
+  writing_.move_granted = true;
   list();
   return true;
 }
 
 void Session::drop_move() noexcept {
-  if (SessionMove* const move = std::exchange(moving_.move, nullptr)) {
+  if (SessionMove* const move = std::exchange(move_, nullptr)) {
     shard_.counters().moves_refused.add();
-    if (std::exchange(moving_.granted, false)) {
+    if (std::exchange(writing_.move_granted, false)) {
       move->cancel();
     }
     resume_reading();

@@ -159,8 +159,8 @@ bool Shard::answer(SessionId id, SessionMove& move, bool granted) noexcept {
 void Shard::depart(Session& session) noexcept {
   const SlotId slot = session.id().slot();
   const SessionOps& ops = *session.slot_.ops;
-  SessionMove& move = *std::exchange(session.moving_.move, nullptr);
-  session.moving_.granted = false;
+  SessionMove& move = *std::exchange(session.move_, nullptr);
+  session.writing_.move_granted = false;
   std::shared_ptr<const void> codec;
   std::unique_ptr<ServiceState> state;
   bool whole = true;
@@ -223,7 +223,7 @@ void Shard::replace(Session& session) noexcept {
   } catch (...) {
     note_exception(session, std::current_exception());  // the connection goes on nevertheless
   }
-  const bool held = std::exchange(session.reading_.holds_drain, false);
+  const bool held = std::exchange(session.writing_.holds_drain, false);
   SessionRest rest = session.give_up();
   ops.destroy(session);
   block.session = next.ops->make(block.place, *this, next);
