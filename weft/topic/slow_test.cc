@@ -19,12 +19,12 @@ constexpr std::size_t kQueueBytes = 512 * 1024;
 constexpr std::size_t kBody = 8000;
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr int kHandles = 12;
-constexpr int kMessages = 800;
+constexpr int kSlowMessages = 800;
 constexpr int kRounds = 1;
 constexpr double kRateLeast = 0.3;  // they measure their own work
 #else
 constexpr int kHandles = 64;
-constexpr int kMessages = 800;
+constexpr int kSlowMessages = 800;
 constexpr int kRounds = 2;
 constexpr double kRateLeast = 0.8;  // 0.95 on a machine that runs nothing else
 #endif
@@ -119,7 +119,7 @@ TEST_P(QuietSlow, OneOf64ThatStopsDisturbsNoOther) {
   };
   const auto run = [&](std::size_t first) {
     const Instant begin = sys::now();
-    for (int i = 0; i < kMessages / kBurst; ++i) {
+    for (int i = 0; i < kSlowMessages / kBurst; ++i) {
       std::vector<std::string> numbers;
       for (int k = 0; k < kBurst; ++k) {
         numbers.push_back(publish('n'));

@@ -65,7 +65,7 @@ Error Pattern::refuse_more() noexcept {
 
 namespace {
 
-constexpr PatternRow kTable[] = {
+constexpr PatternRow kPatternTable[] = {
 #define WEFT_ROW(name, number, wire_name, maker, ...) \
   {{.type = SocketType::name, .wire = zmtp::SocketType::wire_name __VA_OPT__(, ) __VA_ARGS__}, maker},
     WEFT_SOCKET_TYPES(WEFT_ROW)
@@ -75,7 +75,7 @@ constexpr PatternRow kTable[] = {
 }  // namespace
 
 const PatternRow* find_pattern(SocketType type) noexcept {
-  for (const PatternRow& row : kTable) {
+  for (const PatternRow& row : kPatternTable) {
     if (row.traits.type == type) {
       return &row;
     }

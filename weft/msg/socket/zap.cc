@@ -23,7 +23,7 @@ constexpr std::size_t kRequestIdPart = 2;
 constexpr std::size_t kMetadataMax = 64 * 1024;
 
 // 0: no number, or one that no question has.
-std::uint64_t parse_number(std::string_view text) {
+std::uint64_t parse_zap_number(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
   return status == std::errc() && end == text.data() + text.size() ? number : 0;
@@ -218,7 +218,7 @@ void ZapClient::take_replies() {
 
 void ZapClient::handle_reply() {
   const std::vector<Message> parts = std::exchange(parts_, {});
-  const std::uint64_t number = parts.size() > kRequestIdPart ? parse_number(parts[kRequestIdPart].text()) : 0;
+  const std::uint64_t number = parts.size() > kRequestIdPart ? parse_zap_number(parts[kRequestIdPart].text()) : 0;
   auto found = questions_.find(number);
   if (found == questions_.end()) {
     const bool known = number != 0 && number <= last_number_;

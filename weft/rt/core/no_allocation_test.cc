@@ -88,17 +88,17 @@ TEST(QuietAllocations, EventsArePublishedWithoutAny) {
   EXPECT_EQ(allocations.load(), before);
 }
 
-Task<int> give(int value) { co_return value; }
+Task<int> give_number(int value) { co_return value; }
 Task<Result<void>> nap(Duration wait) { co_return co_await sleep(wait); }
 Task<void> wait_for(AsyncEvent& event) { (void)co_await event.wait(); }
 Task<void> use_everything() {
   int sum = 0;
   for (int i = 0; i < kCount; ++i) {
-    sum += co_await give(1);
+    sum += co_await give_number(1);
   }
   EXPECT_EQ(sum, kCount);
   for (int i = 0; i < 10; ++i) {
-    auto [a, b, c] = co_await when_all(give(1), give(2), nap(std::chrono::milliseconds(1)));
+    auto [a, b, c] = co_await when_all(give_number(1), give_number(2), nap(std::chrono::milliseconds(1)));
     auto first = co_await when_any(nap(std::chrono::hours(1)), nap(std::chrono::milliseconds(1)));
     const Result<void> late = co_await with_timeout(nap(std::chrono::hours(1)), std::chrono::milliseconds(1));
     EXPECT_EQ(a + b, 3);

@@ -28,7 +28,7 @@ using test::start_runtime;
 
 // The result of the task on that core.
 template <typename T>
-auto result_on(Runtime& runtime, unsigned core, Task<T> task) {
+auto shard_result_on(Runtime& runtime, unsigned core, Task<T> task) {
   return std::move(spawn(runtime.core(core), std::move(task))).value().get();
 }
 
@@ -45,12 +45,12 @@ struct Notes {
 std::string name_of(const Core* core) { return core == nullptr ? "foreign" : std::to_string(core->index()); }
 
 // Neither copyable nor movable.
-class Counter {
+class ShardCounter {
  public:
-  explicit Counter(Notes* notes = nullptr) : notes_(notes), core_(Core::current()) { note("+"); }
-  Counter(const Counter&) = delete;
-  Counter& operator=(const Counter&) = delete;
-  ~Counter() { note("-"); }
+  explicit ShardCounter(Notes* notes = nullptr) : notes_(notes), core_(Core::current()) { note("+"); }
+  ShardCounter(const ShardCounter&) = delete;
+  ShardCounter& operator=(const ShardCounter&) = delete;
+  ~ShardCounter() { note("-"); }
 
   int add(int value) {
     EXPECT_EQ(Core::current(), core_);
@@ -68,10 +68,10 @@ class Counter {
   const Core* core_;
   unsigned index_ = core_->index();  // the core may end before the instance
 };
-using Counters = Sharded<Counter>;
+using Counters = Sharded<ShardCounter>;
 
 std::unique_ptr<Counters> start_counters(Runtime& runtime, Notes* notes = nullptr) {
-  auto made = Counters::start(runtime, [notes] { return Counter(notes); });
+  auto made = Counters::start(runtime, [notes] { return ShardCounter(notes); });
   EXPECT_TRUE(made) << made.error().message();
   return std::move(made).value();
 }
@@ -126,7 +126,7 @@ TEST(Sharded, AConstructorThatThrowsEndsTheEarlierInstances) {
     if (core.index() == 2) {
       throw std::runtime_error("no third one");
     }
-    return std::make_unique<Counter>(&notes);
+    return std::make_unique<ShardCounter>(&notes);
   };
   try {
     (void)Counters::start(*runtime, make);
@@ -141,11 +141,11 @@ TEST(Sharded, AConstructorThatFailsEndsTheEarlierInstances) {
   const auto runtime = start_runtime(3);
   for (unsigned failing = 0; failing < 3; ++failing) {
     Notes notes;
-    const auto make = [&](Core& core) -> Result<std::unique_ptr<Counter>> {
+    const auto make = [&](Core& core) -> Result<std::unique_ptr<ShardCounter>> {
       if (core.index() == failing) {
         return Error(Errc::conflict, "not here");
       }
-      return std::make_unique<Counter>(&notes);
+      return std::make_unique<ShardCounter>(&notes);
     };
     EXPECT_EQ(Counters::start(*runtime, make).error(), Errc::conflict);
     EXPECT_EQ(notes.notes.size(), std::size_t{2} * failing);
@@ -156,7 +156,7 @@ TEST(Sharded, NeitherStartsNorStopsOnACore) {
   const auto runtime = start_runtime(2);
   const auto counters = start_counters(*runtime);
   on_core(*runtime, 0, [&] {
-    EXPECT_EQ(Counters::start(*runtime, [] { return Counter(); }).error(), Errc::invalid_state);
+    EXPECT_EQ(Counters::start(*runtime, [] { return ShardCounter(); }).error(), Errc::invalid_state);
     EXPECT_EQ(counters->stop(in_a_minute()).error(), Errc::invalid_state);
     EXPECT_NE(counters->local(), nullptr) << "and nothing has ended";
   });
@@ -166,7 +166,7 @@ TEST(Sharded, DoesNotStartOnARuntimeThatHasStopped) {
   const auto runtime = start_runtime(2);
   ASSERT_TRUE(runtime->stop(in_a_minute()));
   Notes notes;
-  EXPECT_EQ(Counters::start(*runtime, [&] { return Counter(&notes); }).error(), Errc::closed);
+  EXPECT_EQ(Counters::start(*runtime, [&] { return ShardCounter(&notes); }).error(), Errc::closed);
   EXPECT_TRUE(notes.notes.empty());
 }
 
@@ -174,7 +174,7 @@ TEST(Sharded, HasOneInstanceForEachCoreAndNoneForOtherThreads) {
   const auto runtime = start_runtime(3);
   const auto other = start_runtime(1);
   const auto counters = start_counters(*runtime);
-  std::array<Counter*, 3> locals{};
+  std::array<ShardCounter*, 3> locals{};
   for (unsigned core = 0; core < 3; ++core) {
     on_core(*runtime, core, [&] { locals[core] = counters->local(); });
     EXPECT_NE(locals[core], nullptr);
@@ -188,36 +188,36 @@ TEST(Sharded, HasOneInstanceForEachCoreAndNoneForOtherThreads) {
 // --- calls ---
 
 Task<void> call_in_every_way(Counters* counters) {
-  const Result<int> sum = co_await counters->invoke_on(1, [](Counter& counter) { return counter.add(5); });
+  const Result<int> sum = co_await counters->invoke_on(1, [](ShardCounter& counter) { return counter.add(5); });
   EXPECT_EQ(sum.value_or(0), 5);
-  const Result<void> nothing = co_await counters->invoke_on(1, [](Counter& counter) { counter.add(1); });
+  const Result<void> nothing = co_await counters->invoke_on(1, [](ShardCounter& counter) { counter.add(1); });
   EXPECT_TRUE(nothing);
-  const Result<int> own = co_await counters->invoke_on(0, [](Counter& counter) { return counter.add(3); });
+  const Result<int> own = co_await counters->invoke_on(0, [](ShardCounter& counter) { return counter.add(3); });
   EXPECT_EQ(own.value_or(0), 3) << "a core may call itself";
   EXPECT_EQ(counters->local()->sum, 3);
   const Result<int> refused =
-      co_await counters->invoke_on(1, [](Counter&) -> Result<int> { return Errc::unreachable; });
+      co_await counters->invoke_on(1, [](ShardCounter&) -> Result<int> { return Errc::unreachable; });
   EXPECT_EQ(refused.error(), Errc::unreachable) << "a Result comes as it is";
   const auto owner =
-      co_await counters->invoke_on(1, [](Counter& counter) { return std::make_unique<int>(counter.sum); });
+      co_await counters->invoke_on(1, [](ShardCounter& counter) { return std::make_unique<int>(counter.sum); });
   EXPECT_EQ(**owner, 6);
-  auto owning = counters->invoke_on(1, [text = std::string(100, 'x')](Counter&) { return text.size(); });
+  auto owning = counters->invoke_on(1, [text = std::string(100, 'x')](ShardCounter&) { return text.size(); });
   const Result<std::size_t> size = co_await owning;
   EXPECT_EQ(size.value_or(0), 100u);
-  const Result<int> slept = co_await counters->invoke_on(1, [](Counter& counter) -> Task<int> {
+  const Result<int> slept = co_await counters->invoke_on(1, [](ShardCounter& counter) -> Task<int> {
     (void)co_await sleep(std::chrono::milliseconds(1));
     co_return counter.add(1);
   });
   EXPECT_EQ(slept.value_or(0), 7);
-  const Result<void> done = co_await counters->invoke_on(1, [](Counter& counter) -> Task<void> {
+  const Result<void> done = co_await counters->invoke_on(1, [](ShardCounter& counter) -> Task<void> {
     (void)co_await yield();
     counter.add(1);
   });
   EXPECT_TRUE(done);
   const Result<int> failed =
-      co_await counters->invoke_on(1, [](Counter&) -> Task<Result<int>> { co_return Errc::conflict; });
+      co_await counters->invoke_on(1, [](ShardCounter&) -> Task<Result<int>> { co_return Errc::conflict; });
   EXPECT_EQ(failed.error(), Errc::conflict);
-  const Result<int> nowhere = co_await counters->invoke_on(7, [](Counter& counter) { return counter.sum; });
+  const Result<int> nowhere = co_await counters->invoke_on(7, [](ShardCounter& counter) { return counter.sum; });
   EXPECT_EQ(nowhere.error(), Errc::invalid_argument);
   EXPECT_EQ(Core::current()->index(), 0u);
 }
@@ -225,7 +225,7 @@ Task<void> call_in_every_way(Counters* counters) {
 TEST(Sharded, CallsTheInstanceOfThatCore) {
   const auto runtime = start_runtime(2);
   const auto counters = start_counters(*runtime);
-  EXPECT_TRUE(result_on(*runtime, 0, call_in_every_way(counters.get())));
+  EXPECT_TRUE(shard_result_on(*runtime, 0, call_in_every_way(counters.get())));
 }
 
 template <typename Call>
@@ -239,12 +239,12 @@ Task<std::string> text_thrown_by(Call call) {
 }
 
 Task<void> throw_in_every_way(Counters* counters) {
-  const auto at_once = [](Counter&) -> int { throw std::runtime_error("at once"); };
+  const auto at_once = [](ShardCounter&) -> int { throw std::runtime_error("at once"); };
   {
     const std::string text = co_await text_thrown_by(counters->invoke_on(1, at_once));
     EXPECT_EQ(text, "at once");
   }
-  const auto later = [](Counter&) -> Task<int> {
+  const auto later = [](ShardCounter&) -> Task<int> {
     (void)co_await yield();
     throw std::runtime_error("later");
   };
@@ -252,7 +252,7 @@ Task<void> throw_in_every_way(Counters* counters) {
     const std::string text = co_await text_thrown_by(counters->invoke_on(1, later));
     EXPECT_EQ(text, "later");
   }
-  const auto no_task = [](Counter&) -> Task<int> { throw std::runtime_error("no task"); };
+  const auto no_task = [](ShardCounter&) -> Task<int> { throw std::runtime_error("no task"); };
   {
     const std::string text = co_await text_thrown_by(counters->invoke_on(1, no_task));
     EXPECT_EQ(text, "no task");
@@ -262,17 +262,17 @@ Task<void> throw_in_every_way(Counters* counters) {
 TEST(Sharded, AnExceptionReachesTheCaller) {
   const auto runtime = start_runtime(2);
   const auto counters = start_counters(*runtime);
-  EXPECT_TRUE(result_on(*runtime, 0, throw_in_every_way(counters.get())));
+  EXPECT_TRUE(shard_result_on(*runtime, 0, throw_in_every_way(counters.get())));
 }
 
 Task<Result<int>> call_late(Counters* counters, unsigned core, Instant deadline) {
-  co_return co_await counters->invoke_on(core, [](Counter& counter) { return counter.add(1); }, deadline);
+  co_return co_await counters->invoke_on(core, [](ShardCounter& counter) { return counter.add(1); }, deadline);
 }
 // Calls again, with twice the time, until the deadline passes after the task has begun.
 Task<void> call_for_ever(Counters* counters) {
   bool began = false;  // in this frame, to which the called task refers
   for (Duration time = std::chrono::milliseconds(1); !began; time *= 2) {
-    const auto wait = [&began](Counter&) -> Task<Result<void>> {
+    const auto wait = [&began](ShardCounter&) -> Task<Result<void>> {
       began = true;
       co_return co_await sleep(std::chrono::hours(1000));
     };
@@ -286,15 +286,16 @@ TEST(Sharded, ACallHasADeadline) {
   const auto counters = start_counters(*runtime);
   {
     const Blocked blocked(*runtime, 1);
-    EXPECT_EQ(result_on(*runtime, 0, call_late(counters.get(), 1, sys::now() + std::chrono::milliseconds(1))).error(),
-              Errc::timed_out);
+    EXPECT_EQ(
+        shard_result_on(*runtime, 0, call_late(counters.get(), 1, sys::now() + std::chrono::milliseconds(1))).error(),
+        Errc::timed_out);
   }
   on_core(*runtime, 1, [&] { EXPECT_EQ(counters->local()->sum, 0) << "it has not begun"; });
-  EXPECT_TRUE(result_on(*runtime, 0, call_for_ever(counters.get())));
+  EXPECT_TRUE(shard_result_on(*runtime, 0, call_for_ever(counters.get())));
 }
 
 test::Started call_from(Counters* counters, Error* error) {
-  const Result<int> sum = co_await counters->invoke_on(0, [](Counter& counter) { return counter.sum; });
+  const Result<int> sum = co_await counters->invoke_on(0, [](ShardCounter& counter) { return counter.sum; });
   *error = sum.error();
 }
 
@@ -305,11 +306,11 @@ TEST(Sharded, AThreadThatIsNotACoreOfTheRuntimeIsRefused) {
   Error error;
   call_from(counters.get(), &error);
   EXPECT_EQ(error, Errc::invalid_state);
-  EXPECT_EQ(result_on(*other, 0, call_late(counters.get(), 0, kNever)).error(), Errc::invalid_state);
+  EXPECT_EQ(shard_result_on(*other, 0, call_late(counters.get(), 0, kNever)).error(), Errc::invalid_state);
 }
 
 Task<void> await_together(Counters* counters, Runtime* runtime) {
-  const auto add = [](Counter& counter) { return counter.add(1); };
+  const auto add = [](ShardCounter& counter) { return counter.add(1); };
   const auto index = [] { return Core::current()->index(); };
   const auto [first, second, third] =
       co_await when_all(counters->invoke_on(0, add), runtime->call(1, index), counters->invoke_on(1, add));
@@ -321,25 +322,25 @@ Task<void> await_together(Counters* counters, Runtime* runtime) {
 TEST(Sharded, CallsMayBeAwaitedTogether) {
   const auto runtime = start_runtime(2);
   const auto counters = start_counters(*runtime);
-  EXPECT_TRUE(result_on(*runtime, 0, await_together(counters.get(), runtime.get())));
+  EXPECT_TRUE(shard_result_on(*runtime, 0, await_together(counters.get(), runtime.get())));
 }
 
 // --- all cores ---
 
 Task<void> call_all(Counters* counters) {
-  const Result<void> done = co_await counters->invoke_on_all([](Counter& counter) { counter.add(2); });
+  const Result<void> done = co_await counters->invoke_on_all([](ShardCounter& counter) { counter.add(2); });
   EXPECT_TRUE(done);
-  const Result<void> waited = co_await counters->invoke_on_all([](Counter& counter) -> Task<void> {
+  const Result<void> waited = co_await counters->invoke_on_all([](ShardCounter& counter) -> Task<void> {
     (void)co_await sleep(std::chrono::milliseconds(1));
     counter.add(1);
   });
   EXPECT_TRUE(waited);
-  const Result<void> failed = co_await counters->invoke_on_all([](Counter& counter) -> Result<void> {
+  const Result<void> failed = co_await counters->invoke_on_all([](ShardCounter& counter) -> Result<void> {
     counter.add(1);
     return Core::current()->index() == 0 ? Result<void>() : Error(Errc::conflict, "not here");
   });
   EXPECT_EQ(failed.error(), Errc::conflict);
-  const auto throws = [](Counter& counter) {
+  const auto throws = [](ShardCounter& counter) {
     counter.add(1);
     if (Core::current()->index() == 1) {
       throw std::runtime_error("of core 1");
@@ -349,7 +350,7 @@ Task<void> call_all(Counters* counters) {
     const std::string text = co_await text_thrown_by(counters->invoke_on_all(throws));
     EXPECT_EQ(text, "of core 1");
   }
-  const Result<int> sum = co_await counters->map_reduce([](Counter& counter) { return counter.sum; }, 0,
+  const Result<int> sum = co_await counters->map_reduce([](ShardCounter& counter) { return counter.sum; }, 0,
                                                         [](int all, int one) { return all + one; });
   EXPECT_EQ(sum.value_or(0), 3 * 5) << "each core ran each function, those beside a failure too";
 }
@@ -357,33 +358,35 @@ Task<void> call_all(Counters* counters) {
 TEST(Sharded, AFunctionForAllCoresRunsOnEachAlsoBesideAFailure) {
   const auto runtime = start_runtime(3);
   const auto counters = start_counters(*runtime);
-  EXPECT_TRUE(result_on(*runtime, 1, call_all(counters.get())));
+  EXPECT_TRUE(shard_result_on(*runtime, 1, call_all(counters.get())));
 }
 
 Task<void> reduce_in_every_way(Counters* counters) {
-  const auto index = [](Counter&) { return std::make_unique<std::string>(std::to_string(Core::current()->index())); };
+  const auto index = [](ShardCounter&) {
+    return std::make_unique<std::string>(std::to_string(Core::current()->index()));
+  };
   const Result<std::string> in_order = co_await counters->map_reduce(
       index, std::string(">"), [](std::string& into, std::unique_ptr<std::string> one) { into += *one; });
   EXPECT_EQ(in_order.value_or(""), ">012");
-  const auto later = [](Counter&) -> Task<Result<std::size_t>> {
+  const auto later = [](ShardCounter&) -> Task<Result<std::size_t>> {
     (void)co_await yield();
     co_return Core::current()->index();
   };
   const Result<std::size_t> most =
       co_await counters->map_reduce(later, std::size_t{0}, [](std::size_t a, std::size_t b) { return std::max(a, b); });
   EXPECT_EQ(most.value_or(0), 2u);
-  const auto fails = [](Counter&) -> Result<int> {
+  const auto fails = [](ShardCounter&) -> Result<int> {
     return Core::current()->index() == 2 ? Result<int>(Error(Errc::conflict, "not here")) : Result<int>(1);
   };
   const auto add = [](int a, int b) { return a + b; };
   const Result<int> failed = co_await counters->map_reduce(fails, 0, add);
   EXPECT_EQ(failed.error(), Errc::conflict);
-  const auto throws = [](Counter&) -> int { throw std::runtime_error("in map"); };
+  const auto throws = [](ShardCounter&) -> int { throw std::runtime_error("in map"); };
   {
     const std::string text = co_await text_thrown_by(counters->map_reduce(throws, 0, add));
     EXPECT_EQ(text, "in map");
   }
-  const auto one = [](Counter&) { return 1; };
+  const auto one = [](ShardCounter&) { return 1; };
   const auto throws_late = [](int, int) -> int { throw std::runtime_error("in reduce"); };
   {
     const std::string text = co_await text_thrown_by(counters->map_reduce(one, 0, throws_late));
@@ -394,19 +397,19 @@ Task<void> reduce_in_every_way(Counters* counters) {
 TEST(Sharded, MapReduceGivesTheValuesInTheOrderOfTheCores) {
   const auto runtime = start_runtime(3);
   const auto counters = start_counters(*runtime);
-  EXPECT_TRUE(result_on(*runtime, 2, reduce_in_every_way(counters.get())));
+  EXPECT_TRUE(shard_result_on(*runtime, 2, reduce_in_every_way(counters.get())));
 }
 
 // --- the end ---
 
 Task<void> call_stopped(Counters* counters) {
-  const Result<int> call = co_await counters->invoke_on(1, [](Counter& counter) { return counter.sum; });
+  const Result<int> call = co_await counters->invoke_on(1, [](ShardCounter& counter) { return counter.sum; });
   EXPECT_EQ(call.error(), Errc::closed);
-  const Result<void> task = co_await counters->invoke_on(1, [](Counter&) -> Task<void> { co_return; });
+  const Result<void> task = co_await counters->invoke_on(1, [](ShardCounter&) -> Task<void> { co_return; });
   EXPECT_EQ(task.error(), Errc::closed);
-  const Result<void> all = co_await counters->invoke_on_all([](Counter&) {});
+  const Result<void> all = co_await counters->invoke_on_all([](ShardCounter&) {});
   EXPECT_EQ(all.error(), Errc::closed);
-  const Result<int> sum = co_await counters->map_reduce([](Counter& counter) { return counter.sum; }, 0,
+  const Result<int> sum = co_await counters->map_reduce([](ShardCounter& counter) { return counter.sum; }, 0,
                                                         [](int all_sums, int one) { return all_sums + one; });
   EXPECT_EQ(sum.error(), Errc::closed);
 }
@@ -415,12 +418,12 @@ TEST(Sharded, CallsAfterTheStopFail) {
   const auto runtime = start_runtime(2);
   const auto counters = start_counters(*runtime);
   ASSERT_TRUE(counters->stop(in_a_minute()));
-  EXPECT_TRUE(result_on(*runtime, 0, call_stopped(counters.get())));
+  EXPECT_TRUE(shard_result_on(*runtime, 0, call_stopped(counters.get())));
   on_core(*runtime, 0, [&] { EXPECT_EQ(counters->local(), nullptr); });
 }
 
 Task<Result<int>> call_and_wait(Counters* counters, AsyncEvent* event, Signal* begun) {
-  auto wait = [event, begun](Counter& counter) -> Task<int> {
+  auto wait = [event, begun](ShardCounter& counter) -> Task<int> {
     begun->give();
     (void)co_await event->wait();
     co_return counter.add(1);
@@ -438,7 +441,7 @@ TEST(Sharded, AnInstanceEndsAfterTheTasksThatRunOnIt) {
   ASSERT_TRUE(begun.take());
   EXPECT_EQ(counters->stop(sys::now() + std::chrono::milliseconds(1)).error(), Errc::timed_out);
   // The stop reaches core 1 by the time that it answers `closed`.
-  while (result_on(*runtime, 0, call_late(counters.get(), 1, kNever)).error() != Errc::closed) {
+  while (shard_result_on(*runtime, 0, call_late(counters.get(), 1, kNever)).error() != Errc::closed) {
   }
   EXPECT_FALSE(called.ready());
   on_core(*runtime, 1, [&] { event.set(); });
@@ -449,7 +452,7 @@ TEST(Sharded, AnInstanceEndsAfterTheTasksThatRunOnIt) {
 }
 
 Task<void> destroy_inside(std::unique_ptr<Counters>* counters) {
-  const Result<int> sum = co_await (*counters)->invoke_on(1, [counters](Counter& counter) {
+  const Result<int> sum = co_await (*counters)->invoke_on(1, [counters](ShardCounter& counter) {
     EXPECT_EQ((*counters)->stop(in_a_minute()).error(), Errc::invalid_state);
     counters->reset();
     return counter.add(4);  // it lives until the end of this call
@@ -461,7 +464,7 @@ TEST(Sharded, ItsOwnCallbackMayDestroyIt) {
   const auto runtime = start_runtime(2);
   Notes notes;
   auto counters = start_counters(*runtime, &notes);
-  EXPECT_TRUE(result_on(*runtime, 0, destroy_inside(&counters)));
+  EXPECT_TRUE(shard_result_on(*runtime, 0, destroy_inside(&counters)));
   ASSERT_TRUE(runtime->stop(in_a_minute()));
   EXPECT_EQ(notes.notes, (std::vector<std::string>{"+0 on 0", "+1 on 1", "-1 on 1", "-0 on 0"}));
 }
@@ -495,12 +498,12 @@ Task<void> call_until_closed(Counters* counters, std::uint64_t seed, std::atomic
     const auto core = static_cast<unsigned>(random.below(cores));
     Result<int> sum = Errc::closed;
     if (i % 3 == 0) {
-      sum = co_await counters->invoke_on(core, [](Counter& counter) -> Task<int> {
+      sum = co_await counters->invoke_on(core, [](ShardCounter& counter) -> Task<int> {
         (void)co_await yield();
         co_return counter.add(1);
       });
     } else {
-      sum = co_await counters->invoke_on(core, [](Counter& counter) { return counter.add(1); });
+      sum = co_await counters->invoke_on(core, [](ShardCounter& counter) { return counter.add(1); });
     }
     if (!sum) {
       EXPECT_EQ(sum.error(), Errc::closed);
@@ -544,9 +547,9 @@ TEST(Sharded, ManyObjectsOfARuntimeDoNotMixUp) {
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto add = [](Counters* counters, int value) -> Task<Result<int>> {
-      co_return co_await counters->invoke_on(1, [value](Counter& counter) { return counter.add(value); });
+      co_return co_await counters->invoke_on(1, [value](ShardCounter& counter) { return counter.add(value); });
     };
-    EXPECT_EQ(result_on(*runtime, 0, add(all[i].get(), static_cast<int>(i))).value_or(-1), static_cast<int>(i));
+    EXPECT_EQ(shard_result_on(*runtime, 0, add(all[i].get(), static_cast<int>(i))).value_or(-1), static_cast<int>(i));
   }
   all.erase(all.begin() + 3, all.begin() + 9);
   for (const auto& counters : all) {

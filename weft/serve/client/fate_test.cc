@@ -25,10 +25,10 @@ using Pool = ClientPool<HeaderCodec>;
 
 class FateTest : public test::ClientFixture {};
 
-constexpr FrameHeader kMute{2, 0};
+constexpr FrameHeader kMuteFrame{2, 0};
 
 void echo_or_be_mute(HeaderSession& session, const HeaderCodec::Frame& frame) {
-  if (frame.header.id != kMute.id) {
+  if (frame.header.id != kMuteFrame.id) {
     echo(session, frame);
   }
 }
@@ -65,7 +65,7 @@ rt::Task<void> end_in_every_way(std::string endpoint) {
 
   Result<std::string> given_up;
   rt::TaskScope scope(*rt::Loop::current());
-  EXPECT_TRUE(scope.spawn(ask_into(client.get(), kMute, "cancelled", &given_up)));
+  EXPECT_TRUE(scope.spawn(ask_into(client.get(), kMuteFrame, "cancelled", &given_up)));
   const auto crowded = co_await ask(client.get(), kOne, "no room");
   EXPECT_EQ(crowded.error().fate(), Fate::not_sent);
   EXPECT_EQ(crowded.error(), Errc::resource_exhausted);
@@ -76,12 +76,12 @@ rt::Task<void> end_in_every_way(std::string endpoint) {
 
   const auto wide = open_client(endpoint);
   EXPECT_TRUE(co_await wide->connected());
-  const auto slow = co_await ask(wide.get(), kMute, "no answer in time", soon());
+  const auto slow = co_await ask(wide.get(), kMuteFrame, "no answer in time", soon());
   EXPECT_EQ(slow.error().fate(), Fate::outcome_unknown);
   EXPECT_EQ(slow.error(), Errc::timed_out);
   Result<std::string> orphan;
   rt::TaskScope last(*rt::Loop::current());
-  EXPECT_TRUE(last.spawn(ask_into(wide.get(), kMute, "the client ends", &orphan)));
+  EXPECT_TRUE(last.spawn(ask_into(wide.get(), kMuteFrame, "the client ends", &orphan)));
   wide->abort();
   EXPECT_TRUE(co_await last.join());
   EXPECT_EQ(orphan.error().fate(), Fate::outcome_unknown);

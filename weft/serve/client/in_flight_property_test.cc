@@ -39,7 +39,7 @@ rt::Task<void> ask(InFlight* in_flight, Instant deadline, std::shared_ptr<Asked>
 }
 
 // Requests in flight, oldest first. Without numbers, `given_up` requests keep their place.
-struct Model {
+struct InFlightModel {
   struct Place {
     std::shared_ptr<Asked> asked;
     bool given_up = false;
@@ -65,7 +65,7 @@ void check(Matching matching) {
   RequestCounts counts;
   InFlight in_flight(matching, kMax, counts);
   rt::test::HandTurned time;
-  Model model{matching, {}};
+  InFlightModel model{matching, {}};
   std::vector<std::shared_ptr<Asked>> all;
   const auto steps = *rc::gen::container<std::vector<std::uint8_t>>(rc::gen::inRange<std::uint8_t>(0, 100));
   std::uint8_t serial = 0;
@@ -107,7 +107,7 @@ void check(Matching matching) {
         }
       }
       if (matching == Matching::by_number) {
-        std::erase_if(model.places, [](const Model::Place& place) { return place.given_up; });
+        std::erase_if(model.places, [](const InFlightModel::Place& place) { return place.given_up; });
       }
     } else {
       in_flight.fail_all(Error(Errc::connection_closed));
@@ -119,7 +119,7 @@ void check(Matching matching) {
     }
     RC_ASSERT(in_flight.size() == model.places.size());
     const auto waiting = std::count_if(model.places.begin(), model.places.end(),
-                                       [](const Model::Place& place) { return !place.given_up; });
+                                       [](const InFlightModel::Place& place) { return !place.given_up; });
     RC_ASSERT(in_flight.waiting() == static_cast<std::size_t>(waiting));
   }
   in_flight.fail_all(Error(Errc::closed));

@@ -21,7 +21,7 @@ using test::Outcome;
 using test::operator+;
 
 // Every run uses the same cases.
-[[maybe_unused]] const int kSeeded = setenv("RC_PARAMS", "seed=6", 0);
+[[maybe_unused]] const int kSeededForCodecs = setenv("RC_PARAMS", "seed=6", 0);
 
 template <typename C>
 typename C::Header any_header() {

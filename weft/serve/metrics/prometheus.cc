@@ -13,12 +13,12 @@ namespace weft::serve {
 namespace {
 
 constexpr bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+constexpr bool is_metric_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 bool is_name(std::string_view name, std::string_view also) noexcept {
   const auto may_begin = [&](char c) { return is_letter(c) || also.find(c) != std::string_view::npos; };
   return !name.empty() && may_begin(name[0]) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return may_begin(c) || is_digit(c); });
+         std::all_of(name.begin(), name.end(), [&](char c) { return may_begin(c) || is_metric_digit(c); });
 }
 
 // `quoted`: escapes quotes, too; a label's value needs that, and a help text does not.

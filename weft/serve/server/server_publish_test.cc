@@ -21,9 +21,9 @@ using test::Signal;
 using Frame = HeaderCodec::Frame;
 
 constexpr GroupId kGroup{7};
-constexpr std::size_t kBudget = 256 * 1024;
+constexpr std::size_t kPublishBudget = 256 * 1024;
 constexpr std::uint32_t kJoin = 1;
-constexpr std::uint32_t kFill = 2;
+constexpr std::uint32_t kPublishFill = 2;
 
 SharedFrame frame_with(std::string_view text) {
   return std::move(SharedFrame::encode(HeaderCodec(), {9, 0}, as_bytes(text))).value();
@@ -35,13 +35,13 @@ rt::Task<void> fill_for_good(HeaderSession* session, Signal* filled) {
   Result<void> waited;
   while (waited) {
     while (session->has_room()) {
-      EXPECT_TRUE(session->send({kFill, 0}, as_bytes(body)));
+      EXPECT_TRUE(session->send({kPublishFill, 0}, as_bytes(body)));
     }
     waited = co_await session->writable(sys::now() + std::chrono::milliseconds(1));
   }
   EXPECT_EQ(waited.error(), Errc::timed_out);
   while (session->has_room()) {
-    EXPECT_TRUE(session->send({kFill, 0}, as_bytes(body)));
+    EXPECT_TRUE(session->send({kPublishFill, 0}, as_bytes(body)));
   }
   filled->give();
 }
@@ -65,7 +65,7 @@ class ServerPublish : public test::ServerTest {
   std::string listen_in_turn(SlowConsumer policy = SlowConsumer::disconnect) {
     ListenerOptions options;
     options.accept = AcceptMode::hand_off;
-    options.limits.write_budget = kBudget;
+    options.limits.write_budget = kPublishBudget;
     options.limits.slow_consumer = policy;
     return listen(options);
   }
@@ -81,7 +81,7 @@ class ServerPublish : public test::ServerTest {
     return client;
   }
   void fill(Client& client) {
-    client.send(kFill, "");
+    client.send(kPublishFill, "");
     ASSERT_TRUE(filled_.take());
   }
   // The next frame that was not to fill a queue.

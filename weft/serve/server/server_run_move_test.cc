@@ -134,16 +134,16 @@ TEST_F(SessionMoves, WrongMovesAreRefused) {
 }
 
 // Of each core, one event at a time waits.
-struct Gate {
+struct MoveGate {
   rt::AsyncEvent event;
   std::atomic<unsigned> core{9};
 };
 
 TEST_F(SessionMoves, ASessionMovesAfterItsCoroutinesAndSendsUntilThen) {
-  Gate gate;
+  MoveGate gate;
   script_.on_frame = [&gate](HeaderSession& session, const HeaderCodec::Frame& frame) {
     if (as_text(frame.body) == "go") {
-      EXPECT_TRUE(session.spawn([](HeaderSession& of, Gate* wait) -> rt::Task<void> {
+      EXPECT_TRUE(session.spawn([](HeaderSession& of, MoveGate* wait) -> rt::Task<void> {
         const auto waited = co_await wait->event.wait();
         EXPECT_TRUE(waited);
         EXPECT_TRUE(of.send(FrameHeader{1, 0}, as_bytes("late/0@0")));

@@ -29,7 +29,7 @@ using test::HeaderSession;
 using test::kLong;
 using test::Signal;
 
-constexpr std::chrono::hours kAnHour{1};
+constexpr std::chrono::hours kOneHour{1};
 
 class StopTest : public test::ServerTest {
  protected:
@@ -92,7 +92,7 @@ class StopTest : public test::ServerTest {
 TEST_F(StopTest, AStopThatHasBegunEndsWithTheRuntime) {
   watch_close();
   const auto client = connect_and_owe();
-  server_->begin_stop(sys::now() + kAnHour);
+  server_->begin_stop(sys::now() + kOneHour);
   EXPECT_TRUE(runtime_->stop(sys::now() + kLong));
   EXPECT_TRUE(closed_.take());
   EXPECT_EQ(reason_, CloseReason::server_stopped);
@@ -121,18 +121,18 @@ TEST_F(StopTest, AMessageThatComesAfterTheServersEndOnItsCoreIsCounted) {
 
 TEST_F(StopTest, OfTwoStopsTheEarlierDeadlineCounts) {
   const auto client = connect_and_owe();
-  server_->begin_stop(sys::now() + kAnHour);
+  server_->begin_stop(sys::now() + kOneHour);
   EXPECT_EQ(stop_now().error(), Errc::timed_out);
   ASSERT_TRUE(server_->restart());
   const auto other = connect_and_owe();
   server_->begin_stop(sys::now());
-  EXPECT_EQ(server_->stop(sys::now() + kAnHour).error(), Errc::timed_out);
+  EXPECT_EQ(server_->stop(sys::now() + kOneHour).error(), Errc::timed_out);
 }
 
 TEST_F(StopTest, TheDestructorOverrulesAStopThatHasBegun) {
   watch_close();
   const auto client = connect_and_owe();
-  server_->begin_stop(sys::now() + kAnHour);
+  server_->begin_stop(sys::now() + kOneHour);
   server_.reset();
   EXPECT_TRUE(closed_.take());
 }

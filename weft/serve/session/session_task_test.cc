@@ -131,7 +131,7 @@ struct NumberInId : HeaderCodec {
   using Correlation = RequestNumber<&FrameHeader::id>;
 };
 using NumberedSession = SessionOf<NumberInId>;
-struct NumberedService {
+struct NumberedTaskService {
   Dispatcher<NumberedSession>* dispatcher;
   void on_frame(NumberedSession& session, const Frame& frame) { dispatcher->dispatch(session, frame); }
 };
@@ -151,7 +151,7 @@ TEST_F(SessionTasks, AsManyHandlersRunAtATimeAsMayAndTheNextFramesWait) {
   options.limits.handlers_max = 3;
   make_server();
   const auto bound =
-      server_->listen<NumberInId>("tcp://127.0.0.1:0", options, [&] { return NumberedService{&dispatcher}; });
+      server_->listen<NumberInId>("tcp://127.0.0.1:0", options, [&] { return NumberedTaskService{&dispatcher}; });
   ASSERT_TRUE(bound) << bound.error().message();
   Client client(*bound);
   client.send(2, "overtakes");

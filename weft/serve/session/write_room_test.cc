@@ -87,13 +87,13 @@ class WriteRooms : public test::ServerTest {
 };
 
 // The outcomes of some tasks, on the core.
-struct Outcomes {
+struct RoomOutcomes {
   std::vector<Error> errors;
   Signal ended;
   int running = 0;
 };
 
-rt::Task<void> send_letter(HeaderSession& session, char letter, Instant deadline, Outcomes* into) {
+rt::Task<void> send_letter(HeaderSession& session, char letter, Instant deadline, RoomOutcomes* into) {
   ++into->running;
   const std::string body = body_of(letter);
   const Result<void> sent = co_await session.send_wait({kWaited, 0}, as_bytes(body), deadline);
@@ -103,7 +103,7 @@ rt::Task<void> send_letter(HeaderSession& session, char letter, Instant deadline
 }
 
 // Keeps the queue full, and waits, until a wait fails.
-rt::Task<void> send_until_it_fails(HeaderSession& session, char letter, Outcomes* into, bool with_frame = true,
+rt::Task<void> send_until_it_fails(HeaderSession& session, char letter, RoomOutcomes* into, bool with_frame = true,
                                    Duration each = std::chrono::hours(1)) {
   ++into->running;
   const std::string body = body_of(letter);
@@ -157,7 +157,7 @@ INSTANTIATE_TEST_SUITE_P(WriteRooms, EveryPolicy,
                                          SlowConsumer::conflate, SlowConsumer::conflate_state));
 
 TEST_F(WriteRooms, TasksAreServedInTheOrderOfTheirComing) {
-  Outcomes outcomes;
+  RoomOutcomes outcomes;
   script_.on_frame = [&](HeaderSession& session, const Frame&) {
     fill(session);
     for (const char letter : {'a', 'b', 'c', 'd', 'e'}) {
@@ -175,7 +175,7 @@ TEST_F(WriteRooms, TasksAreServedInTheOrderOfTheirComing) {
 }
 
 TEST_F(WriteRooms, AWaitEndsAtItsDeadlineAndItsFrameIsNotSent) {
-  Outcomes outcomes;
+  RoomOutcomes outcomes;
   ASSERT_TRUE(dispatcher_.on(1, [&](HeaderSession& session, const Frame&) -> rt::Task<> {
     co_await send_until_it_fails(session, 'a', &outcomes, true, std::chrono::milliseconds(1));
     fill(session);
@@ -197,15 +197,15 @@ TEST_F(WriteRooms, AWaitEndsAtItsDeadlineAndItsFrameIsNotSent) {
   });
 }
 
-rt::Task<void> cancel_one(HeaderSession& session, Outcomes* cancelled) {
+rt::Task<void> cancel_one(HeaderSession& session, RoomOutcomes* cancelled) {
   const auto late =
       co_await rt::with_timeout(send_until_it_fails(session, 'a', cancelled), std::chrono::milliseconds(1));
   EXPECT_EQ(late.error(), Errc::timed_out);
 }
 
 TEST_F(WriteRooms, ACancelledTaskIsTakenOutOfTheLine) {
-  Outcomes cancelled;
-  Outcomes outcomes;
+  RoomOutcomes cancelled;
+  RoomOutcomes outcomes;
   script_.on_frame = [&](HeaderSession& session, const Frame&) {
     EXPECT_TRUE(session.spawn(cancel_one(session, &cancelled)));
     EXPECT_TRUE(session.spawn(send_letter(session, 'b', kNever, &outcomes)));
@@ -232,8 +232,8 @@ class EveryEnd : public WriteRooms, public testing::WithParamInterface<End> {};
 
 // No end of the session cancels a task of another owner.
 TEST_P(EveryEnd, EndsTheWaitsOfTasksOfTheSessionAndOfOthers) {
-  Outcomes own;
-  Outcomes other;
+  RoomOutcomes own;
+  RoomOutcomes other;
   script_.on_frame = [&](HeaderSession& session, const Frame& frame) {
     if (frame.header.id != 1) {
       return GetParam().end(session);
@@ -247,7 +247,7 @@ TEST_P(EveryEnd, EndsTheWaitsOfTasksOfTheSessionAndOfOthers) {
   client.send(1, "");
   until([](const CounterValues& counters) { return counters.room_waits >= 4; });
   client.send(2, "");
-  for (Outcomes* const outcomes : {&own, &other}) {
+  for (RoomOutcomes* const outcomes : {&own, &other}) {
     ASSERT_TRUE(outcomes->ended.take());
     ASSERT_TRUE(outcomes->ended.take());
   }
@@ -269,8 +269,8 @@ INSTANTIATE_TEST_SUITE_P(WriteRooms, EveryEnd,
 
 TEST_F(WriteRooms, APeerThatDiesEndsTheWaits) {
   watch_close();
-  Outcomes own;
-  Outcomes other;
+  RoomOutcomes own;
+  RoomOutcomes other;
   script_.on_frame = [&](HeaderSession& session, const Frame&) {
     ASSERT_TRUE(session.spawn(send_until_it_fails(session, 'a', &own)));
     ASSERT_TRUE(rt::spawn(*rt::Core::current(), send_until_it_fails(session, 'b', &other)));
@@ -291,7 +291,7 @@ TEST_F(WriteRooms, APeerThatDiesEndsTheWaits) {
 }
 
 TEST_F(WriteRooms, AStopWaitsForAHandlerWhosePeerReads) {
-  Outcomes outcomes;
+  RoomOutcomes outcomes;
   ASSERT_TRUE(dispatcher_.on(1, [&](HeaderSession& session, const Frame&) -> rt::Task<> {
     co_await send_until_it_fails(session, 'a', &outcomes, true, std::chrono::milliseconds(1));
     co_await send_letter(session, 'z', kNever, &outcomes);
@@ -307,7 +307,7 @@ TEST_F(WriteRooms, AStopWaitsForAHandlerWhosePeerReads) {
 }
 
 TEST_F(WriteRooms, AtTheDeadlineOfAStopTheWaitsAreCancelled) {
-  Outcomes outcomes;
+  RoomOutcomes outcomes;
   ASSERT_TRUE(dispatcher_.on(1, [&](HeaderSession& session, const Frame&) -> rt::Task<> {
     return send_until_it_fails(session, 'a', &outcomes);
   }));
@@ -322,7 +322,7 @@ TEST_F(WriteRooms, AtTheDeadlineOfAStopTheWaitsAreCancelled) {
 // --- bounds and misuse ---
 
 TEST_F(WriteRooms, MoreWaitsThanThereMayBeAreRefusedAndCounted) {
-  Outcomes outcomes;
+  RoomOutcomes outcomes;
   script_.on_frame = [&](HeaderSession& session, const Frame&) {
     fill(session);
     for (const char letter : {'a', 'b', 'c'}) {
@@ -394,7 +394,7 @@ Dropped wait_dropped(rt::CancelScope& /*scope*/, HeaderSession& session, bool wi
 }
 
 TEST_F(WriteRooms, AWaitThatIsDestroyedLeavesTheLine) {
-  Outcomes outcomes;
+  RoomOutcomes outcomes;
   script_.on_frame = [&](HeaderSession& session, const Frame&) {
     fill(session);
     rt::CancelScope scope;
@@ -456,15 +456,15 @@ rt::Task<void> cancel_when_written(HeaderSession& session, std::unique_ptr<rt::T
   (*scope)->cancel();
 }
 
-rt::Task<void> wait_writable(HeaderSession& session, Outcomes* into) {
+rt::Task<void> wait_writable(HeaderSession& session, RoomOutcomes* into) {
   const Result<void> waited = co_await session.writable();
   into->errors.push_back(waited.error());
   into->ended.give();
 }
 
 TEST_F(WriteRooms, TheRoomOfATaskThatIsCancelledInThatTurnGoesToTheNext) {
-  Outcomes cancelled;
-  Outcomes outcomes;
+  RoomOutcomes cancelled;
+  RoomOutcomes outcomes;
   script_.on_frame = [&](HeaderSession& session, const Frame&) {
     fill(session);
     ASSERT_TRUE(session.spawn(cancel_when_written(session, &scope_)));

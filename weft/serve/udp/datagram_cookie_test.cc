@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 const sys::SocketAddress kPeer = sys::SocketAddress::parse_numeric("192.0.2.1", 700).value();
-const Instant kStart = Instant(1000s);
+const Instant kCookieStart = Instant(1000s);
 
 TEST(DatagramCookie, TheHashIsTheOneOfThePaper) {  // appendix A: key 00..0f, message 00..0e
   std::array<std::uint8_t, 15> message{};
@@ -23,18 +23,18 @@ TEST(DatagramCookie, TheHashIsTheOneOfThePaper) {  // appendix A: key 00..0f, me
 
 TEST(DatagramCookie, IsValidForItsSlotAndTheNextOne) {
   const CookieMaker cookies({1, 2}, 10s);
-  const std::uint64_t cookie = cookies.make(kPeer, kStart);
-  EXPECT_TRUE(cookies.valid(cookie, kPeer, kStart));
-  EXPECT_TRUE(cookies.valid(cookie, kPeer, kStart + 19s));
-  EXPECT_FALSE(cookies.valid(cookie, kPeer, kStart + 20s));
+  const std::uint64_t cookie = cookies.make(kPeer, kCookieStart);
+  EXPECT_TRUE(cookies.valid(cookie, kPeer, kCookieStart));
+  EXPECT_TRUE(cookies.valid(cookie, kPeer, kCookieStart + 19s));
+  EXPECT_FALSE(cookies.valid(cookie, kPeer, kCookieStart + 20s));
 }
 
 TEST(DatagramCookie, IsOfOneAddressAndPortAndKey) {
   const CookieMaker cookies({1, 2}, 10s);
-  const std::uint64_t cookie = cookies.make(kPeer, kStart);
-  EXPECT_FALSE(cookies.valid(cookie, kPeer.with_port(701), kStart));
-  EXPECT_FALSE(cookies.valid(cookie, sys::SocketAddress::parse_numeric("192.0.2.2", 700).value(), kStart));
-  EXPECT_FALSE(CookieMaker({1, 3}, 10s).valid(cookie, kPeer, kStart));
+  const std::uint64_t cookie = cookies.make(kPeer, kCookieStart);
+  EXPECT_FALSE(cookies.valid(cookie, kPeer.with_port(701), kCookieStart));
+  EXPECT_FALSE(cookies.valid(cookie, sys::SocketAddress::parse_numeric("192.0.2.2", 700).value(), kCookieStart));
+  EXPECT_FALSE(CookieMaker({1, 3}, 10s).valid(cookie, kPeer, kCookieStart));
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ struct Echo {
   }
 };
 
-struct Got {
+struct GotDatagram {
   DatagramKind kind{};
   std::uint64_t cookie = 0;
   std::string payload;
@@ -71,7 +71,7 @@ class Peer {
     copy_bytes(bytes.data() + kDatagramHeader, as_bytes(payload));
     send_raw(bytes);
   }
-  Got receive() {
+  GotDatagram receive() {
     std::array<std::uint8_t, 2048> room;
     sys::IncomingDatagram one;
     one.room = room;
@@ -87,7 +87,7 @@ class Peer {
   }
   std::uint64_t ask_cookie() {
     send(DatagramKind::hello, 0);
-    const Got got = receive();
+    const GotDatagram got = receive();
     EXPECT_EQ(got.kind, DatagramKind::challenge);
     return got.cookie;
   }
@@ -139,7 +139,7 @@ TEST_F(DatagramServerTest, AnUnprovenAddressHasNoStateAndGetsNoMoreBytesThanItSe
   peer.send(DatagramKind::hello, 0);
   EXPECT_EQ(peer.receive().size, kDatagramHeader);
   peer.send(DatagramKind::data, 7, "x");  // no session
-  const Got refused = peer.receive();
+  const GotDatagram refused = peer.receive();
   EXPECT_EQ(refused.kind, DatagramKind::close);
   EXPECT_EQ(refused.size, kDatagramHeader);
   EXPECT_EQ(counts().sessions, 0u);

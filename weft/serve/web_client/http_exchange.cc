@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kJoinedMax = 16 * 1024;  // bytes of a body that is sent in one piece with its head
 constexpr Error kLinkEnded(Errc::connection_closed, "the connection ended before the request was sent");
-constexpr Error kGivenUp(Errc::closed, "the client gave the answer up");
+constexpr Error kAnswerGivenUp(Errc::closed, "the client gave the answer up");
 constexpr Error kNoMemoryForAnswer(Errc::resource_exhausted, "no memory for the body of an answer");
 constexpr Error kHeadLate(Errc::timed_out, "the head of the answer did not come within head_timeout");
 constexpr Error kAnswerLate(Errc::timed_out, "no bytes of the answer's body came for body_timeout");
@@ -62,7 +62,7 @@ HttpExchange::~HttpExchange() {
       pool_->counts().given_up.add();
     }
     if (link->session != nullptr && sent_) {
-      link->session->abort(CloseReason::service, kGivenUp);
+      link->session->abort(CloseReason::service, kAnswerGivenUp);
     } else {
       pool_->release(link);
     }
