@@ -115,12 +115,14 @@ def fill(text, data):
 
 
 def loose(text):
-    """The figures of a document that stand outside its blocks.
+    """The figures of a document that stand outside its blocks. A cell of a table that is code has a default or a bound.
 
     >>> loose("takes 4.5 ns, 3.2x, 24 M/s and 15 %; waits 10 s, 250 ms, keeps 16 MiB"), loose("libzmq 4.3.5, 3 times")
     (['4.5 ns', '3.2x', '24 M/s', '15 %'], ['3 times'])
+    >>> loose("| `poll_for` | `200 us` | takes `3 us` |")
+    ['3 us']
     """
-    return LOOSE.findall(BLOCK.sub("", text))
+    return LOOSE.findall(re.sub(r"(?<=\| )`[^`\n]*`(?= \|)", "", BLOCK.sub("", text)))
 
 
 def documents(root=ROOT):
