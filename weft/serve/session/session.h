@@ -139,8 +139,8 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // `co_await session.writable(deadline)` -> Result<void>: ends at once while there is room and no other task waits for
   // it, otherwise when half of write_budget is written, first come, first served. The next send() of the task before
   // its next await is taken then, whatever the policy. SessionOf::send_wait() also sends the frame, in that order.
-  // A task of the session gets `cancelled` when the session closes. Another task of this core gets `closed`, and the
-  // session may be gone then. Errors: see RoomWait.
+  // A task of the session gets `cancelled` when the session closes, or `closed` after a write failed. Another task of
+  // this core gets `closed`, and the session may be gone then. Errors: see RoomWait.
   [[nodiscard]] WritableWait writable(Instant deadline = kNever) noexcept { return {*this, deadline}; }
   // send_shared() when there is room, as send_wait(). Result<void>.
   [[nodiscard]] SharedSendWait send_shared_wait(const SharedFrame& frame, Instant deadline = kNever) noexcept {

@@ -252,7 +252,7 @@ void Session::fail_writing(const sys::IoResult& result) noexcept {
     record_.why = sys::make_error(result.os_errno, "the connection failed");
   }
   drop_queue();
-  queue_limits_.take = 0;  // tasks that wait for room learn of it with the end of the session
+  queue_limits_.take = 0;
   reading_.throttled = false;
   reading_.readable = true;
   read_later();
