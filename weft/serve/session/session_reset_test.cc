@@ -101,8 +101,8 @@ TEST_F(SessionReset, EndsASessionThatReadsNoMoreBecauseTooMuchIsQueued) {
   options.limits.write_budget = 64 * 1024;
   Signal queued;
   script_.on_frame = [&](HeaderSession& session, const Frame& frame) {
-    while (session.queued() < 32u * 1024) {
-      (void)session.send(frame.header, as_bytes(std::string(8 * 1024, 'r')));
+    const std::string reply(8 * 1024, 'r');
+    while (session.queued() < 32u * 1024 && session.send(frame.header, as_bytes(reply))) {
     }
     queued.give();
   };
