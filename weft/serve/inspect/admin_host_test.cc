@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/serve/inspect/access.h"
 #include "weft/serve/metrics/test_prometheus.h"
 #include "weft/serve/server/admin.h"
 #include "weft/serve/server/test_client.h"
