@@ -39,7 +39,13 @@ class BalancedClientTest : public test::RpcFixture {
         case Way::answers: break;
         case Way::is_busy: co_return status_error(Status::busy, "busy");
         case Way::aborts: call.session().abort(); break;
-        case Way::waits: (void)co_await rt::sleep(2 * test::kLong); break;
+        case Way::waits: {
+          const Result<void> slept = co_await rt::sleep(2 * test::kLong);
+          if (!slept) {
+            co_return slept.error();
+          }
+          break;
+        }
       }
       co_return text;
     }));
@@ -206,7 +212,7 @@ rt::Task<void> call_late(std::vector<std::string> endpoints, BalancedOptions opt
   Result<std::string> answer = Error(Errc::would_block);
   co_await look_into<LookAgain>(client.get(), &answer, call);
   EXPECT_EQ(answer.error(), Errc::timed_out);
-  EXPECT_EQ(rule, RetryRule::deadline);
+  EXPECT_TRUE(rule == RetryRule::deadline || rule == RetryRule::answered) << describe(rule);  // by either end's clock
 }
 
 TEST_F(BalancedClientTest, AllAttemptsOfACallHaveOneDeadline) {
