@@ -47,7 +47,7 @@ std::string_view describe(RetryRule rule) noexcept {
 }
 
 // The endpoints and the calls in flight. Owner: the BalancedClient and each call. Affinity: the core.
-struct BalancedClient::State : std::enable_shared_from_this<State> {
+struct BalancedClient::State {
   // A call in flight, in the frame of run().
   struct Calling {
     Header header{};
@@ -150,7 +150,7 @@ struct BalancedClient::State : std::enable_shared_from_this<State> {
   static rt::Task<Result<OwnedBytes>> attempts(State* self, Calling* calling, RetryRule* rule);
   static rt::Task<Result<void>> wait_ready(State* self, Instant deadline);
   static rt::Task<Result<OwnedBytes>> once(State* self, Calling* calling, std::size_t index);
-  static rt::Task<Result<OwnedBytes>> contend(Calling* calling, Race* race, rt::Task<Result<OwnedBytes>> attempt);
+  static rt::Task<Result<OwnedBytes>> contend(Race* race, rt::Task<Result<OwnedBytes>> attempt);
   static rt::Task<Result<OwnedBytes>> hedge(State* self, Calling* calling, Race* race);
   static rt::Task<Result<OwnedBytes>> hedged(State* self, Calling* calling, std::size_t index);
   static rt::Task<Result<void>> wait_changed(State* self) { co_return co_await self->changed.wait(); }
@@ -334,8 +334,7 @@ rt::Task<Result<OwnedBytes>> BalancedClient::State::once(State* self, Calling* c
 }
 
 // An attempt of a race. A failure waits for the other attempt, which then ends the race and cancels the wait.
-rt::Task<Result<OwnedBytes>> BalancedClient::State::contend(Calling* /*calling*/, Race* race,
-                                                            rt::Task<Result<OwnedBytes>> attempt) {
+rt::Task<Result<OwnedBytes>> BalancedClient::State::contend(Race* race, rt::Task<Result<OwnedBytes>> attempt) {
   Result<OwnedBytes> answer = co_await std::move(attempt);
   --race->running;
   if (!answer && race->running != 0) {
@@ -357,7 +356,7 @@ rt::Task<Result<OwnedBytes>> BalancedClient::State::hedge(State* self, Calling* 
   ++race->running;
   self->counts->hedges.add();
   rt::Task<Result<OwnedBytes>> attempt = once(self, calling, *other);
-  rt::Task<Result<OwnedBytes>> contending = contend(calling, race, std::move(attempt));
+  rt::Task<Result<OwnedBytes>> contending = contend(race, std::move(attempt));
   Result<OwnedBytes> answer = co_await std::move(contending);
   co_return answer;
 }
@@ -365,7 +364,7 @@ rt::Task<Result<OwnedBytes>> BalancedClient::State::hedge(State* self, Calling* 
 rt::Task<Result<OwnedBytes>> BalancedClient::State::hedged(State* self, Calling* calling, std::size_t index) {
   Race race;
   rt::Task<Result<OwnedBytes>> attempt = once(self, calling, index);
-  rt::Task<Result<OwnedBytes>> first = contend(calling, &race, std::move(attempt));
+  rt::Task<Result<OwnedBytes>> first = contend(&race, std::move(attempt));
   rt::Task<Result<OwnedBytes>> second = hedge(self, calling, &race);
   auto ended = co_await rt::when_any(std::move(first), std::move(second));
   if (ended.index() == 1 && std::get<1>(ended)) {
