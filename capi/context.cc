@@ -151,7 +151,7 @@ extern "C" {
 void* zmq_ctx_new(void) {
   ContextHandle* handle = make_context_handle();
   if (handle == nullptr) {
-    errno = ENOMEM;
+    (void)fail(ENOMEM);
     return nullptr;
   }
   handle->sockets_max = ZMQ_MAX_SOCKETS_DFLT;
@@ -164,7 +164,7 @@ void* zmq_ctx_new(void) {
   handle->io_thread = ThreadOptions();
   if (!make_core(*handle)) {
     retire(handle);
-    errno = ENOMEM;
+    (void)fail(ENOMEM);
     return nullptr;
   }
   handle->tag.store(ContextHandle::kTag, std::memory_order_release);
@@ -261,7 +261,7 @@ int zmq_ctx_get_ext(void* context, int option, void* optval, size_t* optvallen) 
 
 void* zmq_init(int io_threads) {
   if (io_threads < 0) {
-    errno = EINVAL;
+    (void)fail(EINVAL);
     return nullptr;
   }
   void* context = zmq_ctx_new();

@@ -17,12 +17,12 @@ extern "C" {
 char* zmq_z85_encode(char* dest, const uint8_t* data, size_t size) {
   if (size % 4 == 0 &&
       (dest == nullptr || (data == nullptr && size != 0))) {  // a bad size is reported first, as by libzmq
-    errno = EFAULT;
+    (void)fail(EFAULT);
     return nullptr;
   }
   const std::size_t length = z85_encoded_size(size);
   if (!z85_encode(Bytes(data, size), {dest, length})) {
-    errno = EINVAL;
+    (void)fail(EINVAL);
     return nullptr;
   }
   dest[length] = '\0';
@@ -31,12 +31,12 @@ char* zmq_z85_encode(char* dest, const uint8_t* data, size_t size) {
 
 uint8_t* zmq_z85_decode(uint8_t* dest, const char* string) {
   if (dest == nullptr || string == nullptr) {
-    errno = EFAULT;
+    (void)fail(EFAULT);
     return nullptr;
   }
   const std::size_t length = std::strlen(string);
   if (length == 0 || !z85_decode({string, length}, {dest, z85_decoded_size(length)})) {
-    errno = EINVAL;
+    (void)fail(EINVAL);
     return nullptr;
   }
   return dest;

@@ -71,11 +71,12 @@ int errno_of(const Error& error) noexcept {
   return kErrors[static_cast<std::size_t>(error.code())].number;
 }
 
-int fail(int code) noexcept {
+int fail(const Error& error) noexcept { return fail(error, errno_of(error)); }
+int fail(const Error& error, int code) noexcept {
+  note(error);
   errno = code;
   return -1;
 }
-int fail(const Error& error) noexcept { return fail(errno_of(error)); }
 
 }  // namespace weft::capi
 

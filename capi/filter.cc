@@ -13,15 +13,16 @@ namespace {
 
 Result<void> change_filter(msg::SocketCore& core, int kind, std::string_view text, bool on) {
   if (kind == WEFT_FILTER_PREFIX) {
-    return core.subscribe({FilterKind::prefix, text}, on);
+    return msg::set_up(core, &msg::SocketCore::subscribe, FilterView{FilterKind::prefix, text}, on);
   }
   if (kind == WEFT_FILTER_TOKENS) {  // a name without wildcards, too
-    return core.subscribe(WEFT_TRY(Filter::parse(text)), on);
+    return msg::set_up(core, &msg::SocketCore::subscribe, WEFT_TRY(Filter::parse(text)), on);
   }
   if (kind != WEFT_FILTER_EXACT && kind != WEFT_FILTER_GLOB) {
     return Error(Errc::invalid_argument, "no such kind of filter");
   }
-  return core.subscribe(WEFT_TRY(Filter::make(static_cast<FilterKind>(kind), text)), on);
+  return msg::set_up(core, &msg::SocketCore::subscribe, WEFT_TRY(Filter::make(static_cast<FilterKind>(kind), text)),
+                     on);
 }
 
 int change(void* socket, int kind, const void* text, std::size_t size, bool on) {

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <atomic>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <new>
 
+#include "capi/last_error.h"
 #include "weft/sync/lock.h"
+#include "weft/sys/fork.h"
 
 namespace weft::capi {
 
@@ -23,7 +24,13 @@ class HandleStore {
  public:
   static HandleStore& instance() {
     alignas(HandleStore) static std::byte place[sizeof(HandleStore)];
-    static auto* const store = ::new (static_cast<void*>(place)) HandleStore;  // outlives every static destructor
+    static HandleStore* const store = [] {
+      auto* const made = ::new (static_cast<void*>(place)) HandleStore;  // outlives every static destructor
+      // A forked child may make and close handles: the lock is free there.
+      (void)sys::at_fork([]() WEFT_NOT_CHECKED { instance().mutex_.lock(); },  // until the next function
+                         []() WEFT_NOT_CHECKED { instance().mutex_.unlock(); });
+      return made;
+    }();
     return *store;
   }
   // Returns null if there is no memory. The handle is live when the caller has set its tag.
@@ -64,7 +71,7 @@ template <typename Handle>
   auto* handle = static_cast<Handle*>(pointer);
   // Acquire: pairs with the release that made the handle live.
   if (handle == nullptr || handle->tag.load(std::memory_order_acquire) != Handle::kTag) {
-    errno = code;
+    (void)fail(code);
     return nullptr;
   }
   return handle;
@@ -82,7 +89,7 @@ struct ValueHandle {
   [[nodiscard]] static ValueHandle* make() {
     ValueHandle* handle = HandleStore<ValueHandle>::instance().take();
     if (handle == nullptr) {
-      errno = ENOMEM;
+      (void)fail(ENOMEM);
       return nullptr;
     }
     handle->tag.store(kTag, std::memory_order_release);  // pairs with live_handle()

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "capi/handle_store.h"
+#include "capi/last_error.h"
 #include "capi/zmq.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
@@ -81,9 +82,9 @@ static_assert(ZMQ_DONTWAIT == msg::Timeout::kNoWait);
 // The time for which a call waits: the C interface has milliseconds, a negative number means for ever.
 [[nodiscard]] Duration wait_of(long milliseconds) noexcept;
 
-// Sets errno and returns -1.
-int fail(int code) noexcept;
+// Sets errno, notes the error and returns -1, like fail(int).
 int fail(const Error& error) noexcept;
+int fail(const Error& error, int code) noexcept;
 [[nodiscard]] int errno_of(const Error& error) noexcept;
 
 // Runs the body of a function of the C interface, through which no exception may pass. Memory that runs out in there
@@ -93,7 +94,7 @@ template <typename Body>
   try {
     return body();
   } catch (const std::bad_alloc&) {
-    errno = ENOMEM;
+    (void)fail(ENOMEM);
     return failed;
   }
 }

@@ -20,7 +20,7 @@ Message* inside(zmq_msg_t* msg) noexcept { return std::launder(reinterpret_cast<
 
 Message* message_of(zmq_msg_t* msg) noexcept {
   if (msg == nullptr || inside(msg)->mark() != kMark) {
-    errno = EFAULT;
+    (void)fail(EFAULT);
     return nullptr;
   }
   return inside(msg);
@@ -156,7 +156,7 @@ const char* zmq_msg_gets(const zmq_msg_t* msg, const char* property) {
   }
   const char* value = property == nullptr ? nullptr : message->peer_property(property);
   if (value == nullptr) {
-    errno = EINVAL;
+    (void)fail(EINVAL);
   }
   return value;
 }

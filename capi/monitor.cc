@@ -168,11 +168,10 @@ int zmq_socket_monitor_versioned(void* socket, const char* endpoint, uint64_t ev
     const auto stopped = handle->core->stop_feed();
     return stopped ? 0 : fail(stopped.error());
   }
-  const auto started =
-      handle->core->start_feed(endpoint, static_cast<SocketType>(type),
-                               [events, event_version](const MonitorEvent& event, msg::MonitorFeed& feed) {
-                                 encode(Report(feed, events, event_version, event), event);
-                               });
+  const auto started = msg::set_up(*handle->core, &msg::SocketCore::start_feed, endpoint, static_cast<SocketType>(type),
+                                   [events, event_version](const MonitorEvent& event, msg::MonitorFeed& feed) {
+                                     encode(Report(feed, events, event_version, event), event);
+                                   });
   if (!started) {
     return fail(started.error());
   }

@@ -44,7 +44,7 @@ int put_exactly(void* value, size_t* size, T what) noexcept {
 template <typename T>
 bool take(const void* value, size_t size, T& what) noexcept {
   if (value == nullptr || size != sizeof(T)) {
-    errno = EINVAL;
+    (void)fail(EINVAL);
     return false;
   }
   std::memcpy(&what, value, sizeof(T));
@@ -110,13 +110,13 @@ int write_row(SocketHandle& handle, const void* value, size_t size) {
       wanted = number;
     }
   }
-  return answer(
-      handle.core->set_options([&](Options& options) { return set_option(options, kRow, std::move(wanted)); }));
+  return answer(msg::set_up(*handle.core, &msg::SocketCore::set_options,
+                            [&](Options& options) { return set_option(options, kRow, std::move(wanted)); }));
 }
 
 template <typename Change>
 int change(SocketHandle& handle, Change change) {
-  return answer(handle.core->set_options([&](Options& options) {
+  return answer(msg::set_up(*handle.core, &msg::SocketCore::set_options, [&](Options& options) {
     change(options);
     return Result<void>();
   }));

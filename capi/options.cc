@@ -91,7 +91,7 @@ int write_metadata(SocketHandle& handle, const void* value, size_t size) {
   if (text.empty() || text.find('\0') != std::string_view::npos) {
     return fail(EINVAL);
   }
-  return answer(handle.core->set_options([&](Options& options) {
+  return answer(msg::set_up(*handle.core, &msg::SocketCore::set_options, [&](Options& options) {
     std::string all = options.metadata;
     return set_option(options, option::metadata, all.append(all.empty() ? 0 : 1, '\0').append(text));
   }));
@@ -185,7 +185,7 @@ int write_tcp_accept_filter(SocketHandle& handle, const void* value, size_t size
       !net::AcceptFilter::parse(text, {})) {
     return fail(EINVAL);
   }
-  return answer(handle.core->set_options([&](Options& options) {
+  return answer(msg::set_up(*handle.core, &msg::SocketCore::set_options, [&](Options& options) {
     std::string list = options.tcp_accept_filter;
     return set_option(options, option::tcp_accept_filter, list.append(list.empty() ? "" : ",").append(text));
   }));
@@ -198,7 +198,7 @@ int write_ipc_filter(SocketHandle& handle, std::string_view kind, const void* va
   if (!clears && !take(value, size, number)) {
     return -1;
   }
-  return answer(handle.core->set_options([&](Options& options) {
+  return answer(msg::set_up(*handle.core, &msg::SocketCore::set_options, [&](Options& options) {
     std::string list = options.ipc_filter;
     for (std::size_t at = 0; clears && (at = list.find(kind)) != std::string::npos;) {
       const std::size_t end = list.find(',', at);
@@ -282,7 +282,7 @@ int read_text(SocketHandle& handle, void* value, size_t* size) {
 template <const auto& kRow>
 int write_text(SocketHandle& handle, const void* value, size_t size) {
   if (value == nullptr && size == 0) {
-    return answer(handle.core->set_options([](Options& options) -> Result<void> {
+    return answer(msg::set_up(*handle.core, &msg::SocketCore::set_options, [](Options& options) -> Result<void> {
       WEFT_TRY(set_option(options, kRow, std::string()));
       if (kRow.then != nullptr) {
         options.security = Security::null;  // without name and password there is no PLAIN
@@ -327,7 +327,8 @@ int write_key(SocketHandle& handle, const void* value, size_t size) {
   if (!zmtp::curve_available()) {
     return fail(ENOTSUP);
   }
-  return answer(handle.core->set_options([&](Options& options) { return set_option(options, kRow, std::move(key)); }));
+  return answer(msg::set_up(*handle.core, &msg::SocketCore::set_options,
+                            [&](Options& options) { return set_option(options, kRow, std::move(key)); }));
 }
 
 int write_curve_server(SocketHandle& handle, const void* value, size_t size) {
@@ -339,7 +340,8 @@ int write_subscription(SocketHandle& handle, const void* value, size_t size) {
   if (value == nullptr && size != 0) {
     return fail(EINVAL);
   }
-  const auto done = handle.core->subscribe({FilterKind::prefix, {static_cast<const char*>(value), size}}, kOn);
+  const auto done = msg::set_up(*handle.core, &msg::SocketCore::subscribe,
+                                FilterView{FilterKind::prefix, {static_cast<const char*>(value), size}}, kOn);
   if (!done && done.error() == Errc::not_supported) {
     return fail(EINVAL);  // an XPUB without ZMQ_XPUB_MANUAL
   }
@@ -352,7 +354,7 @@ int write_tls_reload(SocketHandle& handle, const void* value, size_t size) {
   if (!take(value, size, number)) {
     return -1;
   }
-  return number != 1 ? fail(EINVAL) : answer(handle.core->reload_certificates());
+  return number != 1 ? fail(EINVAL) : answer(msg::set_up(*handle.core, &msg::SocketCore::reload_certificates));
 }
 
 #define WEFT_ROW(id, row) {id, read_row<option::row>, write_row<option::row>}

@@ -47,7 +47,7 @@ PollerHandle* poller_for_socket(void* poller, void* socket) noexcept {
 PollerHandle* poller_for_fd(void* poller, int fd) noexcept {
   PollerHandle* handle = PollerHandle::of(poller);
   if (handle != nullptr && fd == kNoDescriptor) {
-    errno = EBADF;
+    (void)fail(EBADF);
     return nullptr;
   }
   return handle;

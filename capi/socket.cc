@@ -48,8 +48,9 @@ int change_group(void* socket, const char* group, bool join) {
   if (handle == nullptr) {
     return -1;
   }
-  const auto done = group == nullptr ? Result<void>(Errc::invalid_argument)
-                                     : handle->core->join(as_bytes(std::string_view(group)), join);
+  const auto done = group == nullptr
+                        ? Result<void>(Errc::invalid_argument)
+                        : msg::set_up(*handle->core, &msg::SocketCore::join, as_bytes(std::string_view(group)), join);
   return done ? 0 : fail(done.error());
 }
 
@@ -75,9 +76,9 @@ int end_endpoint(SocketHandle& handle, const char* endpoint, EndEndpoint first, 
   if (endpoint == nullptr) {
     return fail(EINVAL);
   }
-  auto done = (*handle.core.*first)(endpoint);
+  auto done = msg::set_up(*handle.core, first, endpoint);
   if (!done && done.error() == Errc::no_such_endpoint) {
-    done = (*handle.core.*second)(endpoint);
+    done = msg::set_up(*handle.core, second, endpoint);
   }
   return done ? 0 : fail(done.error());
 }
@@ -92,28 +93,28 @@ void* zmq_socket(void* context, int type) {
     return nullptr;
   }
   if (type < 0 || type > UINT8_MAX) {
-    errno = EINVAL;
+    (void)fail(EINVAL);
     return nullptr;
   }
   auto core = owner->core->make_socket(static_cast<SocketType>(type));
   if (!core) {
-    errno = core.error() == Errc::not_supported ? EINVAL : errno_of(core.error());
+    (void)fail(core.error(), core.error() == Errc::not_supported ? EINVAL : errno_of(core.error()));
     return nullptr;
   }
   SocketHandle* handle = make_socket_handle();
   if (handle == nullptr) {
     (*core)->close();
-    errno = ENOMEM;
+    (void)fail(ENOMEM);
     return nullptr;
   }
-  const auto set = (*core)->set_options([&](Options& options) {
+  const auto set = msg::set_up(**core, &msg::SocketCore::set_options, [&](Options& options) {
     set_compatible_defaults(options, *owner, type);
     return Result<void>();
   });
   if (!set) {
     (*core)->close();
     retire(handle);
-    errno = errno_of(set.error());
+    (void)fail(set.error());
     return nullptr;
   }
   handle->core = std::move(*core);
@@ -149,7 +150,7 @@ int zmq_bind(void* socket, const char* endpoint) {
     if (lacks_io_thread(*handle, endpoint, true)) {
       return fail(EMTHREAD);
     }
-    auto bound = handle->core->bind(endpoint);
+    auto bound = msg::set_up(*handle->core, &msg::SocketCore::bind, endpoint);
     if (!bound) {
       return fail(bound.error());
     }
@@ -171,7 +172,7 @@ int zmq_connect(void* socket, const char* endpoint) {
       return fail(EMTHREAD);
     }
     std::string text = endpoint;
-    if (auto connected = handle->core->connect(endpoint); !connected) {
+    if (auto connected = msg::set_up(*handle->core, &msg::SocketCore::connect, endpoint); !connected) {
       return fail(connected.error());
     }
     handle->last_endpoint = std::move(text);
@@ -187,14 +188,14 @@ uint32_t zmq_connect_peer(void* socket, const char* endpoint) {
   return or_enomem(
       [&]() -> std::uint32_t {
         if (endpoint != nullptr && lacks_io_thread(*handle, endpoint, false)) {
-          errno = EMTHREAD;
+          (void)fail(EMTHREAD);
           return 0;
         }
         std::string text = endpoint == nullptr ? "" : endpoint;
-        const auto peer =
-            endpoint == nullptr ? Result<std::uint32_t>(Errc::invalid_argument) : handle->core->connect_peer(endpoint);
+        const auto peer = endpoint == nullptr ? Result<std::uint32_t>(Errc::invalid_argument)
+                                              : msg::set_up(*handle->core, &msg::SocketCore::connect_peer, endpoint);
         if (!peer) {
-          errno = peer.error() == Errc::invalid_state ? EFAULT : errno_of(peer.error());
+          (void)fail(peer.error(), peer.error() == Errc::invalid_state ? EFAULT : errno_of(peer.error()));
           return 0;
         }
         handle->last_endpoint = std::move(text);
@@ -208,7 +209,7 @@ int zmq_disconnect_peer(void* socket, uint32_t routing_id) {
   if (handle == nullptr) {
     return -1;
   }
-  const auto done = handle->core->disconnect_peer(routing_id);
+  const auto done = msg::set_up(*handle->core, &msg::SocketCore::disconnect_peer, routing_id);
   return done ? 0 : fail(done.error());
 }
 

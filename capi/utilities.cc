@@ -89,7 +89,7 @@ void zmq_sleep(int seconds) { (void)sys::poll_fds({}, std::chrono::seconds(std::
 
 void* zmq_threadstart(zmq_thread_fn* func, void* arg) {
   if (func == nullptr) {
-    errno = EFAULT;
+    (void)fail(EFAULT);
     return nullptr;
   }
   ThreadHandle* handle = ThreadHandle::make();
@@ -99,7 +99,7 @@ void* zmq_threadstart(zmq_thread_fn* func, void* arg) {
   auto thread = sys::Thread::start(func, arg);
   if (!thread) {
     handle->retire();
-    errno = errno_of(thread.error());
+    (void)fail(thread.error());
     return nullptr;
   }
   handle->value = std::move(*thread);

@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: MIT
-# `cmake --install`: weft and weft_topics, each static and shared, the public headers, weftConfig.cmake, weft.pc and
-# weft-topics.pc. The tree may be moved afterwards.
+# `cmake --install`: weft and weft_topics, each static and shared, weft_topics_c, the public headers, weftConfig.cmake,
+# weft.pc, weft-topics.pc and weft-topics-c.pc. The tree may be moved afterwards. The components `libraries`,
+# `development` and `program` are Debian packages (WeftPackages).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-install(TARGETS weft weft_shared weft_topics weft_topics_shared EXPORT weftTargets)
+set(development COMPONENT development)
+install(TARGETS weft weft_shared weft_topics weft_topics_shared weft_topics_c EXPORT weftTargets
+  LIBRARY COMPONENT libraries NAMELINK_COMPONENT development
+  ARCHIVE ${development})
+install(FILES capi/weft_topics.h capi/weft_error.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${development})
 # The list is made at the time of the installation: an #include may have come since the build was configured.
 install(CODE "
   include(\"${PROJECT_SOURCE_DIR}/cmake/WeftHeaders.cmake\")
-  weft_install_headers(\"${PROJECT_SOURCE_DIR}\" \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}\")")
+  weft_install_headers(\"${PROJECT_SOURCE_DIR}\" \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}\")" ${development})
 
 set(weft_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 configure_package_config_file(cmake/weftConfig.cmake.in cmake/weftConfig.cmake INSTALL_DESTINATION ${weft_cmake_dir})
 write_basic_package_version_file(cmake/weftConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(EXPORT weftTargets NAMESPACE weft:: DESTINATION ${weft_cmake_dir})
+install(EXPORT weftTargets NAMESPACE weft:: DESTINATION ${weft_cmake_dir} ${development})
 install(FILES ${PROJECT_BINARY_DIR}/cmake/weftConfig.cmake ${PROJECT_BINARY_DIR}/cmake/weftConfigVersion.cmake
-  DESTINATION ${weft_cmake_dir})
+  DESTINATION ${weft_cmake_dir} ${development})
 
 # The .pc files find their prefix from their own place.
 file(RELATIVE_PATH weft_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
@@ -24,7 +29,8 @@ set(weft_topics_pc_requires)
 if(SQLite3_FOUND)
   set(weft_topics_pc_requires sqlite3)
 endif()
-foreach(name weft weft-topics)
+foreach(name weft weft-topics weft-topics-c)
   configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+    ${development})
 endforeach()

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 # One test program per folder, and the fuzzers.
 find_package(GTest REQUIRED)
+find_library(WEFT_PROTOBUF_LIBRARY protobuf)  # bodies of remote calls
+find_path(WEFT_PROTOBUF_INCLUDE google/protobuf/wrappers.pb.h)
 find_library(WEFT_RAPIDCHECK rapidcheck)  # x_property_test.cc: a part beside a simple model of it
 find_program(WEFT_ANY_PYTHON python3 REQUIRED)
 
@@ -74,6 +76,10 @@ add_custom_target(unit_tests)  # what `all` leaves out: `./dev test` runs the ca
 function(weft_add_test_program target)
   add_executable(${target} EXCLUDE_FROM_ALL ${ARGN})
   target_link_libraries(${target} PRIVATE weft weft_schemas GTest::gtest_main)
+  if(target STREQUAL serve_test AND WEFT_PROTOBUF_LIBRARY AND WEFT_PROTOBUF_INCLUDE)
+    target_link_libraries(${target} PRIVATE ${WEFT_PROTOBUF_LIBRARY})
+    target_compile_definitions(${target} PRIVATE WEFT_TEST_PROTOBUF)
+  endif()
   if(WEFT_RAPIDCHECK)
     target_link_libraries(${target} PRIVATE ${WEFT_RAPIDCHECK})
   endif()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A chat without a server: each room is a topic, each member a process, and they meet in a fleet of this host.
+// A chat without a server of its own: each room is a topic, each member a process. They meet in a fleet of this host,
+// or with --fleet in another one (docs/fleet.md).
 // `topic_chat --help` explains the commands. Without an argument three members chat, one of them dies, and the program
 // ends.
 #include <chrono>
@@ -23,9 +24,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr const char* kHelp =
-    "usage: topic_chat [--directory DIR] NAME [ROOM]\n"
+    "usage: topic_chat [--fleet FLEET | --directory DIR] NAME [ROOM]\n"
     "  NAME, ROOM    letters and digits; without a room you are in `lobby`\n"
-    "  --directory   where the members meet; by default the fleet of this user\n"
+    "  --fleet       where the members meet: nats://HOST:PORT,... or another fleet; by default that of this user\n"
+    "  --directory   the fleet of this user, with its sockets in DIR\n"
     "Lines are said in the room, until the end of the input or:\n"
     "  /join ROOM    leaves the room that you are in\n"
     "  /who          all that are here, in any room\n"
@@ -158,8 +160,14 @@ weft::Result<void> expect(Child& member, const std::string& line) {
   return weft::Error(weft::Errc::connection_closed, "the chat is over");
 }
 
-weft::Result<void> demonstrate(const std::string& directory) {
-  const auto member = [&](const char* name) { return Child::start({"--directory", directory, name, "tea"}); };
+// Place: the option that names the meeting place.
+struct Place {
+  std::string option;  // --fleet, --directory or empty
+  std::string value;
+};
+
+weft::Result<void> demonstrate(const Place& place) {
+  const auto member = [&](const char* name) { return Child::start({place.option, place.value, name, "tea"}); };
   Child ann = WEFT_TRY(member("ann"));
   WEFT_TRY(expect(ann, "* ann came to tea"));
   Child bob = WEFT_TRY(member("bob"));
@@ -193,10 +201,14 @@ weft::Result<void> demonstrate(const std::string& directory) {
   return ann.wait() ? weft::Result<void>() : weft::Error(weft::Errc::other, "ann did not end well");
 }
 
-weft::Result<void> run(const std::string& directory, const std::vector<std::string>& words) {
+weft::Result<void> run(const Place& place, const std::vector<std::string>& words) {
   weft::Context context;
   weft::TopicsOptions options;
-  options.runtime_directory = directory;
+  if (place.option == "--fleet") {
+    options.fleet = place.value;
+  } else {
+    options.runtime_directory = place.value;
+  }
   options.node = words[0];
   options.presence = 5s;
   return Member::chat(context, options, words.size() > 1 ? words[1] : "lobby");
@@ -206,9 +218,9 @@ weft::Result<void> run(const std::string& directory, const std::vector<std::stri
 
 int main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
-  std::string directory;
-  if (words.size() >= 2 && words[0] == "--directory") {
-    directory = words[1];
+  Place place;
+  if (words.size() >= 2 && (words[0] == "--directory" || words[0] == "--fleet")) {
+    place = {words[0], words[1]};
     words.erase(words.begin(), words.begin() + 2);
   }
   if (words.size() > 2 || (!words.empty() && words[0].starts_with('-'))) {
@@ -218,16 +230,18 @@ int main(int argc, char** argv) {
   }
   std::signal(SIGPIPE, SIG_IGN);
   weft::Result<void> result;
-  if (words.empty()) {
+  if (words.empty() && place.option == "--fleet") {
+    result = demonstrate(place);
+  } else if (words.empty()) {
     char made[] = "/tmp/weft-chat-XXXXXX";
     if (::mkdtemp(made) == nullptr) {
       std::perror("topic_chat");
       return 1;
     }
-    result = demonstrate(made);
+    result = demonstrate({"--directory", made});
     std::filesystem::remove_all(made);
   } else {
-    result = run(directory, words);
+    result = run(place, words);
   }
   if (!result) {
     std::fprintf(stderr, "topic_chat: %s\n", result.error().message().c_str());

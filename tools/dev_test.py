@@ -10,7 +10,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LINKS = ['bench', 'demo', 'tests', 'weft', 'cmake']
 COMMANDS = ['demo', 'test', 'build', 'lint', 'format', 'api', 'options', 'endpoints', 'bench server', 'bench sockets',
-            'bench topics', 'bench report', 'bench gate', 'bench micro', 'libdir', 'compat libzmq', 'package python', 'site', 'clean']
+            'bench topics', 'bench report', 'bench gate', 'bench micro', 'libdir', 'compat libzmq', 'package python', 'package deb', 'package conan', 'site', 'clean']
 LISTS = ['bench server', 'bench sockets', 'bench topics']
 
 

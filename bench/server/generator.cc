@@ -22,6 +22,7 @@
 #include "bench/server/abuse.h"
 #include "bench/server/load.h"
 #include "bench/server/load_cell.h"
+#include "bench/server/rpc/client_process.h"
 #include "bench/server/target.h"
 #include "bench/server/udp_load.h"
 #include "bench/stage.h"
@@ -44,12 +45,13 @@ struct Arguments {
   int peer_cpu = -1;
   std::uint32_t ping_pongs = 1'000;
   unsigned patience_ms = 20'000;
+  std::string client;  // a program with a client library of its own; "": the generator is the client
 };
 
 [[noreturn]] void refuse_usage() {
   std::fputs(
       "usage: bench_load --cell NAME --port PORT --pid PID [--cpu N] [--peer-cpu N] [--ping-pongs N]\n"
-      "                  [--patience-ms N]\n"
+      "                  [--patience-ms N] [--client PROGRAM]\n"
       "Commands on standard input: `run COUNT INTERVAL_NS VERIFY_ALL`, `count COUNT`.\n",
       stderr);
   std::exit(2);
@@ -77,11 +79,14 @@ Arguments parse(int argc, char** argv) {
       arguments.ping_pongs = static_cast<std::uint32_t>(number);
     } else if (name == "--patience-ms") {
       arguments.patience_ms = static_cast<unsigned>(number);
+    } else if (name == "--client") {
+      arguments.client = argv[i + 1];
     } else {
       refuse_usage();
     }
   }
-  if (arguments.cell.size == 0 || arguments.port == 0 || arguments.pid == 0) {
+  if (arguments.cell.size == 0 || arguments.port == 0 || arguments.pid == 0 ||
+      (arguments.cell.streams && arguments.client.empty())) {
     refuse_usage();
   }
   return arguments;
@@ -137,7 +142,11 @@ class Runner {
  public:
   explicit Runner(const Arguments& arguments)
       : arguments_(arguments), cell_(arguments.cell), target_(arguments.pid), result_(new LoadResult) {
-    if (cell_.pattern == LoadPattern::udp || cell_.pattern == LoadPattern::udp_flood) {
+    if (!arguments.client.empty()) {
+      client_ = std::make_unique<ClientProcess>(
+          arguments.client,
+          ClientProcess::Options{arguments.port, cell_.connections, cell_.size, cell_.depth, cell_.streams});
+    } else if (cell_.pattern == LoadPattern::udp || cell_.pattern == LoadPattern::udp_flood) {
       udp_ = make_udp_load(cell_.connections);
       udp_->open(*result_);
     } else if (cell_.pattern != LoadPattern::storm && cell_.pattern != LoadPattern::idle) {
@@ -187,7 +196,11 @@ class Runner {
     if (udp_ != nullptr) {
       udp_->finish();
     }
+    if (client_ != nullptr) {
+      client_->finish();
+    }
   }
+  [[nodiscard]] std::string version() const { return client_ == nullptr ? "" : client_->version(); }
 
  private:
   [[nodiscard]] std::unique_ptr<Load> make_load(std::uint32_t connections) const {
@@ -202,6 +215,15 @@ class Runner {
 
   void perform(std::uint64_t count, std::uint64_t interval_ns) {
     cpu_.reset();
+    if (client_ != nullptr) {
+      Json found = client_->run(count);
+      result_->messages = found.at("messages");
+      result_->seconds = found.at("seconds");
+      found.erase("messages");
+      found.erase("seconds");
+      extra_.update(found);
+      return;
+    }
     switch (cell_.pattern) {
       case LoadPattern::echo:
         cell_.style == WebStyle::publish ? load_->publish(count, *result_) : load_->echo(count, interval_ns, *result_);
@@ -312,9 +334,10 @@ class Runner {
   const Target target_;
   const std::unique_ptr<LoadResult> result_;
   std::unique_ptr<Load> load_;
-  std::unique_ptr<UdpLoad> udp_;  // of the udp patterns, in the place of `load_`
-  std::optional<double> cpu_;     // of the server at the end of the counted part; none: now
-  Json extra_ = Json::object();   // figures of some patterns only
+  std::unique_ptr<UdpLoad> udp_;           // of the udp patterns, in the place of `load_`
+  std::unique_ptr<ClientProcess> client_;  // with --client, in the place of both
+  std::optional<double> cpu_;              // of the server at the end of the counted part; none: now
+  Json extra_ = Json::object();            // figures of some patterns only
 };
 
 void allow_files(std::uint32_t connections) {
@@ -333,7 +356,7 @@ void run(const Arguments& arguments) {
   pin(arguments.cpu);
   allow_files(arguments.cell.connections);
   Runner runner(arguments);
-  print_line({{"version", ""}, {"path", ""}});
+  print_line({{"version", runner.version()}, {"path", ""}});
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream words(line);
     std::string command;
@@ -355,7 +378,7 @@ int main(int argc, char** argv) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   try {
     bench::run(bench::parse(argc, argv));
-  } catch (const bench::LoadError& error) {
+  } catch (const std::exception& error) {
     bench::fail(error.what());
   }
 }

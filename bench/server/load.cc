@@ -15,6 +15,8 @@
 #include <random>
 #include <thread>
 
+#include "bench/server/rpc/rpc_wire.h"
+
 namespace bench {
 namespace {
 
@@ -30,6 +32,7 @@ std::unique_ptr<const WebWire> web_wire_of(const LoadOptions& options) {
   switch (options.wire) {
     case LoadWire::http: return make_http_wire(options.size, options.style);
     case LoadWire::websocket: return make_websocket_wire(options.size, options.style);
+    case LoadWire::rpc: return make_rpc_wire(options.size);
     case LoadWire::frames: break;
   }
   return nullptr;
@@ -122,7 +125,7 @@ void Load::one_way(std::uint64_t count, LoadResult& result) {
 
 void Load::publish(std::uint64_t count, LoadResult& result) {
   const std::uint64_t messages = std::max<std::uint64_t>((count + links_.size() - 1) / links_.size(), 1);
-  begin(Mode::publishing, messages * links_.size(), kEcho);
+  begin(Mode::publishing, messages * links_.size(), kPublish);
   arrived_.assign(options_.depth, 0);
   tickets_ = messages;
   for (std::uint32_t i = 0; i < options_.depth && tickets_ > 0; ++i, --tickets_) {
@@ -206,7 +209,7 @@ void Load::run(LoadResult& result) {
 
 void Load::connect_next() {
   const std::size_t number = connected_++;
-  if (options_.style != WebStyle::publish) {
+  if (!says_hello()) {
     allow(number, now_ns());
   }
   connect(number);
@@ -399,22 +402,24 @@ void Load::take(std::size_t number, const Header& header, Bytes body, std::uint6
     ++done_;
     return;
   }
-  if (header.id != kEcho || body.size() != options_.size) {
+  const bool published = mode_ == Mode::publishing;
+  const std::size_t sender = published ? 0 : number;
+  if (header.id != (published ? kPublish : kEcho) || body.size() != options_.size) {
     complain(number, "an answer has a wrong header");
   }
-  const std::uint64_t expected = make_tag(number, link.answered);
   if (!intact(body)) {
     complain(number, "an answer is damaged");
   }
-  if (link.answered == link.sent) {
-    complain(number, "an answer to nothing");
+  const std::uint64_t tag = tag_of(body);
+  const std::uint64_t expected = make_tag(sender, link.answered);
+  const bool unasked = link.answered == links_[sender].sent;
+  if (tag != expected || unasked) {
+    complain(number, tag >> 44U != sender ? "an answer to another connection"
+                     : tag < expected     ? "an answer came twice or late"
+                     : unasked            ? "an answer to nothing"
+                                          : "an answer was lost or overtaken");
   }
-  if (tag_of(body) != expected) {
-    complain(number, tag_of(body) >> 44U != number ? "an answer to another connection"
-                     : tag_of(body) < expected     ? "an answer came twice or late"
-                                                   : "an answer was lost or overtaken");
-  }
-  settle(number, now);
+  published ? settle_published(link.answered++, now) : settle(number, now);
 }
 
 // Takes answers of the web. Returns the bytes that are not a whole part yet.

@@ -21,7 +21,7 @@ class LoadError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-enum class LoadWire { frames, http, websocket };
+enum class LoadWire { frames, http, websocket, rpc };
 
 struct LoadOptions {
   std::uint16_t port = 0;
@@ -55,9 +55,9 @@ class Load {
   Load(const Load&) = delete;
   Load& operator=(const Load&) = delete;
 
-  // Opens all connections, some hundreds at a time; each sends one request, but for WebStyle::publish. `trips` are from
-  // connect to the answer. With WebStyle::close each request opens a connection here and in echo(), and `trips` are to
-  // its end.
+  // Opens all connections, some hundreds at a time. Each sends one request, or a greeting for WebStyle::publish of
+  // WebSocket. `trips` are from connect to the answer. With WebStyle::close each request opens a connection here and in
+  // echo(), and `trips` are to its end.
   void open(LoadResult& result);
   // Sends `count` requests in all. interval_ns 0: a closed loop. Otherwise one is due each interval, each on
   // the next connection.
@@ -109,6 +109,7 @@ class Load {
   Bytes take_web(std::size_t number, Bytes bytes, std::uint64_t now);
   void settle(std::size_t number, std::uint64_t now);
   void settle_published(std::uint64_t message, std::uint64_t now);
+  [[nodiscard]] bool says_hello() const { return web_ != nullptr && options_.style == WebStyle::publish; }
   void take_sync(const Link& link, std::size_t number, const Header& header, Bytes body) const;
   [[noreturn]] void complain(std::size_t number, const std::string& what) const;
 

@@ -12,10 +12,11 @@ namespace bench {
 namespace {
 
 const std::map<std::string_view, LoadPattern> kPatterns{
-    {"echo", LoadPattern::echo},       {"http", LoadPattern::echo},        {"websocket", LoadPattern::echo},
-    {"one_way", LoadPattern::one_way}, {"storm", LoadPattern::storm},      {"idle", LoadPattern::idle},
-    {"bad", LoadPattern::bad},         {"udp", LoadPattern::udp},          {"udp_flood", LoadPattern::udp_flood},
-    {"bad_http", LoadPattern::bad},    {"bad_websocket", LoadPattern::bad}};
+    {"echo", LoadPattern::echo},       {"http", LoadPattern::echo},         {"websocket", LoadPattern::echo},
+    {"one_way", LoadPattern::one_way}, {"storm", LoadPattern::storm},       {"idle", LoadPattern::idle},
+    {"bad", LoadPattern::bad},         {"udp", LoadPattern::udp},           {"udp_flood", LoadPattern::udp_flood},
+    {"bad_http", LoadPattern::bad},    {"bad_websocket", LoadPattern::bad}, {"publish", LoadPattern::echo},
+    {"rpc", LoadPattern::echo},        {"rpc_stream", LoadPattern::echo}};
 
 const std::map<std::string_view, WebStyle> kStyles{
     {"close", WebStyle::close}, {"file", WebStyle::file}, {"publish", WebStyle::publish}};
@@ -32,7 +33,7 @@ bool fits(const LoadCell& cell) {
     case WebStyle::plain: return true;
     case WebStyle::close: return cell.wire == LoadWire::http && cell.depth == 1;
     case WebStyle::file: return cell.wire == LoadWire::http;
-    case WebStyle::publish: return cell.wire == LoadWire::websocket;
+    case WebStyle::publish: return cell.wire == LoadWire::websocket || cell.wire == LoadWire::frames;
   }
   return false;
 }
@@ -59,15 +60,21 @@ LoadCell parse_load_cell(const std::string& name) {
   std::getline(stream, part, '/');
   const auto pattern = kPatterns.find(part);
   if (pattern == kPatterns.end()) {
-    throw LoadError("no cell '" + name +
-                    "': it begins with echo, http, websocket, udp, udp_flood, one_way, storm, idle, bad, bad_http or "
-                    "bad_websocket");
+    throw LoadError(
+        "no cell '" + name +
+        "': it begins with echo, http, websocket, rpc, rpc_stream, publish, udp, udp_flood, one_way, storm, "
+        "idle, bad, bad_http or bad_websocket");
   }
   cell.pattern = pattern->second;
   if (part.ends_with("http")) {
     cell.wire = LoadWire::http;
   } else if (part.ends_with("websocket")) {
     cell.wire = LoadWire::websocket;
+  } else if (part.starts_with("rpc")) {
+    cell.wire = LoadWire::rpc;
+    cell.streams = part == "rpc_stream";
+  } else if (part == "publish") {
+    cell.style = WebStyle::publish;
   }
   const bool datagrams = cell.pattern == LoadPattern::udp || cell.pattern == LoadPattern::udp_flood;
   const auto most = static_cast<std::uint32_t>(datagrams ? kUdpBodyMax : kBodyMax);

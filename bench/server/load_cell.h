@@ -13,7 +13,7 @@ enum class LoadPattern { echo, one_way, storm, idle, bad, udp, udp_flood };
 
 // One row of the table. Its name is PATTERN/SIZE/xCONNECTIONS and perhaps /depthN, /loadN, the style of a load of the
 // web, or the kind of bad peers: "echo/64/x16/depth16/load50", "http/5/x16/close", "udp/64/x16",
-// "bad/64/x16/depth4/slow_loris", "bad_http/5/x16/depth4/slow_body". Affinity: immutable.
+// "bad/64/x16/depth4/slow_loris", "bad_http/5/x16/depth4/slow_body", "rpc/64/x16/depth16". Affinity: immutable.
 struct LoadCell {
   LoadPattern pattern = LoadPattern::echo;
   std::uint32_t size = 0;  // of a body, in bytes
@@ -22,6 +22,7 @@ struct LoadCell {
   Abuse abuse = Abuse::none;
   LoadWire wire = LoadWire::frames;
   WebStyle style = WebStyle::plain;
+  bool streams = false;  // of rpc: messages instead of calls, for a client of its own only
 };
 
 LoadCell parse_load_cell(const std::string& name);  // throws LoadError for an unknown name

@@ -89,6 +89,15 @@ const Frame kNothing;              // an answer of no bytes
 
 Answers truth(const Frame& question, std::uint64_t) { return {question}; }
 
+// The frame with another tag and its checksum.
+Frame with_tag(Frame frame, std::uint64_t tag) {
+  const Bytes body = Bytes(frame).subspan(kHeaderSize);
+  const std::uint64_t checksum = checksum_of(tag, hash_of(body.subspan(kBodyMin)));
+  std::memcpy(frame.data() + kHeaderSize, &tag, sizeof tag);
+  std::memcpy(frame.data() + kHeaderSize + 8, &checksum, sizeof checksum);
+  return frame;
+}
+
 // The generator's complaint about a server; "": none.
 std::string verdict_on(const Answer& answer, unsigned patience_ms = 20'000) {
   const Server server(answer);
@@ -112,6 +121,33 @@ std::string verdict_on_lie(const std::function<Answers(Frame)>& lie) {
 }
 
 TEST(Load, BelievesAServerThatAnswersEverything) { EXPECT_EQ(verdict_on(truth), ""); }
+
+// The complaint about a server that publishes the frames of the one connection of its group.
+std::string verdict_on_publishing(const Answer& answer) {
+  const Server server(answer);
+  const auto result = std::make_unique<LoadResult>();
+  try {
+    Load load({server.port(), 1, 64, 4, 20'000, LoadWire::frames, WebStyle::publish});
+    load.open(*result);
+    load.publish(20, *result);
+    load.publish(20, *result);
+    load.finish();
+  } catch (const LoadError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Load, PublishesFramesToAGroup) {
+  EXPECT_EQ(verdict_on_publishing(truth), "");
+  const auto lost = verdict_on_publishing(
+      [](const Frame& question, std::uint64_t number) { return Answers{number == kLie ? kNothing : question}; });
+  EXPECT_NE(lost.find("lost"), std::string::npos) << lost;
+  const auto twice = verdict_on_publishing([](const Frame& question, std::uint64_t number) {
+    return number == kLie ? Answers{question, question} : Answers{question};
+  });
+  EXPECT_NE(twice.find("twice"), std::string::npos) << twice;
+}
 
 TEST(Load, FindsALostAnswer) {
   EXPECT_NE(verdict_on_lie([](const Frame&) { return Answers{kNothing}; }).find("lost"), std::string::npos);
@@ -155,21 +191,16 @@ TEST(Load, FindsAnAnswerOfAnotherKindOrSize) {
 }
 
 TEST(Load, FindsAnAnswerToAnotherConnection) {
-  const std::string verdict = verdict_on_lie([](Frame frame) {
-    const std::uint64_t tag = make_tag(9, kLie);
-    const Bytes body = Bytes(frame).subspan(kHeaderSize);
-    const std::uint64_t checksum = checksum_of(tag, hash_of(body.subspan(kBodyMin)));
-    std::memcpy(frame.data() + kHeaderSize, &tag, sizeof tag);
-    std::memcpy(frame.data() + kHeaderSize + 8, &checksum, sizeof checksum);
-    return Answers{frame};
-  });
+  const std::string verdict =
+      verdict_on_lie([](const Frame& frame) { return Answers{with_tag(frame, make_tag(9, kLie))}; });
   EXPECT_NE(verdict.find("another connection"), std::string::npos) << verdict;
 }
 
 TEST(Load, FindsAnAnswerToNothing) {
   const std::string verdict = verdict_on([](const Frame& question, std::uint64_t number) {
     // The last question comes after the greeting.
-    return number == 20 ? Answers{question, question} : truth(question, number);
+    return number == 20 ? Answers{question, with_tag(question, tag_of(Bytes(question).subspan(kHeaderSize)) + 1)}
+                        : truth(question, number);
   });
   EXPECT_NE(verdict.find("to nothing"), std::string::npos) << verdict;
 }

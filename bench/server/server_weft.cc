@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Weft's server, as a user writes it.
+// Weft's server, as a user writes it. `publish`: its sessions are in a group, to which kPublish goes.
 #include <chrono>
 #include <cstring>
 
@@ -15,14 +15,19 @@ namespace {
 
 using weft::serve::HeaderCodec;
 using Session = weft::serve::SessionOf<HeaderCodec>;
+constexpr weft::serve::GroupId kEverybody{1};
 
 // One service for each core.
 class Service {
  public:
-  explicit Service(Tally& tally) : tally_(tally) {}
+  // `publisher`: null, unless the sessions are in a group.
+  Service(Tally& tally, weft::serve::Server* publisher) : tally_(tally), publisher_(publisher) {}
 
   void on_open(Session& session) {
     session.set_context(new StreamCheck);
+    if (publisher_ != nullptr) {
+      (void)session.join(kEverybody);
+    }
     tally_.add(Tally::accepted);
   }
 
@@ -34,6 +39,12 @@ class Service {
         answer_.resize(frame.body.size());
         stream_of(session).answer(frame.body, answer_.data());
         (void)session.send(frame.header, answer_);
+        return;
+      case kPublish:
+        if (publisher_ != nullptr) {
+          (void)publisher_->publish(kEverybody,
+                                    must(weft::serve::SharedFrame::encode(session.codec(), frame.header, frame.body)));
+        }
         return;
       default: (void)session.send(frame.header, frame.body);
     }
@@ -48,6 +59,7 @@ class Service {
   static StreamCheck& stream_of(Session& session) { return *static_cast<StreamCheck*>(session.context()); }
 
   Tally& tally_;
+  weft::serve::Server* publisher_;
   std::vector<std::uint8_t> answer_;
 };
 
@@ -68,13 +80,14 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
   weft::rt::RuntimeOptions runtime_options;
   runtime_options.cores = options.threads;
   const bool io_uring = options.variant == "io_uring";
+  const bool publishes = options.variant == "publish";
   if (io_uring) {
     runtime_options.poller = weft::sys::PollerKind::io_uring;
   } else if (options.variant == "latency") {
     runtime_options.wait_mode = weft::sync::WaitMode::latency;
   } else if (options.variant == "eco") {
     runtime_options.wait_mode = weft::sync::WaitMode::eco;
-  } else if (!options.variant.empty()) {
+  } else if (!options.variant.empty() && !publishes) {
     give_up("weft: there is no such variant");
   }
   // Both live as long as the program.
@@ -93,8 +106,11 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
     admission.address_connections_max = options.per_address;
     listener.admission = must(weft::net::Admission::make(admission));
   }
-  const std::string endpoint = must(server->listen<HeaderCodec>(
-      "tcp://127.0.0.1:0", listener, [&tallies](weft::rt::Core& core) { return Service(tallies[core.index()]); }));
+  auto* const publisher = publishes ? server : nullptr;
+  const std::string endpoint =
+      must(server->listen<HeaderCodec>("tcp://127.0.0.1:0", listener, [&tallies, publisher](weft::rt::Core& core) {
+        return Service(tallies[core.index()], publisher);
+      }));
   const auto port = static_cast<std::uint16_t>(std::stoi(endpoint.substr(endpoint.rfind(':') + 1)));
   return {options.variant.empty() ? "Weft" : "Weft with " + options.variant, port,
           [server] { return reasons_of(server->counters()); }};
@@ -103,4 +119,4 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
 }  // namespace
 }  // namespace bench
 
-int main(int argc, char** argv) { return bench::run_host(argc, argv, "io_uring, latency, eco", bench::start); }
+int main(int argc, char** argv) { return bench::run_host(argc, argv, "io_uring, latency, eco, publish", bench::start); }

@@ -221,13 +221,14 @@ void UdpLoad::take(std::size_t number, Bytes datagram, std::uint64_t now, LoadRe
   if (!intact(body)) {
     complain(number, "an answer is damaged");
   }
-  if (client.answered == client.sent) {
-    complain(number, "an answer to nothing");
-  }
-  if (tag_of(body) != make_tag(number, client.answered)) {
-    complain(number, tag_of(body) >> 44U != number                      ? "an answer to another client"
-                     : tag_of(body) < make_tag(number, client.answered) ? "an answer came twice or late"
-                                                                        : "an answer was lost or overtaken");
+  const std::uint64_t tag = tag_of(body);
+  const std::uint64_t expected = make_tag(number, client.answered);
+  const bool unasked = client.answered == client.sent;
+  if (tag != expected || unasked) {
+    complain(number, tag >> 44U != number ? "an answer to another client"
+                     : tag < expected     ? "an answer came twice or late"
+                     : unasked            ? "an answer to nothing"
+                                          : "an answer was lost or overtaken");
   }
   result.trips.add(now - due_[number * options_.depth + client.answered % options_.depth]);
   ++client.answered;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -21,9 +22,10 @@ constexpr std::size_t kBodyMax = std::size_t{16} << 20U;
 constexpr std::uint8_t kVersion = 2;
 
 // Message ids, on which a server dispatches.
-constexpr std::uint32_t kEcho = 1;   // the server answers with the same frame
-constexpr std::uint32_t kCount = 2;  // the server checks and counts it, and does not answer
-constexpr std::uint32_t kSync = 3;   // the server answers with the same tag and the connection's counts
+constexpr std::uint32_t kEcho = 1;     // the server answers with the same frame
+constexpr std::uint32_t kCount = 2;    // the server checks and counts it, and does not answer
+constexpr std::uint32_t kSync = 3;     // the server answers with the same tag and the connection's counts
+constexpr std::uint32_t kPublish = 4;  // the same frame goes to all connections
 
 struct Header {
   std::uint8_t version = kVersion;
@@ -125,6 +127,13 @@ class StreamCheck {
     *this = StreamCheck();
   }
   static constexpr std::size_t kSyncSize = kBodyMin + 16;  // bytes of the body of question and answer
+  // The same without a question: its tag and its checksum are 0.
+  std::array<std::uint8_t, kSyncSize> report() {
+    constexpr std::uint8_t kNoQuestion[kSyncSize]{};
+    std::array<std::uint8_t, kSyncSize> body{};
+    answer(kNoQuestion, body.data());
+    return body;
+  }
 
  private:
   std::uint64_t last_ = 0;

@@ -12,7 +12,7 @@ import sys
 from weft_bench import ROOT, records, tables
 from weft_bench.harness import control_group
 
-FAILURE, USAGE, REGRESSION, INTERRUPTED = 1, 2, 3, 130  # exit statuses
+FAILURE, USAGE, REGRESSION, UNTOLD, INTERRUPTED = 1, 2, 3, 4, 130  # exit statuses
 
 
 BUSY_LOOPS_MAX = 64

@@ -95,12 +95,56 @@ def verdict(ratio):
     return "" if ratio is None else stats.verdict(ratio).replace("slower", "SLOWER")
 
 
+def met(bar):
+    """Whether a bar is met; neither where a void row or an unknown interval leaves that open.
+
+    >>> [met({"met": value}) for value in (True, False, None)]
+    ['met', 'MISSED', 'unknown']
+    """
+    return {True: "met", False: "MISSED", None: "unknown"}[bar["met"]]
+
+
+def bar_value(bar):
+    """What was measured of a bar, as text.
+
+    >>> bar_value({"measure": "bytes", "value": [812.0, 800.0, 820.0]}), bar_value({"measure": "speed", "value": [1.5, 1.25, 2]})
+    ('812', '1.50 [1.25, 2.00]')
+    """
+    return whole(bar["value"][0]) if bar["measure"] in ("bytes", "rate", "ns") else interval(bar["value"])
+
+
+def bars_met(bars, word=" met"):
+    """
+    >>> bars_met([{"met": True}, {"met": False}]), bars_met([{"met": True}, {"met": None}], "")
+    ('1 of 2 met', '1 of 2, 1 unknown')
+    """
+    said = [met(bar) for bar in bars]
+    unknown = said.count("unknown")
+    return f"{said.count('met')} of {len(said)}{word}" + (f", {unknown} unknown" if unknown else "")
+
+
 def count(amount, noun):
     """
     >>> count(1, "row"), count(2, "row"), count(0, "cell")
     ('1 row', '2 rows', '0 cells')
     """
     return f"{amount} {noun}" + ("" if amount == 1 else "s")
+
+
+CONTROLS = {"memcpy_64_ns": ("memcpy 64 B", 1e-9), "getppid_ns": ("getppid", 1e-9),
+            "ping_pong_ns": ("cache line ping-pong", 1e-9), "futex_us": ("futex round trip", 1e-6)}
+
+
+def moved_controls(moved):
+    """The controls of stats.moved_controls as text.
+
+    >>> moved_controls({"futex_us": (1.85, 63.0), "getppid_ns": (80.0, 160.0)})
+    'the control futex round trip moved 34.05x, between 1.85 us and 63 us; the control getppid moved 2.00x, between 80 ns and 160 ns'
+    """
+    def text(name, low, high):
+        title, unit = CONTROLS[name]
+        return f"the control {title} moved {times(high / low)}, between {time(low * unit)} and {time(high * unit)}"
+    return "; ".join(text(name, *bounds) for name, bounds in moved.items())
 
 
 UNITS = {"s": time, "/s": rate, "B": size, "x": times}

@@ -6,7 +6,7 @@ A result is one row in one placement of the two cores. Its `columns` hold the co
 
 import json
 
-from weft_bench import BENCH, stats
+from weft_bench import BENCH, printer, stats
 from weft_bench.harness import cells, server_cells, topics_cells
 from weft_bench.harness.cells import A_A, TRIPS
 from weft_bench.stats import Pool, median
@@ -15,7 +15,7 @@ SCHEMA = 3
 PLACEMENT_ROUNDS_MIN = 5  # fewer rounds than this of one placement make no row of their own
 LIMITS = ("floor", "std_function")  # contenders of micro that leave out what the part is for: what it could be at best
 ASIOS = ("asio", "asio_tuned", "asio_awaitable")  # forms of one rival, of which the best counts
-WEB_RIVALS = ("beast", *server_cells.RIVALS, *server_cells.CRATES)
+OTHERS = ("beast", *server_cells.RIVALS, *server_cells.BUILT_RIVALS, *server_cells.CRATES)
 # Members of a server's run that are there in some patterns only; each is a measure of its own.
 OF_BAD_PEERS = ("exhausted_cpu", "recovery_s", "slowest_limit_s")
 
@@ -67,7 +67,8 @@ def cost_of_server(run):
 def plain_result(suite, name, where, rounds, ours, columns, measure, unit):
     """A result with the costs of its columns and nothing else."""
     samples = {column: [measure(each[column]) for each in rounds] for column in columns}
-    return {"suite": suite, "row": name, "placement": where, "rounds": len(rounds), "unit": unit, "ours": ours,
+    return {"suite": suite, "row": name, "placement": where, "rounds": len(rounds), "lives": len(set(stats.lives_of(rounds))),
+            "unit": unit, "ours": ours,
             "columns": {column: median(values) for column, values in samples.items()}, "samples": samples,
             "ratios": {}, "measures": {}, "bars": [], "uses": {column: {} for column in columns}}
 
@@ -99,7 +100,7 @@ def tell_bars(result, file):
     """Adds the bars of a list, or of a file, that are about this row, and whether its measures meet them.
 
     A bar has one measure or several, which each must meet it. A bar above 1 also needs an interval above 1. `never worse`
-    is missed when the whole interval is below 1.
+    is missed when the whole interval is below 1. By an unknown interval a bar is neither met nor missed.
 
     >>> result = {"row": "pair/tcp/64", "measures": {"speed": [4.0, 0.9, 5.0], "limit": [1.4, 1.2, 1.6]}}
     >>> def met(*bars): tell_bars(result, bars); return [bar["met"] for bar in result["bars"]]
@@ -109,6 +110,11 @@ def tell_bars(result, file):
     [True]
     >>> met({"cells": ["*"], "measures": ["speed", "limit", "p99"], "never_worse": True})
     [True, True]
+    >>> result["measures"] = {"speed": [4.0, None, None], "limit": [1.6, None, None]}
+    >>> met({"cells": ["*"], "measure": "speed", "least": 3}, {"cells": ["*"], "measure": "limit", "most": 1.5})
+    [None, None]
+    >>> met({"cells": ["*"], "measure": "speed", "never_worse": True})
+    [None]
     """
     bars = json.loads(file.read_text(encoding="utf-8")) if hasattr(file, "read_text") else file
     result["bars"] = []
@@ -117,20 +123,21 @@ def tell_bars(result, file):
         if value is None or not any(cells.matches(pattern, result["row"]) for pattern in bar["cells"]):
             continue
         middle, low, high = value
+        known = not stats.is_unknown(value)
         if "never_worse" in bar:
-            text, met = "never worse", high >= 1
+            text, met = "never worse", known and high >= 1
         elif "most" in bar:
             text, met = f"<= {bar['most']:g}", middle <= bar["most"]
         else:
-            text, met = f">= {bar['least']:g}", middle >= bar["least"] and (low > 1 or bar["least"] <= 1)
-        result["bars"].append({"measure": measure, "bar": text, "value": value, "met": met})
+            text, met = f">= {bar['least']:g}", known and middle >= bar["least"] and (low > 1 or bar["least"] <= 1)
+        result["bars"].append({"measure": measure, "bar": text, "value": value, "met": met if known else None})
 
 
 def of_sockets(cell, where, rounds, of_kind):
     """
-    >>> def run(seconds, cpu): return {"seconds": seconds, "messages": 1001, "receivers": 1, "cpu_seconds": cpu,
-    ...                                "switches": 10}
-    >>> rounds = [{"weft": run(0.001, 0.001), "libzmq": run(0.004, 0.006)}] * 5
+    >>> def run(seconds, cpu, life): return {"seconds": seconds, "messages": 1001, "receivers": 1, "cpu_seconds": cpu,
+    ...                                      "switches": 10, "life": life}
+    >>> rounds = [{"weft": run(0.001, 0.001, life), "libzmq": run(0.004, 0.006, life)} for life in range(5)]
     >>> result = of_sockets({"cell": "push_pull/tcp/64", "pattern": "push_pull"}, "near", rounds, lambda _: [])
     >>> round(1 / result["columns"]["weft"]), result["ratios"], result["measures"]["cpu"][0]
     (1000000, {'libzmq': [4.0, 4.0, 4.0]}, 6.0)
@@ -170,9 +177,8 @@ def of_sockets(cell, where, rounds, of_kind):
 def ratio_of_tails(rounds, share, above, below):
     """The interval of a quantile over another, of all round trips of the drawn rounds together."""
     pools = [Pool([each[column]["trips"] for each in rounds]) for column in (above, below)]
-    lives = [next(iter(each.values())).get("life", 0) for each in rounds]
     return stats.bootstrap(lambda drawn: pools[0].quantile(share, drawn) / pools[1].quantile(share, drawn),
-                           range(len(rounds)), lives=lives, draws=1000)
+                           range(len(rounds)), lives=stats.lives_of(rounds), draws=1000)
 
 
 def in_order(columns):
@@ -188,17 +194,23 @@ def in_order(columns):
 def of_server(cell, where, rounds, of_kind):
     """
     >>> def run(seconds, cpu): return {"seconds": seconds, "messages": 1000, "cpu_seconds": cpu, "switches": 10}
-    >>> rounds = [{"weft": run(0.002, 0.002), "raw": run(0.001, 0.001), "asio": run(0.008, 0.006),
-    ...            "asio_tuned": run(0.003, 0.003)}] * 5
+    >>> def in_lives(columns): return [{name: {**run, "life": life} for name, run in columns.items()} for life in range(5)]
+    >>> rounds = in_lives({"weft": run(0.002, 0.002), "raw": run(0.001, 0.001), "asio": run(0.008, 0.006),
+    ...                    "asio_tuned": run(0.003, 0.003)})
     >>> result = of_server({"cell": "one_way/64/x1", "pattern": "one_way"}, "near", rounds, lambda _: [])
     >>> [result["measures"][measure][0] for measure in ("raw", "cpu", "asio", "rate")]
     [0.5, 2.0, 1.5, 500000.0]
     >>> [bar["met"] for bar in result["bars"]], result["limit"][0], result["ratios"]["asio"][0], rival_of(result)
     ([False], 2.0, 4.0, 'asio_tuned')
-    >>> rounds = [{"weft": run(0.002, 0.002), "beast": run(0.008, 0.008), "hyper": run(0.001, 0.001)}] * 5
+    >>> rounds = in_lives({"weft": run(0.002, 0.002), "beast": run(0.008, 0.008), "hyper": run(0.001, 0.001)})
     >>> result = of_server({"cell": "http/5/x16/depth16", "pattern": "http"}, "near", rounds, lambda _: [])
     >>> [(bar["measure"], bar["bar"], bar["met"]) for bar in result["bars"]]
     [('beast', '>= 3', True), ('beast', 'never worse', True), ('hyper', 'never worse', False)]
+    >>> rounds = in_lives({"weft": run(0.004, 0.002), "weft_server": run(0.002, 0.002), "weft_echo": run(0.001, 0.001),
+    ...                    "asio_tuned": run(0.003, 0.003), "grpc": run(0.04, 0.03)})
+    >>> result = of_server({"cell": "rpc/64/x16/depth16", "pattern": "rpc"}, "near", rounds, lambda _: [])
+    >>> [(bar["measure"], bar["bar"], bar["met"]) for bar in result["bars"]]
+    [('grpc', '>= 10', True), ('echo', '>= 0.8', False), ('asio', 'never worse', True), ('grpc', 'never worse', True)]
     """
     name, pattern, columns = cell["cell"], cell["pattern"], in_order(rounds[0])
     load = next((run["interval_ns"] for run in rounds[0].values() if "interval_ns" in run), None)
@@ -210,7 +222,7 @@ def of_server(cell, where, rounds, of_kind):
     add_uses(result, rounds, of_kind("count"))
     for column, uses in result["uses"].items():
         add_uses_of_server(uses, rounds, column)
-        uses["reasons"] = next((counts["reasons"] for counts in of_kind("counts") if counts["column"] == column), {})
+        uses["reasons"] = sum_of_reasons(counts["reasons"] for counts in of_kind("counts") if counts["column"] == column)
         if column != "raw" and "raw" in columns:
             uses["beside_raw"] = stats.ratio(rounds, measure, "raw", column)
     if "trips" in rounds[0][ours]:
@@ -219,6 +231,18 @@ def of_server(cell, where, rounds, of_kind):
         add_measures_of_server(result, rounds, measure)
         tell_bars(result, BENCH / "server/bars.json")
     return result
+
+
+def sum_of_reasons(lives):
+    """What all processes of a server counted together.
+
+    >>> sum_of_reasons([{"idle": 2, "limit": 1}, {"idle": 3}])
+    {'idle': 5, 'limit': 1}
+    """
+    found = {}
+    for reasons in lives:
+        found |= {reason: found.get(reason, 0) + count for reason, count in reasons.items()}
+    return found
 
 
 def add_uses_of_server(uses, rounds, column):
@@ -237,18 +261,23 @@ def add_uses_of_server(uses, rounds, column):
 def add_measures_of_server(result, rounds, measure):
     """In `raw`, `asio`, `traced` and `kept` more is better; in `cpu` and `ready`, our cost over that of raw, less is.
 
-    `traced` is the rate with tracing beside that without. `asio` is beside the form of Boost.Asio that came closest."""
-    ours, pattern = result["uses"]["weft"], result["row"].split("/")[0]
+    `traced` is the rate with tracing beside that without. `asio` is beside the form of Boost.Asio that came closest.
+    Calls: `raw`, `cpu`, `asio` and `echo`, which is our server of frames, are beside our server with the same load."""
+    pattern = result["row"].split("/")[0]
+    column = "weft_server" if "weft_server" in rounds[0] else "weft"  # has the load of raw and asio
+    ours = result["uses"][column]
     has_raw = "raw" in rounds[0]
-    found = {"raw": ours.get("beside_raw"), "cpu": stats.ratio(rounds, per_message, "weft", "raw") if has_raw else None,
+    found = {"raw": ours.get("beside_raw"), "cpu": stats.ratio(rounds, per_message, column, "raw") if has_raw else None,
              "rate": stats.of_rounds(rounds, lambda each: 1 / max(cost_of_server(each["weft"]), 1e-12))}
-    beside = {column: stats.ratio(rounds, measure, column, "weft") for column in ASIOS if column in rounds[0]}
-    result["ratios"] = {column: value for column, value in beside.items() if value}
+    beside = {asio: stats.ratio(rounds, measure, asio, column) for asio in ASIOS if asio in rounds[0]}
+    result["ratios"] = {asio: value for asio, value in beside.items() if value}
     if result["ratios"]:
         found["asio"] = closest(result)
-    beside = {column: stats.ratio(rounds, measure, column, "weft") for column in WEB_RIVALS if column in rounds[0]}
+    beside = {column: stats.ratio(rounds, measure, column, "weft") for column in OTHERS if column in rounds[0]}
     result["ratios"] |= {column: value for column, value in beside.items() if value}
     found |= beside
+    if "weft_echo" in rounds[0]:
+        found["echo"] = stats.ratio(rounds, measure, "weft_echo", column)
     if "weft_io_uring" in rounds[0]:
         found["epoll"] = stats.ratio(rounds, measure, "weft", "weft_io_uring")
     if "weft_latency" in rounds[0] and "weft_eco" in rounds[0]:
@@ -264,7 +293,7 @@ def add_measures_of_server(result, rounds, measure):
         found["kept"] = ours["kept"]
         found |= {name: [ours[name]] * 3 for name in ("limited", *OF_BAD_PEERS) if name in ours}
     result["measures"] = {name: value for name, value in found.items() if value}
-    if found["raw"] and min(found["raw"]) > 0:
+    if found["raw"] and all(bound is None or bound > 0 for bound in found["raw"]):
         result["limit"] = stats.inverse(found["raw"])
 
 
@@ -273,12 +302,15 @@ def of_micro(cell, where, rounds, _):
 
     >>> cell = {"cell": "r", "threads": 1, "contenders": ["weft", "x", "floor", "weft_other"],
     ...         "bars": [{"rival": "x", "ratio": 2.0, "placement": ""}]}
-    >>> rounds = [{"weft": {"ns": 2.0}, "x": {"ns": 6.0}, "floor": {"ns": 1.0}, "weft_other": {"ns": 4.0}}] * 5
+    >>> costs = {"weft": 2.0, "x": 6.0, "floor": 1.0, "weft_other": 4.0}
+    >>> rounds = [{name: {"ns": ns, "life": life} for name, ns in costs.items()} for life in range(5)]
     >>> result = of_micro(cell, "mixed", rounds, None)
     >>> result["columns"]["weft"], result["ratios"], result["limit"], result["placement"]
     (2.0, {'x': [3.0, 3.0, 3.0]}, [2.0, 2.0, 2.0], '')
     >>> result["bars"]
     [{'measure': 'x', 'bar': '>= 2', 'value': [3.0, 3.0, 3.0], 'met': True}]
+    >>> of_micro(cell, "mixed", rounds[:2], None)["bars"]
+    [{'measure': 'x', 'bar': '>= 2', 'value': [3.0, None, None], 'met': None}]
     >>> list(of_micro({**cell, "contenders": ["weft", "x"]}, "mixed", [{"weft": {"ns": 2.0}}] * 5, None)["columns"])
     ['weft']
     """
@@ -289,7 +321,8 @@ def of_micro(cell, where, rounds, _):
     bars = {bar["rival"]: bar["ratio"] for bar in reversed(cell["bars"])
             if bar["rival"] in rivals and bar["placement"] in ("", where)}
     result["bars"] = [{"measure": name, "bar": f">= {bars[name]:g}", "value": result["measures"][name],
-                       "met": result["measures"][name][0] >= bars[name]} for name in rivals if name in bars]
+                       "met": None if stats.is_unknown(result["measures"][name]) else result["measures"][name][0] >= bars[name]}
+                      for name in rivals if name in bars]
     floor = next((name for name in LIMITS if name in rivals), None)
     if floor is not None:
         result["limit"] = stats.inverse(result["measures"][floor])
@@ -300,7 +333,7 @@ def of_micro(cell, where, rounds, _):
 
 def cost_of_topics(pattern):
     """Seconds per delivery, of the median round trip, or per message of one thread."""
-    if pattern in ("same_handle", "filters", "kept"):
+    if pattern in ("same_handle", "filters", "kept", "python_trip"):
         return lambda run: max(run["seconds"], 1e-9) / run["messages"]
     return cost_of_sockets(pattern)
 
@@ -315,7 +348,8 @@ def of_topics(cell, where, rounds, of_kind):
     >>> result = of_topics({"cell": "same_handle/inproc/64", "pattern": "same_handle"}, "mixed", rounds, None)
     >>> [round(result["measures"][measure][0], 3) for measure in ("rate", "ns", "async")]
     [500000.0, 2000.0, 0.5]
-    >>> rounds = [{"topics": run(0.002, filter_bytes=90.0), "prefix_table": run(0.004, filter_bytes=80.0)}] * 5
+    >>> rounds = [{"topics": run(0.002, filter_bytes=90.0, life=life),
+    ...            "prefix_table": run(0.004, filter_bytes=80.0, life=life)} for life in range(5)]
     >>> result = of_topics({"cell": "filters/tokens/1000000", "pattern": "filters"}, "mixed", rounds, None)
     >>> result["measures"]["beside"][0], [bar["met"] for bar in result["bars"]]
     (0.5, [True, True])
@@ -332,6 +366,8 @@ def of_topics(cell, where, rounds, of_kind):
     if pattern in TRIPS:
         add_tails(result, rounds)
         found["trip"] = stats.ratio(rounds, cost, "topics", "sockets")
+    if {"topics_aio", "asyncio_libzmq"} <= set(columns):
+        found["aio"] = stats.ratio(rounds, cost, "asyncio_libzmq", "topics_aio")
     if "prefix_table" in columns:
         found["beside"] = stats.ratio(rounds, cost, "topics", "prefix_table")
     if "filter_bytes" in rounds[0]["topics"]:
@@ -356,7 +392,30 @@ def of(suite, records, all_placements=True):
             failures.append({"suite": suite, "row": name + column, "why": record["why"]})
         elif record["kind"] == "cell":
             results += results_of_cell(suite, record, lambda kind: kinds.get((kind, name), []), all_placements)
-    return results, failures
+    return mark_void(results, void_by([record for record in records if record["kind"] == "controls"])), failures
+
+
+def void_by(controls):
+    """Why the rows between these measurements of the controls are void, or None. Other members of a record are no controls.
+
+    >>> void_by([{"kind": "controls", "futex_us": 2.0, "busy_seconds": 1.0}, {"kind": "controls", "futex_us": 3.0, "busy_seconds": 9.0}])
+    'the control futex round trip moved 1.50x, between 2 us and 3 us'
+    >>> void_by([{"futex_us": 2.0}, {"futex_us": 2.1}]), void_by([])
+    (None, None)
+    """
+    known = [{name: each.get(name) for name in printer.CONTROLS} for each in controls]
+    return printer.moved_controls(stats.moved_controls(known)) or None
+
+
+def mark_void(found, why):
+    """The results as void ones where there is a reason: no bar of theirs is met or missed.
+
+    >>> mark_void([{"bars": [{"met": True}]}], "it moved"), mark_void([{"bars": []}], None)
+    ([{'bars': [{'met': None}], 'void': 'it moved'}], [{'bars': []}])
+    """
+    if why is None:
+        return found
+    return [{**result, "bars": [{**bar, "met": None} for bar in result["bars"]], "void": why} for result in found]
 
 
 def results_of_cell(suite, cell, of_kind, all_placements):

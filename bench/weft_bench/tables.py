@@ -7,8 +7,7 @@ from weft_bench.harness.server_cells import PUBLISHED, PUBLISHED_US
 
 DISTURBED = 0.05  # the share of the busy time of other programs from which a row says so
 BAR_HEAD = ["cell", "placement", "measure", "bar", "measured", ""]
-CONTROLS = {"memcpy_64_ns": ("memcpy 64 B", 1e-9), "getppid_ns": ("getppid", 1e-9),
-            "ping_pong_ns": ("cache line ping-pong", 1e-9), "futex_us": ("futex round trip", 1e-6)}
+VOID = "VOID: {why}. Measure again where nothing else runs."
 
 
 def pattern_of(result):
@@ -17,19 +16,30 @@ def pattern_of(result):
 
 def rounds_of(result):
     others = f", others {printer.share(result['foreign'])}" if result.get("foreign", 0) > DISTURBED else ""
-    return f"{result['rounds']} {result['placement']}{others}"
+    return f"{result['rounds']} {result['placement']}{others}{', VOID' if 'void' in result else ''}"
+
+
+def verdict_of(result, ratio):
+    """The verdict of a ratio; a void row has none.
+
+    >>> verdict_of({}, [2.0, 1.5, 2.5]), verdict_of({"void": "it moved"}, [2.0, 1.5, 2.5])
+    ('faster', '')
+    """
+    return "" if "void" in result else printer.verdict(ratio)
 
 
 def controls(records):
     """What the machine did before and after, without a library."""
     found = [record for record in records if record["kind"] == "controls"]
     parts = [f"{title} {' -> '.join(printer.time(record[key] * unit) for record in found)}"
-             for key, (title, unit) in CONTROLS.items()]
+             for key, (title, unit) in printer.CONTROLS.items()]
     setup = next((record for record in records if record["kind"] == "setup"), {})
     nice = f" of nice value {setup['busy_loops_nice']}" if setup.get("busy_loops_nice") else ""
     beside = f" (beside {setup['busy_loops']} busy loops{nice})" if "busy_loops" in setup else ""
     beside += f" (on {setup['cpu_share']:g} processors' time)" if "cpu_share" in setup else ""
-    return f"controls{beside}: " + ", ".join(parts) if found else ""
+    why = results.void_by(found)
+    void = "\n" + VOID.format(why=why) if why else ""
+    return f"controls{beside}: " + ", ".join(parts) + void if found else ""
 
 
 def bars(found):
@@ -37,12 +47,9 @@ def bars(found):
     lines = []
     for result in found:
         for bar in result["bars"]:
-            whole = bar["measure"] in ("bytes", "rate", "ns")
-            value = printer.whole(bar["value"][0]) if whole else printer.interval(bar["value"])
-            lines.append([result["row"], result["placement"], bar["measure"], bar["bar"], value,
-                          "met" if bar["met"] else "MISSED"])
-    met = sum(line[-1] == "met" for line in lines)
-    return titled(f"Bars: {met} of {len(lines)} met", BAR_HEAD, lines, (0, 1, 2, 3, 5))
+            lines.append([result["row"], result["placement"], bar["measure"], bar["bar"], printer.bar_value(bar),
+                          "void" if "void" in result else printer.met(bar)])
+    return titled(f"Bars: {printer.bars_met([bar for result in found for bar in result['bars']])}", BAR_HEAD, lines, (0, 1, 2, 3, 5))
 
 
 def titled(title, head, lines, left=(0, 1)):
@@ -84,14 +91,14 @@ raw limit: the same messages without a library, and how many times longer Weft t
 
 
 def line_of_sockets(result, details):
-    measures, met = result["measures"], [bar["met"] for bar in result["bars"]]
+    measures = result["measures"]
     raw = "raw_spinning" if "raw_spinning" in result["columns"] else "raw"
     return [result["row"], printer.cost(result, result["ours"]), printer.cost(result, "libzmq"),
-            printer.interval(measures.get("speed")), printer.verdict(measures.get("speed")),
+            printer.interval(measures.get("speed")), verdict_of(result, measures.get("speed")),
             printer.number(measures["cpu"][0] if "cpu" in measures else None),
             f"{printer.cost(result, raw)}, {printer.times(measures['limit'][0])}" if "limit" in measures else "",
             printer.cost(result, "nng") if "nng" in result["columns"] else "",
-            f"{sum(met)} of {len(met)}" if met and details else "", rounds_of(result)]
+            printer.bars_met(result["bars"], "") if result["bars"] and details else "", rounds_of(result)]
 
 
 def both(result, show):
@@ -138,6 +145,9 @@ SERVER = {"echo": "Echo: the same frame comes back",
           "http": "HTTP: GET on connections that stay; close: one for each request; file: of a file",
           "websocket": "WebSocket: a binary message comes back; publish: it goes to all connections, each of which counts", "one_way": "One way: received, counted and checked by the server",
           "udp": "UDP: a datagram of a session comes back",
+          "rpc": "Calls: the body comes back. weft, grpc, capnp and tonic have clients of their own; the others have the load generator",
+          "rpc_stream": "Streams of messages to the server, which checks and counts them; clients as for calls",
+          "publish": "Publish: a frame of one connection goes to all, each of which counts",
           "storm": "Storm: from connect to the first answer, all at once",
           "idle": "Idle: memory of the server per connection that is held",
           "bad": "Bad peers beside 16 good connections",
@@ -157,7 +167,9 @@ with the component off; `traced`, `logged` and `log_off` are their speeds beside
 ceiling. asio:
 Boost.Asio as people write it; asio_tuned: a read per event and a write for all of its answers; asio_awaitable: asio
 as coroutines; beast: Boost.Beast; node: Node.js with its package ws; socketify: uWebSockets with handlers in Python;
-hyper, actix and fastwebsockets: crates of Rust. For UDP raw is recvmmsg and sendmmsg by hand, without sessions. A speed
+hyper, actix and fastwebsockets: crates of Rust. Calls and streams: weft is Weft's rpc at both ends; weft_server is the
+same server with the load generator as its client, like weft_echo, raw and asio_tuned, whose frames come back; `echo` is
+its speed beside weft_echo. grpc, capnp and tonic have servers and clients of their own. For UDP raw is recvmmsg and sendmmsg by hand, without sessions. A speed
 above 1 is faster than raw; `faster` and `SLOWER` are said only where the interval excludes 1.
 CPU, context switches and system calls are the server's, per message. busy: the share of its core; far below 100 % the
 load generator was the limit, and CPU says more than speed. With a load the speed is that of p50, and times count from
@@ -176,7 +188,7 @@ def server_lines_of(result):
         lines.append([printer.rate(1 / max(uses["cost"], 1e-12))] +
                      [printer.time(tails[key]) if key in tails else "" for key in ("p50", "p99", "p999", "max")] +
                      [printer.number(uses["cpu"] * 1e6), printer.share(uses["busy"]), printer.number(uses["switches"]),
-                      printer.number(uses.get("syscalls")), beside_raw(uses), printer.verdict(uses.get("beside_raw"))])
+                      printer.number(uses.get("syscalls")), beside_raw(uses), verdict_of(result, uses.get("beside_raw"))])
     return lines
 
 
@@ -248,9 +260,9 @@ def lines_of_part(result):
     lines = [f"{result['row']}{where}", f"    {ours:28} {printer.cost(result, ours):>10}"]
     for name, value in result["measures"].items():
         bar = bars_of.get(name)
-        bar = f"  bar {bar['bar']}: {'met' if bar['met'] else 'NOT MET'}" if bar else ""
+        bar = f"  bar {bar['bar']}: {printer.met(bar)}" if bar else ""
         lines.append(f"    {name:28} {printer.cost(result, name):>10}  {printer.interval(value, 'x'):>24}  "
-                     f"{printer.verdict(value)}{bar}")
+                     f"{verdict_of(result, value)}{bar}")
     return lines
 
 
@@ -262,8 +274,8 @@ def parts(records):
 
 
 def sum_of_parts(records):
-    met = [bar["met"] for result in results.of("micro", records)[0] for bar in result["bars"]]
-    return [f"\n{sum(met)} of {printer.count(len(met), 'bar')} met. {MICRO_LEGEND}"]
+    found = [bar for result in results.of("micro", records)[0] for bar in result["bars"]]
+    return [f"\nBars: {printer.bars_met(found)}. {MICRO_LEGEND}"]
 
 
 def micro(records, all_placements=True):
@@ -276,16 +288,18 @@ TOPICS = {"cores": "Between cores of one process: deliveries", "pub_sub": "Betwe
           "round_trip": "Round trips between processes, median",
           "same_handle": "One handle: publish, then next, in one thread",
           "kept": "Kept: acknowledged publishes that survive a loss of power, 500 in flight",
-          "filters": "Filters: a topic in an index of them"}
+          "filters": "Filters: a topic in an index of them",
+          "python": "Python, between processes: deliveries", "python_trip": "Python, round trips between processes, mean"}
 TOPICS_HEAD = ["cell", "column", "per second", "time", "topics beside it [95 %]", "", "CPU us", "switches", "bytes a filter",
                "rounds"]
 TOPICS_LEGEND = """\
 A ratio above 1 means that topics are faster; `faster` and `SLOWER` are said only where the 95 % interval excludes 1.
 sockets: Weft's PUB and SUB with the same messages, [topic][body]; one_part: with the body alone. async: AsyncTopics.
 redis: PUBLISH with one subscriber, or XADD with appendfsync always, over a unix socket, pipelined; redis_x5: over five
-connections. prefix_table: the same names as prefixes in the table of sockets. CPU time and context switches are per
-message, of all processes but Redis. near, far, mixed: how the two cores stood to each other. others: the share of the busy
-CPU time that belonged to other programs."""
+connections. topics_aio: weft.aio. pyzmq and asyncio (zmq.asyncio) on Weft and on the libzmq of its wheel: PUSH to PULL, and
+PAIR for trips, [topic][body]. nats_py, redis_py: their Python clients on a server of their own. prefix_table: the same names
+as prefixes in the table of sockets. CPU time and context switches are per message, of all processes but servers. near, far,
+mixed: how the two cores stood to each other. others: the share of the busy CPU time that belonged to other programs."""
 
 
 def topics_lines_of(result):
@@ -294,7 +308,7 @@ def topics_lines_of(result):
         ratio, uses = result["ratios"].get(column), result["uses"][column]
         size = result["measures"].get("bytes") if column == result["ours"] else None
         lines.append(["", column, printer.rate(1 / max(cost, 1e-12)), printer.time(cost),
-                      printer.interval(ratio) if ratio else "", printer.verdict(ratio), printer.number(uses["cpu"] * 1e6),
+                      printer.interval(ratio) if ratio else "", verdict_of(result, ratio), printer.number(uses["cpu"] * 1e6),
                       printer.number(uses["switches"]), printer.whole(size[0]) if size else "", ""])
     lines[0][0], lines[0][-1] = result["row"], rounds_of(result)
     return lines

@@ -8,10 +8,11 @@ pyzmq that the calls arrive. Children of the program inherit the preloading. End
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
 import runpy
 import sys
-from typing import List, NoReturn
+from typing import Any, List, NoReturn
 
 from . import _lib
 
@@ -26,7 +27,7 @@ def _refuse(why: str) -> NoReturn:
 def _check_bound() -> str:
     """The sentence that says what pyzmq is bound to; refuses when that is not Weft."""
     try:
-        import zmq  # type: ignore[import-not-found,unused-ignore]
+        zmq: Any = importlib.import_module("zmq")
     except ImportError as error:
         _refuse(f"pyzmq cannot be imported: {error}")
     context = zmq.Context()

@@ -2,6 +2,7 @@
 // A socket that closed delivers the bytes that the kernel took from it and for which the peer's system has no room yet.
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <future>
 #include <optional>
 #include <string>
@@ -41,7 +42,12 @@ WEFT_TRANSPORTS_WHERE(LateReader, by_hand_over_tcp);
 
 TEST_P(LateReader, GetsEverythingAlthoughItReadsAndSpeaksLongAfterTheSenderClosed) {
   send_and_close(Duration(-1));
+  testing::internal::CaptureStderr();
   EXPECT_EQ(ends_.wait_for(1500ms), std::future_status::timeout) << "the context closed with bytes in its kernel";
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(said.find("waits without a limit") != std::string::npos &&
+              said.find("does not read") != std::string::npos)
+      << said;
   peer_->write(wire_frame(zmtp::kCommand, std::string("\4PING\0\0", 7)));  // to a closed descriptor: a reset
   for (int i = 0; i < kLateMessages; ++i) {
     EXPECT_TRUE(peer_->read_frame().body == numbered_message(i)) << i;
@@ -60,6 +66,30 @@ TEST_P(LateReader, ThatLeavesLetsTheSendersContextClose) {
   send_and_close(Duration(-1));
   peer_.reset();
   EXPECT_EQ(ends_.wait_for(kLong), std::future_status::ready);
+}
+
+// A program without a peer gets one line about the reason why its end takes so long.
+TEST(Linger, OfAnEndpointWhereNobodyIsConnectedIsSaid) {
+  Context context;
+  std::string endpoints[2];
+  for (std::string& endpoint : endpoints) {
+    Socket unused = context.socket(SocketType::pull).value();
+    endpoint = unused.bind("tcp://127.0.0.1:0").value();
+  }
+  {
+    Socket push = context.socket(SocketType::push).value();
+    ASSERT_TRUE(push.set(option::linger, 1200ms));
+    for (const std::string& endpoint : endpoints) {
+      ASSERT_TRUE(push.connect(endpoint));
+      ASSERT_TRUE(push.send("unread"));
+    }
+  }
+  testing::internal::CaptureStderr();
+  context.close();
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said.find("weft: the context's end waits for 0."), 0U) << said;
+  EXPECT_NE(said.find("nobody is connected there\n"), std::string::npos) << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ HEADING = re.compile(r'^(#+) (.*)$', re.MULTILINE)
 def pages():
     for folder, pattern in (('', '*.md'), ('docs', '**/*.md'), ('examples', '*.md'), ('weft', '**/*.md'), ('tests', '**/*.md'),
                             ('capi', '*.md'), ('bench', '**/*.md'), ('cmake', '*.md'), ('python', '**/*.md'), ('tools', '**/*.md'),
-                            ('deps', '*.md'), ('demo', '*.md')):
+                            ('deps', '*.md'), ('demo', '*.md'), ('packaging', '*.md')):
         yield from sorted((ROOT / folder).glob(pattern))
 
 

@@ -226,7 +226,7 @@ TEST(TopicsExhaustion, ALinkWithoutItsInnerConnectionGetsItWithTheNextCall) {
     memory.end();
     const auto other = *topic::Node::open(context, options, nullptr);
     memory.resume();
-    if (!made(msg::or_no_memory(
+    if (!made(or_no_memory(
             [&] { return one->link_inproc(other->instance(), other->inproc_endpoint(), other->has_inner()); }))) {
       memory.end();
       ASSERT_TRUE(one->link_inproc(other->instance(), other->inproc_endpoint(), other->has_inner()));
@@ -242,7 +242,7 @@ TEST(TopicsExhaustion, ALinkWithoutItsInnerConnectionGetsItWithTheNextCall) {
     ASSERT_TRUE(got) << got.error().message();
     while (one->try_next(*s)) {
     }
-    one->part(other->instance(), other->inproc_endpoint());
+    one->unlink_inproc(other->instance(), other->inproc_endpoint());
   });
 }
 

@@ -38,7 +38,7 @@ run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first --component compa
 file(RENAME ${WORK}/first ${prefix})
 file(GLOB_RECURSE files LIST_DIRECTORIES false RELATIVE ${prefix} ${prefix}/*)
 list(FILTER files EXCLUDE REGEX "^${LIBDIR}/(libzmq\\.so[.0-9]*|pkgconfig/libzmq\\.pc|cmake/ZeroMQ/ZeroMQ[A-Za-z-]*\\.cmake)$")
-if(NOT files STREQUAL "include/zmq.h;include/zmq_utils.h")
+if(NOT files STREQUAL "include/weft_error.h;include/zmq.h;include/zmq_utils.h")
   message(FATAL_ERROR "the component has besides its library and packages: ${files}")
 endif()
 

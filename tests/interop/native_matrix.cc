@@ -270,8 +270,10 @@ bool run_cell(const Cell& cell, const std::string& directory) {
             std::to_string(arrived[1]) + " and " + std::to_string(arrived[0]);
   }
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
-  std::printf("%-4s %-44s sent %5ld received %5ld  %5lld ms  %s\n", error.empty() ? "ok" : "FAIL", cell.name().c_str(),
-              sent, received, static_cast<long long>(ms), error.c_str());
+  const std::string counts = error.empty() ? std::to_string(received) + " messages arrived"
+                                           : "sent " + std::to_string(sent) + ", received " + std::to_string(received);
+  std::printf("%-4s %-44s %-24s %5lld ms  %s\n", error.empty() ? "ok" : "FAIL", cell.name().c_str(), counts.c_str(),
+              static_cast<long long>(ms), error.c_str());
   std::fflush(stdout);
   return error.empty();
 }

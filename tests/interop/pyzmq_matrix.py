@@ -152,8 +152,8 @@ def run_cell(program: Path, context: zmq.Context, cell: Cell, directory: str, nu
             peer.kill()
     elapsed = (time.monotonic() - start) * 1000
     result = "FAIL" if error else "ok"
-    numbers = f"sent {counts[0]:4} received {counts[1]:4} {elapsed:6.0f} ms"
-    print(f"{result:4} {cell.name:70} {numbers}  {error}", flush=True)
+    numbers = f"{counts[0]} messages to Weft, {counts[1]} back" if not error else ""
+    print(f"{result:4} {cell.name:70} {numbers:32} {elapsed:6.0f} ms  {error}", flush=True)
     return not error
 
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "nats_server.h"
+#include "tests/support/nats_server.h"
 
 namespace weft::nats {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "nats_server.h"
+#include "tests/support/nats_server.h"
 #include "weft/nats/protocol/nkey.h"
 #include "weft/net/test_certificates.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "nats_server.h"
+#include "tests/support/nats_server.h"
 #include "weft/net/test_certificates.h"
 #include "weft/serve/frame/delimiter_codec.h"
 #include "weft/serve/server/server.h"

@@ -5,9 +5,11 @@ usage: python_test.py WHEEL PEER_SITE: PEER_SITE is the folder that has pyzmq, w
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 PROGRAM = """
@@ -80,7 +82,7 @@ async def batches():
         try:
             await waiting
             raise AssertionError("a closed socket received")
-        except asyncio.CancelledError:
+        except weft.Error:
             pass
 
 async def shared():
@@ -111,11 +113,28 @@ async def both_ways():
 
             await asyncio.wait_for(asyncio.gather(drive(one), drain(one), drive(two), drain(two)), 30)
 
+def topics():
+    with weft.Topics("inproc:a") as topics, topics.subscribe("px.*") as prices:
+        topics.publish("px.AAPL", b"189.5")
+        assert prices.next(20).data == b"189.5"
+
+topics()
 asyncio.run(batches())
 asyncio.run(both_ways())
 asyncio.run(shared())
 print("binding", weft.__version__)
 """
+
+# Beside the hub, which the command of the wheel runs.
+WITH_A_HUB = """
+import sys, weft
+with weft.Topics("local", runtime_directory=sys.argv[1], hosts=False) as topics:
+    with topics.key_value("config") as config:
+        print(config.put("color", "blue"), config.get("color").text)
+"""
+
+# A system that meets the tag has these libraries (PEP 600).
+OF_THE_SYSTEM = {"ld-linux-x86-64.so.2", "libc.so.6", "libgcc_s.so.1", "libm.so.6", "libstdc++.so.6", "libz.so.1"}
 
 PEER = """
 import sys, zmq
@@ -139,16 +158,57 @@ def run(*command, expected=0, **options):
     return done.stdout, done.stderr
 
 
+def numbers(text):
+    return tuple(int(number) for number in text.split("."))
+
+
+def check_tag(wheel, work):
+    """No file of the wheel needs a newer glibc than the tag promises, or a library that neither the wheel nor the tag has."""
+    promised = max(numbers(f"{major}.{minor}") for major, minor in re.findall(r"manylinux_(\d+)_(\d+)_", wheel.name))
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(work)
+    files = [file for file in work.rglob("*") if file.is_file() and file.read_bytes()[:4] == b"\x7fELF"]
+    own, needed, newest = {file.name for file in files}, set(), (0,)
+    for file in files:
+        said, _ = run("readelf", "--wide", "--dynamic", "--version-info", file)
+        needed.update(re.findall(r"\(NEEDED\).*\[(.*)\]", said))
+        newest = max(newest, *(numbers(version) for version in re.findall(r"\bGLIBC_([\d.]+)", said)))
+    assert {"libzmq-weft.so", "libweft_topics_c.so.1", "weft", "_topics.abi3.so"} <= own, own
+    assert (2, 17) <= newest <= promised, f"the wheel needs glibc {newest}, and promises {promised}"
+    assert needed <= own | OF_THE_SYSTEM, f"the wheel lacks {needed - own - OF_THE_SYSTEM}"
+
+
+def check_command(python, work, environment):
+    """The command of the wheel: its version, and a hub beside a program in Python, until SIGTERM."""
+    weft = python.parent / "weft"
+    version = run(python, "-c", "import weft; print(weft.__version__)", env=environment)[0].strip()
+    assert run(weft, "--version", env=environment)[0].split() == ["weft", version]
+    assert "no command is named" in run(weft, "no-such-command", env=environment, expected=2)[1]
+    fleet = work / "fleet"
+    fleet.mkdir(mode=0o700)
+    hub = subprocess.Popen([weft, "hub", "--directory", fleet], env=environment, stderr=subprocess.DEVNULL)
+    try:
+        assert run(python, "with_a_hub.py", fleet, cwd=work, env=environment)[0] == "1 blue\n"
+        assert run(weft, "kv", "get", "config", "color", "--directory", fleet, env=environment)[0] == "blue\n"
+        hub.terminate()
+        assert hub.wait(timeout=60) == 0
+    finally:
+        hub.kill()
+        hub.wait()
+
+
 def main():
     wheel, site = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-    assert "-py3-none-" in wheel.name, wheel
+    assert "-cp311-abi3-" in wheel.name, wheel
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
+        check_tag(wheel, work / "files")
         environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "LD_PRELOAD")}
         run(sys.executable, "-m", "venv", work / "venv")
         python = work / "venv/bin/python"
         run(python, "-m", "pip", "install", "--no-index", "--no-deps", "--disable-pip-version-check", wheel)
-        for file, text in (("program.py", PROGRAM), ("binding.py", BINDING), ("peer.py", PEER)):
+        for file, text in (("program.py", PROGRAM), ("binding.py", BINDING), ("peer.py", PEER),
+                           ("with_a_hub.py", WITH_A_HUB)):
             (work / file).write_text(text)
         with_pyzmq = {**environment, "PYTHONPATH": str(site)}
 
@@ -168,8 +228,9 @@ def main():
         peer = ["env", f"PYTHONPATH={site}", sys.executable, str(work / "peer.py")]
         out, _ = run(python, "binding.py", *peer, cwd=work, env=environment)
         print(out, end="")
+        check_command(python, work, environment)
         run(python, "-m", "pip", "uninstall", "--yes", "--quiet", "weft")
-        assert not Path(lib).exists(), "pip left the library"
+        assert not Path(lib).exists() and not (python.parent / "weft").exists(), "pip left files"
     print("the wheel works")
 
 

@@ -3,8 +3,9 @@
 """The pages of this repository as a static site.
 
 site.py stage FOLDER   copies the pages and the files that they link to into FOLDER/pages, with links that fit
+site.py bundle FOLDER  puts the script by which the search works without a server into FOLDER/html
 site.py check FOLDER   each link, picture and script of FOLDER/html is there, and nothing comes from the network
-site.py look FOLDER    serves FOLDER/html on a free port, and opens pages in headless Chromium; 77: no Chromium or no Playwright
+site.py look FOLDER    opens pages in headless Chromium, from a server on a free port and as files; 77: no Chromium or no Playwright
 """
 import functools
 import html.parser
@@ -19,8 +20,10 @@ import urllib.parse
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FENCE = re.compile(r'(^```.*?^```$)', re.MULTILINE | re.DOTALL)
 LINK = re.compile(r'\]\(([^)\s]+)\)')
+NAMED_PAGE = re.compile(r'\[[\w./-]+\.md\]\(([^)#\s]+\.md)\)')  # a link whose text is the name of its file
 ITEM = re.compile(r'([-*]|\d+\.) ')
 PICTURES = ('.png', '.svg')
+SHIM = 'https://unpkg.com/iframe-worker/shim'  # a Worker for pages that are files
 
 
 def relative(target, page):
@@ -69,12 +72,14 @@ class Stage:
                 shutil.copyfile(ROOT / path, target.with_name(target.name + '.txt'))
 
     @staticmethod
-    def list_of(folder):
+    def title_of(file):
+        return file.read_text(encoding='utf-8').split('\n', 1)[0].lstrip('# ')
+
+    def list_of(self, folder):
         lines = [f'# {folder}', '']
         for file in sorted((ROOT / folder).iterdir()):
             if file.suffix == '.md':
-                title = file.read_text(encoding='utf-8').split('\n', 1)[0].lstrip('# ')
-                lines.append(f'- [{title}]({file.name})')
+                lines.append(f'- [{self.title_of(file)}]({file.name})')
             elif file.is_file():
                 lines.append(f'- [{file.name}]({file.name})')
         return '\n'.join(lines) + '\n'
@@ -93,8 +98,12 @@ class Stage:
             self.want(path)
             shown = path if path.suffix == '.md' or path.suffix in PICTURES else path.with_name(path.name + '.txt')
             return f']({relative(shown, page)}{hash_}{anchor})'
+        def titled(found):
+            file = (ROOT / page.parent / found[1]).resolve()
+            return f'[{self.title_of(file)}]({found[1]})' if file.is_file() else found[0]
         parts = FENCE.split(text)
-        return ''.join(part if part.startswith('```') else LINK.sub(link, separate_lists(part)) for part in parts)
+        return ''.join(part if part.startswith('```') else LINK.sub(link, NAMED_PAGE.sub(titled, separate_lists(part)))
+                       for part in parts)
 
 
 def separate_lists(text):
@@ -119,6 +128,17 @@ def stage(folder):
     missing = [name for name in re.findall(r': (\S+\.md)$', settings, re.MULTILINE) if not (pages / name).exists()]
     staging.wrong += [f'mkdocs.yml: there is no {name}' for name in missing]
     return staging.wrong, f'{len(staging.done)} files'
+
+
+def bundle(folder):
+    shutil.copyfile(folder / 'npm/node_modules/iframe-worker/shim/index.js', folder / 'html/assets/javascripts/iframe-worker.js')
+    pages = 0
+    for page in (folder / 'html').rglob('*.html'):
+        text = page.read_text(encoding='utf-8')
+        up = '../' * (len(page.relative_to(folder / 'html').parts) - 1)
+        page.write_text(text.replace(SHIM, f'{up}assets/javascripts/iframe-worker.js'), encoding='utf-8')
+        pages += SHIM in text
+    return ([] if pages else [f'no page loads {SHIM}']), f'{pages} pages search without a server'
 
 
 class References(html.parser.HTMLParser):
@@ -187,12 +207,13 @@ def look(folder):
         for name, word in (('index', 'Weft'), ('docs/sockets', 'Late joiners'), ('docs/ko/server', '세션')):
             page = browser.new_page(viewport={'width': 1280, 'height': 900})
             page.on('console', lambda said, name=name: wrong.append(f'{name}: {said.text}') if said.type == 'error' else None)
-            page.on('request', lambda asked, name=name: None if asked.url.startswith((here, 'data:', 'blob:'))
+            page.on('request', lambda asked, name=name: None if asked.url.startswith((here, 'data:', 'blob:', 'file:'))
                     else wrong.append(f'{name}: asks for {asked.url}'))
             page.goto(f'{here}{name}.html')
             if word not in page.inner_text('article') or page.evaluate('document.documentElement.scrollWidth') > 1280:
                 wrong.append(f'{name}: does not show "{word}", or does not fit')
             page.screenshot(path=folder / f'{name.replace("/", "-")}.png')
+        page.goto((folder / 'html/index.html').resolve().as_uri())
         for query in ('linger', 'session') * 10:  # the page may have missed the first one: its script was not ready
             page.fill('[data-md-component=search-query]', query)
             page.wait_for_timeout(500)
@@ -206,7 +227,7 @@ def look(folder):
 
 
 def main():
-    command, folder = {'stage': stage, 'check': check, 'look': look}[sys.argv[1]], pathlib.Path(sys.argv[2])
+    command, folder = {'stage': stage, 'bundle': bundle, 'check': check, 'look': look}[sys.argv[1]], pathlib.Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
     wrong, done = command(folder)
     print('\n'.join(wrong) or done)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include "weft/sys/cpu.h"
 #include "weft/sys/poller.h"
 #include "weft/sys/small_file.h"
+#include "weft/sys/topology.h"
 #include "weft/zmtp/curve.h"
 
 namespace weft::cli {
@@ -104,6 +106,18 @@ void check_processors(Findings& all) {
                  quota ? "pin to whole processors (cpuset) instead: a quota stops all threads until its period ends"
                  : cpus < 2 ? "give the process two: a sender and a receiver take turns on one"
                             : ""});
+  std::set<unsigned> nodes;
+  for (const sys::PhysicalCore& core : sys::physical_cores(sys::allowed_cpu_ids())) {
+    nodes.insert(core.node);
+  }
+  all.push_back({"NUMA nodes", State::information, std::to_string(nodes.size()),
+                 nodes.size() == 1 ? ""
+                                   : "list the processors of one node in RuntimeOptions::cpus, or start a process for "
+                                     "each node: memory of another node is slower"});
+  const std::string huge = first_line("/sys/kernel/mm/transparent_hugepage/enabled");
+  if (!huge.empty()) {
+    all.push_back({"transparent huge pages", State::information, huge, ""});
+  }
   const std::string memory = first_line("/sys/fs/cgroup/memory.max");
   if (!memory.empty()) {
     all.push_back(
@@ -156,9 +170,9 @@ std::string_view state_name(State state) noexcept {
   return kStates[static_cast<std::size_t>(state)];
 }
 
-int doctor(Console& console, bool strict) {
+int print_findings(Console& console, const Findings& findings, bool strict) {
   bool warned = false;
-  for (const Finding& each : examine_machine()) {
+  for (const Finding& each : findings) {
     static constexpr Colour kColours[] = {Colour::green, Colour::bold, Colour::yellow};
     warned |= each.state == State::warning;
     if (console.json) {
@@ -180,5 +194,7 @@ int doctor(Console& console, bool strict) {
   }
   return strict && warned ? kExitFailed : 0;
 }
+
+int doctor(Console& console, bool strict) { return print_findings(console, examine_machine(), strict); }
 
 }  // namespace weft::cli

@@ -24,7 +24,8 @@ using Findings = std::vector<Finding>;
 // The facts that limit this process and this machine. No finding holds the name of a user, of a file or of the machine.
 [[nodiscard]] Findings examine_machine();
 
-// Prints the findings. `strict`: exit code 1 when one is a warning.
+// `strict`: exit code 1 when one is a warning.
+[[nodiscard]] int print_findings(Console& console, const Findings& findings, bool strict);
 int doctor(Console& console, bool strict);
 
 }  // namespace weft::cli

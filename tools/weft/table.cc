@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tools/weft/bench.h"
+#include "tools/weft/call.h"
 #include "tools/weft/configuration.h"
 #include "tools/weft/declare.h"
 #include "tools/weft/doctor.h"
@@ -152,6 +153,38 @@ void declare_admin(CLI::App& app, AdminPort& port) {
   app.add_flag("--tls-insecure", port.tls_insecure, "Take any certificate, even a forged one")->group(kSecurity);
 }
 
+Run declare_call(CLI::App& app) {
+  auto options = std::make_shared<CallOptions>();
+  text(app, "ENDPOINT", options->endpoint, "ENDPOINT", "A server of remote calls, tcp://, tls+tcp:// or ipc://")
+      ->required();
+  text(app, "METHOD", options->method, "METHOD", "The method's name; without it the server's methods are listed");
+  app.add_option("BODY", options->body.words, "The request; - is standard input; without it the request is empty")
+      ->type_name("TEXT")
+      ->transform(unmarked());
+  text(app, "--file", options->body.file, "FILE", "The request is the file's bytes; - is standard input")
+      ->group(kMessages);
+  app.add_flag("--hex", options->shown.hex, "The request and the answer are hexadecimal")->group(kMessages);
+  app.add_flag("--raw", options->shown.raw, "Print the answer's bytes as they are")->group(kMessages);
+  text(app, "--schema", options->schema, "FILE", "A .fbs of FlatBuffers: the request and the answer are JSON")
+      ->group(kMessages);
+  text(app, "--request", options->request, "TABLE", "The request's table in --schema; else its root_type")
+      ->group(kMessages);
+  text(app, "--response", options->response, "TABLE", "The answer's table in --schema; else its root_type")
+      ->group(kMessages);
+  number(app, "--timeout", options->timeout, "SECONDS", "For the connection and the answer (10)");
+  text(app, "--tls-cert", options->tls_certificate, "FILE", "PEM: our certificate")->group(kSecurity);
+  text(app, "--tls-key", options->tls_key, "FILE", "PEM: its key")->group(kSecurity);
+  text(app, "--tls-ca", options->tls_authorities, "FILE", "PEM: whom to trust; without it the system's authorities")
+      ->group(kSecurity);
+  text(app, "--tls-name", options->tls_name, "NAME", "The name in the server's certificate; else the endpoint's host")
+      ->group(kSecurity);
+  app.add_flag("--tls-insecure", options->tls_insecure, "Take any certificate, even a forged one")->group(kSecurity);
+  return [options](Console& console) {
+    options->body.hex = options->shown.hex;
+    return call(console, *options);
+  };
+}
+
 Run declare_top(CLI::App& app) {
   auto options = std::make_shared<TopOptions>();
   text(app, "ADMIN", options->admin.endpoint, "ENDPOINT", "The program's admin port, tcp://, tls+tcp:// or ipc://")
@@ -291,6 +324,14 @@ std::vector<Command> tool_commands() {
         {"weft bench --bind tcp://*:5600", "the end that answers, on another machine"},
         {"weft bench --connect tcp://other:5600 --size 1024", "the end that measures"}},
        declare_bench},
+      {"call",
+       "Call a method of a server, or list its methods",
+       {{"weft call tcp://127.0.0.1:7000", "the methods of the server, a line each"},
+        {"weft call tcp://127.0.0.1:7000 text.reverse weft", "a request and an answer of bytes"},
+        {"weft call tcp://127.0.0.1:7000 calc.add '{\"a\": 1, \"b\": 2}' --schema calc.fbs --request Sum --response "
+         "Total",
+         "tables of FlatBuffers as JSON"}},
+       declare_call},
       {"top",
        "Show the sockets, sessions, cores and topics of a program with an admin port, until Ctrl-C",
        {{"weft top tcp://127.0.0.1:9090", "a table that a terminal shows anew each second"},
@@ -343,10 +384,11 @@ std::span<const Command> commands() {
 }
 
 std::span<const Group> groups() {
-  static constexpr std::array<Group, 3> kGroups = {
+  static constexpr std::array<Group, 4> kGroups = {
       {{"topic", "Topics of a fleet: publish, subscribe, list"},
        {"stream", "Kept topics: declare, publish, read, consume, acknowledge"},
-       {"kv", "Keys with values: get, put, delete, watch"}}};
+       {"kv", "Keys with values: get, put, delete, watch"},
+       {"fleet", "Fleets on servers of NATS: servers for a try, a check"}}};
   return kGroups;
 }
 

@@ -253,7 +253,7 @@ def measures_both_ends():
 @test
 def examines_the_machine():
     findings = {each["name"]: each for each in map(json.loads, run("doctor", "--json").splitlines())}
-    assert {"open files", "clock source", "io_uring", "processors", "curve", "tls"} <= set(findings)
+    assert {"open files", "clock source", "io_uring", "processors", "NUMA nodes", "curve", "tls"} <= set(findings)
     assert all(bool(each["advice"]) == (each["state"] == "warning") for each in findings.values()), findings
     few = "ulimit -n 256; exec " + PROGRAM + " doctor --strict"
     done = subprocess.run(["bash", "-c", few], capture_output=True, text=True, timeout=PATIENCE)

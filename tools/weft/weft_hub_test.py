@@ -4,16 +4,22 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
+import stat
 import subprocess
+import sys
 import tempfile
 import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
 
-from weft_cli_support import KEPT_SIDE, PATIENCE, PROGRAM, run, run_all, test
+from weft_cli_support import KEPT_SIDE, PATIENCE, PROGRAM, SOURCE, run, run_all, test
+
+sys.path.append(str(SOURCE / "tests/support"))
+from tls_options import make_certificates
 
 LONG = ["--timeout", "60"]
 
@@ -203,6 +209,103 @@ def takes_more_members_than_the_handles_of_a_fleet():
             assert each.wait(PATIENCE) == 0
             each.stdout.close()
         hub.stop(signal.SIGTERM, 0)
+
+
+@test
+def serves_other_hosts_that_have_a_certificate():
+    findings = {each["name"]: each["value"] for each in map(json.loads, run("doctor", "--json").splitlines())}
+    if shutil.which("openssl") is None or findings["tls"] != "built in":
+        print("skipped: no openssl to make certificates, or a build without TLS")
+        return
+    with folder() as directory, folder() as certificates:
+        for name in ("ours", "other"):
+            os.mkdir(f"{certificates}/{name}")
+            make_certificates(f"{certificates}/{name}")
+        ours, other = (["--tls-cert", f"{certificates}/{name}/peer.crt", "--tls-key", f"{certificates}/{name}/peer.key"]
+                       for name in ("ours", "other"))
+        trust = ["--tls-ca", f"{certificates}/ours/ca.crt"]
+        hub = Hub(directory, "--listen", "tls+tcp://127.0.0.1:0", *ours, *trust)
+        listens = hub.note("listens for other hosts at").split()[-1]
+        hub.note("serves")
+        far = ["--hub", listens, *ours, *trust, *LONG]
+        assert run("kv", "put", "config", "color", "blue", *far) == "1\n"
+        assert run("kv", "get", "config", "color", "--directory", directory, *LONG) == "blue\n"
+        # A certificate of another authority is refused, with the reason.
+        for seconds in ("0.5", "4", "15"):  # a busy machine needs longer for the first attempt
+            said = run("kv", "get", "config", "color", "--hub", listens, *other, *trust, "--timeout", seconds, code=1)
+            if "last: " in said:
+                break
+        assert "no hub answered in" in said and f"last: {listens}" in said and "unknown ca" in said, said
+        # A watch of another host goes on with the next hub, which has the same port.
+        with subprocess.Popen([PROGRAM, "kv", "watch", "config", "--json", "-n", "2", *far], stdout=subprocess.PIPE, text=True) as watch:
+            assert json.loads(watch.stdout.readline())["body"] == "blue"
+            successor = Hub(directory, "--listen", listens, *ours, *trust)
+            successor.note("another process is the hub")
+            hub.stop(signal.SIGTERM, 0)
+            successor.note("serves")
+            assert run("kv", "put", "config", "color", "red", *far) == "2\n"
+            assert json.loads(watch.stdout.readline())["body"] == "red"
+        successor.stop(signal.SIGTERM, 0)
+
+
+@test
+def refuses_other_hosts_without_certificates():
+    with folder() as directory:
+        for listen in ("tcp://0.0.0.0:0", "tcp://127.0.0.1:0", "tls+tcp://0.0.0.0:0"):
+            said = run("hub", "--directory", directory, "--listen", listen, code=2)
+            assert "--tls-cert, --tls-key and --tls-ca" in said, said
+        for hub in ("tcp://127.0.0.1:1", "tls+tcp://127.0.0.1:1"):
+            assert "--hub is ipc://PATH, or tls+tcp://" in run("kv", "get", "config", "color", "--hub", hub, code=2)
+        assert "belong to --hub" in run("kv", "get", "config", "color", "--directory", directory, "--tls-ca", "ca.pem", code=2)
+
+
+@test
+def serves_the_members_of_a_group():
+    with folder() as directory:
+        assert "belong together" in run("hub", "--directory", directory, "--group", "root", code=2)
+        open_to_all = Path(directory) / "open"
+        open_to_all.mkdir(mode=0o755)
+        open_to_all.chmod(0o755)
+        hub = Hub(directory, "--group", str(os.getegid()), "--group-socket", f"{open_to_all}/hub.sock")
+        hub.note("mode 0750")
+        hub.stop(0, 1)
+        hub = Hub(directory, "--group", "no-such-group-of-weft", "--group-socket", f"{directory}/g/hub.sock")
+        hub.note("no such group")
+        hub.stop(0, 1)
+        if os.geteuid() != 0 or shutil.which("setpriv") is None:
+            print("skipped in part: only root runs commands as another user, by setpriv")
+            return
+        group, other = "54321", "54322"
+        with tempfile.TemporaryDirectory() as shared:
+            os.chmod(shared, 0o755)
+            program = shutil.copy(PROGRAM, f"{shared}/weft")  # which another user can reach
+            path = f"{shared}/group/hub.sock"
+            hub = Hub(directory, "--group", group, "--group-socket", path)
+            hub.note("serves")
+            found = os.stat(path)
+            assert stat.S_IMODE(found.st_mode) == 0o660 and found.st_gid == int(group), found
+            found = os.stat(f"{shared}/group")
+            assert stat.S_IMODE(found.st_mode) == 0o750 and found.st_gid == int(group), found
+
+            def as_user(groups: str, *arguments: str) -> subprocess.CompletedProcess:
+                return subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", f"--groups={groups}", program, *arguments],
+                                      capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=shared)
+            done = as_user(f"{other},{group}", "kv", "put", "config", "color", "blue", "--hub", f"ipc://{path}", *LONG)
+            assert (done.returncode, done.stdout) == (0, "1\n"), done
+            assert run("kv", "get", "config", "color", "--directory", directory, *LONG) == "blue\n"
+            for seconds in ("0.5", "4", "15"):  # a busy machine needs longer for the first attempt
+                done = as_user(other, "kv", "get", "config", "color", "--hub", f"ipc://{path}", "--timeout", seconds)
+                if "last: " in done.stderr:
+                    break
+            assert done.returncode == 1 and f"last: ipc://{path}: not permitted" in done.stderr, done
+            # The next hub has the same socket.
+            successor = Hub(directory, "--group", group, "--group-socket", path)
+            successor.note("another process is the hub")
+            hub.stop(signal.SIGKILL, -signal.SIGKILL)
+            successor.note("serves")
+            done = as_user(group, "kv", "get", "config", "color", "--hub", f"ipc://{path}", *LONG)
+            assert (done.returncode, done.stdout) == (0, "blue\n"), done
+            successor.stop(signal.SIGTERM, 0)
 
 
 @test

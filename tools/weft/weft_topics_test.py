@@ -146,10 +146,12 @@ def publishes_reads_and_consumes_what_is_kept():
         assert weft("stream", "consume", "orders", "billing", "-n", "1", "--no-ack") == "2 orders.eu a table\n"
         info = json.loads(weft("stream", "info", "orders", "--json"))
         assert (info["topics"], info["keep"], info["bytes_max"], info["next"]) == (["orders.>"], "log", 64 << 20, 11), info
+        # The hub may have sent the next message, too, before that process ended: it was not delivered.
         assert info["consumers"] == [{"name": "billing", "floor": 2, "waiting": 1}], info
         weft("stream", "ack", "orders", "billing", "2")
         assert "1 of 1" in weft("stream", "ack", "orders", "billing", "2", code=1)
-        assert weft("stream", "consume", "orders", "billing", "-n", "2") == "9 orders.eu x\n10 orders.eu new\n"
+        rest = weft("stream", "consume", "orders", "billing", "-n", "2").splitlines()
+        assert sorted(rest) == ["10 orders.eu new", "9 orders.eu x"], rest
         assert "no message came" in run("stream", "consume", "orders", "billing", *here, "--timeout", "0.3", code=1)
         assert ", 0 to acknowledge" in weft("stream", "info", "orders")
 
@@ -228,7 +230,7 @@ def refuses_wrong_usage():
         assert "--help" in run(*arguments, code=2), arguments
     with fleet() as here:
         run("topic", "pub", "no topic", "x", *here, code=1)
-    run("topic", "ls", "--fleet", "nats://h", code=1)
+    run("topic", "ls", "--fleet", "nats://127.0.0.1:1", "--timeout", "0.2", code=1)
     for before, now in (("ls", "topic ls"), ("pub", "topic pub"), ("sub", "topic sub"), ("tap", "topic tap"), ("streams", "stream ls"),
                         ("kv", "kv")):
         assert f"type `weft {now}` instead of `weft-topics {before}`" in run("topics", before, code=2)

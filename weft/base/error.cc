@@ -80,6 +80,8 @@ Errc errc_of(int os_errno) noexcept {
     case ENOSPC: return Errc::resource_exhausted;
     case EMSGSIZE: return Errc::message_too_large;
     case EEXIST: return Errc::invalid_state;
+    case EACCES:
+    case EPERM: return Errc::not_permitted;
     case ENOSYS:
     case EAFNOSUPPORT:
     case EPROTONOSUPPORT:

@@ -8,7 +8,14 @@ namespace weft {
 
 namespace {
 constexpr Error kClosed(Errc::closed, "the socket is closed or was moved from");
+
+// Null: the handle was moved from.
+template <typename T, typename... Params, typename... Args>
+Result<T> set_up(const std::shared_ptr<msg::SocketCore>& core, Result<T> (msg::SocketCore::*call)(Params...),
+                 Args&&... args) noexcept {
+  return core == nullptr ? Result<T>(kClosed) : msg::set_up(*core, call, std::forward<Args>(args)...);
 }
+}  // namespace
 
 Socket::Socket(std::shared_ptr<msg::SocketCore> core) noexcept : core_(std::move(core)) {}
 
@@ -28,23 +35,17 @@ void Socket::close() {
   }
 }
 
-Result<std::string> Socket::bind(std::string_view endpoint) {
-  return core_ == nullptr ? Result<std::string>(kClosed) : core_->bind(endpoint);
-}
-Result<void> Socket::connect(std::string_view endpoint) {
-  return core_ == nullptr ? Result<void>(kClosed) : core_->connect(endpoint);
-}
+Result<std::string> Socket::bind(std::string_view endpoint) { return set_up(core_, &msg::SocketCore::bind, endpoint); }
+Result<void> Socket::connect(std::string_view endpoint) { return set_up(core_, &msg::SocketCore::connect, endpoint); }
 Result<std::uint32_t> Socket::connect_peer(std::string_view endpoint) {
-  return core_ == nullptr ? Result<std::uint32_t>(kClosed) : core_->connect_peer(endpoint);
+  return set_up(core_, &msg::SocketCore::connect_peer, endpoint);
 }
 Result<void> Socket::disconnect_peer(std::uint32_t routing_id) {
-  return core_ == nullptr ? Result<void>(kClosed) : core_->disconnect_peer(routing_id);
+  return set_up(core_, &msg::SocketCore::disconnect_peer, routing_id);
 }
-Result<void> Socket::unbind(std::string_view endpoint) {
-  return core_ == nullptr ? Result<void>(kClosed) : core_->unbind(endpoint);
-}
+Result<void> Socket::unbind(std::string_view endpoint) { return set_up(core_, &msg::SocketCore::unbind, endpoint); }
 Result<void> Socket::disconnect(std::string_view endpoint) {
-  return core_ == nullptr ? Result<void>(kClosed) : core_->disconnect(endpoint);
+  return set_up(core_, &msg::SocketCore::disconnect, endpoint);
 }
 
 Result<void> Socket::send_part(Bytes bytes, Message* message, More more, bool wait) {
@@ -116,7 +117,7 @@ Result<Received> Socket::try_recv_into(MutableBytes target) {
 }
 
 Result<std::vector<Message>> Socket::recv_all() {
-  return msg::or_no_memory([&]() -> Result<std::vector<Message>> {
+  return or_no_memory([&]() -> Result<std::vector<Message>> {
     std::vector<Message> parts;
     do {
       parts.push_back(WEFT_TRY(recv()));
@@ -126,41 +127,39 @@ Result<std::vector<Message>> Socket::recv_all() {
 }
 
 Result<void> Socket::subscribe(std::string_view prefix) {
-  return core_ == nullptr ? Result<void>(kClosed) : core_->subscribe({FilterKind::prefix, prefix}, true);
+  return set_up(core_, &msg::SocketCore::subscribe, FilterView{FilterKind::prefix, prefix}, true);
 }
 Result<void> Socket::unsubscribe(std::string_view prefix) {
-  return core_ == nullptr ? Result<void>(kClosed) : core_->subscribe({FilterKind::prefix, prefix}, false);
+  return set_up(core_, &msg::SocketCore::subscribe, FilterView{FilterKind::prefix, prefix}, false);
 }
 Result<void> Socket::subscribe(const Filter& filter) {
-  return core_ == nullptr ? Result<void>(kClosed) : core_->subscribe(filter, true);
+  return set_up(core_, &msg::SocketCore::subscribe, filter, true);
 }
 Result<void> Socket::unsubscribe(const Filter& filter) {
-  return core_ == nullptr ? Result<void>(kClosed) : core_->subscribe(filter, false);
+  return set_up(core_, &msg::SocketCore::subscribe, filter, false);
 }
 
 Result<std::size_t> Socket::topics() { return core_ == nullptr ? Result<std::size_t>(kClosed) : core_->topics(); }
 
 Result<void> Socket::join(std::string_view group) {
-  return core_ == nullptr ? Result<void>(kClosed) : core_->join(as_bytes(group), true);
+  return set_up(core_, &msg::SocketCore::join, as_bytes(group), true);
 }
 Result<void> Socket::leave(std::string_view group) {
-  return core_ == nullptr ? Result<void>(kClosed) : core_->join(as_bytes(group), false);
+  return set_up(core_, &msg::SocketCore::join, as_bytes(group), false);
 }
 
 Result<void> Socket::change(const std::function<Result<void>(Options&)>& change) {
-  return core_ == nullptr ? Result<void>(kClosed) : core_->set_options(change);
+  return set_up(core_, &msg::SocketCore::set_options, change);
 }
 Result<void> Socket::set(std::string_view name, std::string_view value) {
   return change([&](Options& options) { return set_option(options, name, value); });
 }
 Result<Options> Socket::options() {
   return core_ == nullptr ? Result<Options>(kClosed)
-                          : msg::or_no_memory([&] { return Result<Options>(core_->options_copy()); });
+                          : or_no_memory([&] { return Result<Options>(core_->options_copy()); });
 }
 
-Result<void> Socket::reload_certificates() {
-  return core_ == nullptr ? Result<void>(kClosed) : core_->reload_certificates();
-}
+Result<void> Socket::reload_certificates() { return set_up(core_, &msg::SocketCore::reload_certificates); }
 
 Result<MonitorEvent> Socket::next_event(Duration timeout) {
   return core_ == nullptr ? Result<MonitorEvent>(kClosed) : core_->monitor().receive(timeout);

@@ -2,6 +2,7 @@
 #include "weft/net/dialer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "weft/net/transport.h"
 #include "weft/sync/lock.h"
@@ -146,7 +147,7 @@ Result<Progress> Dialer::finish_lookup() {
   if (!answer) {
     return Progress::resolving;
   }
-  request_ = 0;
+  (void)resolver_->cancel(std::exchange(request_, 0));  // waits for the end of on_resolved(), which may still run
   lookup_.reset();
   if (!*answer) {
     return fail(answer->error());

@@ -43,7 +43,7 @@ struct Endpoint {
   std::uint32_t cid = 0;         // vsock: the number of a machine
   std::uint32_t vsock_port = 0;  // vsock: not used with any_port
 
-  [[nodiscard]] std::string text() const;  // parses back to an equal Endpoint. By the table of transport.cc
+  [[nodiscard]] std::string text() const;  // parses back to an equal Endpoint
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
@@ -51,8 +51,7 @@ struct Endpoint {
 // inproc://name; for bind also tcp://*:port, tcp://host:* (or :0), ipc://*; for connect also
 // tcp://source:port;host:port. tls+tcp, ws and wss have the same forms as tcp. udp://host:port has the forms of tcp,
 // and for both bind and connect udp://interface;group:port. vsock://cid:port, vsock://@:port for the host of a virtual
-// machine, and for bind vsock://*:port, vsock://cid:*, with -1 for each *. The function does not look up names. It is
-// in transport.cc, whose table has the forms.
+// machine, and for bind vsock://*:port, vsock://cid:*, with -1 for each *. The function does not look up names.
 // Errors: unknown_transport; malformed_endpoint, whose text has the broken rule.
 [[nodiscard]] Result<Endpoint> parse_endpoint(std::string_view text, bool for_bind);
 

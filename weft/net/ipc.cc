@@ -6,35 +6,6 @@
 namespace weft::net {
 namespace {
 
-Result<void> parse(std::string_view address, bool for_bind, Endpoint& into) {
-  if (address == "*") {
-    if (!for_bind) {
-      return Error(Errc::malformed_endpoint, "connect needs a path, not the wildcard");
-    }
-    into.wildcard = true;
-    return {};
-  }
-  into.abstract = address.starts_with('@');
-  if (into.abstract) {
-    address.remove_prefix(1);
-  }
-  if (address.empty()) {
-    return Error(Errc::malformed_endpoint, "an ipc path is missing");
-  }
-  if (address.size() > kMaxIpcPath) {
-    return Error(Errc::malformed_endpoint, "an ipc path has at most 107 bytes", ENAMETOOLONG);
-  }
-  if (address.find('\0') != std::string_view::npos) {
-    return Error(Errc::malformed_endpoint, "an ipc path has no NUL byte");
-  }
-  into.path = address;
-  return {};
-}
-
-std::string format(const Endpoint& endpoint) {
-  return endpoint.wildcard ? "*" : (endpoint.abstract ? "@" : "") + endpoint.path;
-}
-
 // Whether a listener may replace the file at `path`: a socket whose listener is gone, or an empty file that
 // reserves the name, as mkstemp(3) makes it. libzmq also removes any other file.
 bool may_replace(const std::string& path, const sys::SocketAddress& address) {
@@ -119,7 +90,7 @@ Result<sys::Connecting> begin_connect(const sys::SocketAddress& to, const Endpoi
 }  // namespace
 
 TransportRow ipc_transport() noexcept {
-  return {Transport::ipc, &parse, &format, &open_listener, &tune_accepted, &known_addresses, &begin_connect};
+  return {Transport::ipc, &open_listener, &tune_accepted, &known_addresses, &begin_connect};
 }
 
 }  // namespace weft::net

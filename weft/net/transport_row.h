@@ -27,22 +27,18 @@ struct BoundSocket {
   std::string directory;       // to remove with the file; empty if there is none
 };
 
-// TransportRow: everything that distinguishes one transport, except its name. A new transport is one file and one row
-// of transports() (transport.h).
+// TransportRow: everything that distinguishes one transport, except its name and the form of its addresses, which
+// endpoint.cc has. A new transport is one file and one row of transports() (transport.h).
 struct TransportRow {
   Transport transport;
 
-  // Fills `into` from the text after "://".
-  Result<void> (*parse)(std::string_view address, bool for_bind, Endpoint& into);
-  std::string (*format)(const Endpoint& endpoint);  // the inverse, without "name://"
-
-  // For a transport without sockets the remaining members are null.
-  Result<BoundSocket> (*open_listener)(const Endpoint& endpoint, const sys::SocketOptions& options);
-  Result<void> (*tune_accepted)(int fd, const sys::SocketOptions& options);
+  // For a transport without streams the remaining members are null.
+  Result<BoundSocket> (*open_listener)(const Endpoint& endpoint, const sys::SocketOptions& options) = nullptr;
+  Result<void> (*tune_accepted)(int fd, const sys::SocketOptions& options) = nullptr;
   // The addresses to connect to, without a name service. Empty: `endpoint.host` must be resolved first.
-  Result<std::vector<sys::SocketAddress>> (*known_addresses)(const Endpoint& endpoint);
+  Result<std::vector<sys::SocketAddress>> (*known_addresses)(const Endpoint& endpoint) = nullptr;
   Result<sys::Connecting> (*begin_connect)(const sys::SocketAddress& to, const Endpoint& endpoint,
-                                           const sys::SocketOptions& options);
+                                           const sys::SocketOptions& options) = nullptr;
 
   bool over_tcp = false;  // streams of tcp: proxies, and bounds for addresses, are for them
   bool has_tls = false;   // `layer` needs Layering::tls_server or tls_client

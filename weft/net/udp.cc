@@ -11,58 +11,6 @@ using Family = sys::SocketAddress::Family;
 
 constexpr Error kNoGroup(Errc::malformed_endpoint, "an interface is for a multicast group only");
 
-Result<void> parse_interface(std::string_view text, Endpoint& into) {
-  if (text.starts_with('[') && text.ends_with(']')) {
-    text = text.substr(1, text.size() - 2);
-  }
-  into.has_source = true;
-  if (text == "*") {
-    return {};
-  }
-  WEFT_TRY(check_host(text));
-  const auto numeric = sys::SocketAddress::parse_numeric(text, 0);
-  if (numeric && numeric->is_multicast()) {
-    return Error(Errc::malformed_endpoint, "a multicast group is no interface");
-  }
-  into.source_host = text;
-  return {};
-}
-
-Result<void> parse(std::string_view address, bool for_bind, Endpoint& into) {
-  const std::size_t semicolon = address.rfind(';');
-  if (semicolon != std::string_view::npos) {
-    WEFT_TRY(parse_interface(address.substr(0, semicolon), into));
-    address.remove_prefix(semicolon + 1);
-  }
-  const HostPort parts = WEFT_TRY(split_host_port(address));
-  if (parts.host == "*" && for_bind && !into.has_source) {
-    into.wildcard = true;
-  } else if (parts.host == "*") {
-    return into.has_source ? kNoGroup : Error(Errc::malformed_endpoint, "connect needs a host, not the wildcard");
-  } else {
-    WEFT_TRY(check_host(parts.host));
-    into.host = parts.host;
-  }
-  const auto numeric = sys::SocketAddress::parse_numeric(into.host, 0);
-  if (into.has_source && numeric && !numeric->is_multicast()) {
-    return kNoGroup;
-  }
-  if (parts.port == "*" && !for_bind) {
-    return Error(Errc::malformed_endpoint, "connect needs a port, not the wildcard");
-  }
-  into.port = parts.port == "*" ? std::uint16_t{0} : WEFT_TRY(parse_port(parts.port));
-  if (into.port == 0 && !for_bind) {
-    return Error(Errc::malformed_endpoint, "connect needs a port other than 0");
-  }
-  into.any_port = into.port == 0;
-  return {};
-}
-
-std::string format(const Endpoint& endpoint) {
-  std::string text = format_host_port(endpoint.host, endpoint.wildcard, endpoint.port, endpoint.any_port);
-  return endpoint.has_source ? (endpoint.source_host.empty() ? "*" : endpoint.source_host) + ";" + text : text;
-}
-
 Result<sys::SocketAddress> find_target(const Endpoint& endpoint, bool for_bind, bool ipv6) {
   if (endpoint.wildcard) {
     return sys::SocketAddress::any(ipv6, endpoint.port);
@@ -94,8 +42,6 @@ Result<void> choose_interface(const std::string& name, Family family, sys::Datag
 }
 
 }  // namespace
-
-TransportRow udp_transport() noexcept { return {Transport::udp, &parse, &format, nullptr, nullptr, nullptr, nullptr}; }
 
 Result<UdpSocket> open_udp(const Endpoint& endpoint, bool for_bind, const UdpOptions& udp,
                            const sys::SocketOptions& options) {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "weft/base/result.h"
-#include "weft/net/transport_row.h"
+#include "weft/net/endpoint.h"
 #include "weft/sys/address.h"
 #include "weft/sys/fd.h"
 #include "weft/sys/socket.h"
@@ -13,8 +13,6 @@ namespace weft::net {
 
 // udp://: datagrams over IPv4 and IPv6, to one host or to a multicast group. It has sockets, but no listener and no
 // streams: a message is a datagram, and no peer connects.
-[[nodiscard]] TransportRow udp_transport() noexcept;
-
 struct UdpOptions {
   int multicast_hops = 1;  // routers take one off
   bool multicast_loop = true;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/net/ws.h"
 
-#include <algorithm>
-#include <cerrno>
+#include <string_view>
 
 #include "weft/net/layering.h"
 #include "weft/net/tcp.h"
@@ -17,22 +16,6 @@ const TransportRow& tcp() noexcept {
   return row;
 }
 
-Result<void> parse(std::string_view address, bool for_bind, Endpoint& into) {
-  const std::size_t slash = std::min(address.find('/'), address.size());
-  WEFT_TRY(tcp().parse(address.substr(0, slash), for_bind, into));
-  const std::string_view path = address.substr(slash);
-  if (path.size() > kMaxWsPath) {
-    return Error(Errc::malformed_endpoint, "a ws path has at most 1024 bytes", ENAMETOOLONG);
-  }
-  if (!std::all_of(path.begin(), path.end(), [](char c) { return c > ' ' && c <= '~'; })) {
-    return Error(Errc::malformed_endpoint, "a ws path has only printable characters of ASCII and no space");
-  }
-  into.path = path.empty() ? "/" : path;
-  return {};
-}
-
-std::string format(const Endpoint& endpoint) { return tcp().format(endpoint) + endpoint.path; }
-
 Result<BoundSocket> open_listener(const Endpoint& endpoint, const sys::SocketOptions& options) {
   BoundSocket bound = WEFT_TRY(tcp().open_listener(endpoint, options));
   bound.text += endpoint.path;
@@ -43,7 +26,8 @@ Result<BoundSocket> open_listener(const Endpoint& endpoint, const sys::SocketOpt
 std::string host_of(const Endpoint& endpoint) {
   Endpoint target = endpoint;
   target.has_source = false;
-  return tcp().format(target);
+  target.transport = Transport::tcp;
+  return target.text().substr(std::string_view("tcp://").size());
 }
 
 Result<std::unique_ptr<Stream>> layer(std::unique_ptr<Stream> below, const Layering& how, std::string_view mechanism) {
@@ -70,8 +54,6 @@ Result<std::unique_ptr<Stream>> layer(std::unique_ptr<Stream> below, const Layer
 TransportRow row_of(Transport transport) noexcept {
   TransportRow row = tcp();
   row.transport = transport;
-  row.parse = &parse;
-  row.format = &format;
   row.open_listener = &open_listener;
   row.layer = &layer;
   return row;

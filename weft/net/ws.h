@@ -5,8 +5,6 @@
 
 namespace weft::net {
 
-inline constexpr std::size_t kMaxWsPath = 1024;  // bytes, with its query
-
 // ws://host:port/path: ZWS 2.0 over tcp, as libzmq's draft and jszmq speak it. wss:// is the same over TLS. A listener
 // serves every path; the path of its own endpoint is for the endpoint's text, and for clients to say.
 [[nodiscard]] TransportRow ws_transport() noexcept;

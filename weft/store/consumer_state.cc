@@ -28,6 +28,7 @@ void ConsumerState::skip_to(std::uint64_t next) noexcept { next_ = std::max(next
 void ConsumerState::deliver_new(std::uint64_t sequence, Instant now, Holder holder) {
   WEFT_ASSERT(may_take_new() && sequence >= next_);
   const auto at = waiting_.emplace_hint(waiting_.end(), sequence, Waiting{0, false, kNever});
+  ++untried_;
   next_ = sequence + 1;
   deliver(at, now, holder);
 }
@@ -52,9 +53,7 @@ void ConsumerState::deliver(Table::iterator at, Instant now, Holder holder) {
     set_deadline(at, kNever);
     return;
   }
-  if (at->second.tries < std::numeric_limits<std::uint32_t>::max()) {
-    ++at->second.tries;
-  }
+  count_try(at->second);
   set_deadline(at, deadline_after(now, ack_wait_));
 }
 
@@ -63,8 +62,8 @@ bool ConsumerState::begin(std::uint64_t sequence, Holder holder, Instant now) {
   if (at == waiting_.end() || at->second.holder != holder || holder == kNoHolder) {
     return false;
   }
-  if (at->second.queued && at->second.tries < std::numeric_limits<std::uint32_t>::max()) {
-    ++at->second.tries;
+  if (at->second.queued) {
+    count_try(at->second);
   }
   set_holder(at, holder, false);
   set_deadline(at, deadline_after(now, ack_wait_));
@@ -76,7 +75,9 @@ bool ConsumerState::give_back(std::uint64_t sequence, Holder holder, Instant now
   if (at == waiting_.end() || at->second.holder != holder || holder == kNoHolder) {
     return false;
   }
-  at->second.tries -= at->second.queued || at->second.tries == 0 ? 0 : 1;
+  if (!at->second.queued && at->second.tries != 0) {
+    untried_ += --at->second.tries == 0 ? 1 : 0;
+  }
   set_holder(at, kNoHolder, false);
   set_deadline(at, now);
   return true;
@@ -188,6 +189,7 @@ Result<void> ConsumerState::read_waiting(Bytes bytes, Instant now) {
   if (!read_part(bytes, deadline_after(now, ack_wait_)) || !read_part(bytes, now) || !bytes.empty()) {
     waiting_.clear();
     deadlines_.clear();
+    untried_ = 0;
     return Error(Errc::corrupt, "the state of a consumer has no valid form");
   }
   return {};
@@ -214,6 +216,7 @@ bool ConsumerState::read_part(Bytes& bytes, Instant deadline) {
       return false;
     }
     deadlines_.emplace(deadline, sequence);
+    untried_ += tries == 0 ? 1 : 0;
   }
   return true;
 }
@@ -224,6 +227,11 @@ Duration ConsumerState::retry_wait(std::uint32_t tries) const noexcept {
   }
   const std::size_t index = tries == 0 ? 0 : tries - 1;
   return retry_waits_[std::min(index, retry_waits_.size() - 1)];
+}
+
+void ConsumerState::count_try(Waiting& waiting) noexcept {
+  untried_ -= waiting.tries == 0 ? 1 : 0;
+  waiting.tries += waiting.tries < std::numeric_limits<std::uint32_t>::max() ? 1 : 0;
 }
 
 void ConsumerState::set_deadline(Table::iterator at, Instant deadline) {
@@ -253,6 +261,7 @@ void ConsumerState::set_holder(Table::iterator at, Holder holder, bool queued) {
 
 void ConsumerState::erase(Table::iterator at) {
   set_holder(at, kNoHolder, false);
+  untried_ -= at->second.tries == 0 ? 1 : 0;
   deadlines_.erase({at->second.deadline, at->first});
   waiting_.erase(at);
 }

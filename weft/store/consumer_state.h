@@ -73,6 +73,8 @@ class ConsumerState {
   std::size_t drop_before(std::uint64_t first);
 
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
+  // those that a program has received: without the ones in queues, and those that returned from there
+  [[nodiscard]] std::size_t delivered() const noexcept { return waiting_.size() - untried_; }
   [[nodiscard]] bool waits(std::uint64_t sequence) const { return waiting_.contains(sequence); }
   // none of them waits, or will be delivered
   [[nodiscard]] bool done_with(std::uint64_t first, std::uint64_t last) const;
@@ -104,6 +106,7 @@ class ConsumerState {
   [[nodiscard]] Duration retry_wait(std::uint32_t tries) const noexcept;
   void set_deadline(Table::iterator at, Instant deadline);  // kNever: never due
   void deliver(Table::iterator at, Instant now, Holder holder);
+  void count_try(Waiting& waiting) noexcept;
   void set_holder(Table::iterator at, Holder holder, bool queued);
   void erase(Table::iterator at);
   [[nodiscard]] bool read_part(Bytes& bytes, Instant deadline);
@@ -116,6 +119,7 @@ class ConsumerState {
   Table waiting_;
   std::set<std::pair<Instant, std::uint64_t>> deadlines_;
   std::map<Holder, Held> held_;
+  std::size_t untried_ = 0;  // the number of waiting messages without a begun delivery
   std::uint64_t acknowledged_ = 0;
 };
 

@@ -174,6 +174,8 @@ TEST(ConsumerState, WhatNoProgramSawGoesBackAtOnceAndWithoutATry) {
   EXPECT_TRUE(state.give_back(2, 7, kStart + 1s)) << "it began, and no program saw it";
   EXPECT_EQ(state.give_back_queue(7, kStart + 2s), 1U);
   EXPECT_EQ(state.load(7), 1U);
+  EXPECT_EQ(state.waiting(), 3U);
+  EXPECT_EQ(state.delivered(), 1U);
   EXPECT_EQ(state.due(kStart + 2s)->sequence, 2U);
   EXPECT_EQ(state.due(kStart + 2s)->tries, 0U);
   EXPECT_FALSE(state.exhausted(*state.due(kStart + 2s)));
@@ -192,6 +194,7 @@ TEST(ConsumerState, QueuesOutliveNoRestartAndWhatBeganDoes) {
   ConsumerState again(settings_of(10, 3), state.next());
   ASSERT_TRUE(again.read_waiting(state.write_waiting(), kStart + 1h));
   EXPECT_EQ(again.waiting(), 3U);
+  EXPECT_EQ(again.delivered(), 1U);
   EXPECT_EQ(again.tries(20), 1U);
   EXPECT_EQ(again.tries(10), 0U);
   EXPECT_EQ(again.due(kStart + 1h)->sequence, 10U);

@@ -24,6 +24,12 @@ enum class WaitMode : std::uint8_t {
   static const bool pays = sys::allowed_cpus() > 1 && !sys::quota_limited();
   return pays;
 }
+// Whether a thread with WaitMode::latency spins. The message may come from another process, so that a process which is
+// pinned to a processor of its own spins, too.
+[[nodiscard]] inline bool spins_for_latency() noexcept {
+  static const bool spins = sys::machine_cpus() > 1 && !sys::quota_limited();
+  return spins;
+}
 
 // Spun: how a spin ended.
 enum class Spun : std::uint8_t {
@@ -45,11 +51,11 @@ enum class Spun : std::uint8_t {
 class SpinBudget {
  public:
   [[nodiscard]] std::uint32_t budget_us(WaitMode mode) noexcept {
+    if (mode == WaitMode::latency) {
+      return spins_for_latency() ? kLatencyUs : 0;
+    }
     if (mode == WaitMode::eco || !spinning_pays()) {
       return 0;
-    }
-    if (mode == WaitMode::latency) {
-      return kLatencyUs;
     }
     const std::uint32_t waits = waits_.load(std::memory_order_relaxed) + 1;
     waits_.store(waits, std::memory_order_relaxed);
@@ -84,10 +90,44 @@ class SpinBudget {
   Atomic<std::uint32_t> waits_{0};
 };
 
+// Spinners: when each thread of the process began its last spin. Threads share the places when there are more of them.
+// Affinity: any thread. A place is a line of its own, which one thread writes.
+class Spinners {
+ public:
+  [[nodiscard]] std::uint32_t add() noexcept { return count_.fetch_add(1, std::memory_order_relaxed) % kPlaces; }
+  void note(std::uint32_t place, std::uint64_t now) noexcept {
+    places_[place].spun_at.store(now, std::memory_order_relaxed);
+  }
+  // Whether more than `cpus` threads have spun at `since` or later.
+  [[nodiscard]] bool more_than(unsigned cpus, std::uint64_t since) const noexcept {
+    unsigned found = 0;
+    for (const Place& place : places_) {
+      const std::uint64_t spun_at = place.spun_at.load(std::memory_order_relaxed);
+      if (spun_at != 0 && spun_at >= since && ++found > cpus) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  static constexpr std::uint32_t kPlaces = 128;
+  struct alignas(kLineSize) Place {
+    std::atomic<std::uint64_t> spun_at{0};  // 0: never
+  };
+
+  std::atomic<std::uint32_t> count_{0};
+  Place places_[kPlaces];
+};
+
+inline constinit Spinners process_spinners;
+
 // Contention: whether another program needs the core of a thread. The thread's own yields show it.
 // A yield to threads that themselves yield or sleep returns within microseconds. A yield to a thread that computes
 // costs a whole time slice, 2 to 4 ms on Linux. After such a yield the thread does not spin for a while. It sleeps at
 // once, so that it uses less than its share of the core, and the scheduler runs it as soon as it is woken.
+// A slice that other waiting threads of the process have used is not lost: where more of them than processors pass
+// messages, a sleep a message costs more CPU time than the yields. Their spins, at most a slice before, show them.
 // The first such while takes kFirstMs. Each further lost slice doubles it, up to kLongestMs: trials cost about 1 % of
 // the time. Every kGoodYields yields without a lost slice halve it.
 // A thread that has not spun for kRestUs has no recent measurement, and makes no trial: the first message after a rest
@@ -95,17 +135,27 @@ class SpinBudget {
 // Owner: a thread; time is an argument, in ticks. Affinity: that thread.
 class Contention {
  public:
+  constexpr explicit Contention(Spinners& spinners = process_spinners) noexcept : spinners_(spinners) {}
+
   [[nodiscard]] bool wanted(std::uint64_t now) const noexcept { return now < until_; }
   // A spin begins. Returns whether the thread comes from a rest.
   bool note_spin(std::uint64_t now, std::uint64_t ticks_per_us) noexcept {
+    if (spun_at_ == 0) {
+      place_ = spinners_.add();
+    }
+    spinners_.note(place_, now);
     return now - std::exchange(spun_at_, now) > kRestUs * ticks_per_us;
   }
-  // Returns whether the yield gave a time slice away.
+  // Returns whether the yield gave a time slice to another program.
   bool note_yield(std::uint64_t before, std::uint64_t after, std::uint64_t ticks_per_us) noexcept {
-    if (after - before <= kLostUs * ticks_per_us) {
+    const std::uint64_t slice = after - before;
+    if (slice <= kLostUs * ticks_per_us) {
       if (++good_ % kGoodYields == 0 && away_ms_ > kFirstMs) {
         away_ms_ /= 2;
       }
+      return false;
+    }
+    if (spinners_.more_than(sys::allowed_cpus(), before > slice ? before - slice : 0)) {
       return false;
     }
     until_ = after + std::uint64_t{away_ms_} * 1000 * ticks_per_us;
@@ -122,8 +172,10 @@ class Contention {
   static constexpr std::uint32_t kLongestMs = 256;
   static constexpr std::uint32_t kGoodYields = 64;
 
+  Spinners& spinners_;
   std::uint64_t until_ = 0;
   std::uint64_t spun_at_ = 0;
+  std::uint32_t place_ = 0;
   std::uint32_t away_ms_ = kFirstMs;
   std::uint32_t good_ = 0;
 };

@@ -2,6 +2,7 @@
 #include "weft/sync/spin.h"
 
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -14,11 +15,11 @@ std::uint32_t where_it_pays(std::uint32_t us) { return spinning_pays() ? us : 0;
 TEST(SpinBudget, IsFixedByTheModesThatDoNotLearn) {
   SpinBudget budget;
   EXPECT_EQ(budget.budget_us(WaitMode::eco), 0u);
-  EXPECT_EQ(budget.budget_us(WaitMode::latency), where_it_pays(200));
+  EXPECT_EQ(budget.budget_us(WaitMode::latency), spins_for_latency() ? 200u : 0u);
   for (int i = 0; i < 100; ++i) {
     budget.record(false);
   }
-  EXPECT_EQ(budget.budget_us(WaitMode::latency), where_it_pays(200));
+  EXPECT_EQ(budget.budget_us(WaitMode::latency), spins_for_latency() ? 200u : 0u);
 }
 
 TEST(SpinBudget, StartsFullAndFollowsSuccess) {
@@ -111,22 +112,25 @@ TEST(SpinBudget, CountsWhatCameLateAsAFailureAndLearnsNothingWithoutATrial) {
 constexpr std::uint64_t kUs = 1000;  // ticks in a microsecond
 constexpr std::uint64_t kMs = 1000 * kUs;
 
-TEST(Contention, IsNotSeenInAShortYield) {
-  Contention contention;
+// Of a thread whose process has no others.
+struct Contentions : testing::Test {
+  Spinners spinners;
+  Contention contention{spinners};
+};
+
+TEST_F(Contentions, AreNotSeenInAShortYield) {
   EXPECT_FALSE(contention.note_yield(5, 5 + 500 * kUs, kUs));
   EXPECT_FALSE(contention.wanted(5 + 500 * kUs));
 }
 
-TEST(Contention, EndsSpinningForFourMillisecondsAfterALostSlice) {
-  Contention contention;
+TEST_F(Contentions, EndSpinningForFourMillisecondsAfterALostSlice) {
   EXPECT_TRUE(contention.note_yield(0, 3 * kMs, kUs));
   EXPECT_TRUE(contention.wanted(3 * kMs));
   EXPECT_TRUE(contention.wanted(7 * kMs - 1));
   EXPECT_FALSE(contention.wanted(7 * kMs));
 }
 
-TEST(Contention, TriesAgainLessAndLessOftenWhileSlicesAreLost) {
-  Contention contention;
+TEST_F(Contentions, AreTriedLessAndLessOftenWhileSlicesAreLost) {
   std::uint64_t now = 0;
   for (const std::uint64_t away : {4, 8, 16, 32, 64, 128, 256, 256}) {
     EXPECT_TRUE(contention.note_yield(now, now + kMs, kUs));
@@ -136,8 +140,7 @@ TEST(Contention, TriesAgainLessAndLessOftenWhileSlicesAreLost) {
   }
 }
 
-TEST(Contention, IsForgottenAsYieldsReturnAtOnce) {
-  Contention contention;
+TEST_F(Contentions, AreForgottenAsYieldsReturnAtOnce) {
   for (int i = 0; i < 10; ++i) {
     (void)contention.note_yield(0, kMs, kUs);
   }
@@ -148,8 +151,21 @@ TEST(Contention, IsForgottenAsYieldsReturnAtOnce) {
   EXPECT_FALSE(contention.wanted(5 * kMs));
 }
 
-TEST(Contention, IsNotTriedByAThreadThatRested) {
-  Contention contention;
+// A thread more than processors spins: one of them used the slice. Spins of a slice before count, and no earlier ones.
+TEST_F(Contentions, AreNotSeenInASliceOfThreadsThatSpin) {
+  constexpr std::uint64_t kBefore = 100 * kMs;
+  EXPECT_TRUE(contention.note_yield(kBefore, kBefore + 3 * kMs, kUs));
+  std::vector<Contention> others(sys::allowed_cpus(), Contention(spinners));
+  for (Contention& other : others) {
+    (void)other.note_spin(kBefore - 3 * kMs, kUs);
+  }
+  EXPECT_TRUE(contention.note_yield(kBefore, kBefore + 3 * kMs, kUs)) << "a thread for each processor";
+  (void)contention.note_spin(kBefore - kUs, kUs);
+  EXPECT_FALSE(contention.note_yield(kBefore, kBefore + 3 * kMs, kUs));
+  EXPECT_TRUE(contention.note_yield(kBefore + kUs, kBefore + 3 * kMs, kUs));
+}
+
+TEST_F(Contentions, AreNotTriedByAThreadThatRested) {
   EXPECT_TRUE(contention.note_spin(kMs, kUs)) << "its first spin";
   EXPECT_FALSE(contention.note_spin(kMs + 500 * kUs, kUs));
   EXPECT_FALSE(contention.note_spin(kMs + 510 * kUs, kUs));
@@ -172,10 +188,10 @@ TEST(SpinUntil, DoesNotLookWithoutABudget) {
 
 TEST(SpinUntil, DoesNotLookWhileAnotherProgramWantsTheCore) {
   in_a_new_thread([] {
-    const std::uint64_t now = sys::ticks();
-    for (int i = 0; i < 20; ++i) {  // the last one ends spinning for 256 ms from an hour ahead on
-      (void)this_threads_contention().note_yield(now, now + 3'600'000'000ULL * sys::ticks_per_us(),
-                                                 sys::ticks_per_us());
+    const std::uint64_t hour = 3'600'000'000ULL * sys::ticks_per_us();
+    const std::uint64_t start = sys::ticks() + hour;  // other threads do not spin then
+    for (int i = 0; i < 20; ++i) {                    // the last one ends spinning for 256 ms from then on
+      (void)this_threads_contention().note_yield(start, start + sys::ticks_per_us() * 1000, sys::ticks_per_us());
     }
     const Spun spun = spin_until(50, [] {
       ADD_FAILURE();

@@ -29,7 +29,9 @@ TEST(Call, MapsErrnoToTheVocabulary) {
       {ENAMETOOLONG, Errc::malformed_endpoint},
       {ENOENT, Errc::address_unavailable},
       {EAFNOSUPPORT, Errc::not_supported},
-      {EACCES, Errc::system},
+      {EACCES, Errc::not_permitted},
+      {EPERM, Errc::not_permitted},
+      {EIO, Errc::system},
       {0, Errc::system},
   };
   for (const auto& [os_errno, code] : cases) {

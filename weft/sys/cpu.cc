@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -125,6 +126,11 @@ void yield() noexcept { ::sched_yield(); }
 unsigned allowed_cpus() noexcept { return cpu_budget().cpus; }
 
 bool quota_limited() noexcept { return cpu_budget().quota_limited; }
+
+unsigned machine_cpus() noexcept {
+  static const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
+  return online > 1 ? static_cast<unsigned>(online) : 1;
+}
 
 void name_thread(const char* name) noexcept {
   char shortened[16] = {};

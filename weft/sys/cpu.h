@@ -34,6 +34,8 @@ void yield() noexcept;  // sched_yield
 // Whether the quota, and not the mask, is the bound. If so, spinning burns time that another thread of the
 // process needs.
 [[nodiscard]] bool quota_limited() noexcept;
+// The processors of the machine, also those that this process may not use. At least 1. Read once.
+[[nodiscard]] unsigned machine_cpus() noexcept;
 
 // The CPUs granted by the text of cgroup v2's cpu.max ("200000 100000"); 0 when unlimited ("max") or unreadable.
 [[nodiscard]] double parse_cpu_max(std::string_view text) noexcept;

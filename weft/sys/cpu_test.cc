@@ -23,6 +23,7 @@ TEST(Cpu, AllowsAtLeastOneAndNoMoreThanTheMask) {
   cpu_set_t mask;
   ASSERT_EQ(::sched_getaffinity(0, sizeof mask, &mask), 0);
   EXPECT_GE(allowed_cpus(), 1u);
+  EXPECT_GE(machine_cpus(), allowed_cpus());
   EXPECT_LE(allowed_cpus(), static_cast<unsigned>(CPU_COUNT(&mask)));
   EXPECT_TRUE(quota_limited() || allowed_cpus() == static_cast<unsigned>(CPU_COUNT(&mask)));
 }

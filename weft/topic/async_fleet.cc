@@ -32,10 +32,7 @@ Result<void> AsyncTopics::route(std::string_view filter, std::string_view endpoi
   return node_->add_peer(endpoint);
 }
 std::vector<NodeInfo> AsyncTopics::nodes() const {
-  return node_ == nullptr ? std::vector<NodeInfo>() : node_->with_mesh([this] {
-    node_->in_mesh();
-    return node_->announced();
-  });
+  return node_ == nullptr ? std::vector<NodeInfo>() : node_->with_mesh(topic::present_nodes);
 }
 
 }  // namespace weft

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "weft/base/intrusive_ptr.h"
-#include "weft/msg/socket/socket_core.h"
+#include "weft/base/no_memory.h"
 #include "weft/rt/task/async_event.h"
 #include "weft/rt/task/task_scope.h"
 #include "weft/rt/task/task_time.h"
@@ -39,9 +39,11 @@ namespace {
 
 using topic::AsyncPublisherCore;
 using topic::AsyncSubscriptionCore;
+using topic::MeshState;
 using topic::Node;
 using topic::PublisherCore;
 using topic::SubscriptionCore;
+using MeshDone = std::function<bool(const MeshState&)>;
 using NodePtr = std::shared_ptr<Node>;
 
 constexpr Error kAsyncTopicsMoved(Errc::closed, "the object was moved from");
@@ -54,9 +56,9 @@ rt::Task<Result<void>> change_of_mesh(NodePtr node) {
 }
 
 // Node::wait_mesh() for coroutines.
-rt::Task<Result<void>> await_mesh(NodePtr node, Instant deadline, std::function<bool()> done) {
+rt::Task<Result<void>> await_mesh(NodePtr node, Instant deadline, MeshDone done) {
   while (true) {
-    if (const bool is_done = node->with_mesh([&] { return done(); }); is_done) {
+    if (const bool is_done = node->with_mesh(std::cref(done)); is_done) {
       co_return Result<void>();
     }
     if (node->closed()) {
@@ -155,10 +157,9 @@ rt::Task<Result<std::size_t>> ready_subscribers(NodePtr node, IntrusivePtr<Publi
     co_return begun.error();
   }
   const std::uint64_t probe = *begun;
-  Node* const raw = node.get();
-  std::function<bool()> enough = [raw, probe, count] { return raw->in_mesh(), raw->probe_count(probe) >= count; };
+  MeshDone enough = [probe, count](const MeshState& mesh) { return mesh.readiness().sum(probe) >= count; };
   const Result<void> waited = co_await await_mesh(node, deadline, std::move(enough));
-  const std::uint64_t ready = node->with_mesh([&] { return node->in_mesh(), node->probe_count(probe); });
+  const std::uint64_t ready = node->with_mesh([&](const MeshState& mesh) { return mesh.readiness().sum(probe); });
   node->end_probe(probe);
   if (!waited) {
     co_return waited.error();
@@ -372,7 +373,7 @@ Result<AsyncPublisher> AsyncTopics::publisher(std::string_view topic) {
   if (node_ == nullptr) {
     return kAsyncTopicsMoved;
   }
-  return msg::or_no_memory([&]() -> Result<AsyncPublisher> {
+  return or_no_memory([&]() -> Result<AsyncPublisher> {
     IntrusivePtr<PublisherCore> core = WEFT_TRY(node_->make_publisher(topic));
     return AsyncPublisher(make_intrusive<AsyncPublisherCore>(node_, std::move(core)));
   });
@@ -416,9 +417,10 @@ rt::Task<Result<TopicMessage>> ask(NodePtr node, std::string topic, Message body
   }
   auto request = node->begin_request(topic, body.bytes(), headers.block());
   if (!request && request.error() == Errc::would_block) {
-    Node* const raw = node.get();
-    std::function<bool()> told = [raw, topic] { return raw->in_mesh(), raw->told_all() || raw->served(topic); };
-    const Result<void> waited = co_await await_mesh(node, deadline, std::move(told));
+    MeshDone known = [wire = node->names().encode(topic)](const MeshState& mesh) {
+      return mesh.services_known() || (wire && mesh.served(*wire));
+    };
+    const Result<void> waited = co_await await_mesh(node, deadline, std::move(known));
     if (!waited && waited.error() == Errc::cancelled) {
       co_return waited.error();
     }
@@ -435,12 +437,13 @@ rt::Task<Result<TopicMessage>> ask(NodePtr node, std::string topic, Message body
 }
 
 // Asks every handle for its roster, and waits until the answers are known so far.
-rt::Task<Result<void>> wait_asked(NodePtr node, Instant deadline, bool (Node::*known)(std::uint64_t) const) {
-  const Result<std::uint64_t> ask = msg::or_no_memory([&] { return node->ask_rosters(); });
+rt::Task<Result<void>> wait_asked(NodePtr node, Instant deadline,
+                                  bool (MeshState::*known)(std::uint64_t) const noexcept) {
+  const Result<std::uint64_t> ask = or_no_memory([&] { return node->ask_rosters(); });
   if (!ask) {
     co_return ask.error();
   }
-  std::function<bool()> done = [raw = node.get(), known, ask = *ask] { return (raw->*known)(ask); };
+  MeshDone done = [known, ask = *ask](const MeshState& mesh) { return (mesh.*known)(ask); };
   const Result<void> waited = co_await await_mesh(node, deadline, std::move(done));
   co_return waited;
 }
@@ -449,11 +452,14 @@ rt::Task<Result<std::vector<NodeInfo>>> sync_with(NodePtr node, Instant deadline
   if (node == nullptr) {
     co_return kAsyncTopicsMoved;
   }
-  const Result<void> waited = co_await wait_asked(node, deadline, &Node::settled);
+  Result<void> waited = co_await wait_asked(node, deadline, &MeshState::settled);
+  if (waited && node->gate() != nullptr) {
+    waited = co_await node->gate()->flush_task(deadline);
+  }
   if (!waited) {
     co_return waited.error();
   }
-  co_return node->members();
+  co_return node->with_mesh(topic::known_nodes);
 }
 
 }  // namespace
@@ -497,9 +503,8 @@ Result<Ongoing> AsyncTopics::forward(std::string_view filter, serve::Server& ser
 
 namespace {
 rt::Task<Result<std::uint64_t>> claim_topic(NodePtr node, std::string topic, Instant deadline) {
-  Node* const raw = node.get();
   while (true) {
-    const Result<void> all = co_await wait_asked(node, deadline, &Node::owners_known);
+    const Result<void> all = co_await wait_asked(node, deadline, &MeshState::owners_known);
     if (!all) {
       co_return all.error();
     }
@@ -508,7 +513,7 @@ rt::Task<Result<std::uint64_t>> claim_topic(NodePtr node, std::string topic, Ins
       co_return claim.error();
     }
     const std::uint64_t id = *claim;
-    std::function<bool()> decided = [raw, id] { return raw->in_mesh(), raw->claim_decided(id); };
+    MeshDone decided = [id](const MeshState& mesh) { return mesh.ownership().decided(id); };
     const Result<void> waited = co_await await_mesh(node, deadline, std::move(decided));
     const Result<std::uint64_t> epoch = node->end_claim(id, waited.has_value());
     if (epoch || epoch.error() != Errc::would_block) {
@@ -566,9 +571,8 @@ rt::Task<Result<std::vector<NodeInfo>>> watch(NodePtr node, std::vector<NodeInfo
   }
   auto now = std::make_shared<std::vector<NodeInfo>>();
   while (true) {
-    Node* const raw = node.get();
-    std::function<bool()> changed = [raw, known, now] { return raw->in_mesh(), raw->nodes_differ(known, *now); };
-    const Instant expiry = node->with_mesh([raw] { return raw->in_mesh(), raw->next_expiry(); });
+    MeshDone changed = [known, now](const MeshState& mesh) { return topic::present_nodes_differ(mesh, known, *now); };
+    const Instant expiry = node->with_mesh([](const MeshState& mesh) { return mesh.peers().next_expiry(sys::now()); });
     const Result<void> waited = co_await await_mesh(node, std::min(deadline, expiry), std::move(changed));
     if (waited) {
       co_return std::move(*now);

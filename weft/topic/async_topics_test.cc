@@ -18,6 +18,9 @@ namespace {
 class AsyncFleets : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
+    if (fleet_.missing() != nullptr) {
+      GTEST_SKIP() << fleet_.missing();
+    }
     rt::RuntimeOptions options;
     options.cores = 2;
     auto runtime = rt::Runtime::start(options);
@@ -40,8 +43,7 @@ class AsyncFleets : public testing::TestWithParam<std::string> {
   Context second_;
   std::unique_ptr<rt::Runtime> runtime_;
 };
-INSTANTIATE_TEST_SUITE_P(Fleets, AsyncFleets, testing::Values("inproc", "local", "tcp"),
-                         [](const auto& kind) { return kind.param; });
+WEFT_ON_FLEETS(AsyncFleets, kFleets);
 
 constexpr int kMessages = 2000;
 
@@ -102,7 +104,7 @@ TEST_P(AsyncFleets, OneCorePublishesToAnother) {
   EXPECT_TRUE(all) << all.error().message();
 }
 
-rt::Task<Result<Message>> echo(TopicMessage request) {
+rt::Task<Result<Message>> echo_later(TopicMessage request) {
   (void)co_await rt::yield();
   co_return Message::copy_of("re:" + std::string(request.text()));
 }
@@ -112,7 +114,7 @@ rt::Task<Result<void>> serve_until(rt::Core* core, Context* context, TopicsOptio
   if (!topics) {
     co_return topics.error();
   }
-  Result<Ongoing> service = topics->serve("svc", {.at_a_time = 8}, echo);
+  Result<Ongoing> service = topics->serve("svc", {.at_a_time = 8}, echo_later);
   Result<AsyncSubscription> end = topics->subscribe(last);
   const Result<TopicMessage> told = co_await end->next();
   co_return told ? Result<void>() : Result<void>(told.error());

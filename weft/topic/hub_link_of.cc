@@ -46,38 +46,63 @@ Result<Hosting> host(const std::string& directory, const TopicsOptions& options,
   });
 }
 
-Result<std::shared_ptr<HubLink>> make(Node& node) {
+// Of the hub of this host, which this process may host.
+Result<void> set_local(LinkSettings& settings, Node& node) {
   if (node.fleet().kind != Fleet::Kind::local) {
     return Error(Errc::not_supported,
-                 "only a local fleet keeps topics: the handles of an inproc or tcp fleet have no hub");
+                 "only a local fleet keeps topics by itself: other handles name a hub (TopicsOptions::hub)");
   }
+  const LocalDirectory directory = WEFT_TRY(LocalDirectory::open(node.options().runtime_directory, node.fleet().name));
+  settings.endpoint = Hub::endpoint(directory.path());
+  if (node.options().hosts) {
+    settings.host = [path = directory.path(), options = node.options(), fleet = node.fleet().name,
+                     weak = node.weak_from_this()](const std::string& store) -> Result<Hosting> {
+      const auto still = weak.lock();
+      return still == nullptr ? Result<Hosting>(Errc::closed) : host(path, options, fleet, store, still);
+    };
+  }
+  return {};
+}
+
+Result<std::shared_ptr<HubLink>> make(Node& node) {
   return msg::set_up([&]() -> Result<std::shared_ptr<HubLink>> {
-    const LocalDirectory directory =
-        WEFT_TRY(LocalDirectory::open(node.options().runtime_directory, node.fleet().name));
     LinkSettings settings;
-    settings.endpoint = Hub::endpoint(directory.path());
     settings.id = instance_text(node.instance());
     settings.names = node.names();
     settings.async = node.async();
-    settings.make_socket = [weak = std::weak_ptr<msg::ContextCore>(node.context())]() -> Result<Socket> {
+    FleetSecurity keys;
+    if (node.options().hub.empty()) {
+      WEFT_TRY(set_local(settings, node));
+    } else {
+      settings.endpoint = node.options().hub;
+      settings.remote = true;
+      keys = node.options().security;
+    }
+    settings.make_socket = [weak = std::weak_ptr<msg::ContextCore>(node.context()),
+                            keys = std::move(keys)]() -> Result<Socket> {
       const auto context = weak.lock();
       if (context == nullptr) {
         return Error(Errc::closed, "the context was closed");
       }
-      return Socket(WEFT_TRY(context->make_socket(SocketType::dealer)));
+      Socket socket(WEFT_TRY(context->make_socket(SocketType::dealer)));
+      WEFT_TRY(set_tls(socket, keys));
+      return socket;
     };
-    if (node.options().hosts) {
-      settings.host = [path = directory.path(), options = node.options(), fleet = node.fleet().name,
-                       weak = node.weak_from_this()](const std::string& store) -> Result<Hosting> {
-        const auto still = weak.lock();
-        return still == nullptr ? Result<Hosting>(Errc::closed) : host(path, options, fleet, store, still);
-      };
-    }
     return std::make_shared<HubLink>(node.loop(), std::move(settings));
   });
 }
 
 }  // namespace
+
+Result<void> set_tls(Socket& socket, const FleetSecurity& keys) {
+  if (!keys.tls()) {
+    return {};
+  }
+  WEFT_TRY(socket.set(option::tls_certificate, keys.tls_certificate));
+  WEFT_TRY(socket.set(option::tls_key, keys.tls_key));
+  WEFT_TRY(socket.set(option::tls_authorities, keys.tls_authorities));
+  return socket.set(option::tls_server_name, keys.tls_server_name);
+}
 
 Result<std::shared_ptr<HubLink>> hub_link_of(Node& node) { return node.hub_link(make); }
 

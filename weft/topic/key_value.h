@@ -28,6 +28,7 @@ class KeyValueWatch {
   Result<std::optional<KeyValueEntry>> next_stored();  // like Reader's
   [[nodiscard]] bool live() const noexcept { return reader_.live(); }
   void close() noexcept { reader_.close(); }
+  Result<int> descriptor() { return reader_.descriptor(); }  // like Reader's
 
  private:
   std::shared_ptr<const topic::KeyValueCore> core_;
@@ -72,6 +73,8 @@ class KeyValue {
   // For Topics::key_value(). Errors: those of Stream::declare().
   [[nodiscard]] static Result<KeyValue> declare(std::shared_ptr<topic::HubLink> link, std::string_view name,
                                                 const KeyValueOptions& options);
+  // For the C interface, as Topics::node() is.
+  [[nodiscard]] const std::shared_ptr<const topic::KeyValueCore>& core() const noexcept { return core_; }
 
  private:
   Result<std::uint64_t> change(std::string_view key, Bytes value, const topic::KeyChange& change);

@@ -442,6 +442,7 @@ TEST_F(Peers, TheSecondAnswerOfAPeerSpoilsNoClaim) {
 
 // Two that know each other were apart, and both created the topic: the higher epoch stays.
 TEST_F(Peers, AfterAPartitionThatBothRememberTheHigherEpochStays) {
+  const std::string every_ask = std::to_string(~std::uint64_t{0});
   for (const bool remembers : {false, true}) {
     SCOPED_TRACE(remembers);
     TestFleet fleet("tcp");
@@ -461,7 +462,8 @@ TEST_F(Peers, AfterAPartitionThatBothRememberTheHigherEpochStays) {
     // As a handle does, again and again: `a` takes no word before its connection to the ear has shown its proof.
     ASSERT_TRUE(eventually(a, [&, number = 3]() mutable {
       mouth.roster(Ear::kInstance,
-                   {"n", 'e' + endpoint, remembers ? 'l' + instance_text(a.instance()) : std::string("n"),
+                   {"n", 'e' + endpoint, 'h' + instance_text(a.instance()) + '\0' + every_ask,
+                    remembers ? 'l' + instance_text(a.instance()) : std::string("n"),
                     std::string("oworld") + '\0' + std::to_string(world.epoch() + 1)},
                    number++);
       return a.statistics().peers == 1;

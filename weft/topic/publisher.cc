@@ -46,10 +46,8 @@ Result<std::size_t> Publisher::wait_subscribers(std::size_t count, Instant deadl
   }
   const std::uint64_t probe = WEFT_TRY(node->begin_probe(*core, deadline));
   std::uint64_t ready = 0;
-  const Result<void> waited = node->wait_mesh(deadline, [&] {
-    node->in_mesh();
-    return (ready = node->probe_count(probe)) >= count;
-  });
+  const Result<void> waited = node->wait_mesh(
+      deadline, [&](const topic::MeshState& mesh) { return (ready = mesh.readiness().sum(probe)) >= count; });
   node->end_probe(probe);
   if (!waited) {
     return waited.error();

@@ -16,6 +16,11 @@ namespace {
 
 class Fleets : public testing::TestWithParam<std::string> {
  protected:
+  void SetUp() override {
+    if (fleet_.missing() != nullptr) {
+      GTEST_SKIP() << fleet_.missing();
+    }
+  }
   [[nodiscard]] Context& other_context() { return GetParam() == "inproc" ? context_ : second_; }
   // Every handle has every other one from here on. The last one has the others first.
   static void meet(const std::vector<Topics*>& handles) {
@@ -31,14 +36,13 @@ class Fleets : public testing::TestWithParam<std::string> {
   Context second_;
 };
 class Requests : public Fleets {};
+class RequestsOfPeers : public Fleets {};
 class Owners : public Fleets {};
 class Presence : public Fleets {};
-#define WEFT_EACH_FLEET(suite)                                                       \
-  INSTANTIATE_TEST_SUITE_P(Fleets, suite, testing::Values("inproc", "local", "tcp"), \
-                           [](const auto& kind) { return kind.param; })
-WEFT_EACH_FLEET(Requests);
-WEFT_EACH_FLEET(Owners);
-WEFT_EACH_FLEET(Presence);
+WEFT_ON_FLEETS(Requests, kFleetsOfServices);
+WEFT_ON_FLEETS(Presence, kFleets);
+WEFT_ON_PEERS(RequestsOfPeers);
+WEFT_ON_PEERS(Owners);
 
 RequestHandler echo(std::string name) {
   return [name = std::move(name)](const TopicMessage& request) {
@@ -61,8 +65,13 @@ TEST_P(Requests, OneOfAGroupAnswers) {
     EXPECT_EQ(reply->text().substr(1), ":" + std::to_string(i));
     (reply->text().front() == 'b' ? of_b : of_c)++;
   }
-  EXPECT_EQ(of_b, 20);
-  EXPECT_EQ(of_c, 20);
+  if (is_nats(GetParam())) {  // whose servers choose at random
+    EXPECT_GT(of_b, 0);
+    EXPECT_GT(of_c, 0);
+  } else {
+    EXPECT_EQ(of_b, 20);
+    EXPECT_EQ(of_c, 20);
+  }
   EXPECT_EQ(a.statistics().replies, 40u);
   EXPECT_EQ(a.statistics().late_replies, 0u);
 }
@@ -74,9 +83,11 @@ TEST_P(Requests, NobodyServingIsUnreachableAtOnce) {
   EXPECT_EQ(a.request("svc.none", "x", kNever).error(), Errc::unreachable);
   {
     Service service = *b.serve("svc.none", {}, echo("b"));
+    ASSERT_TRUE(b.sync(soon()));
     ASSERT_TRUE(a.sync(soon()));
     EXPECT_TRUE(a.request("svc.none", "x", soon()));
   }
+  ASSERT_TRUE(b.sync(soon()));
   ASSERT_TRUE(a.sync(soon()));
   EXPECT_EQ(a.request("svc.none", "x", kNever).error(), Errc::unreachable);
 }
@@ -151,7 +162,7 @@ TEST_P(Requests, ManyAtATime) {
   }
 }
 
-TEST_P(Requests, AHandleThatIsGoneEndsItsRequests) {
+TEST_P(RequestsOfPeers, AHandleThatIsGoneEndsItsRequests) {
   Topics a = fleet_.open(context_);
   auto b = std::make_unique<Topics>(fleet_.open(other_context()));
   std::atomic<bool> asked{false};
@@ -204,8 +215,10 @@ TEST_P(Requests, OneThatServesAndAsksSharesItsRequestsWithTheOthers) {
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(a.request("svc", "x", soon()));
   }
-  EXPECT_EQ(of_a, 10);
-  EXPECT_EQ(of_b, 10);
+  EXPECT_EQ(of_a + of_b, 20);
+  if (!is_nats(GetParam())) {
+    EXPECT_EQ(of_a, 10);
+  }
   // Requests and answers are topics of the handles' own.
   EXPECT_EQ(all.try_next().error(), Errc::would_block);
   EXPECT_EQ(bytes.try_next().error(), Errc::would_block);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/topic/service.h"
 
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,13 @@
 #include "weft/topic/node/node.h"
 
 namespace weft {
+
+namespace {
+constexpr Error kRequestsMoved(Errc::closed, "the queue of requests was moved from");
+constexpr std::size_t kReplyBytesMax = std::size_t{64} << 20;  // the bound of every volatile message
+}  // namespace
+
+// --- Service ---
 
 // Run: the shared state of a service's threads.
 struct Service::Run {
@@ -79,6 +87,89 @@ void Service::stop() noexcept {
     run->threads.clear();  // joins
     run->node.reset();
   }
+}
+
+// --- TakenRequest ---
+
+TakenRequest::TakenRequest(std::shared_ptr<topic::Node> node, Message topic, TopicMessage&& request) noexcept
+    : node_(std::move(node)), topic_(std::move(topic)), request_(std::move(request)) {}
+TakenRequest::TakenRequest(TakenRequest&&) noexcept = default;
+TakenRequest& TakenRequest::operator=(TakenRequest&& other) noexcept {
+  if (this != &other) {
+    (void)refuse(Error(Errc::job_threw, "the service dropped the request"));
+    node_ = std::move(other.node_);
+    topic_ = std::move(other.topic_);
+    request_ = std::move(other.request_);
+  }
+  return *this;
+}
+TakenRequest::~TakenRequest() { (void)refuse(Error(Errc::job_threw, "the service dropped the request")); }
+
+Result<std::shared_ptr<topic::Node>> TakenRequest::take_node() noexcept {
+  if (node_ == nullptr) {
+    return Error(Errc::invalid_state, "the request has an answer");
+  }
+  if (node_->closed()) {
+    return Error(Errc::closed, "the handle of topics was closed");
+  }
+  return std::exchange(node_, nullptr);
+}
+
+Result<void> TakenRequest::reply(Bytes body, const Headers& headers) {
+  if (body.size() > kReplyBytesMax) {
+    return Error(Errc::message_too_large, "a message of topics exceeds 64 MiB");
+  }
+  WEFT_TRY(take_node())->reply(request_, body, headers.block());
+  return {};
+}
+Result<void> TakenRequest::refuse(const Error& error) {
+  WEFT_TRY(take_node())->reply_error(request_, error);
+  return {};
+}
+
+// --- RequestQueue ---
+
+RequestQueue::RequestQueue(std::shared_ptr<topic::Node> node, IntrusivePtr<topic::SubscriptionCore> requests,
+                           Message topic) noexcept
+    : node_(std::move(node)), requests_(std::move(requests)), topic_(std::move(topic)) {}
+RequestQueue::RequestQueue(RequestQueue&&) noexcept = default;
+RequestQueue& RequestQueue::operator=(RequestQueue&& other) noexcept {
+  if (this != &other) {
+    close();
+    node_ = std::move(other.node_);
+    requests_ = std::move(other.requests_);
+    topic_ = std::move(other.topic_);
+  }
+  return *this;
+}
+RequestQueue::~RequestQueue() { close(); }
+
+void RequestQueue::close() noexcept {
+  if (node_ != nullptr) {
+    node_->stop_serving(*requests_);
+  }
+}
+
+Result<TakenRequest> RequestQueue::taken(std::shared_ptr<topic::Node> node, Message topic,
+                                         Result<TopicMessage> request) {
+  return request ? Result<TakenRequest>(TakenRequest(std::move(node), std::move(topic), *std::move(request)))
+                 : Result<TakenRequest>(request.error());
+}
+Result<TakenRequest> RequestQueue::next_until(Instant deadline) {
+  if (node_ == nullptr) {
+    return kRequestsMoved;
+  }
+  const auto node = node_;  // another thread may destroy the queue while this one waits
+  const auto requests = requests_;
+  Message topic = topic_.share();
+  return taken(node, std::move(topic), node->next_until(*requests, deadline));
+}
+Result<TakenRequest> RequestQueue::try_next() {
+  return node_ == nullptr ? Result<TakenRequest>(kRequestsMoved)
+                          : taken(node_, topic_.share(), node_->try_next(*requests_));
+}
+Result<int> RequestQueue::descriptor() {
+  return node_ == nullptr ? Result<int>(kRequestsMoved) : requests_->descriptor();
 }
 
 }  // namespace weft

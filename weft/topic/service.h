@@ -5,8 +5,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
+#include "weft/base/bytes.h"
+#include "weft/base/intrusive_ptr.h"
 #include "weft/base/result.h"
+#include "weft/base/time.h"
 #include "weft/msg/message/message.h"
 #include "weft/topic/node/topic_message.h"
 
@@ -47,6 +51,67 @@ class Service {
   explicit Service(std::shared_ptr<Run> run) noexcept;
 
   std::shared_ptr<Run> run_;
+};
+
+// TakenRequest: a request that the program took from a RequestQueue, and answers once.
+// Owner: a move-only value; it may outlive its queue. Destruction without an answer fails the request with job_threw.
+// Affinity: one thread at a time.
+class TakenRequest {
+ public:
+  TakenRequest(TakenRequest&&) noexcept;
+  TakenRequest& operator=(TakenRequest&&) noexcept;
+  ~TakenRequest();
+
+  [[nodiscard]] std::string_view topic() const noexcept { return topic_.text(); }  // of the service
+  [[nodiscard]] Bytes body() const noexcept { return request_.body(); }
+  [[nodiscard]] std::string_view text() const noexcept { return request_.text(); }
+  [[nodiscard]] std::string_view header(std::string_view name) const noexcept { return request_.header(name); }
+  [[nodiscard]] std::string_view headers() const noexcept { return request_.headers(); }  // the block
+
+  // Sends the reply, or the error that the requester gets. Neither waits. Errors: invalid_state (it has an answer);
+  // message_too_large (64 MiB: the request stays unanswered); closed (the handle). The requester's deadline passes if
+  // the reply finds no memory.
+  Result<void> reply(Bytes body, const Headers& headers = {});
+  Result<void> reply(std::string_view body, const Headers& headers = {}) { return reply(as_bytes(body), headers); }
+  Result<void> refuse(const Error& error);
+
+ private:
+  friend class RequestQueue;
+  TakenRequest(std::shared_ptr<topic::Node> node, Message topic, TopicMessage&& request) noexcept;
+  [[nodiscard]] Result<std::shared_ptr<topic::Node>> take_node() noexcept;
+
+  std::shared_ptr<topic::Node> node_;  // null if it has an answer
+  Message topic_;
+  TopicMessage request_;
+};
+
+// RequestQueue: a service without threads: the program takes each request by next(), and answers it when it likes.
+// Owner: a move-only value; destruction closes. It may outlive the handle.
+// Affinity: any thread, also several at once. Each request goes to one of them.
+class RequestQueue {
+ public:
+  RequestQueue(RequestQueue&&) noexcept;
+  RequestQueue& operator=(RequestQueue&&) noexcept;
+  ~RequestQueue();
+  // Wakes every next(). The queued requests fail with unreachable. The taken ones may still be answered. Idempotent.
+  void close() noexcept;
+
+  // Errors: closed (the queue or its handle).
+  Result<TakenRequest> next() { return next_until(kNever); }
+  Result<TakenRequest> next_until(Instant deadline);  // fails with timed_out, too
+  Result<TakenRequest> try_next();                    // never waits; fails with would_block
+  Result<int> descriptor();                           // like Subscription's
+
+ private:
+  friend class Topics;
+  RequestQueue(std::shared_ptr<topic::Node> node, IntrusivePtr<topic::SubscriptionCore> requests,
+               Message topic) noexcept;
+  [[nodiscard]] static Result<TakenRequest> taken(std::shared_ptr<topic::Node> node, Message topic,
+                                                  Result<TopicMessage> request);
+
+  std::shared_ptr<topic::Node> node_;
+  IntrusivePtr<topic::SubscriptionCore> requests_;
+  Message topic_;
 };
 
 }  // namespace weft

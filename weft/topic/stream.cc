@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "weft/msg/socket/socket_core.h"
+#include "weft/base/no_memory.h"
 #include "weft/topic/kept/stream_core.h"
 
 namespace weft {
@@ -51,7 +51,19 @@ Result<Published> PendingPublish::try_result() {
     return kStreamMoved;
   }
   const sync::LockGuard lock(link_->mutex());
-  return result_of(*call_);
+  const auto result = result_of(*call_);
+  if (!result && result.error() == Errc::would_block) {
+    call_->changed.found_nothing();
+    link_->flush_sent();  // the caller is about to wait
+  }
+  return result;
+}
+Result<int> PendingPublish::descriptor() {
+  if (call_ == nullptr) {
+    return kStreamMoved;
+  }
+  const sync::LockGuard lock(link_->mutex());
+  return call_->changed.descriptor();
 }
 
 // --- Stream ---
@@ -70,7 +82,7 @@ Result<Stream> Stream::declare(std::shared_ptr<topic::HubLink> link, const Strea
 }
 
 Result<std::vector<StreamInfo>> Stream::list(const std::shared_ptr<topic::HubLink>& link, std::string_view prefix) {
-  return msg::or_no_memory([&]() -> Result<std::vector<StreamInfo>> {
+  return or_no_memory([&]() -> Result<std::vector<StreamInfo>> {
     std::vector<std::string> names;
     std::optional<std::string> behind = std::string();
     while (behind) {
@@ -121,7 +133,7 @@ Result<Published> Stream::publish(std::string_view topic, Bytes body, const Publ
 Result<Published> Stream::publish_strict(std::string_view topic, Bytes body, PublishOptions options) {
   const auto core = core_;
   topic::HubLink& link = *core->link();
-  const std::string name = WEFT_TRY(msg::or_no_memory([&] { return Result<std::string>(std::string(topic)); }));
+  const std::string name = WEFT_TRY(or_no_memory([&] { return Result<std::string>(std::string(topic)); }));
   options.deadline = core->answer_by(options.deadline);
   const auto turn = WEFT_TRY(link.wait(core->strict_news(), options.deadline, [&] { return core->take_turn(name); }));
   StreamCore::Turn next;

@@ -35,6 +35,9 @@ class PendingPublish {
   Result<Published> wait();
   Result<Published> wait_until(Instant deadline);  // timed_out: the caller may wait again
   Result<Published> try_result();                  // never waits; fails with would_block
+  // For event loops: a descriptor that is readable when there may be an answer. A try_result() that returns would_block
+  // clears it. The descriptor is valid as long as this object. Errors: resource_exhausted.
+  Result<int> descriptor();
 
  private:
   std::shared_ptr<topic::HubLink> link_;
@@ -95,6 +98,8 @@ class Stream {
   // For Topics::streams(): the streams of the hub whose names begin with `prefix`.
   [[nodiscard]] static Result<std::vector<StreamInfo>> list(const std::shared_ptr<topic::HubLink>& link,
                                                             std::string_view prefix);
+  // For the C interface, as Topics::node() is.
+  [[nodiscard]] const std::shared_ptr<topic::StreamCore>& core() const noexcept { return core_; }
 
  private:
   Result<Published> publish_strict(std::string_view topic, Bytes body, PublishOptions options);

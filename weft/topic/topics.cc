@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "weft/msg/socket/socket_core.h"
+#include "weft/base/no_memory.h"
+#include "weft/sys/clock.h"
 #include "weft/topic/hub_link_of.h"
 #include "weft/topic/kept/hub_link.h"
 #include "weft/topic/node/node.h"
@@ -47,7 +48,7 @@ Result<Publisher> Topics::publisher(std::string_view topic, const PublisherOptio
 
 Result<Subscription> Topics::subscribe(std::initializer_list<std::string_view> filters,
                                        const SubscriptionOptions& options) {
-  return msg::or_no_memory([&]() -> Result<Subscription> {
+  return or_no_memory([&]() -> Result<Subscription> {
     if (node_ == nullptr) {
       return kTopicsMoved;
     }
@@ -106,42 +107,34 @@ Result<void> Topics::remove_peer(std::string_view endpoint) {
 
 Result<std::vector<NodeInfo>> Topics::sync(Instant deadline) {
   const auto node = node_;
-  return msg::or_no_memory([&]() -> Result<std::vector<NodeInfo>> {
+  return or_no_memory([&]() -> Result<std::vector<NodeInfo>> {
     if (node == nullptr) {
       return kTopicsMoved;
     }
     const std::uint64_t ask = WEFT_TRY(node->ask_rosters());
-    WEFT_TRY(node->wait_mesh(deadline, [&] {
-      node->in_mesh();
-      return node->settled(ask);
-    }));
-    return node->members();
+    if (node->gate() != nullptr) {
+      WEFT_TRY(node->gate()->flush(deadline));
+    }
+    WEFT_TRY(node->wait_mesh(deadline, [&](const topic::MeshState& mesh) { return mesh.settled(ask); }));
+    return node->with_mesh(topic::known_nodes);
   });
 }
 
 std::vector<NodeInfo> Topics::nodes() const {
-  return node_ == nullptr ? std::vector<NodeInfo>() : node_->with_mesh([this] {
-    node_->in_mesh();
-    return node_->announced();
-  });
+  return node_ == nullptr ? std::vector<NodeInfo>() : node_->with_mesh(topic::present_nodes);
 }
 
 Result<std::vector<NodeInfo>> Topics::watch_nodes(const std::vector<NodeInfo>& known, Instant deadline) const {
   const auto node = node_;
-  return msg::or_no_memory([&]() -> Result<std::vector<NodeInfo>> {
+  return or_no_memory([&]() -> Result<std::vector<NodeInfo>> {
     if (node == nullptr) {
       return kTopicsMoved;
     }
     while (true) {
       std::vector<NodeInfo> now;
-      const auto changed = [&] {
-        node->in_mesh();
-        return node->nodes_differ(known, now);
-      };
-      const Instant expiry = node->with_mesh([&] {
-        node->in_mesh();
-        return node->next_expiry();
-      });
+      const auto changed = [&](const topic::MeshState& mesh) { return topic::present_nodes_differ(mesh, known, now); };
+      const Instant expiry =
+          node->with_mesh([](const topic::MeshState& mesh) { return mesh.peers().next_expiry(sys::now()); });
       const Result<void> waited = node->wait_mesh(std::min(deadline, expiry), changed);
       if (waited) {
         return now;
@@ -155,16 +148,15 @@ Result<std::vector<NodeInfo>> Topics::watch_nodes(const std::vector<NodeInfo>& k
 
 Result<TopicMessage> Topics::request(std::string_view topic, Bytes body, Instant deadline, const Headers& headers) {
   const auto node = node_;
-  return msg::or_no_memory([&]() -> Result<TopicMessage> {
+  return or_no_memory([&]() -> Result<TopicMessage> {
     if (node == nullptr) {
       return kTopicsMoved;
     }
     auto request = node->begin_request(topic, body, headers.block());
     if (!request && request.error() == Errc::would_block) {
-      (void)node->wait_mesh(deadline, [&] {
-        node->in_mesh();
-        return node->told_all() || node->served(topic);
-      });
+      const std::string wire = WEFT_TRY(node->names().encode(topic));
+      (void)node->wait_mesh(deadline,
+                            [&](const topic::MeshState& mesh) { return mesh.services_known() || mesh.served(wire); });
       request = node->begin_request(topic, body, headers.block());
     }
     if (!request) {
@@ -178,29 +170,39 @@ Result<TopicMessage> Topics::request(std::string_view topic, Bytes body, Instant
 }
 
 Result<Service> Topics::serve(std::string_view topic, const ServiceOptions& options, RequestHandler handler) {
-  return msg::or_no_memory([&]() -> Result<Service> {
+  return or_no_memory([&]() -> Result<Service> {
     return node_ == nullptr ? Result<Service>(kTopicsMoved) : Service::start(node_, topic, options, std::move(handler));
+  });
+}
+
+Result<RequestQueue> Topics::serve(std::string_view topic, const ServiceOptions& options) {
+  constexpr std::size_t kQueueMost = std::size_t{1} << 20;
+  return or_no_memory([&]() -> Result<RequestQueue> {
+    if (node_ == nullptr) {
+      return kTopicsMoved;
+    }
+    if (options.queue_max == 0 || options.queue_max > kQueueMost) {
+      return Error(Errc::invalid_argument, "a queue of requests has 1 to 1,048,576 places");
+    }
+    Message name = WEFT_TRY(Message::copy_of(topic));
+    auto requests = WEFT_TRY(node_->serve(topic, options.group, options.queue_max));
+    return RequestQueue(node_, std::move(requests), std::move(name));
   });
 }
 
 Result<Owned> Topics::create(std::string_view topic, Instant deadline) {
   const auto node = node_;
-  return msg::or_no_memory([&]() -> Result<Owned> {
+  return or_no_memory([&]() -> Result<Owned> {
     if (node == nullptr) {
       return kTopicsMoved;
     }
     std::string wire = WEFT_TRY(node->names().encode(topic));
     while (true) {
       const std::uint64_t ask = WEFT_TRY(node->ask_rosters());
-      WEFT_TRY(node->wait_mesh(deadline, [&] {
-        node->in_mesh();
-        return node->owners_known(ask);
-      }));
+      WEFT_TRY(node->wait_mesh(deadline, [&](const topic::MeshState& mesh) { return mesh.owners_known(ask); }));
       const std::uint64_t claim = WEFT_TRY(node->begin_claim(topic));
-      const Result<void> waited = node->wait_mesh(deadline, [&] {
-        node->in_mesh();
-        return node->claim_decided(claim);
-      });
+      const Result<void> waited =
+          node->wait_mesh(deadline, [&](const topic::MeshState& mesh) { return mesh.ownership().decided(claim); });
       const Result<std::uint64_t> epoch = node->end_claim(claim, waited.has_value());
       if (epoch) {
         return Owned(node, std::move(wire), *epoch);
@@ -214,7 +216,7 @@ Result<Owned> Topics::create(std::string_view topic, Instant deadline) {
 bool Topics::exists(std::string_view topic) const { return node_ != nullptr && node_->is_owned(topic); }
 bool Topics::is_local(std::string_view topic) const { return node_ != nullptr && node_->owns_now(topic); }
 Result<std::vector<std::string>> Topics::list(std::string_view filter) const {
-  return msg::or_no_memory(
+  return or_no_memory(
       [&] { return node_ == nullptr ? Result<std::vector<std::string>>(kTopicsMoved) : node_->owned_topics(filter); });
 }
 

@@ -69,6 +69,9 @@ class Topics {
   }
   // Answers requests from now on. Errors: invalid_argument; resource_exhausted (1,024 services, or no thread); closed.
   Result<Service> serve(std::string_view topic, const ServiceOptions& options, RequestHandler handler);
+  // The same without threads: the program takes the requests from a queue. `at_a_time` has no effect. Errors:
+  // invalid_argument (also a queue_max of 0, or of more than 1,048,576); resource_exhausted; closed.
+  Result<RequestQueue> serve(std::string_view topic, const ServiceOptions& options = {});
 
   // Owns the topic, after every connected peer has agreed. Errors: conflict (another handle alive owns it); timed_out
   // (a peer does not answer); invalid_argument; closed.
@@ -112,6 +115,8 @@ class Topics {
   [[nodiscard]] std::uint64_t pattern_count() const noexcept;  // number of own filters that are not exact
   [[nodiscard]] TopicsStatistics statistics() const;
   [[nodiscard]] CounterSource counter_source() const;
+  // For the C interface, whose queue of calls begins requests without a wait. Null if moved from.
+  [[nodiscard]] const std::shared_ptr<topic::Node>& node() const noexcept { return node_; }
 
  private:
   explicit Topics(std::shared_ptr<topic::Node> node) noexcept;

@@ -149,6 +149,7 @@ class LocalEnd {
   // content.
   [[nodiscard]] Mechanism* cipher() const noexcept { return mechanism_->encrypts() ? mechanism_.get() : nullptr; }
   [[nodiscard]] std::string_view mechanism_name() const noexcept { return mechanism_->name(); }
+  [[nodiscard]] bool serves() const noexcept;  // this is the server of a mechanism whose sides differ
 
   // Time: the handshake deadline, our heartbeats, the TTL of the peer's last PING. `last_input` is the time
   // of the last bytes. The caller reads all available bytes before it calls. While the caller has suspended
@@ -196,7 +197,6 @@ class LocalEnd {
   };
 
   void fail(Errc code, StaticText text, Breach breach = Breach::none) noexcept;
-  [[nodiscard]] bool serves() const noexcept;  // this is the server of a mechanism whose sides differ
   void refuse(StaticText text) noexcept;
   [[nodiscard]] std::size_t handle_greeting(Bytes input, Instant now);
   [[nodiscard]] std::size_t handle_whole_greeting(Bytes input);

@@ -1,26 +1,37 @@
 # SPDX-License-Identifier: MIT
-"""This tree beside another revision: instructions and allocations first, then time, in turns. Exit status 3: slower."""
+"""This tree beside another revision: instructions and allocations first, then time, in turns. Of each row and of all
+together it says slower, not slower or cannot tell."""
 
 import argparse
 import contextlib
 import fnmatch
+import pathlib
 import shutil
 import signal
 import subprocess
 
-from weft_bench import ROOT, printer, results, stats
-from weft_bench.command_line import FAILURE, INTERRUPTED, REGRESSION, USAGE, add_build, say
+from weft_bench import ROOT, command_line, printer, records, results, stats
+from weft_bench.command_line import FAILURE, INTERRUPTED, REGRESSION, UNTOLD, USAGE, add_build, say
 from weft_bench.commands import instructions
-from weft_bench.harness import cells, micro_rounds, rounds
+from weft_bench.harness import cells, comparisons, micro_rounds, rounds, server_cells, server_rounds
 from weft_bench.harness.child import ChildError, Libraries
 
 INSTRUCTIONS_LEAST = 0.01
-ALLOCATIONS_LEAST = 0.001  # per message: less than one in a thousand is the start, not the message
+ALLOCATIONS_LEAST = 0.01  # per message: less is the start, and queues that grow by their luck (3 to 820 of 300,000 messages)
 CELLS = ("push_pull/tcp/64,push_pull/ipc/1024,push_pull/inproc/64,round_trip/tcp/64,round_trip/inproc/64,"
          "router_router/tcp/64,pub_sub/inproc/64/x4")
+# Rows whose threads hand work to each other: from each of the rooms that have some.
+THREADED = ("Pool_AllocHereFreeThere/64 (honest)", "EventBus_publish/two_publishers", "Executor_submit/fixed_pool (honest)",
+            "CrossCore_PostThroughput (honest)", "SpscQueue_Throughput/1024 (honest)", "MpscQueue_2P1C (honest)")
+SERVER_CELLS = "echo/64/x1,echo/64/x128/depth16,one_way/64/x50"
 ROW_SECONDS = 0.02  # of one repetition of a row
+BUDGET_S = 300  # for further rounds of the rows of which it cannot tell
+ORDER = ("old", "new", "old again")
+STATUS = {stats.NOT_SLOWER: 0, stats.SLOWER: REGRESSION, stats.CANNOT_TELL: UNTOLD}
+HEAD = ["row", "of", "before", "now", "takes [95 %]", "noise", "rounds", "verdict"]
 FILES = ("bench/micro/bench_micro", "bench/bench_sockets", "capi/libzmq.so.5")
 TARGETS = ("bench_micro", "bench_sockets", "bench_allocations", "weft_zmq")
+SERVER_FILES, SERVER_TARGETS = ("bench/server/bench_load", "bench/server/bench_server_weft"), ("bench_server_weft",)
 
 
 class GateError(Exception):
@@ -59,7 +70,7 @@ def is_whole(tree, commit):
         return False
 
 
-def build_baseline(commit):
+def build_baseline(commit, targets=TARGETS):
     """The release build of a commit, in a work tree of its own below build/gate that is kept for the next time."""
     tree = ROOT / "build/gate" / commit[:12]
     if not is_whole(tree, commit):
@@ -68,34 +79,36 @@ def build_baseline(commit):
         run("git", "worktree", "add", "--detach", tree, commit)
     say(f"build {commit[:12]}")
     run("cmake", "--preset", "release", cwd=tree)
-    run("cmake", "--build", "--preset", "release", "--parallel", "--target", *TARGETS, cwd=tree)
+    run("cmake", "--build", "--preset", "release", "--parallel", "--target", *targets, cwd=tree)
     return tree / "build/release"
 
 
-def check_build(build):
-    missing = [target for target in FILES if not (build / target).is_file()]
+def check_build(build, files=FILES):
+    missing = [file for file in files if not (build / file).is_file()]
     if missing:
         raise UsageError(f"no {build / missing[0]}: run ./dev build release, or give --build DIR")
 
 
-def common_rows(new, old, globs):
-    """Our one-thread rows that both builds have."""
+def common_rows(new, old, globs, threaded):
+    """Our rows that both builds have, with one thread or with several, by {name: row}."""
     rows, before = (micro_rounds.rows_of(micro_rounds.program_of(build)) for build in (new, old))
-    ours = {name: row for name, row in rows.items() if row["threads"] == 1 and row["contenders"][0] == "weft"}
+    ours = {name: row for name, row in rows.items() if (row["threads"] > 1) == threaded and row["contenders"][0] == "weft"}
     return {name: row for name, row in ours.items() if "weft" in before.get(name, {}).get("contenders", ())
             and any(fnmatch.fnmatchcase(name, glob) for glob in globs)}
 
 
-def grown(old, new, least, slack):
-    """Rows whose count grew by more than that share and by more than the slack.
+def compare_counts(what, old, new, least, slack):
+    """A record for each row of two counts, which is slower where it grew by more than that share and the slack.
 
-    >>> grown({"a": 100.0, "b": 0.0, "c": 1.0}, {"a": 102.0, "b": 0.0, "c": 1.5}, 0.01, 1.0)
-    [('a', 100.0, 102.0)]
-    >>> grown({"a": 0.0}, {"a": 0.5}, 0.0, 0.001)
-    [('a', 0.0, 0.5)]
+    >>> def slower(*counts): return [each["cell"] for each in compare_counts("x", *counts) if each["verdict"] == "slower"]
+    >>> slower({"a": 100.0, "b": 0.0, "c": 1.0}, {"a": 102.0, "b": 0.0, "c": 1.5}, 0.01, 1.0)
+    ['a']
+    >>> slower({"a": 0.0, "b": 1.0}, {"a": 0.5}, 0.0, 0.001)
+    ['a']
     """
-    return [(name, old[name], new[name]) for name in sorted(old)
-            if name in new and new[name] > old[name] * (1 + least) and new[name] - old[name] > slack]
+    return [{"kind": "comparison", "cell": name, "what": what, "before": old[name], "now": new[name],
+             "verdict": stats.SLOWER if new[name] > old[name] * (1 + least) and new[name] - old[name] > slack
+             else stats.NOT_SLOWER} for name in sorted(old) if name in new]
 
 
 def check_instructions(new, old, rows):
@@ -105,105 +118,254 @@ def check_instructions(new, old, rows):
     if shutil.which("valgrind") is None:
         raise GateError("valgrind is not installed, and counts the instructions")
     counts = [instructions.measure(micro_rounds.program_of(build), counted) if counted else {} for build in (old, new)]
-    return [f"{name}: {after} instructions, {before} before"
-            for name, before, after in grown(*counts, INSTRUCTIONS_LEAST, instructions.SLACK)]
+    return compare_counts("instructions", *counts, INSTRUCTIONS_LEAST, instructions.SLACK)
 
 
-def check_rows(new, old, rows):
-    programs = {"new": new, "old": old, "old again": old}
-    found = []
-    for number, row in enumerate(rows.values(), 1):
-        def once(which, row=row):
-            try:
-                return micro_rounds.run_once(micro_rounds.program_of(programs[which]), row, "weft", ROW_SECONDS)["ns"]
-            except ChildError as error:
-                raise GateError(f"{row['row']} ({which}): {error}") from error
-        result = stats.compare(once, stats.THROUGHPUT_LEAST)
-        say(line_of(f"[{number}/{len(rows)}] {row['row']}", result))
-        found += [line_of(row["row"], result)] if result["alarm"] else []
-    return found
+class RowRounds:
+    """The rounds of one row of bench/micro; each repetition is a process of its own."""
+
+    def __init__(self, new, old, row):
+        self.programs = {"new": micro_rounds.program_of(new), "old": micro_rounds.program_of(old)}
+        self.programs["old again"] = self.programs["old"]
+        self.row = row
+
+    def once(self, which):
+        try:
+            return micro_rounds.run_once(self.programs[which], self.row, "weft", ROW_SECONDS)["ns"]
+        except ChildError as error:
+            raise GateError(f"{self.row['row']} ({which}): {error}") from error
+
+    def __call__(self, visit):
+        return [{**{which: self.once(which) for which in stats.in_turns(ORDER, number)}, "life": number}
+                for number in comparisons.numbers_of(visit)]
 
 
-def line_of(name, result):
-    return (f"{name}: takes {printer.interval(result['slowdown'], digits=3)} of the time before, noise "
-            f"{printer.share(result['noise'], 1)}{', SLOWER' if result['alarm'] else ''}")
+class CellRounds:
+    """The rounds of one cell. columns: {"old", "new", "old again": column}, which are new processes in each visit."""
+
+    def __init__(self, name, columns, cost):
+        self.name, self.columns, self.cost = name, columns, cost
+
+    def measure(self, visit):
+        with contextlib.ExitStack() as stack:
+            for column in self.columns.values():
+                column.start(stack)
+                if visit == 0:
+                    column.warm_up()
+                else:
+                    column.repeat()
+            taken = [{**{which: self.cost(self.columns[which].repeat()) for which in stats.in_turns(ORDER, number)},
+                      "life": visit} for number in comparisons.numbers_of(visit)]
+            for column in self.columns.values():
+                column.finish()
+        return taken
+
+    def __call__(self, visit):
+        try:
+            return self.measure(visit)
+        except (ChildError, OSError, ValueError) as error:
+            raise GateError(f"{self.name}: {error}") from error
 
 
-def check_cell(setup, name):
-    """(result, allocations per message before, and now) of one cell of sockets."""
+class SocketRounds(CellRounds):
+    """A cell of sockets: one program, on two libraries."""
+
+    def __init__(self, setup, name):
+        super().__init__(name, {which: rounds.Column(setup, (which, "zmq", library, name))
+                                for which, library in (("old", "libzmq"), ("new", "weft"), ("old again", "libzmq"))},
+                         results.cost_of_sockets(cells.parse(name)["pattern"]))
+
+    def allocations(self):
+        """Per message, before and now."""
+        return [self.columns[which].record_of_counts(self.name)["allocations"] or 0.0 for which in ("old", "new")]
+
+
+class ServerRounds(CellRounds):
+    """A cell of the server: the servers of two builds, and the load generator of the new one."""
+
+    def __init__(self, new, old, name):
+        def column(which, build):
+            setup = server_rounds.Setup(build / "bench/server", server_rounds.QUICK, load=new / "bench/server")
+            return server_rounds.ServerColumn(setup, name, (which, "weft", ""))
+        super().__init__(name, {which: column(which, new if which == "new" else old) for which in ORDER},
+                         results.cost_of_server)
+
+
+def record_of(comparison):
+    result = comparison.result
+    return {"kind": "comparison", "cell": comparison.name, "what": "time", "rounds": len(comparison.rounds),
+            **{key: result[key] for key in ("verdict", "warning", "slowdown", "noise")}, "taken": comparison.rounds}
+
+
+def check_time(new, old, rows, chosen):
+    """A record for the time of each row and each cell, and one for the allocations of each cell."""
     with contextlib.ExitStack() as stack:
-        columns = {which: rounds.Column(setup, (which, "zmq", library, name))
-                   for which, library in (("old", "libzmq"), ("new", "weft"), ("old again", "libzmq"))}
-        for column in columns.values():
-            column.start(stack)
-            column.warm_up()
-        pattern = cells.parse(name)["pattern"]
-        least = stats.LATENCY_LEAST if pattern in cells.TRIPS else stats.THROUGHPUT_LEAST
-        cost = results.cost_of_sockets(pattern)
-        result = stats.compare(lambda which: cost(columns[which].repeat()), least)
-        for column in columns.values():
-            column.finish()
-    counts = [columns[which].record_of_counts(name)["allocations"] or 0.0 for which in ("old", "new")]
-    return result, *counts
+        todo = [(name, RowRounds(new, old, row)) for name, row in rows.items()]
+        if chosen.cells:
+            libraries = stack.enter_context(Libraries(new / "capi/libzmq.so.5", old / "capi/libzmq.so.5"))
+            setup = rounds.Setup(new / "bench/bench_sockets", libraries, rounds.QUICK)
+            todo += [(name, SocketRounds(setup, name)) for name in chosen.cells]
+        todo += [(f"server {name}", ServerRounds(new, old, name)) for name in chosen.server_cells]
+        compared = [comparisons.Comparison(name, measure, chosen.warn_at, chosen.fail_at) for name, measure in todo]
+        comparisons.measure_all(compared, chosen.budget,
+                                lambda progress, each: say(f"{progress} {line_of(record_of(each), chosen)}"))
+        counts = {name: measure.allocations() for name, measure in todo if isinstance(measure, SocketRounds)}
+    before, now = ({name: pair[place] for name, pair in counts.items()} for place in (0, 1))
+    return [record_of(each) for each in compared] + compare_counts("allocations", before, now, 0.0, ALLOCATIONS_LEAST)
 
 
-def check_cells(new, old, names):
-    found = []
-    with Libraries(new / "capi/libzmq.so.5", old / "capi/libzmq.so.5") as libraries:
-        setup = rounds.Setup(new / "bench/bench_sockets", libraries, rounds.QUICK)
-        for number, name in enumerate(names, 1):
-            try:
-                result, before, after = check_cell(setup, name)
-            except (ChildError, OSError, ValueError) as error:
-                raise GateError(f"{name}: {error}") from error
-            say(line_of(f"[{number}/{len(names)}] {name}", result))
-            found += [line_of(name, result)] if result["alarm"] else []
-            found += [f"{name}: {printer.number(now)} allocations a message, {printer.number(was)} before"
-                      for _, was, now in grown({name: before}, {name: after}, 0.0, ALLOCATIONS_LEAST)]
-    return found
+def verdict_text(record, chosen):
+    """The verdict of a row, with its warning."""
+    warning = f", WARNING: by {printer.share(chosen.warn_at)} or more" if record.get("warning") else ""
+    return record["verdict"] + warning
+
+
+def line_of(record, chosen):
+    return (f"{record['cell']}: takes {printer.interval(record['slowdown'], digits=3)} of the time before, noise "
+            f"{printer.share(record['noise'], 1)}, {printer.count(record['rounds'], 'round')}: {verdict_text(record, chosen)}")
+
+
+def table_of(found, chosen):
+    """All rows, with those that are slower at the end, where a terminal shows them."""
+    order = [(stats.NOT_SLOWER, False), (stats.NOT_SLOWER, True), (stats.CANNOT_TELL, False), (stats.SLOWER, False)]
+    lines = []
+    for record in sorted(found, key=lambda record: order.index((record["verdict"], bool(record.get("warning"))))):
+        if record["what"] == "time":
+            shown = ["", "", printer.interval(record["slowdown"], digits=3), printer.share(record["noise"], 1),
+                     str(record["rounds"])]
+        else:
+            shown = [printer.number(record["before"]), printer.number(record["now"]), "", "", ""]
+        lines.append([record["cell"], record["what"], *shown, verdict_text(record, chosen)])
+    return printer.text_table([HEAD, *lines], (0, 1, 7))
+
+
+def summary_of(found):
+    """The verdict of all rows, and of how many each verdict is.
+
+    >>> summary_of([{"verdict": "slower"}, {"verdict": "cannot tell"}, {"verdict": "slower"}])
+    'slower: 2 rows are slower, of 1 it cannot tell, 0 are not slower'
+    >>> summary_of([{"verdict": "not slower", "warning": True}, {"verdict": "not slower"}])
+    'not slower: 0 rows are slower, of 0 it cannot tell, 2 are not slower, 1 of them with a warning'
+    """
+    said = [record["verdict"] for record in found]
+    slower, untold, fine = map(said.count, (stats.SLOWER, stats.CANNOT_TELL, stats.NOT_SLOWER))
+    warned = sum(bool(record.get("warning")) for record in found)
+    return (f"{stats.verdict_of_all(said)}: {printer.count(slower, 'row')} {'is' if slower == 1 else 'are'} slower, of {untold} "
+            f"it cannot tell, {fine} are not slower" + (f", {warned} of them with a warning" if warned else ""))
+
+
+def per_cent(text):
+    """
+    >>> per_cent("5"), per_cent("12.5")
+    (0.05, 0.125)
+    >>> per_cent("0")
+    Traceback (most recent call last):
+    argparse.ArgumentTypeError: 0 is not above 0 and at most 100
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0 < value <= 100:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0 and at most 100")
+    return value / 100
+
+
+def seconds(text):
+    """
+    >>> seconds("0"), seconds("2.5")
+    (0.0, 2.5)
+    >>> seconds("nan")
+    Traceback (most recent call last):
+    argparse.ArgumentTypeError: nan is not 0 to 86400
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value <= 86400:
+        raise argparse.ArgumentTypeError(f"{text} is not 0 to 86400")
+    return value
 
 
 def parse_arguments(arguments):
     parser = argparse.ArgumentParser(
-        prog="./dev bench gate", description=__doc__, epilog="Exit status: 0 nothing is slower, 1 it could not be measured, 2 "
-        "usage, 3 slower. A row is slower when the whole 95 % interval of its slowdown is above 1, its middle is at least 5 % "
-        "(10 % for round trips) and more than the old revision differs from itself, in two runs, one after the other.")
+        prog="./dev bench gate", description=__doc__, epilog="Exit status: 0 not slower, 3 a row is slower, 4 of a row it "
+        "cannot tell and none is slower, 1 it could not be measured, 2 usage, 130 interrupted. A row is slower when the whole "
+        "95 % interval of its slowdown is above 1, its middle is at least --fail-at and more than the old revision differs "
+        "from itself, and each half of its rounds alone says so. It is not slower when the whole interval and that difference "
+        "are below --fail-at, or when it is faster by more than that difference. Otherwise it is measured again, until it can "
+        "tell or --budget is over. Instructions (1 %) and allocations are counted, so it can always tell.")
     parser.add_argument("--baseline", metavar="REV", required=True, help="a revision of this repository, as git names it")
     parser.add_argument("--rows", metavar="GLOB,...", default="*", help="rows of bench/micro (default: all of one thread)")
+    parser.add_argument("--threaded", metavar="GLOB,...", default=",".join(THREADED),
+                        help="rows of bench/micro with several threads (default: %(default)s)")
     parser.add_argument("--cells", metavar="CELLS", default=CELLS, help="cells of ./dev bench sockets (default: %(default)s)")
+    parser.add_argument("--server-cells", metavar="CELLS", default=SERVER_CELLS,
+                        help="cells of ./dev bench server, of a closed loop (default: %(default)s)")
     parser.add_argument("--counts-only", action="store_true", help="instructions only, no time")
+    parser.add_argument("--warn-at", metavar="PERCENT", type=per_cent, default=stats.GATE_WARNS,
+                        help="the slowdown from which a row that is not slower has a warning (default: 5)")
+    parser.add_argument("--fail-at", metavar="PERCENT", type=per_cent, default=stats.GATE_FAILS,
+                        help="the slowdown from which a row is slower (default: 10)")
+    parser.add_argument("--budget", metavar="SECONDS", type=seconds, default=BUDGET_S,
+                        help=f"for more rounds of rows of which it cannot tell, after {stats.GATE_ROUNDS} rounds of each row "
+                        "(default: %(default)s)")
+    parser.add_argument("--json", metavar="FILE", type=pathlib.Path,
+                        help="save a record for each row and one for all; bench/records.md describes them")
     add_build(parser)
     chosen = parser.parse_args(arguments)
+    if chosen.warn_at > chosen.fail_at:
+        parser.error("--warn-at is above --fail-at: such a row would fail without a warning")
+    command_line.check(parser, chosen, ())
     chosen.cells, unknown = cells.choose(chosen.cells) if chosen.cells else ([], [])
-    if unknown:
-        parser.error(f"no cell matches {' or '.join(unknown)}")
+    chosen.server_cells, unknown_server = server_cells.choose(chosen.server_cells) if chosen.server_cells else ([], [])
+    if unknown or unknown_server:
+        parser.error(f"no cell matches {' or '.join(unknown + unknown_server)}")
+    other = [name for name in chosen.server_cells if not can_compare(server_cells.parse(name))]
+    if other:
+        parser.error(f"the gate compares closed loops of echo and one_way, not {' or '.join(other)}")
     return chosen
 
 
+def can_compare(cell):
+    """
+    >>> [can_compare(server_cells.parse(name)) for name in ("echo/64/x1", "echo/64/x1/load50", "idle/64/x1000")]
+    [True, False, False]
+    """
+    return cell["pattern"] in ("echo", "one_way") and not cell["load"]
+
+
 def compare_trees(chosen):
-    """What is slower, a line each."""
+    """A record for each quantity of each row, and one for all rows."""
     commit = commit_of(chosen.baseline)
-    check_build(chosen.build)
-    old = build_baseline(commit)
-    rows = common_rows(chosen.build, old, chosen.rows.split(","))
-    if not rows and (chosen.counts_only or not chosen.cells):
+    server = bool(chosen.server_cells) and not chosen.counts_only
+    check_build(chosen.build, FILES + (SERVER_FILES if server else ()))
+    old = build_baseline(commit, TARGETS + (SERVER_TARGETS if server else ()))
+    rows = common_rows(chosen.build, old, chosen.rows.split(","), threaded=False)
+    timed = {**rows, **common_rows(chosen.build, old, chosen.threaded.split(","), threaded=True)}
+    if not rows and (chosen.counts_only or not (timed or chosen.cells or chosen.server_cells)):
         raise UsageError(f"no row of both revisions matches {chosen.rows}, so there is nothing to compare")
     found = check_instructions(chosen.build, old, rows)
     if not chosen.counts_only:
-        found += check_rows(chosen.build, old, rows) + check_cells(chosen.build, old, chosen.cells)
-    return found
+        found += check_time(chosen.build, old, timed, chosen)
+    return found, {"kind": "gate", "baseline": commit, "warn_at": chosen.warn_at, "fail_at": chosen.fail_at,
+                   "budget_s": chosen.budget, "verdict": stats.verdict_of_all([record["verdict"] for record in found])}
 
 
 def main(texts):
     chosen = parse_arguments(texts)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the children, like Ctrl-C
     try:
-        found = compare_trees(chosen)
+        found, whole = compare_trees(chosen)
     except (GateError, ChildError) as error:
         say(f"gate: {error}")
         return USAGE if isinstance(error, UsageError) else FAILURE
     except KeyboardInterrupt:
         say("gate: interrupted; nothing is known")
         return INTERRUPTED
-    print("\n".join(found) or "nothing is slower")
-    return REGRESSION if found else 0
+    if chosen.json is not None:
+        chosen.json.write_text(records.lines_of([*found, whole]), encoding="utf-8")
+    print(table_of(found, chosen))
+    print(summary_of(found))
+    return STATUS[whole["verdict"]]

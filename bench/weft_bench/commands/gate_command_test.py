@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import json
 import pathlib
 import subprocess
 import sys
@@ -10,7 +11,10 @@ import tempfile
 import unittest
 import unittest.mock
 
+from weft_bench import records, stats
 from weft_bench.commands import gate
+from weft_bench.harness import comparisons, rounds
+from weft_bench.harness.child import Libraries
 
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 
@@ -26,45 +30,144 @@ def run_gate(*arguments):
     return status, out.getvalue(), err.getvalue()
 
 
-def as_baseline(found):
-    """The gate with this build as its own baseline, and `found` instead of what a measurement says."""
+ARGUMENTS = ("--baseline", "x", "--rows", "Result_Value", "--threaded", "", "--cells", "", "--server-cells", "", "--budget", "0")
+
+
+def counts(before, now):
+    """What check_instructions gives for one row."""
+    return lambda *_: gate.compare_counts("instructions", {"row": before}, {"row": now}, 0.01, 0.0)
+
+
+def as_baseline(found, times=(1.0, 1.0, 1.0)):
+    """The gate with this build as its own baseline, and `found` instead of the instructions. A repetition takes what
+    `times` has, of the old version, the new one, and the old one again, or what it gives for each."""
     stack = contextlib.ExitStack()
-    for name, value in (("commit_of", lambda _: "0" * 40), ("build_baseline", lambda *_: BUILD),
-                        ("check_instructions", found), ("check_rows", lambda *_: []), ("check_cells", lambda *_: [])):
-        stack.enter_context(unittest.mock.patch.object(gate, name, value))
+
+    def run_once(_, which):
+        return times[gate.ORDER.index(which)] if isinstance(times, tuple) else times(which)
+    for of, name, value in ((gate, "commit_of", lambda _: "0" * 40), (gate, "build_baseline", lambda *_: BUILD),
+                            (gate, "check_instructions", found), (gate.RowRounds, "once", run_once)):
+        stack.enter_context(unittest.mock.patch.object(of, name, value))
     return stack
 
 
 class Command(unittest.TestCase):
     def test_an_unknown_revision_a_missing_build_and_rows_of_no_name_are_usage_errors(self):
         for arguments, said in ((["--baseline", "no-such-revision"], "is no revision"), ([], "--baseline"),
-                                (["--baseline", "--all"], ""), (["--baseline", "x", "--cells", "nonsense"], "no cell matches")):
+                                (["--baseline", "--all"], ""), (["--baseline", "x", "--cells", "nonsense"], "no cell matches"),
+                                (["--baseline", "x", "--server-cells", "nonsense"], "no cell matches"),
+                                (["--baseline", "x", "--server-cells", "idle/64/x10"], "compares closed loops"),
+                                (["--baseline", "x", "--warn-at", "11"], "--warn-at is above"),
+                                (["--baseline", "x", "--fail-at", "0"], "is not above 0"),
+                                (["--baseline", "x", "--budget", "-1"], "is not 0 to"),
+                                (["--baseline", "x", "--json", "/no/such/folder/file"], "no folder")):
             status, _, err = run_gate(*arguments)
             self.assertEqual((status, said in err), (2, True), err)
         with as_baseline(lambda *_: []):
-            status, _, err = run_gate("--baseline", "x", "--rows", "Nonsense*", "--cells", "")
+            status, _, err = run_gate("--baseline", "x", "--rows", "Nonsense*", "--threaded", "", "--cells", "", "--server-cells", "")
             self.assertEqual((status, "nothing to compare" in err), (2, True), err)
             status, _, err = run_gate("--baseline", "x", "--build", "/nowhere")
             self.assertEqual((status, "run ./dev build release" in err), (2, True), err)
 
-    def test_what_is_slower_is_status_3_and_nothing_is_status_0(self):
-        with as_baseline(lambda *_: ["row: 12 instructions, 10 before"]):
-            self.assertEqual(run_gate("--baseline", "x", "--rows", "Result_*")[:2], (3, "row: 12 instructions, 10 before\n"))
-        with as_baseline(lambda *_: []):
-            self.assertEqual(run_gate("--baseline", "x", "--rows", "Result_*")[:2], (0, "nothing is slower\n"))
+    def test_each_verdict_has_its_status_and_is_said_of_the_row_and_at_the_end(self):
+        for times, verdict, status in (((1.0, 1.02, 1.0), "not slower", 0), ((1.0, 1.3, 1.0), "slower", 3),
+                                       ((1.0, 1.3, 1.5), "cannot tell", 4), ((1.0, 0.5, 1.0), "not slower", 0)):
+            with as_baseline(counts(10.0, 10.0), times):
+                found, out, err = run_gate(*ARGUMENTS)
+            row = next(line for line in out.splitlines() if line.startswith("Result_Value"))
+            self.assertEqual((found, row.endswith(f"  {verdict}")), (status, True), out)
+            self.assertTrue(out.splitlines()[-1].startswith(f"{verdict}: "), out)
+            self.assertIn(f"rounds: {verdict}", err)
+
+    def test_slower_counts_more_than_what_it_cannot_tell(self):
+        with as_baseline(counts(10.0, 12.0), (1.0, 1.3, 1.5)):
+            found, out, _ = run_gate(*ARGUMENTS)
+        self.assertEqual((found, out.splitlines()[-1]), (3, "slower: 1 row is slower, of 1 it cannot tell, 0 are not slower"))
+
+    def test_from_5_per_cent_it_warns_and_from_10_it_fails_unless_told_otherwise(self):
+        for slowdown, more, status, warns in ((1.04, (), 0, False), (1.07, (), 0, True), (1.12, (), 3, False),
+                                              (1.12, ("--fail-at", "20"), 0, True), (1.04, ("--warn-at", "3"), 0, True),
+                                              (1.04, ("--warn-at", "2", "--fail-at", "3"), 3, False)):
+            with as_baseline(counts(10.0, 10.0), (1.0, slowdown, 1.0)):
+                found, out, _ = run_gate(*ARGUMENTS, *more)
+            self.assertEqual((found, "WARNING" in out), (status, warns), (slowdown, more, out))
+
+    def test_counts_alone_are_never_uncertain(self):
+        for now, status in ((10.0, 0), (12.0, 3)):
+            with as_baseline(counts(10.0, now), (1.0, 1.3, 1.5)):
+                self.assertEqual(run_gate(*ARGUMENTS, "--counts-only")[0], status)
+
+    def test_a_row_of_which_it_cannot_tell_is_measured_until_the_budget_is_over(self):
+        repetitions = []
+
+        def once(which):
+            repetitions.append(which)
+            return 1.5 if which == "old again" and len(repetitions) <= 3 * stats.GATE_ROUNDS else 1.0
+        with as_baseline(counts(10.0, 10.0), once):
+            self.assertEqual(run_gate(*ARGUMENTS)[0], 4)
+            few = len(repetitions)
+            repetitions.clear()
+            self.assertEqual(run_gate(*ARGUMENTS, "--budget", "3600")[0], 0)
+        self.assertEqual(few, 3 * stats.GATE_ROUNDS)
+        self.assertGreater(len(repetitions), few)
+
+    def test_a_threaded_row_is_measured_beside_those_of_one_thread(self):
+        with as_baseline(counts(10.0, 10.0), (1.0, 1.3, 1.0)):
+            status, out, _ = run_gate(*ARGUMENTS[:2], "--rows", "Nonsense*", "--threaded", "MpscQueue_2P1C (honest)", *ARGUMENTS[6:])
+        rows = [line for line in out.splitlines() if line.startswith("MpscQueue_2P1C (honest)")]
+        self.assertEqual((status, len(rows)), (3, 1), out)
+
+    def test_a_cell_of_the_server_has_both_servers_and_one_generator(self):
+        if not all((BUILD / file).is_file() for file in gate.SERVER_FILES):
+            self.skipTest("no server is built")
+        with unittest.mock.patch.object(gate.server_rounds, "QUICK", gate.server_rounds.TINY):
+            cell = gate.ServerRounds(BUILD, BUILD, "echo/64/x1")
+        found = cell(0)
+        self.assertEqual((len(found), all(each[which] > 0 for each in found for which in gate.ORDER)), (comparisons.VISIT_ROUNDS, True))
+        setup = gate.ServerRounds(pathlib.Path("/new"), pathlib.Path("/old"), "echo/64/x1").columns["old"].setup
+        self.assertEqual((setup.generator(), setup.program("x")),
+                         (pathlib.Path("/new/bench/server/bench_load"), pathlib.Path("/old/bench/server/x")))
+
+    def test_a_cell_has_new_processes_in_each_visit(self):
+        library = BUILD / "capi/libzmq.so.5"
+        with Libraries(library, library) as libraries:
+            cell = gate.SocketRounds(rounds.Setup(BUILD / "bench/bench_sockets", libraries, rounds.TINY), "push_pull/inproc/64")
+            found, processes = [], set()
+            for visit in range(2):
+                found += cell(visit)
+                processes |= {column.child.process.pid for column in cell.columns.values()}
+        self.assertEqual([each["life"] for each in found], [0] * comparisons.VISIT_ROUNDS + [1] * comparisons.VISIT_ROUNDS)
+        self.assertTrue(all(each[which] > 0 for each in found for which in gate.ORDER))
+        self.assertEqual(len(processes), 2 * len(gate.ORDER))
+
+    def test_the_records_say_what_was_printed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "gate.jsonl")
+            with as_baseline(counts(10.0, 12.0)):
+                self.assertEqual(run_gate(*ARGUMENTS, "--json", str(file))[0], 3)
+            found = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        said = [(record["kind"], record.get("cell"), record.get("what"), record["verdict"]) for record in found]
+        self.assertEqual(said, [("comparison", "row", "instructions", "slower"),
+                                ("comparison", "Result_Value", "time", "not slower"), ("gate", None, None, "slower")])
+        self.assertEqual((found[1]["rounds"], len(found[1]["taken"])), (stats.GATE_ROUNDS,) * 2)
+        self.assertEqual((found[2]["warn_at"], found[2]["fail_at"], found[2]["budget_s"]), (0.05, 0.1, 0.0))
+        try:
+            self.assertEqual([records.refusal(record, records.RECORD_SCHEMA) for record in found], [None] * 3)
+        except ImportError as absent:
+            self.skipTest(f"{absent}; ./dev test installs it")
 
     def test_what_cannot_be_measured_is_status_1(self):
         def fail(*_):
             raise gate.GateError("it broke")
         with as_baseline(fail):
-            status, out, err = run_gate("--baseline", "x", "--rows", "Result_*")
+            status, out, err = run_gate(*ARGUMENTS)
         self.assertEqual((status, out, "it broke" in err), (1, "", True))
 
     def test_an_interrupted_gate_says_nothing_of_what_is_slower(self):
         def interrupt(*_):
             raise KeyboardInterrupt
         with as_baseline(interrupt):
-            self.assertEqual(run_gate("--baseline", "x", "--rows", "Result_*")[:2], (130, ""))
+            self.assertEqual(run_gate(*ARGUMENTS)[:2], (130, ""))
 
     def test_a_program_that_fails_is_told_with_its_last_words(self):
         with self.assertRaisesRegex(gate.GateError, "sh -c .* failed:\nlast words"):

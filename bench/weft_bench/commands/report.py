@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Every suite on this machine, and one page of all of it beside what was published: a folder with report.html and the raw
-records. A run that was ended goes on with --resume, or is shown as it is with --render."""
+"""Every suite on this machine, and one page of all of it beside what was published: a folder with report.html, the same in
+Korean, and the raw records. A run that was ended goes on with --resume, or is shown as it is with --render."""
 
 import argparse
 import contextlib
@@ -17,6 +17,7 @@ from weft_bench.pages import figures, machine, page, published, suites, versions
 
 QUICK_S, RENDER_S = 600, 15  # of --quick, without the build
 RUN, RESULTS, PAGE = "run.json", "results.json", "report.html"
+PAGES = {"en": PAGE, "ko": "report.ko.html"}
 
 
 class UsageError(Exception):
@@ -99,13 +100,16 @@ def render(folder, run, complete, baseline):
     for suite in results.SUITES:
         got, absent = read_suite(suite, folder / f"{suite}.jsonl")
         found, failed = found + got, failed + absent
+    found = results.mark_void(found, results.void_by(run["machine"].get("controls", [])))
     data = {"schema": results.SCHEMA, "machine": run["machine"], "effort": run["effort"], "started": run["started"],
             "partial": not complete, "results": found, "failures": failed, "left_out": run.get("left_out", [])}
     (folder / RESULTS).write_text(json.dumps(data) + "\n", encoding="utf-8")
     shown = {**data, "published": published.load()}
     if baseline:
         shown |= {"baseline": baseline, "versions": versions.compare_all(baseline, data)}
-    (folder / PAGE).write_text(page.page(shown), encoding="utf-8")
+    for language, file in PAGES.items():
+        others = {other: name for other, name in PAGES.items() if other != language}
+        (folder / file).write_text(page.page(shown, language, others), encoding="utf-8")
     return shown
 
 
@@ -127,7 +131,7 @@ def parse_arguments(texts):
     add_build(parser)
     chosen = parser.parse_args(texts)
     if chosen.figures and chosen.quick:
-        parser.error("--quick measures too little for --figures")
+        parser.error("--quick measures too little for --figures: leave --quick out")
     chosen.suites = chosen.suites.split(",")
     unknown = [name for name in chosen.suites if name not in results.SUITES]
     if unknown:
@@ -217,7 +221,8 @@ def main(texts):
         interrupted = not arguments.render and not measure(arguments, folder, run)
         data = render(folder, run, run.get("complete", False), baseline)
         if arguments.figures and not interrupted:
-            for file in figures.write(data):
+            raw = {suite: records.read(folder / f"{suite}.jsonl") for suite in figures.SUITES if suite in run["suites"]}
+            for file in figures.write(data, raw):
                 say(f"figures written to {file}")
     except (UsageError, figures.FiguresError) as error:
         say(f"report: {error}")

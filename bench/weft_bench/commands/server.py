@@ -53,13 +53,13 @@ def main(texts):
     built = make_crates(folder, arguments)
 
     def measure(records):
-        for line in server_rounds.missing_rivals(arguments.chosen):
-            command_line.say(line)
         with server_rounds.files_for(arguments.chosen) as root:
             measure_below(root, records)
 
     def measure_below(root, records):
         setup = server_rounds.Setup(folder, arguments.effort, arguments.threads, root, built)
+        for line in server_rounds.missing_rivals(arguments.chosen, setup):
+            command_line.say(line)
         records.append(rounds.setup_record("server", arguments.effort, threads=arguments.threads))
         rounds.measure_all(arguments.chosen, lambda name: server_rounds.measure_cell(setup, name), records,
                            arguments.build / "bench/bench_sockets", command_line.say)

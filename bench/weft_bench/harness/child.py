@@ -67,7 +67,13 @@ class Child:
         return self.ask(f"count {count} 0 0")
 
     def finish(self):
-        """Lets it close its sockets and end."""
+        """Lets it close its sockets and end. Its descriptors are closed too: a cell has many processes, one after the other.
+
+        >>> with Child("cat", []) as child:
+        ...     child.finish()
+        ...     child.process.stdout.closed, child.errors.closed
+        (True, True)
+        """
         self.process.stdin.close()
         try:
             status = self.process.wait(ANSWER_S)
@@ -75,6 +81,8 @@ class Child:
             raise ChildError("it does not end") from None
         if status != 0:
             raise ChildError(self.reason())
+        self.process.stdout.close()
+        self.errors.close()
 
     def reason(self):
         self.process.wait()

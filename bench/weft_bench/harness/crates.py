@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 from weft_bench import BENCH
+from weft_bench.harness import server_cells
 
 MANIFEST = BENCH / "server/crates/Cargo.toml"
 OFFLINE = "WEFT_TEST_OFFLINE"  # set: cargo uses what an earlier run has downloaded
@@ -20,9 +21,9 @@ def cargo():
     return shutil.which("cargo", path=os.pathsep.join([os.environ.get("PATH", ""), str(pathlib.Path(home, "bin"))]))
 
 
-def program(build, name):
-    """The server of a crate; `build` is bench/server in the folder of the build."""
-    return build / f"crates/release/server_{name}"
+def program(build, name, role="server"):
+    """The server of a crate, or its client; `build` is bench/server in the folder of the build."""
+    return build / f"crates/release/{role}_{name}"
 
 
 def reason_in(log):
@@ -45,7 +46,9 @@ def make(build, names):
         return "there is no cargo (Rust's rustup installs it)"
     log = build / "crates.log"
     command = [found, "build", "--release", "--manifest-path", str(MANIFEST), "--target-dir", str(build / "crates")]
-    command += [f"--bin=server_{name}" for name in names] + (["--offline"] if os.environ.get(OFFLINE) else [])
+    command += [f"--bin=server_{name}" for name in names]
+    command += [f"--bin=client_{name}" for name in names if name in server_cells.RPC_CLIENTS]
+    command += (["--offline"] if os.environ.get(OFFLINE) else [])
     try:
         with log.open("w", encoding="utf-8") as output:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, timeout=BUILD_S,

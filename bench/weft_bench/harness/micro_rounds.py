@@ -76,7 +76,7 @@ def measure_row(program, row, rounds, seconds, allowance_s=float("inf")):
             except ChildError as error:
                 failed.setdefault(contender, str(error))
                 continue
-            records.append({"kind": "run", "cell": row["row"], "round": number, "column": contender, **run})
+            records.append({"kind": "run", "cell": row["row"], "round": number, "column": contender, "life": number, **run})
     records += [{"kind": "failure", "cell": row["row"], "column": name, "why": why} for name, why in failed.items()]
     return records + [{"kind": "cell", "cell": row["row"], "rounds": rounds, "threads": row["threads"],
                        "contenders": row["contenders"], "bars": row["bars"]}]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Measures one cell: every column in turns, each in a process of its own that lives as long as the cell."""
+"""Measures one cell: every column in turns, each in a process of its own, a new one every few rounds."""
 
 import contextlib
 import dataclasses
@@ -33,11 +33,11 @@ class Effort:
     ping_pongs: int = 1000  # 20 times this many per probe
     cell_s: float = 60  # no new round after so long
     strace: bool = True  # where the kernel does not count system calls
-    rounds_of_a_life: int = 5  # until every column is a new process: where its memory and threads lie is luck
+    rounds_of_a_life: int = 2  # until every column is a new process: where its memory and threads lie is luck
 
 
 QUICK = Effort(0.15, 0.05, 10, 16, 5, 250, 20, False)
-TINY = Effort(0.002, 0.001, 2, 2, 1, 20, 5, False)
+TINY = Effort(0.002, 0.001, 2, 2, 1, 20, 5, False, 1)
 
 
 @dataclasses.dataclass
@@ -157,7 +157,7 @@ def run_record(cell, number, column, run):
     return {"kind": "run", "cell": cell, "round": number, "column": column.name, **run}
 
 
-def run_in_turns(columns, name, effort, records, storms=False, renew=None):
+def run_in_turns(columns, name, effort, records, storms, renew):
     """Rounds until enough of them stood between equal probes; (rounds, how many those were). `renew` is called when the
     columns have lived for so many rounds."""
     agreed = number = 0
@@ -165,13 +165,12 @@ def run_in_turns(columns, name, effort, records, storms=False, renew=None):
     start = time.monotonic()
     while agreed < wanted and number < most:
         life, age = divmod(number, effort.rounds_of_a_life)
-        if renew is not None and life > 0 and age == 0:
+        if life > 0 and age == 0:
             renew()
         runs = [(column, column.repeat()) for column in in_turns(columns, number)]
         for column, run in runs:
             extra = {"interval_ns": column.interval_ns} if column.interval_ns else {}
-            extra |= {} if renew is None else {"life": life}
-            records.append(run_record(name, number, column, {**run, **extra}))
+            records.append(run_record(name, number, column, {**run, **extra, "life": life}))
         agreed += stats.placement_of([run for _, run in runs]) in ("near", "far")
         number += 1
         if time.monotonic() - start > effort.cell_s and number >= ROUNDS_MIN:
@@ -196,8 +195,9 @@ def measure_rounds(setup, name, records):
             for column in columns:
                 column.finish()
                 column.start(stack)
-                column.repeat()
-        number, agreed = run_in_turns(columns, name, setup.effort, records, storms, None if storms else renew)
+                if not storms:
+                    column.repeat()
+        number, agreed = run_in_turns(columns, name, setup.effort, records, storms, renew)
         for column in columns:
             column.finish()
     if not load:
@@ -212,7 +212,7 @@ def measure_apart(columns, name, effort, records):
         for column in in_turns(columns, number):
             with contextlib.ExitStack() as stack:
                 column.start(stack)
-                records.append(run_record(name, number, column, column.child.run(1)))
+                records.append(run_record(name, number, column, {**column.child.run(1), "life": number}))
                 records += column.finish()
     return columns, rounds, rounds
 

@@ -26,10 +26,13 @@ UDP_SIZE_MAX = 1024  # bytes, so that a datagram is one packet
 FLOODED = {"bad": "echo", "bad_http": "http", "bad_websocket": "websocket", "udp_flood": "udp"}
 BAD_PLAIN = "{plain}/{size}/x{times}/depth{depth}"  # the same load without bad peers
 
+# Patterns of RPC, and those of the same load on servers without it.
+RPC_PLAIN = {"rpc": "echo", "rpc_stream": "one_way"}
+
 # The pattern of a special use: each request on a connection of its own; a file; a message to all connections.
 STYLES = {"close": "http", "file": "http", "publish": "websocket"}
 
-NAME = re.compile(r"(?P<pattern>echo|http|websocket|udp_flood|udp|one_way|storm|idle|bad|bad_http|bad_websocket)"
+NAME = re.compile(r"(?P<pattern>echo|http|websocket|rpc_stream|rpc|publish|udp_flood|udp|one_way|storm|idle|bad|bad_http|bad_websocket)"
                   r"/(?P<size>[1-9][0-9]{0,7})/x(?P<times>[1-9][0-9]{0,4})"
                   r"(/depth(?P<depth>[1-9][0-9]{0,2}))?(/load(?P<load>[1-9][0-9]?))?(/(?P<style>close|file|publish))?"
                   r"(/(?P<abuse>" + "|".join(kind for kinds in BAD_PEERS.values() for kind in kinds) + r"))?$")
@@ -48,9 +51,12 @@ WEB = HTTP + WEBSOCKET
 UDP = ["udp/64/x1", "udp/64/x16", "udp/64/x8/depth16", "udp_flood/64/x16/depth4"]
 QUICK = ["echo/64/x1", "echo/64/x128", "echo/64/x128/depth16", "echo/4096/x16/depth16", "one_way/64/x1",
          "one_way/8192/x1", "one_way/64/x50", "storm/64/x1000", "idle/64/x1000", "bad/64/x16/depth4/slow_loris"]
+RPC = ["rpc/64/x1", "rpc/64/x1/depth64", "rpc/64/x16/depth16", "rpc/1024/x1", "rpc/1024/x1/depth16", "rpc/65536/x1",
+       "rpc/65536/x1/depth16", "rpc_stream/64/x1", "rpc_stream/64/x16"]
+PUBLISH = ["publish/64/x1/depth16", "publish/64/x100", "publish/64/x100/depth16", "publish/64/x10000/depth16"]
 GROUPS = {"quick": QUICK, "echo": ECHO, "one_way": ONE_WAY, "load": LOADS, "bad": BAD,
-          "all": ECHO + ["echo/64/x16/depth16" + A_A] + LOADS + ONE_WAY + STORMS + ["idle/64/x10000"] + BAD + WEB + UDP,
-          "web": WEB, "udp": UDP}
+          "all": ECHO + ["echo/64/x16/depth16" + A_A] + LOADS + ONE_WAY + STORMS + ["idle/64/x10000"] + BAD + WEB + UDP + RPC + PUBLISH,
+          "web": WEB, "udp": UDP, "rpc": RPC, "publish": PUBLISH}
 
 
 def parse(name):
@@ -64,6 +70,8 @@ def parse(name):
     ('close', None, None, None)
     >>> parse("bad_http/5/x1/slow_body")["abuse"], parse("bad_http/5/x1/flood"), parse("bad_websocket/5/x1/bomb")
     ('slow_body', None, None)
+    >>> parse("rpc/64/x1/depth64")["pattern"], parse("rpc_stream/64/x1")["pattern"], parse("rpc_stream/64/x1/depth2"), parse("rpc/8/x1")
+    ('rpc', 'rpc_stream', None, None)
     """
     found = NAME.match(name.removesuffix(A_A))
     if found is None or int(found["size"]) < (1 if found["pattern"] in ("http", "bad_http") else 16):
@@ -71,6 +79,8 @@ def parse(name):
     if found["pattern"] in UDP_PATTERNS and int(found["size"]) > UDP_SIZE_MAX:
         return None
     if found["abuse"] not in BAD_PEERS.get(found["pattern"], (None,)) or (found["load"] and found["pattern"] != "echo"):
+        return None
+    if found["pattern"] == "rpc_stream" and found["depth"]:
         return None
     if found["style"] and (found["pattern"] != STYLES[found["style"]] or found["load"] or (
             found["style"] == "close" and found["depth"])):
@@ -105,13 +115,22 @@ WEB_PATTERNS = ("http", "websocket")
 BESIDE_BAD = ("weft", "beast")  # of them, those that are measured beside bad peers
 # The same for datagrams. Only a server with cookies can refuse a flood.
 UDP_SERVERS = [("weft", "udp", ""), ("raw", "raw_udp", "")]
-EVERY_SERVER = SERVERS + WEB_SERVERS + UDP_SERVERS
+# The same for RPC. `weft` and the rivals of RPC_CLIENTS have clients of their own libraries; the others have the load
+# generator, and their servers know no more than frames.
+RPC_SERVERS = [("weft", "rpc", ""), ("weft_server", "rpc", ""), ("weft_echo", "weft", ""), ("raw", "raw", ""),
+               ("asio_tuned", "asio", "tuned"), ("grpc", "grpc", ""), ("capnp", "capnp", ""), ("tonic", "tonic", "")]
+RPC_CLIENTS = {"weft": "rpc", "grpc": "grpc", "capnp": "capnp", "tonic": "tonic"}
+PUBLISH_SERVERS = [("weft", "weft", "publish"), ("raw", "raw_publish", "")]
+EVERY_SERVER = SERVERS + WEB_SERVERS + UDP_SERVERS + RPC_SERVERS + PUBLISH_SERVERS
 # A program of others: the script that runs it, and the way to install it.
 RIVALS = {"nginx": ("server_nginx.py", "Debian's package nginx"),
           "node": ("server_node.js", "Debian's package nodejs; for WebSocket also node-ws"),
           "socketify": ("server_socketify.py", "the Python package socketify, which brings uWebSockets along")}
+# A rival that CMake builds where its packages are installed.
+BUILT_RIVALS = {"grpc": "Debian's package libgrpc++-dev",
+                "capnp": "Debian's packages libcapnp-dev and capnproto"}
 # A crate of Rust, which cargo builds: the pattern that it serves.
-CRATES = {"hyper": "http", "actix": "http", "fastwebsockets": "websocket"}
+CRATES = {"hyper": "http", "actix": "http", "fastwebsockets": "websocket", "tonic": "rpc"}
 NGINX_SIZES = (5, 1024)  # of the texts in its configuration
 
 
@@ -165,6 +184,10 @@ def columns_of(name, built):
     ['weft', 'beast']
     >>> [columns_of(name, {"weft", "udp", "raw", "raw_udp"}) for name in ("udp/64/x1", "udp_flood/64/x1")]
     [[('weft', 'udp', ''), ('raw', 'raw_udp', '')], [('weft', 'udp', '')]]
+    >>> [column for column, *_ in columns_of("rpc/64/x1", {"rpc", "raw", "asio", "tonic", "grpc"})]
+    ['weft', 'weft_server', 'raw', 'asio_tuned', 'grpc', 'tonic']
+    >>> [column for column, *_ in columns_of("rpc_stream/64/x1", {"rpc", "weft", "capnp"})]
+    ['weft', 'weft_echo', 'capnp']
     """
     if name.endswith(A_A) and parse(name)["pattern"] not in UDP_PATTERNS:
         return [("raw again", "raw", ""), ("raw", "raw", "")]
@@ -177,12 +200,32 @@ def columns_of(name, built):
         return [server for server in WEB_SERVERS if server[1] in built and server[0] in BESIDE_BAD]
     if pattern in UDP_PATTERNS:
         return [server for server in UDP_SERVERS if server[1] in built and (pattern == "udp" or server[0] != "raw")]
+    if pattern in RPC_PLAIN:
+        return [server for server in RPC_SERVERS if server[1] in built and (pattern == "rpc" or server[0] != "weft_server")]
+    if pattern == "publish":
+        return [server for server in PUBLISH_SERVERS if server[1] in built]
     left_out = {"bad": {"weft_io_uring", "asio_tuned", "asio_awaitable"}, "storm": {"asio_tuned", "asio_awaitable"},
                 "idle": {"asio_awaitable"}, "one_way": {"asio_awaitable"}, "echo": set()}[pattern]
     if pattern != "echo" or cell["times"] != 1 or cell["depth"] != 1 or cell["load"]:
         left_out = left_out | WAIT_FORMS
     return [server for server in SERVERS if server[1] in built and server[0] not in left_out and
             (server[2] != "io_uring" or "io_uring" in built)]
+
+
+def load_of(name, column):
+    """The cell that bench_load gets for a column, and the program of the column's own client, or None.
+
+    >>> load_of("rpc/64/x1/depth4", "weft"), load_of("rpc/64/x1/depth4", "weft_server"), load_of("rpc/64/x1/depth4", "raw")
+    (('rpc/64/x1/depth4', 'rpc'), ('rpc/64/x1/depth4', None), ('echo/64/x1/depth4', None))
+    >>> load_of("rpc_stream/64/x1", "grpc"), load_of("rpc_stream/64/x1", "weft_echo"), load_of("echo/64/x1 A/A", "raw")
+    (('rpc_stream/64/x1', 'grpc'), ('one_way/64/x1', None), ('echo/64/x1', None))
+    """
+    name = name.removesuffix(A_A)
+    pattern, rest = name.split("/", 1)
+    if pattern not in RPC_PLAIN or column == "weft_server":
+        return name, None
+    client = RPC_CLIENTS.get(column)
+    return (name if client else f"{RPC_PLAIN[pattern]}/{rest}"), client
 
 
 def crates_of(names):

@@ -19,13 +19,13 @@ from weft_bench.harness.child import Child, ChildError
 from weft_bench.harness.rounds import Effort
 
 COUNT_MAX = 20_000_000
-COUNTED = ("echo", "one_way", *server_cells.WEB_PATTERNS, *server_cells.UDP_PATTERNS)  # whose messages the servers count too
+COUNTED = ("echo", "one_way", "publish", *server_cells.RPC_PLAIN, *server_cells.WEB_PATTERNS, *server_cells.UDP_PATTERNS)  # whose messages the servers count too
 FILES_BESIDE = 64  # that are not connections
 IDLE_UPGRADES = 10_000  # connections of abuse_bytes.h
 
 FULL = Effort(0.3, 0.1, 12, 20, 5, 500, 25, False)
 QUICK = Effort(0.15, 0.06, 8, 12, 5, 250, 12, False)
-TINY = Effort(0.002, 0.001, 2, 2, 1, 20, 5, False)
+TINY = Effort(0.002, 0.001, 2, 2, 1, 20, 5, False, 1)
 BAD_REPETITION_S = 0.4  # so long that peers that come at some rate have come
 
 
@@ -36,9 +36,13 @@ class Setup:
     threads: int = 1  # of a server
     root: pathlib.Path = None  # of the files of web servers
     crates: tuple = ()  # those that are built
+    load: pathlib.Path = None  # the folder of the load generator, where it is of another build
 
     def program(self, name):
         return self.build / name
+
+    def generator(self):
+        return (self.load or self.build) / "bench_load"
 
     def command(self, program):
         """The words that run a server, without its arguments."""
@@ -48,6 +52,12 @@ class Setup:
             return [str(self.program(f"bench_server_{program}"))]
         script = str(BENCH / "server" / server_cells.RIVALS[program][0])
         return [*({"node": [node()]}.get(program) or [sys.executable, "-B"]), script]
+
+    def client(self, program):
+        """The program of a client of its own."""
+        if program in server_cells.CRATES:
+            return crates.program(self.build, program, "client")
+        return self.program(f"bench_client_{program}")
 
     def built(self):
         built = {program for _, program, _ in server_cells.EVERY_SERVER if self.program(f"bench_server_{program}").is_file()}
@@ -94,13 +104,14 @@ def rivals():
     return found | ({"socketify"} if importlib.util.find_spec("socketify") else set())
 
 
-def missing_rivals(names):
+def missing_rivals(names, setup):
     """A line for each program of others that a cell could have and this machine lacks."""
-    wanted = {column for name in names if server_cells.parse(name)["pattern"] in server_cells.WEB_PATTERNS
-              for column, *_ in server_cells.columns_of(name, {*server_cells.RIVALS, "ws"})}
-    found = rivals()
+    programs = {**server_cells.RIVALS, **{name: (None, how) for name, how in server_cells.BUILT_RIVALS.items()}}
+    wanted = {column for name in names if server_cells.parse(name)["pattern"] in (*server_cells.WEB_PATTERNS, *server_cells.RPC_PLAIN)
+              for column, *_ in server_cells.columns_of(name, {*programs, "ws"})}
+    found = rivals() | setup.built()
     lacks_ws = "node" in found and "ws" not in found and any(name.startswith("websocket/") for name in names)
-    return [f"without {column}: {how} is not installed" for column, (_, how) in server_cells.RIVALS.items()
+    return [f"without {column}: {how} is not installed" for column, (_, how) in programs.items()
             if column in wanted and (column not in found or (column == "node" and lacks_ws))]
 
 
@@ -129,6 +140,7 @@ class ServerColumn(rounds.Column):
         self.name, self.program, self.variant = column
         self.cell = server_cells.parse(name)
         self.cell_name = name.removesuffix(server_cells.A_A)
+        self.load_name, self.client = server_cells.load_of(name, self.name)
         self.child = self.server = None
         self.interval_ns = self.port = 0
         self.version = ""
@@ -148,9 +160,10 @@ class ServerColumn(rounds.Column):
         ready = self.server.answer()
         self.version = ready["version"]
         self.port = ready["port"]
-        load = ["--cell", self.cell_name, "--port", str(ready["port"]), "--pid", str(ready["pid"]), "--cpu", str(mine),
+        load = ["--cell", self.load_name, "--port", str(ready["port"]), "--pid", str(ready["pid"]), "--cpu", str(mine),
                 "--peer-cpu", str(servers[0]), "--ping-pongs", str(self.setup.effort.ping_pongs)]
-        self.child = stack.enter_context(Child(self.setup.program("bench_load"), load))
+        load += ["--client", str(self.setup.client(self.client))] if self.client else []
+        self.child = stack.enter_context(Child(self.setup.generator(), load))
         self.child.answer()
 
     def warm_up(self):
@@ -168,8 +181,8 @@ class ServerColumn(rounds.Column):
         before = self.server.ask("counts")["messages"]
         run = measure()
         counted = self.server.ask("counts")["messages"] - before
-        ends = self.cell["times"] if self.cell["pattern"] == "one_way" else 0
-        copies = self.cell["times"] if self.cell["style"] == "publish" else 1  # of a message that the server counts once
+        ends = self.cell["times"] if self.cell["pattern"] in ("one_way", "rpc_stream") else 0
+        copies = self.cell["times"] if "publish" in (self.cell["style"], self.cell["pattern"]) else 1  # of a message that the server counts once
         runs = 2 if self.cell["pattern"] == "udp_flood" else 1  # without the flood, and beside it
         expected = runs * run["messages"] // copies + ends
         if self.cell["pattern"] in COUNTED and counted != expected:
@@ -194,6 +207,15 @@ def columns_for(setup, name):
     return [ServerColumn(setup, name, column) for column in server_cells.columns_of(name, setup.built())]
 
 
+def renew(columns, stack, records, warm):
+    """A new server and a new load generator for each column."""
+    for column in columns:
+        records += column.finish()
+        column.start(stack)
+        if warm:
+            column.repeat()
+
+
 def measure_load(setup, name, records):
     with contextlib.ExitStack() as stack:
         columns = columns_for(setup, name)
@@ -205,8 +227,9 @@ def measure_load(setup, name, records):
                 column.warm_up()
         if cell["load"]:
             rounds.slow_down(columns, cell["load"])
-        few = cell["pattern"] in ("storm", *server_cells.FLOODED)
-        number, agreed = rounds.run_in_turns(columns, name, setup.effort, records, few)
+        storm = cell["pattern"] == "storm"
+        number, agreed = rounds.run_in_turns(columns, name, setup.effort, records, storm,
+                                             lambda: renew(columns, stack, records, warm=not storm))
         if cell["pattern"] in COUNTED:
             records += [column.record_of_counts(name) for column in columns]
         records += [record for column in columns for record in column.finish()]
@@ -231,7 +254,8 @@ def measure_bad(setup, name, records):
         for column in columns:
             column.start(stack)
             column.count = counts[column.name]
-        number, agreed = rounds.run_in_turns(columns, name, setup.effort, records, True)
+        number, agreed = rounds.run_in_turns(columns, name, setup.effort, records, True,
+                                             lambda: renew(columns, stack, records, warm=False))
         records += [record for column in columns for record in column.finish()]
     return columns, number, agreed
 

@@ -5,22 +5,26 @@ import re
 
 from weft_bench.harness import cells
 
-NAME = re.compile(r"(?P<pattern>cores|pub_sub|round_trip|same_handle|kept|filters)/(?P<transport>[a-z]+)/"
+NAME = re.compile(r"(?P<pattern>cores|pub_sub|round_trip|same_handle|kept|filters|python|python_trip)/(?P<transport>[a-z]+)/"
                   r"(?P<size>[a-z]+|[1-9][0-9]{1,6})(/x(?P<times>[1-9][0-9]?))?$")
 SETS = ("exact/1000000", "tokens/1000000", "globs/100000", "hostile/run", "hostile/classes", "hostile/heads")
 FILTERS = cells.cross(["filters"], SETS)
-TRANSPORTS = {"cores": "inproc", "same_handle": "inproc", "pub_sub": "ipc", "round_trip": "ipc", "kept": "ipc"}
+TRANSPORTS = {"cores": "inproc", "same_handle": "inproc", "pub_sub": "ipc", "round_trip": "ipc", "kept": "ipc", "python": "ipc",
+              "python_trip": "ipc"}
 
 VOLATILE = ["cores/inproc/64", "cores/inproc/64/x8", "pub_sub/ipc/64", "round_trip/ipc/64", "same_handle/inproc/16",
             "same_handle/inproc/64"]
 KEPT = ["kept/ipc/100"]
+PYTHON = ["python/ipc/64", "python_trip/ipc/64"]
 GROUPS = {"quick": VOLATILE + KEPT + [name for name in FILTERS if "1000000" not in name], "volatile": VOLATILE,
-          "filters": FILTERS, "all": VOLATILE + KEPT + FILTERS}
+          "filters": FILTERS, "python": PYTHON, "all": VOLATILE + KEPT + FILTERS + PYTHON}
 
 # Column and engine. Ours comes first.
 COLUMNS = {"cores": ("topics", "sockets", "one_part"), "pub_sub": ("topics", "sockets", "one_part", "redis"),
            "round_trip": ("topics", "sockets", "one_part"), "same_handle": ("topics", "async"),
-           "kept": ("topics", "redis", "redis_x5"), "filters": ("topics", "prefix_table")}
+           "kept": ("topics", "redis", "redis_x5"), "filters": ("topics", "prefix_table"),
+           **dict.fromkeys(("python", "python_trip"), ("topics", "topics_aio", "pyzmq_weft", "pyzmq_libzmq", "asyncio_weft",
+                                                       "asyncio_libzmq", "nats_py", "redis_py"))}
 
 
 def parse(name):
@@ -28,6 +32,8 @@ def parse(name):
 
     >>> parse("cores/inproc/64/x8")["times"], parse("pub_sub/ipc/1024")["size"], parse("filters/hostile/run")["size"]
     (8, 1024, 0)
+    >>> parse("python_trip/ipc/64")["pattern"], parse("python/inproc/64")
+    ('python_trip', None)
     >>> parse("cores/ipc/64"), parse("same_handle/inproc/64/x2"), parse("filters/exact/7"), parse("kept/ipc/8")
     (None, None, None, None)
     """

@@ -4,9 +4,11 @@
 import contextlib
 import dataclasses
 import functools
+import importlib.util
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -15,6 +17,7 @@ from weft_bench.harness.child import Child, ChildError
 from weft_bench.harness.rounds import Effort
 
 COUNT_MIN, COUNT_MAX, TRIPS_MAX = 200, 20_000_000, 100_000
+PYTHON_MAX = 500_000     # messages: the receiver keeps all of them until it has compared them
 KEPT_MIN = 2_000         # messages: four times those in flight
 KEPT_REPETITION_S = 0.3  # some dozens of syncs of a file
 KEPT_ROUNDS = 12
@@ -22,8 +25,12 @@ READY_S = 20             # for Redis to listen
 
 FULL = Effort(0.3, 0.06, 20, 30, 5, 1000, 40, False)
 QUICK = Effort(0.1, 0.04, 8, 12, 5, 250, 15, False)
-TINY = Effort(0.002, 0.001, 2, 2, 1, 20, 5, False)
+TINY = Effort(0.002, 0.001, 2, 2, 1, 20, 5, False, 1)
 NO_REDIS = "no redis-server: deps/apt.txt names it"
+PYTHON_CHILD = pathlib.Path(__file__).with_name("python_child.py")
+# The module and the server of a column in Python; deps/pip-bench.txt and deps/apt.txt name them.
+NEEDS = {"pyzmq_weft": ("zmq", None), "pyzmq_libzmq": ("zmq", None), "asyncio_weft": ("zmq", None),
+         "asyncio_libzmq": ("zmq", None), "nats_py": ("nats", "nats-server"), "redis_py": ("redis", "redis-server")}
 
 # Of a server that is as fast as it can be: no snapshots, no rewriting of its file, no limit on a subscriber's unread
 # messages. Where it keeps, it syncs its file before it answers.
@@ -40,6 +47,27 @@ class Setup:
     def program(self):
         return self.build / "bench/topics/bench_topics"
 
+    @property
+    def package(self):
+        """The folder of the Python package."""
+        return self.build / "tests/python/site"
+
+
+def missing_for(column):
+    """The reason that a column cannot be measured here, or None.
+
+    >>> missing_for("topics"), NEEDS.update(nothing=("no_such_module", None)), missing_for("nothing")
+    (None, None, 'Python has no module no_such_module')
+    """
+    if column.startswith("redis") and redis_server() is None:
+        return NO_REDIS
+    module, server = NEEDS.get(column, (None, None))
+    if module is not None and importlib.util.find_spec(module) is None:
+        return f"Python has no module {module}"
+    if server is not None and shutil.which(server) is None:
+        return f"no {server}: deps/apt.txt names it"
+    return None
+
 
 @functools.cache
 def redis_server():
@@ -55,6 +83,7 @@ class TopicsColumn(rounds.Column):
         self.cell, self.cell_name = topics_cells.parse(name), name
         self.child = None
         self.keeps = self.cell["pattern"] == "kept"
+        self.is_python = self.cell["pattern"].startswith("python")
         self.count_min = KEPT_MIN if self.keeps else COUNT_MIN
         self.count = self.count_min
         self.interval_ns = 0
@@ -66,12 +95,26 @@ class TopicsColumn(rounds.Column):
         self.folders = stack.enter_context(contextlib.ExitStack())
         runtime = self.folders.enter_context(tempfile.TemporaryDirectory(prefix="weft-bench-"))
         kept = self.folders.enter_context(tempfile.TemporaryDirectory(prefix="kept-", dir=self.setup.program.parent))
+        if self.is_python:
+            self.child = stack.enter_context(self.python_child())
+            self.version = self.child.answer()["version"]
+            return
         arguments = ["--cell", self.cell_name, "--engine", self.name, "--runtime", runtime, "--directory", kept,
                      "--ping-pongs", str(self.setup.effort.ping_pongs)]
         if self.name.startswith("redis"):
             arguments += ["--redis", self.start_redis(runtime, kept)]
         self.child = stack.enter_context(Child(self.setup.program, arguments))
         self.version = self.child.answer()["version"]
+
+    def python_child(self):
+        if not (self.setup.package / "weft/_topics.abi3.so").exists():
+            raise ChildError(f"no Python package in {self.setup.package}: Python's headers were missing")
+        arguments = [str(PYTHON_CHILD), "--engine", self.name, "--size", str(self.cell["size"])]
+        arguments += ["--trips"] if self.cell["pattern"] == "python_trip" else []
+        env = {"PYTHONPATH": str(self.setup.package)}
+        if self.name.endswith("_weft"):
+            env["LD_PRELOAD"] = str(self.setup.build / "capi/libzmq.so.5")
+        return Child(sys.executable, ["-B", *arguments], env)
 
     def start_redis(self, runtime, kept):
         """The path of its socket, once it listens."""
@@ -89,7 +132,8 @@ class TopicsColumn(rounds.Column):
 
     def warm_up(self):
         self.child.run(self.count_min, verify_all=True)
-        self.grow_count(self.count_min, TRIPS_MAX if self.cell["pattern"] == "round_trip" else COUNT_MAX)
+        self.grow_count(self.count_min, TRIPS_MAX if self.cell["pattern"].endswith("_trip") else
+                        PYTHON_MAX if self.is_python else COUNT_MAX)
 
     def finish(self):
         self.child.finish()
@@ -104,7 +148,7 @@ def end_of(server):
 
 def measure_rounds(setup, name, records):
     columns = [TopicsColumn(setup, name, column) for column in topics_cells.columns_of(name)
-               if redis_server() or not column.startswith("redis")]
+               if missing_for(column) is None]
     effort = setup.effort
     if columns[0].keeps and effort.rounds > 2:
         effort = dataclasses.replace(effort, repetition_s=KEPT_REPETITION_S, rounds=KEPT_ROUNDS, rounds_max=KEPT_ROUNDS)
@@ -123,8 +167,7 @@ def measure_rounds(setup, name, records):
                 column.finish()
                 column.start(stack)
                 column.child.run(column.count)
-        fresh = None if columns[0].cell["pattern"] == "filters" or columns[0].keeps else renew
-        number, agreed = rounds.run_in_turns(columns, name, effort, records, renew=fresh)
+        number, agreed = rounds.run_in_turns(columns, name, effort, records, False, renew)
         for column in columns:
             column.finish()
     return columns, number, agreed
@@ -133,6 +176,5 @@ def measure_rounds(setup, name, records):
 def measure_cell(setup, name):
     """All records of one cell; a failure is a record too, and so is a cell that lacks its rival."""
     records = rounds.record_cell(name, topics_cells.parse(name), lambda found: measure_rounds(setup, name, found))
-    if redis_server() is None and any(column.startswith("redis") for column in topics_cells.columns_of(name)):
-        records.append({"kind": "skip", "cell": name, "column": "redis", "why": NO_REDIS})
-    return records
+    reasons = {column: missing_for(column) for column in topics_cells.columns_of(name)}
+    return records + [{"kind": "skip", "cell": name, "column": column, "why": why} for column, why in reasons.items() if why]

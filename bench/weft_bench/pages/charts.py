@@ -7,13 +7,14 @@ import math
 from markupsafe import Markup, escape
 
 from weft_bench.printer import interval, number, times
-from weft_bench.stats import Pool
+from weft_bench.stats import Pool, verdict
 
 WIDTH, HEIGHT = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 16, 64
 STYLES = 6  # c0 ... c5 in the style sheet
 MARKERS = ("circle", "square", "diamond", "cross", "circle", "square")
 LINE = 22  # of a bar chart
+THIN = 3  # of the picture of all rows
 
 
 def ticks(low, high, log):
@@ -137,28 +138,60 @@ def grid(axis):
     return body
 
 
-def intervals(identity, title, rows, meaning="times better than the rival; the line marks no difference"):
-    """rows: [(label, (middle, low, high))] as dots with their intervals over a logarithmic axis; 1 is `the same`."""
+def style_of(ratio):
+    return {"faster": 0, "slower": 1}.get(verdict(ratio), 2)
+
+
+def intervals(identity, title, rows, meaning):
+    """rows: [(label, (middle, low, high))] as dots with their intervals over a logarithmic axis; 1 is `the same`. An unknown
+    interval has no line."""
     height = TOP + LINE * len(rows) + 40
     left = 300
-    axis = Axis([bound for _, ratio in rows for bound in ratio] + [1], True, left, WIDTH - 60, 0.1)
+    axis = Axis([bound for _, ratio in rows for bound in ratio if bound is not None] + [1], True, left, WIDTH - 60, 0.1)
     body = "".join(f'<path class="g" d="M{axis(value):.1f} {TOP}V{height - 36}"/>' + text(axis(value), height - 20, number(value))
                    for value in axis.ticks())
     body += f'<path class="one" d="M{axis(1):.1f} {TOP}V{height - 36}"/>'
     for place, (label, (middle, low, high)) in enumerate(rows):
         y = TOP + LINE * (place + 0.5)
-        style = 0 if low > 1 else 1 if high < 1 else 2
+        style = style_of((middle, low, high))
         body += text(left - 10, y + 4, label if len(label) < 44 else label[:42] + "…", "end")
         body += f"<g><title>{escape(label)}: {interval((middle, low, high))}</title>"
-        body += f'<path class="l c{style}" d="M{axis(low):.1f} {y:.1f}H{axis(high):.1f}"/>'
+        body += "" if low is None else f'<path class="l c{style}" d="M{axis(low):.1f} {y:.1f}H{axis(high):.1f}"/>'
         body += marker(MARKERS[style], axis(middle), y, style) + "</g>"
         body += text(WIDTH - 4, y + 4, times(middle), "end")
     body += text((left + WIDTH) / 2, height - 4, meaning)
-    description = "; ".join(f"{label} {ratio[0]:.2f}, from {ratio[1]:.2f} to {ratio[2]:.2f}" for label, ratio in rows)
+    description = "; ".join(f"{label} {interval(ratio)}" if ratio[1] is None else
+                            f"{label} {ratio[0]:.2f}, from {ratio[1]:.2f} to {ratio[2]:.2f}" for label, ratio in rows)
     return figure(identity, title, description, body, height)
 
 
-def percentiles(identity, title, series):
+def overview(identity, title, groups, meaning):
+    """Many rows in one picture. groups: [(label, what stands beside the label, [(row, (middle, low, high))])]; the rows of a
+    group stand in the order of their ratios, a thin line each."""
+    groups = [(label, note, sorted(rows, key=lambda row: -row[1][0])) for label, note, rows in groups if rows]
+    height = TOP + sum(LINE + THIN * len(rows) + LINE for *_, rows in groups) + 40
+    axis = Axis([bound for *_, rows in groups for _, ratio in rows for bound in ratio if bound is not None] + [1], True, LEFT,
+                WIDTH - RIGHT, 0.1)
+    body = "".join(f'<path class="g" d="M{axis(value):.1f} {TOP}V{height - 36}"/>' + text(axis(value), height - 20, number(value))
+                   for value in axis.ticks())
+    body += f'<path class="one" d="M{axis(1):.1f} {TOP}V{height - 36}"/>'
+    y = TOP
+    for label, note, rows in groups:
+        y += LINE
+        body += text(LEFT, y - 4, f"{label}: {note}", "start", "group")
+        for row, ratio in rows:
+            style = style_of(ratio)
+            body += f"<g><title>{escape(row)}: {interval(ratio)}</title>"
+            body += ("" if ratio[1] is None else
+                     f'<path class="l s c{style}" d="M{axis(ratio[1]):.1f} {y + 1.5:.1f}H{axis(ratio[2]):.1f}"/>')
+            body += f'<circle class="m c{style}" cx="{axis(ratio[0]):.1f}" cy="{y + 1.5:.1f}" r="1.5"/></g>'
+            y += THIN
+        y += LINE
+    body += text((LEFT + WIDTH) / 2, height - 4, meaning)
+    return figure(identity, title, "; ".join(f"{label}: {note}" for label, note, _ in groups), body, height)
+
+
+def percentiles(identity, title, series, x_title):
     """series: [(name, trips)]: latency over the share of round trips that took no longer."""
     shares = [(0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %"), (0.9999, "99.99 %")]
     points = []
@@ -166,4 +199,4 @@ def percentiles(identity, title, series):
         total = sum(count for _, count in trips)
         known = [(label, Pool([trips]).quantile(share) / 1e3) for share, label in shares if total * (1 - share) >= 1]
         points.append((name, known))
-    return lines(identity, title, points, "share of round trips that took no longer", "us")
+    return lines(identity, title, points, x_title, "us")

@@ -4,16 +4,21 @@
     <!-- figures: NAME -->
     <!-- end of figures -->
 
-that is made from docs/figures.json, a part of one report, with its machine. `./dev bench report --figures` makes the file and
-the blocks; a test sees that they agree, and that no figure stands elsewhere. Run as a program it makes the blocks anew."""
+that is made from docs/figures.json, a part of one report, with its machine. docs/figures.records.gz has the records of that
+report, as they were measured. `./dev bench report --figures` makes both files and the blocks. A test sees that the blocks say
+what the file says, and the file what its records say; that the programs that measured have not changed since; and that no
+figure stands elsewhere. Run as a program it makes the blocks anew."""
 
+import gzip
 import json
 import re
 import textwrap
 
 from weft_bench import ROOT, printer, results
+from weft_bench.pages import machine
 
 FILE = ROOT / "docs/figures.json"
+RECORDS = ROOT / "docs/figures.records.gz"
 BLOCK = re.compile(r"(<!-- figures: (?P<name>\w+) -->\n)(?P<body>.*?)(<!-- end of figures -->)", re.DOTALL)
 # A rate, a ratio, a share, or a time in a unit in which no bound is set.
 LOOSE = re.compile(r"(?<![\w.])\d[\d.,]*\s?(?:ns|us|µs|[kMG]/s|[kMG]B/s|x|×|times|%|per cent)(?![\w/])")
@@ -25,7 +30,9 @@ TABLES = {
         ("PUSH to PULL over tcp", "push_pull/tcp/64"), ("over ipc", "push_pull/ipc/64"), ("inproc", "push_pull/inproc/64"),
         ("ROUTER to ROUTER over tcp", "router_router/tcp/64"), ("PUB to 8 SUBs over tcp", "pub_sub/tcp/64/x8"),
         ("PUSH to PULL over tcp, both in Python", "push_pull/tcp/64/pyzmq"), ("with asyncio", "push_pull/tcp/64/asyncio"),
-        ("round trip over tcp", "round_trip/tcp/64"), ("over ipc", "round_trip/ipc/64"), ("inproc", "round_trip/inproc/64")],
+        ("round trip over tcp; Weft spins before it sleeps", "round_trip/tcp/64"), ("over ipc", "round_trip/ipc/64"),
+        ("inproc", "round_trip/inproc/64"), ("round trip over tcp; both sleep at once", "round_trip/tcp/64/eco"),
+        ("over ipc", "round_trip/ipc/64/eco"), ("inproc", "round_trip/inproc/64/eco")],
         [("weft", "Weft"), ("libzmq", "libzmq 4.3.5")], ("libzmq",), "libzmq 4.3.5"),
     "server": ("64 bytes", "server", [
         ("echo, 1 connection", "echo/64/x1"), ("one way, 1 connection", "one_way/64/x1"),
@@ -33,6 +40,8 @@ TABLES = {
         [("weft", "Weft"), ("raw", "epoll by hand"), ("asio", "Boost.Asio, as in its examples"),
          ("asio_tuned", "Boost.Asio, tuned")], results.ASIOS, "the better Boost.Asio"),
 }
+SUITES = tuple(dict.fromkeys(suite for _, suite, *_ in TABLES.values()))
+WITH_CPU = {"sockets"}  # also say how much less CPU time a message takes
 BARE = {"front"}  # the machine and the statistic of these stand below another table of the same page
 DISTURBED = 0.2  # of the busy time was others' in a row: the report makes no figures
 KEPT = ("suite", "row", "placement", "rounds", "unit", "ours", "columns", "ratios", "limit", "foreign")
@@ -50,13 +59,33 @@ def rows_of(suite):
 def extract(report):
     """The part of a report's results that the documents show."""
     found = []
-    for suite in dict.fromkeys(suite for _, suite, *_ in TABLES.values()):
+    for suite in SUITES:
         for row in dict.fromkeys(rows_of(suite)):
             result = results.best(report["results"], suite, row)
             if result is None:
                 raise FiguresError(f"{row} was not measured")
-            found.append({key: result[key] for key in KEPT if key in result})
+            cpu = result["measures"].get("cpu")
+            found.append({key: result[key] for key in KEPT if key in result} | ({"measures": {"cpu": cpu}} if cpu else {}))
     return {"effort": report["effort"], "started": report["started"], "machine": report["machine"], "results": found}
+
+
+def records_of(raw):
+    """The records of the rows that the documents show. raw: {suite: [record]}."""
+    return {suite: [record for record in raw[suite] if record.get("cell") in rows_of(suite)]
+            for suite in SUITES}
+
+
+def of_records(kept, of):
+    """The stored part of a report, made anew from its records. of: what is stored of its machine and time."""
+    found = [result for suite, records in kept.items() for result in results.of(suite, records)[0]]
+    made = extract({**of, "results": results.mark_void(found, results.void_by(of["machine"].get("controls", [])))})
+    return json.loads(json.dumps(made))
+
+
+def load_records(root=ROOT):
+    """The stored records; None for figures that were stored without them."""
+    file = root / RECORDS.relative_to(ROOT)
+    return json.loads(gzip.decompress(file.read_bytes())) if file.exists() else None
 
 
 def disturbance(found):
@@ -93,13 +122,16 @@ def beside_best(result, rivals):
 
 
 def block(name, data):
-    """The text of one block."""
+    """The text of one block. A row or a column that the stored figures do not have yet is left out."""
     head, suite, rows, columns, rivals, beside = TABLES[name]
-    lines = [[head, *(title for _, title in columns), f"beside {beside}"]]
-    for what, row in rows:
-        result = results.best(data["results"], suite, row)
+    found = [(what, results.best(data["results"], suite, row)) for what, row in rows]
+    found = [(what, result) for what, result in found if result is not None]
+    cpu = name in WITH_CPU and all("measures" in result for _, result in found)
+    lines = [[head, *(title for _, title in columns), f"beside {beside}", *(["CPU time beside"] if cpu else [])]]
+    for what, result in found:
         lines.append([what, *(printer.cost(result, column) for column, _ in columns),
-                      printer.interval(beside_best(result, rivals), "x")])
+                      printer.interval(beside_best(result, rivals), "x"),
+                      *([printer.interval(result["measures"]["cpu"], "x")] if cpu else [])])
     if name in BARE:
         return f"{printer.markdown_table(lines)}\n"
     return f"{printer.markdown_table(lines)}\n\n{textwrap.fill(of_run(data, suite), 128)}\n"
@@ -133,23 +165,36 @@ def refusal(report):
     """Why a report may make no figures, or None.
 
     >>> refusal({"effort": "quick"})
-    'a quick report is too short to make figures'
+    'a quick report is too short to make figures: run ./dev bench report --figures without --quick'
+    >>> refusal({"effort": "full", "machine": {"controls": [{"futex_us": 2.0}]}})
+    'the controls were not measured before and after the rows: run ./dev bench report --figures to its end'
+    >>> refusal({"effort": "full", "machine": {"controls": [{"futex_us": 2.0}, {"futex_us": 3.0}]}})
+    'the control futex round trip moved 1.50x, between 2 us and 3 us, so the rows are void: run ./dev bench report --figures again where nothing else runs'
     """
     if report["effort"] != "full":
-        return f"a {report['effort']} report is too short to make figures"
+        return f"a {report['effort']} report is too short to make figures: run ./dev bench report --figures without --quick"
+    controls = report["machine"].get("controls", [])
+    if len(controls) < 2:
+        return "the controls were not measured before and after the rows: run ./dev bench report --figures to its end"
+    void = results.void_by(controls)
+    if void:
+        return f"{void}, so the rows are void: run ./dev bench report --figures again where nothing else runs"
     taken = disturbance(extract(report)["results"])
     if taken > DISTURBED:
         return f"other programs took up to {printer.share(taken)} of the busy time: measure where nothing else runs"
     return None
 
 
-def write(report, root=ROOT):
-    """Makes the file from a report, and the blocks of all documents from the file; the documents that have one."""
+def write(report, raw, root=ROOT):
+    """Makes the two files from a report and its records, {suite: [record]}, and the blocks of all documents; the documents that
+    have one."""
     why = refusal(report)
     if why:
         raise FiguresError(why)
-    data = extract(report)
+    data = {**extract(report), "harness": {suite: machine.harness_of(suite) for suite in raw}}
     texts = {file: fill(file.read_text(encoding="utf-8"), data) for file in documents(root)}
+    kept = json.dumps(records_of(raw), separators=(",", ":")).encode()
+    (root / RECORDS.relative_to(ROOT)).write_bytes(gzip.compress(kept, mtime=0))
     (root / FILE.relative_to(ROOT)).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     for file, text in texts.items():
         file.write_text(text, encoding="utf-8")
@@ -160,6 +205,13 @@ def wrong(root=ROOT):
     """What is wrong with the figures of the documents, as texts."""
     data = json.loads((root / FILE.relative_to(ROOT)).read_text(encoding="utf-8"))
     found = []
+    kept = load_records(root)
+    made = of_records(kept, data) if kept is not None else data
+    if made["results"] != data["results"]:
+        rows = [now["row"] for now, then in zip(made["results"], data["results"]) if now != then]
+        found.append(f"{FILE.name}: it is not what {RECORDS.name} says of {', '.join(rows)}: nobody edits it by hand")
+    found += [f"{FILE.name}: what measures {suite} has changed since: run ./dev bench report --figures where nothing else runs"
+              for suite, digest in data.get("harness", {}).items() if digest != machine.harness_of(suite)]
     for file in documents(root):
         text = file.read_text(encoding="utf-8")
         if fill(text, data) != text:

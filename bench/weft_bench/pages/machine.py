@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The machine card: what a figure was measured on, and whether two sets of figures may be compared."""
 
+import ast
 import hashlib
 import os
 import pathlib
@@ -13,6 +14,11 @@ from weft_bench import ROOT
 SAME = ("processor", "cpus", "kernel", "quota", "harness")  # what must be equal for a comparison
 HARNESS = ("*.cc", "*.h", "engine/*.cc", "engine/*.h", "micro/*.cc", "micro/*.h", "server/*.cc", "server/*.h",
            "topics/*.cc", "topics/*.h", "weft_bench/harness/*.py", "weft_bench/stats.py")  # in bench/: how things are measured
+# The files in bench/ that measure the rows of a suite.
+HARNESS_OF = {"sockets": ("*.cc", "*.h", "engine/*.cc", "engine/*.h", "weft_bench/harness/rounds.py",
+                          "weft_bench/harness/child.py", "weft_bench/harness/pyzmq_child.py", "weft_bench/stats.py"),
+              "server": ("*.cc", "*.h", "server/*.cc", "server/*.h", "weft_bench/harness/server_rounds.py",
+                         "weft_bench/harness/child.py", "weft_bench/stats.py")}
 VULNERABILITIES = pathlib.Path("/sys/devices/system/cpu/vulnerabilities")
 
 
@@ -70,11 +76,36 @@ def build_flags(build):
     return " ".join(part for part in parts if part)
 
 
+def files_of(patterns, folder=ROOT / "bench"):
+    return sorted(file for pattern in patterns for file in folder.glob(pattern))
+
+
 def harness():
     """A digest of what measures: figures of different ones are not compared."""
     digest = hashlib.sha256()
-    for file in sorted(file for pattern in HARNESS for file in (ROOT / "bench").glob(pattern)):
+    for file in files_of(HARNESS):
         digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def code_of(file):
+    """A source without comments, docstrings and layout."""
+    text = file.read_text(encoding="utf-8")
+    if file.suffix != ".py":
+        return " ".join(re.sub(r"(?m)//.*$", "", text).split())
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    return ast.dump(tree)
+
+
+def harness_of(suite, folder=ROOT / "bench"):
+    """A digest of the code that measures a suite. Tests of it do not count, nor do comments."""
+    digest = hashlib.sha256()
+    for file in files_of(HARNESS_OF[suite], folder):
+        if not file.stem.endswith("_test"):
+            digest.update(f"{file.relative_to(folder)}: {code_of(file)}\n".encode())
     return digest.hexdigest()[:12]
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """page_test.py FOLDER [--one]: the page in headless Chromium: it fits, says nothing on the console, asks the network for
-nothing, every picture has data. Screenshots go to FOLDER, where they stay. With --one: in one width and color instead of
-four. Exit status 77: no Chromium or no Playwright."""
+nothing, every picture has data. Screenshots go to FOLDER, where they stay. With --one: in one way instead of all widths, colors
+and languages. Exit status 77: no Chromium or no Playwright."""
 
 import pathlib
 import shutil
@@ -14,7 +14,7 @@ except ImportError as absent:
     print(f"skipped: {absent}; ./dev test installs it")
     sys.exit(SKIP)
 
-WAYS = [(width, scheme) for width in (1280, 400) for scheme in ("light", "dark")]
+WAYS = [(width, scheme, language) for width in (2000, 1300, 400) for scheme in ("light", "dark") for language in ("en", "ko")]
 # Labels that leave their picture, and pictures without a single mark.
 BROKEN = """() => [...document.querySelectorAll('svg')].filter(svg => {
   const box = svg.getBoundingClientRect();
@@ -25,6 +25,10 @@ BROKEN = """() => [...document.querySelectorAll('svg')].filter(svg => {
   return out || svg.querySelectorAll('.m').length === 0 || !svg.querySelector('title') || !svg.querySelector('desc');
 }).map(svg => svg.getAttribute('aria-labelledby'))"""
 
+# Tables that are wider than their place.
+CUT_OFF = """() => [...document.querySelectorAll('.table')].filter(place => place.scrollWidth > place.clientWidth + 1 ||
+  place.getBoundingClientRect().right > innerWidth + 1).map(place => place.getAttribute('aria-label'))"""
+
 
 def example():
     """A data set with every kind of picture."""
@@ -33,7 +37,7 @@ def example():
     def add(suite, row, columns, **more):
         ratio = columns.get("libzmq", columns.get("boost", columns.get("asio", 1.0))) / columns["weft"]
         rival = {"sockets": "libzmq", "server": "asio"}.get(suite, "boost")
-        found.append({"suite": suite, "row": row, "placement": "near", "rounds": 9, "unit": "s" if suite == "sockets" else "ns",
+        found.append({"suite": suite, "row": row, "placement": "near", "rounds": 9, "lives": 5, "unit": "s" if suite == "sockets" else "ns",
                       "ours": "weft", "columns": columns, "samples":
                       {name: [value] * 5 for name, value in columns.items()}, "ratios": {rival: [ratio, ratio * 0.9, ratio * 1.1]},
                       "bars": [], "measures": {}, "uses": {}, **more})
@@ -56,6 +60,10 @@ def example():
     for transport in ("tcp", "inproc"):
         for times in (1, 2, 4, 8, 32):
             add("sockets", f"pub_sub/{transport}/64/x{times}", {"weft": 1e-8, "libzmq": 1e-7})
+    add("topics", "round_trip/ipc/64", {"weft": 2e-5, "boost": 1e-5},
+        bars=[{"measure": "trip", "bar": "<= 1.3", "value": [2.0, 1.9, 2.1], "met": False},
+              {"measure": "rate", "bar": ">= 10000000", "value": [5e6, None, None], "met": None}])
+    found[0]["bars"] = [{"measure": "boost", "bar": "never worse", "value": [0.9, 0.8, 0.95], "met": False}]
     card = {"processor": "Example", "cpus": "2 of 2", "kernel": "6", "quota": "none", "compiler": "c++", "flags": "-O3",
             "commit": "abc", "tree": "clean", "controls": [{"getppid_ns": 100.0}, {"getppid_ns": 101.0}]}
     def times(result, factor):
@@ -68,7 +76,7 @@ def example():
     return {**data, "versions": versions.compare_all(before, data)}
 
 
-def look(browser, url, width, scheme, folder):
+def look(browser, url, width, scheme, language, folder):
     """What is wrong with the page at that width, as texts."""
     wrong, requests = [], []
     view = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
@@ -77,12 +85,13 @@ def look(browser, url, width, scheme, folder):
     view.on("pageerror", lambda error: wrong.append(f"error: {error}"))
     view.on("request", lambda request: requests.append(request.url))
     view.goto(url)
-    picture = folder / f"report-{width}-{scheme}.png"
+    picture = folder / f"report-{width}-{scheme}-{language}.png"
     view.screenshot(path=picture, full_page=scheme == "light")  # a long page takes long
     print(f"screenshot: {picture.resolve()}")
     over = view.evaluate("document.documentElement.scrollWidth") - width
     if over > 0:
         wrong.append(f"{over} px wider than the window")
+    wrong += [f"table {name} is cut off" for name in view.evaluate(CUT_OFF)]
     if requests != [url]:
         wrong.append(f"requests: {requests[1:]}")
     pictures = view.evaluate("document.querySelectorAll('svg').length")
@@ -93,7 +102,7 @@ def look(browser, url, width, scheme, folder):
         if row["row"] not in view.content().replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&"):
             wrong.append(f"no row {row['row']}")
     view.close()
-    return [f"{width} px, {scheme}: {what}" for what in wrong]
+    return [f"{width} px, {scheme}, {language}: {what}" for what in wrong]
 
 
 def main():
@@ -107,16 +116,18 @@ def main():
         print("skipped: no Chromium, or no Playwright in .venv: ./dev test installs both")
         return SKIP
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / "report-example.html"
-    file.write_text(page.page(example()), encoding="utf-8")
+    files = {language: folder / f"report-example.{language}.html" for language in ("en", "ko")}
+    for language, file in files.items():
+        others = {other: name.name for other, name in files.items() if other != language}
+        file.write_text(page.page(example(), language, others), encoding="utf-8")
     wrong = []
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        ways = WAYS[-1:] if "--one" in sys.argv else WAYS
-        for width, scheme in ways:
-            wrong += look(browser, file.resolve().as_uri(), width, scheme, folder)
+        ways = WAYS[-2:-1] if "--one" in sys.argv else WAYS
+        for width, scheme, language in ways:
+            wrong += look(browser, files[language].resolve().as_uri(), width, scheme, language, folder)
         browser.close()
-    print("\n".join(wrong) or f"looked at {file} in {len(ways)} ways")
+    print("\n".join(wrong) or f"looked at {', '.join(map(str, files.values()))} in {len(ways)} ways")
     return 1 if wrong else 0
 
 

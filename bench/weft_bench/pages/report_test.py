@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """report_test.py BUILD: what the report says follows the data, what is bad is refused, what was ended goes on."""
 
+import ast
 import contextlib
 import copy
 import html
 import io
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -22,33 +24,36 @@ except ImportError as absent:
     print(f"skipped: {absent}; ./dev test installs it")
     sys.exit(SKIP)
 
-from weft_bench import records, results, stats  # noqa: E402
+from weft_bench import records, results, stats, tables  # noqa: E402
 from weft_bench.commands import report  # noqa: E402
 from weft_bench.harness import cells, micro_rounds, server_cells  # noqa: E402
 from weft_bench.harness.budget import Row  # noqa: E402
-from weft_bench.pages import figures, machine, page, published, sentences, suites, versions  # noqa: E402
+from weft_bench.pages import figures, machine, page, page_test, published, sentences, suites, versions  # noqa: E402
+from weft_bench.pages.words import ENGLISH, Words  # noqa: E402
 
 BUILD = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else None
 
 
 def result(row, ratio, **more):
     return {"suite": "micro", "row": row, "placement": "", "rounds": 5, "unit": "ns", "ours": "weft",
-            "columns": {"weft": 2.0, "rival": 2.0 * ratio[0]}, "samples": {"weft": [2.0], "rival": [2.0 * ratio[0]]},
+            "lives": 5, "columns": {"weft": 2.0, "rival": 2.0 * ratio[0]}, "samples": {"weft": [2.0], "rival": [2.0 * ratio[0]]},
             "ratios": {"rival": ratio}, "measures": {"rival": ratio}, "bars": [], "uses": {}, **more}
 
 
 def micro_records(row, weft=2.0, rival=6.0):
-    runs = [{"kind": "run", "cell": row, "round": number, "column": column, "ns": ns, "counters": {}}
+    runs = [{"kind": "run", "cell": row, "round": number, "column": column, "life": number, "ns": ns,
+             "counters": {}}
             for number in range(5) for column, ns in (("weft", weft), ("rival", rival))]
     return runs + [{"kind": "cell", "cell": row, "rounds": 5, "threads": 1, "contenders": ["weft", "rival"],
                     "bars": [{"rival": "rival", "ratio": 2.0, "placement": ""}]}]
 
 
-def round_trip_records(cell="round_trip/tcp/64", p50_ns=20000):
+def round_trip_records(cell="round_trip/tcp/64", p50_ns=20000, rounds_of_a_life=1):
     runs = []
     for number in range(5):
         for column, times in (("weft", 1), ("libzmq", 3)):
             runs.append({"kind": "run", "cell": cell, "round": number, "column": column, "messages": 100, "receivers": 1,
+                         "life": number // rounds_of_a_life,
                          "seconds": 0.1, "cpu_seconds": 0.01, "switches": 5, "before_ns": 100, "after_ns": 100,
                          "p50_ns": p50_ns * times, "p99_ns": 2 * p50_ns * times, "p999_ns": 3 * p50_ns * times,
                          "max_ns": 4 * p50_ns * times, "trips": [[p50_ns * times, 95], [2 * p50_ns * times, 5]]})
@@ -60,10 +65,14 @@ CARD = {"processor": "Some CPU", "cpus": "2 of 2", "kernel": "6.1", "quota": "no
         "commit": "abc", "harness": "123", "tree": "clean", "controls": [{"getppid_ns": 100.0}, {"getppid_ns": 103.0}]}
 
 
+STEADY = [{"getppid_ns": 100.0, "futex_us": 1.85}, {"getppid_ns": 103.0, "futex_us": 1.9}]
+MOVED = [{"getppid_ns": 100.0, "futex_us": 1.85}, {"getppid_ns": 103.0, "futex_us": 63.0}]
+
+
 def make_folder(parent, complete=True, card=None):
     """A folder as a run leaves it."""
     folder = pathlib.Path(parent, "report")
-    folder.mkdir()
+    folder.mkdir(parents=True)
     run = {"machine": card or copy.deepcopy(CARD), "effort": "quick", "started": "2026-01-01T00:00:00",
            "suites": ["micro", "sockets"], "complete": complete}
     (folder / report.RUN).write_text(json.dumps(run), encoding="utf-8")
@@ -108,10 +117,111 @@ class Sentences(unittest.TestCase):
                                    bars=[{"measure": "x", "bar": "", "value": [1, 1, 1], "met": False}]),
                             result("SpscQueue_Backpressure", [1.0, 0.5, 1.5])]
         other["machine"] = {**CARD, "controls": [{"getppid_ns": 100.0}, {"getppid_ns": 150.0}]}
-        said = [page.summary({"left_out": [], **data}) for data in (one, other)]
+        said = [page.summary({"left_out": [], **data}, ENGLISH) for data in (one, other)]
         self.assertEqual(len(said[0]), len(said[1]))
         for first, second in zip(*said):
             self.assertNotEqual(first, second)
+
+
+    def test_missed_bars_come_first_and_every_measured_row_is_on_the_page(self):
+        bars = [{"measure": "rival", "bar": ">= 4", "value": [3.0, 2.5, 3.5], "met": False}]
+        other = {**result("idle/64/x7", [2.0, 1.5, 2.5]), "suite": "server"}
+        data = {"published": published.load(), "results": [result("A_RowOfNoReport/7", [3.0, 2.5, 3.5], bars=bars), other],
+                "failures": [], "machine": CARD, "effort": "full", "partial": False}
+        text = page.page(data)
+        missed = text[text.index('id="missed"'):text.index('id="overview"')]
+        self.assertIn("A_RowOfNoReport/7", missed)
+        self.assertIn("3.00 [2.50, 3.50]", missed)
+        self.assertLess(text.index('id="missed"'), text.index('id="queues"'))
+        rows = text[text.index('id="cells"'):]
+        for row in ("A_RowOfNoReport/7", "idle/64/x7"):
+            self.assertIn(f"<td>{row}</td>", rows)
+            self.assertIn(f"<title>{row}: ", text)  # in the picture of all
+        bars[0]["met"] = True
+        self.assertIn("No bar was missed.", page.page(data))
+
+
+class Languages(unittest.TestCase):
+    """Korean has every text of the page, and nothing else."""
+
+    def test_every_text_of_the_page_is_in_the_table(self):
+        words = Words("ko")
+        for control in (STEADY, MOVED[:1]):
+            for of_rows in ([], [result("x", [2, 1.9, 2.1], foreign=0.1)],
+                            [result("x", [2, None, None], void="it moved")], [result("x", [2, 1.9, 2.1], void="it moved")] * 2,
+                            [result("x", [2, None, None], bars=[{"measure": "x", "bar": ">= 1", "value": [1, 1, 1], "met": met}
+                                                                for met in states])
+                             for states in ([True, None], [False])], [result("x", [2, None, None], bars=[
+                                 {"measure": "x", "bar": ">= 1", "value": [1, 1, 1], "met": None}] * 2)]):
+                left_out = [{"suite": "micro", "row": "y", "why": "--full measures it"}] * (1 + len(of_rows))
+                page.page_of({"published": published.load(), "results": of_rows, "failures": [], "effort": "full",
+                              "machine": {**machine.card(pathlib.Path(".")), "controls": control}, "partial": False,
+                              "left_out": left_out}, words, {})
+        page.page_of(page_test.example(), words, {})
+        for text in ("far", "mixed", "what it says it measures"):
+            words.of(text)
+        self.assertEqual(words.missing, set())
+
+    def test_every_text_of_the_table_stands_in_the_code(self):
+        folder = pathlib.Path(page.__file__).parent
+        known = {"{n} " + noun for noun in ("row", "published row", "bar")}
+        known |= set(re.findall(r't\(\(?"([^"]+)"', (folder / "page.html").read_text(encoding="utf-8")))
+        known |= {row["note"] for row in published.load()["rows"] if "note" in row} | set(machine.card(pathlib.Path(".")))
+        for file in (*folder.glob("*.py"), *folder.parent.glob("commands/report.py"), *folder.parent.glob("*.py"),
+                     *folder.parent.glob("harness/*.py")):
+            known |= {node.value for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+                      if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+        known.add("controls after")  # beside "controls before"
+        self.assertEqual(set(Words("ko").table) - known, set())
+
+    def test_values_stand_in_both_languages(self):
+        fields = re.compile(r"\{(\w+)\}")
+        for english, korean in Words("ko").table.items():
+            self.assertEqual(sorted(fields.findall(english)), sorted(fields.findall(korean)), english)
+
+
+class Lives(unittest.TestCase):
+    """Rows whose columns had 5, 3, 2 and 1 processes."""
+
+    def test_from_fewer_than_three_processes_the_interval_is_unknown_and_no_bar_is_met_or_missed(self):
+        for rounds_of_a_life, lives in ((1, 5), (2, 3), (3, 2), (5, 1)):
+            of_cell = round_trip_records(rounds_of_a_life=rounds_of_a_life)
+            found = results.of("sockets", of_cell)[0][0]
+            known = lives >= stats.LIVES_MIN
+            self.assertEqual(found["lives"], lives)
+            self.assertEqual({stats.is_unknown(value) for value in found["measures"].values()}, {not known})
+            self.assertEqual({bar["met"] is None for bar in found["bars"]}, {not known})
+            text = tables.report("sockets", of_cell)
+            self.assertEqual(("3.00 [unknown]" in text, "3.00 [3.00, 3.00]" in text), (not known, known), text)
+            bars = [line.split()[-1] for line in text.split("\nBars: ")[1].splitlines()[2:] if line.startswith("round_trip")]
+            self.assertEqual((len(bars) > 0, set(bars) == {"unknown"}), (True, not known), text)
+            self.assertEqual("faster" in text.split("Weft is")[1].split("Round trips,")[0], known, text)
+
+    def test_a_page_shows_an_unknown_interval_and_claims_nothing_by_it(self):
+        with tempfile.TemporaryDirectory() as parent:
+            folder = make_folder(parent)
+            lines = (folder / "micro.jsonl").read_text(encoding="utf-8").splitlines()
+            alive = [{**record, "life": record["round"] // 3} if record["kind"] == "run" else record
+                     for record in map(json.loads, lines)]
+            (folder / "micro.jsonl").write_text(records.lines_of(alive), encoding="utf-8")
+            self.assertEqual(run_report("--render", folder)[0], 0)
+            data = json.loads((folder / report.RESULTS).read_text(encoding="utf-8"))
+            text = (folder / report.PAGE).read_text(encoding="utf-8")
+        self.assertIsNone(records.refusal(data, records.REPORT_SCHEMA))
+        self.assertEqual(data["results"][0]["ratios"], {"rival": [3.0, None, None]})
+        self.assertIn('<span class="unknown">3.00x [unknown]</span>', text)
+        self.assertIn("slower in 0, unknown in 1, which had too few processes", text)
+        self.assertIn("1 is unknown", text)
+
+    def test_a_change_since_a_report_of_too_few_processes_is_none(self):
+        before, now = result("x", [3.0, 2.5, 3.5]), result("x", [3.0, 2.5, 3.5])
+        before["samples"] = {"weft": [1.0] * 5, "rival": [3.0] * 5}
+        now["samples"] = {"weft": [1.5] * 5, "rival": [3.0] * 5}
+        self.assertEqual(versions.compare_row(before, now)["verdict"], "slower")
+        for report_of in (before, now):
+            few = {**report_of, "lives": 2}
+            compared = versions.compare_row(*(few if each is report_of else each for each in (before, now)))
+            self.assertEqual((compared["verdict"], compared["change"][1:]), ("same", [None, None]))
 
 
 class Published(unittest.TestCase):
@@ -128,7 +238,7 @@ class Published(unittest.TestCase):
         text = page.page({"published": published.load(), "results": [], "failures": [], "machine": CARD, "effort": "quick",
                           "partial": True})
         for row in published.load()["rows"]:
-            self.assertIn(f"<td>{html.escape(row['row'], quote=False)}", text)
+            self.assertIn(f"<td>{html.escape(row['row'], quote=False)}", text)  # below it may stand a note
 
     @unittest.skipIf(BUILD is None, "needs the folder of a build")
     def test_each_row_has_one_of_ours_that_is_measured(self):
@@ -153,22 +263,70 @@ class Figures(unittest.TestCase):
         for file in [*figures.documents(), figures.FILE]:
             shutil.copy(file, self.root / file.relative_to(figures.ROOT))
 
+    @staticmethod
+    def measured(times=3):
+        """(a report of the rows that the documents show, its records). A rival takes `times` our time."""
+        raw = {"sockets": [], "server": []}
+        for suite, row in [(suite, row) for suite in raw for row in figures.rows_of(suite)]:
+            pattern = row.split("/")[0]
+            columns = {"weft": 1, "libzmq": times} if suite == "sockets" else {"weft": 1, "raw": 1, "asio": 2 * times, "asio_tuned": times}
+            for number in range(5):
+                for column, factor in columns.items():
+                    run = {"kind": "run", "cell": row, "round": number, "life": number, "column": column, "messages": 100, "receivers": 1,
+                           "seconds": 0.1 * factor, "cpu_seconds": 0.01 * factor, "switches": 5, "before_ns": 100, "after_ns": 100}
+                    if pattern == "round_trip":
+                        run |= {"p50_ns": 20000 * factor, "p99_ns": 40000 * factor, "max_ns": 80000 * factor, "trips": [[20000 * factor, 95]]}
+                    if pattern == "idle":
+                        run["memory_bytes"] = 1e5 * factor
+                    raw[suite].append(run)
+            raw[suite].append({"kind": "cell", "cell": row, "pattern": pattern, "rounds": 5, "busy_seconds": 1.0, "own_seconds": 1.0})
+        run = {"effort": "full", "started": "2026-01-02T03:04:05", "machine": {**CARD, "controls": STEADY}}
+        return {**figures.of_records(raw, run), "failures": [], "schema": results.SCHEMA}, raw
+
     def test_the_documents_say_what_was_measured_and_nothing_else(self):
         self.assertEqual(figures.wrong(), [])
         names = [found["name"] for file in figures.documents() for found in figures.BLOCK.finditer(file.read_text("utf-8"))]
         self.assertEqual(sorted(names), sorted([*figures.TABLES, "front"]))  # the front is in two languages
 
     def test_another_measurement_changes_the_text(self):
+        for times in (3, 7):
+            data, raw = self.measured(times)
+            self.assertEqual([file.name for file in figures.write(data, raw, self.root)], ["README.md", "README.ko.md", "server.md"])
+            self.assertEqual(figures.wrong(self.root), [])
+            self.assertIn(f"{times}.00x [{times}.00, {times}.00]", (self.root / "README.md").read_text(encoding="utf-8"))
+
+    def test_an_edit_by_hand_is_found(self):
+        figures.write(*self.measured(), self.root)
         file = self.root / "docs/figures.json"
         data = json.loads(file.read_text(encoding="utf-8"))
         data["results"][0]["ratios"]["libzmq"] = [123.0, 122.0, 124.0]
         file.write_text(json.dumps(data), encoding="utf-8")
-        self.assertEqual([text.split(":")[0] for text in figures.wrong(self.root)], ["README.md", "README.ko.md"])
-        report_data = {**data, "failures": [], "schema": results.SCHEMA}
-        self.assertEqual([file.name for file in figures.write(report_data, self.root)],
-                         ["README.md", "README.ko.md", "server.md"])
-        self.assertEqual(figures.wrong(self.root), [])
-        self.assertIn("123.00x [122.00, 124.00]", (self.root / "README.md").read_text(encoding="utf-8"))
+        for document in figures.documents(self.root):
+            document.write_text(figures.fill(document.read_text(encoding="utf-8"), data), encoding="utf-8")
+        self.assertEqual(figures.wrong(self.root), ["figures.json: it is not what figures.records.gz says of push_pull/tcp/64: "
+                                                    "nobody edits it by hand"])
+
+    def test_figures_of_another_harness_are_found(self):
+        figures.write(*self.measured(), self.root)
+        sockets = machine.harness_of("sockets")
+        with unittest.mock.patch.object(machine, "harness_of", lambda suite: "1" if suite == "server" else sockets):
+            self.assertEqual([text.split(" has changed")[0] for text in figures.wrong(self.root)],
+                             ["figures.json: what measures server"])
+
+    def test_a_comment_and_a_test_are_no_other_harness(self):
+        folder = self.root / "bench"
+        (folder / "weft_bench/harness").mkdir(parents=True)
+        source, program = folder / "cell.cc", folder / "weft_bench/stats.py"
+
+        def digest(source_text, program_text):
+            source.write_text(source_text, encoding="utf-8")
+            program.write_text(program_text, encoding="utf-8")
+            return machine.harness_of("sockets", folder)
+        before = digest("int a;  // one\n", 'def f():\n    """It says."""\n    return 1  # one\n')
+        (folder / "cell_test.cc").write_text("int test;", encoding="utf-8")
+        self.assertEqual(before, digest("// two\nint a;\n", 'def f():\n    """It says more."""\n\n    return 1\n'))
+        self.assertNotEqual(before, digest("int b;\n", "def f():\n    return 1\n"))
+        self.assertNotEqual(before, digest("int a;\n", "def f():\n    return 2\n"))
 
     def test_a_figure_that_is_typed_by_hand_is_found(self):
         with (self.root / "README.md").open("a", encoding="utf-8") as file:
@@ -182,21 +340,38 @@ class Figures(unittest.TestCase):
     def test_a_report_without_the_rows_writes_nothing(self):
         before = {file: file.read_bytes() for file in figures.documents(self.root)}
         with self.assertRaises(figures.FiguresError):
-            figures.write({"results": [], "effort": "quick", "started": "", "machine": CARD}, self.root)
+            figures.write({"results": [], "effort": "quick", "started": "", "machine": CARD}, {}, self.root)
         self.assertEqual(before, {file: file.read_bytes() for file in figures.documents(self.root)})
 
 
-    def test_neither_a_quick_report_nor_a_disturbed_one_makes_figures(self):
-        stored = json.loads(figures.FILE.read_text("utf-8"))
+    def test_neither_a_quick_report_nor_a_disturbed_one_nor_one_whose_controls_moved_makes_figures(self):
+        stored, raw = self.measured()
         before = {file: file.read_bytes() for file in figures.documents(self.root)}
         disturbed = copy.deepcopy(stored)
         disturbed["results"][0]["foreign"] = 0.21
-        for report_data, why in (({**stored, "effort": "quick"}, "too short"), (disturbed, "21%")):
+        moved = {**stored, "machine": {**stored["machine"], "controls": MOVED}}
+        once = {**stored, "machine": {**stored["machine"], "controls": STEADY[:1]}}
+        for report_data, why in (({**stored, "effort": "quick"}, "without --quick"), (disturbed, "21%"),
+                                 (moved, "futex round trip moved 34.05x, between 1.85 us and 63 us, .* again where nothing"),
+                                 (once, "not measured before and after")):
             with self.assertRaisesRegex(figures.FiguresError, why):
-                figures.write(report_data, self.root)
+                figures.write(report_data, raw, self.root)
         self.assertEqual(before, {file: file.read_bytes() for file in figures.documents(self.root)})
-        with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
-            report.parse_arguments(["--quick", "--figures"])
+        self.assertTrue(figures.write(stored, raw, self.root))  # the same without any of these
+
+    def test_the_command_refuses_too_and_leaves_the_documents_as_they_are(self):
+        before = {file: file.read_bytes() for file in figures.documents()}
+        status, _, err = run_report("--quick", "--figures")
+        self.assertEqual((status, "leave --quick out" in err), (2, True), err)
+        folder = make_folder(self.parent.name)
+        status, _, err = run_report("--render", folder, "--figures")
+        self.assertEqual((status, "without --quick" in err), (2, True), err)
+        run = json.loads((folder / report.RUN).read_text(encoding="utf-8"))
+        run = {**run, "effort": "full", "machine": {**run["machine"], "controls": MOVED}}
+        (folder / report.RUN).write_text(json.dumps(run), encoding="utf-8")
+        status, _, err = run_report("--render", folder, "--figures")
+        self.assertEqual((status, "futex round trip moved 34.05x, between 1.85 us and 63 us" in err), (2, True), err)
+        self.assertEqual(before, {file: file.read_bytes() for file in figures.documents()})
 
 
 class Quick(unittest.TestCase):
@@ -256,6 +431,29 @@ class Records(unittest.TestCase):
         self.assertEqual({entry["row"] for entry in data["results"]}, {"SpscQueue_Throughput/1024", "round_trip/tcp/64"})
         self.assertFalse(data["partial"])
         self.assertIsNone(records.refusal(data, records.REPORT_SCHEMA))
+
+    def test_rows_between_controls_that_moved_are_marked_void_and_their_bars_are_open(self):
+        for controls, void in ((STEADY, False), (MOVED, True)):
+            folder = make_folder(pathlib.Path(self.parent.name, str(void)), card={**CARD, "controls": controls})
+            self.assertEqual(run_report("--render", folder)[0], 0)
+            data = json.loads((folder / report.RESULTS).read_text(encoding="utf-8"))
+            self.assertEqual({"void" in entry for entry in data["results"]}, {void})
+            self.assertEqual({bar["met"] is None for entry in data["results"] for bar in entry["bars"]}, {void})
+            self.assertIsNone(records.refusal(data, records.REPORT_SCHEMA))
+            text = (folder / report.PAGE).read_text(encoding="utf-8")
+            for mark in ("<strong>void</strong>", "2 rows are void", "moved 34.05x, between 1.85 us and 63 us"):
+                self.assertEqual(mark in text, void, mark)
+
+    def test_a_table_between_controls_that_moved_says_void_in_each_row(self):
+        rest = {"memcpy_64_ns": 1.0, "ping_pong_ns": 80.0, "kind": "controls"}
+        for controls, void in ((STEADY, False), (MOVED, True)):
+            first, last = ({**rest, **each} for each in controls)
+            text = tables.report("sockets", [first, *round_trip_records(), last])
+            row = next(line for line in text.splitlines() if line.startswith("round_trip/tcp/64"))
+            self.assertEqual((row.endswith(", VOID"), "VOID: the control futex round trip" in text), (void, void), text)
+            self.assertEqual("faster" in row, not void, row)
+            said = {line.split()[-1] for line in text.split("\nBars: ")[1].splitlines()[2:] if line.startswith("round_trip")}
+            self.assertEqual(said == {"void"}, void, text)
 
     def test_a_record_of_another_shape_is_refused_with_its_line(self):
         folder = make_folder(self.parent.name)

@@ -6,16 +6,27 @@
 
 #include "tools/weft/keys.h"
 #include "weft/msg/socket/context_core.h"
+#include "weft/net/endpoint.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
 #include "weft/sys/signals.h"
 #include "weft/topic/hub/hub.h"
+#include "weft/topic/hub_link_of.h"
 #include "weft/topic/node/fleet.h"
 #include "weft/topic/wire/control.h"
 
 namespace weft::cli {
 
 namespace {
+
+FleetSecurity security_of(const FleetOptions& options) {
+  FleetSecurity tls;
+  tls.tls_certificate = options.tls_certificate;
+  tls.tls_key = options.tls_key;
+  tls.tls_authorities = options.tls_authorities;
+  tls.tls_server_name = options.tls_name;
+  return tls;
+}
 
 TopicsOptions topics_options(const FleetOptions& options) {
   TopicsOptions all;
@@ -24,6 +35,8 @@ TopicsOptions topics_options(const FleetOptions& options) {
   all.runtime_directory = options.directory;
   all.listen = options.listen;
   all.hosts = false;
+  all.security = security_of(options);
+  all.security.credentials_file = options.credentials;
   if (!options.curve_key.empty()) {
     const KeyPair fleet = read_key_pair(options.curve_key);
     const KeyPair own = make_key_pair();
@@ -32,11 +45,28 @@ TopicsOptions topics_options(const FleetOptions& options) {
     all.security.curve_public = decode_key(own.public_key);
     all.security.curve_secret = decode_key(own.secret_key);
   }
-  all.security.tls_certificate = options.tls_certificate;
-  all.security.tls_key = options.tls_key;
-  all.security.tls_authorities = options.tls_authorities;
-  all.security.tls_server_name = options.tls_name;
   return all;
+}
+
+// The endpoint of the hub.
+std::string hub_of(const FleetOptions& options) {
+  const topic::Fleet fleet = need(topic::Fleet::parse(options.fleet), "--fleet " + printable(options.fleet));
+  if (fleet.kind != topic::Fleet::Kind::local) {
+    throw Usage("only a local fleet keeps topics: --fleet local, or local:NAME");
+  }
+  if (options.hub.empty()) {
+    if (!security_of(options).empty()) {
+      throw Usage("--tls-cert, --tls-key, --tls-ca and --tls-name belong to --hub ENDPOINT");
+    }
+    return topic::Hub::endpoint(
+        need(topic::LocalDirectory::open(options.directory, fleet.name), "the directory of the fleet").path());
+  }
+  const bool here = options.hub.starts_with("ipc://");
+  if (here ? !security_of(options).empty() : !options.hub.starts_with("tls+tcp://") || !security_of(options).tls()) {
+    throw Usage("--hub is ipc://PATH, or tls+tcp://HOST:PORT with --tls-cert, --tls-key and --tls-ca");
+  }
+  (void)need(net::parse_endpoint(options.hub, false), "--hub " + printable(options.hub));
+  return options.hub;
 }
 
 Instant after(double count) { return deadline_after(sys::now(), seconds(count)); }
@@ -109,17 +139,17 @@ Instant Member::message_deadline() const { return after(options_.timeout); }
 // --- KeptLink ---
 
 KeptLink::KeptLink(const FleetOptions& options) : options_(options) {
-  const topic::Fleet fleet = need(topic::Fleet::parse(options.fleet), "--fleet " + printable(options.fleet));
-  if (fleet.kind != topic::Fleet::Kind::local) {
-    throw Usage("only a local fleet keeps topics: --fleet local, or local:NAME");
-  }
-  const topic::LocalDirectory directory =
-      need(topic::LocalDirectory::open(options.directory, fleet.name), "the directory of the fleet");
   topic::LinkSettings settings;
-  settings.endpoint = topic::Hub::endpoint(directory.path());
+  settings.endpoint = hub_of(options);
+  settings.remote = !options.hub.empty();
   settings.id = fresh_id();
   settings.names = need(topic::Names::make(options.space, '.'), "--space " + printable(options.space));
-  settings.make_socket = [this]() -> Result<Socket> { return context_.socket(SocketType::dealer); };
+  settings.make_socket = [this,
+                          keys = options.hub.empty() ? FleetSecurity() : security_of(options)]() -> Result<Socket> {
+    Socket socket = WEFT_TRY(context_.socket(SocketType::dealer));
+    WEFT_TRY(topic::set_tls(socket, keys));
+    return socket;
+  };
   loop_ = need(rt::Loop::make("kept"), "a loop");
   link_ = std::make_shared<topic::HubLink>(*loop_, std::move(settings));
   {
@@ -156,10 +186,13 @@ void KeptLink::fail(const std::string& context, const Error& error, double limit
     throw Failure(context + ": " + error.message());
   }
   const std::string time = " in " + format("%g", limit) + " s";
+  // Why there is no connection to the hub of another host.
+  const std::string last = options_.hub.empty() ? "" : "; " + printable(link_->untaken().message());
   throw Failure(context + ": " +
                 (message                          ? "no message came" + time
                  : error == Errc::outcome_unknown ? "no answer came" + time + "; the hub may have carried it out"
-                                                  : "no hub answered" + time + "; `weft hub` is one"));
+                 : options_.hub.empty()           ? "no hub answered" + time + "; `weft hub` is one"
+                                                  : "no hub answered" + time + last));
 }
 
 }  // namespace weft::cli

@@ -25,10 +25,12 @@ struct FleetOptions {
   std::string directory{};        // local: the runtime directory; empty: the user's
   std::string listen{};           // tcp
   std::string curve_key{};        // tcp: a file of `weft keygen`: the fleet's pair
+  std::string credentials{};      // nats: a .creds file
   std::string tls_certificate{};  // tls+tcp
   std::string tls_key{};
   std::string tls_authorities{};
   std::string tls_name{};
+  std::string hub{};    // of kept topics: ipc://PATH, or tls+tcp:// with tls_...; empty: that of the fleet
   double timeout = -1;  // seconds for each answer and each message; negative: 30 s, and no end
 };
 
@@ -83,8 +85,8 @@ class Member {
   Guard guard_;
 };
 
-// KeptLink: the way to the hub of a local fleet without a handle: it has no place among the handles of the fleet, no
-// connection to them, and it never hosts.
+// KeptLink: the way to a hub, of a local fleet or elsewhere, without a handle: it has no place among the handles of the
+// fleet, no connection to them, and it never hosts.
 // Affinity: one thread. A signal, and the end of --timeout, close the link, so that every wait ends.
 class KeptLink {
  public:

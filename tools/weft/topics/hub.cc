@@ -71,8 +71,8 @@ class Port {
  public:
   Port(Console& console, const HubRunOptions& options, const std::atomic<Phase>& phase) {
     if (options.admin.empty()) {
-      if (!options.token_file.empty() || !options.tls_certificate.empty()) {
-        throw Usage("--token-file and --tls-cert belong to --admin ENDPOINT");
+      if (!options.token_file.empty() || (!options.tls_certificate.empty() && options.listen.empty())) {
+        throw Usage("--token-file belongs to --admin ENDPOINT, and --tls-cert to --admin or to --listen");
       }
       return;
     }
@@ -135,6 +135,12 @@ topic::HubOptions hub_options(const HubRunOptions& options, const topic::Fleet& 
   hub.store = sys::absolute_path(store + "/" + fleet.name + ".topics");
   hub.store_bytes_max = options.store_bytes_max;
   hub.clients_max = options.clients_max;
+  hub.listen = options.listen;
+  hub.group = options.group;
+  hub.group_socket = options.group_socket;
+  hub.tls_certificate = options.listen.empty() ? "" : options.tls_certificate;
+  hub.tls_key = options.listen.empty() ? "" : options.tls_key;
+  hub.tls_authorities = options.listen.empty() ? "" : options.tls_authorities;
   hub.on_stored = [feed = std::make_shared<topic::StoredFeed>(node)](std::vector<store::ReadMessage>&& messages) {
     return feed->take(std::move(messages));
   };
@@ -175,6 +181,13 @@ int run_hub(Console& console, const HubRunOptions& options) {
   if (fleet.kind != topic::Fleet::Kind::local) {
     throw Usage("only a local fleet has a hub: --fleet local, or local:NAME");
   }
+  if (!options.listen.empty() && (!options.listen.starts_with("tls+tcp://") || options.tls_certificate.empty() ||
+                                  options.tls_key.empty() || options.tls_authorities.empty())) {
+    throw Usage("--listen is tls+tcp://HOST:PORT, and needs --tls-cert, --tls-key and --tls-ca");
+  }
+  if (options.group.empty() != options.group_socket.empty()) {
+    throw Usage("--group GROUP and --group-socket PATH belong together");
+  }
   (void)sys::set_descriptor_limit(options.clients_max + kSpareDescriptors);  // as far as the hard limit permits
   std::atomic<Phase> phase = Phase::waits;
   Port port(console, options, phase);
@@ -195,9 +208,14 @@ int run_hub(Console& console, const HubRunOptions& options) {
     return 0;
   }
   phase.store(Phase::opens, std::memory_order_release);
-  need(hub->wait_open(), "the store " + printable(how.store));
+  need(hub->wait_open(), "the store " + printable(how.store) +
+                             (options.listen.empty() ? "" : ", or --listen " + printable(options.listen)) +
+                             (options.group.empty() ? "" : ", or --group-socket " + printable(options.group_socket)));
   port.add("hub", *hub);
   phase.store(Phase::serves, std::memory_order_release);
+  if (!options.listen.empty()) {
+    console.note("listens for other hosts at " + hub->listening());
+  }
   console.note(std::string(text_of(Phase::serves)) + " the fleet " + options.fleet.fleet + ", store " +
                printable(how.store));
   notify(std::string("READY=1\nSTATUS=") + text_of(Phase::serves));

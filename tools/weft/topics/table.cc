@@ -11,6 +11,8 @@
 #include "tools/weft/topics/hub.h"
 #include "tools/weft/topics/kept.h"
 #include "tools/weft/topics/messages.h"
+#include "tools/weft/topics/nats_doctor.h"
+#include "tools/weft/topics/nats_servers.h"
 
 namespace weft::cli {
 
@@ -18,6 +20,14 @@ namespace {
 
 constexpr const char* kFleet = "Fleet";
 constexpr const char* kSettings = "Settings";
+
+void declare_tls(CLI::App& app, FleetOptions& fleet) {
+  text(app, "--tls-cert", fleet.tls_certificate, "FILE", "PEM: our certificate for tls+tcp")->group(kSecurity);
+  text(app, "--tls-key", fleet.tls_key, "FILE", "PEM: its key")->group(kSecurity);
+  text(app, "--tls-ca", fleet.tls_authorities, "FILE", "PEM: whom to trust")->group(kSecurity);
+  text(app, "--tls-name", fleet.tls_name, "NAME", "The name in the certificates; else the endpoint's host")
+      ->group(kSecurity);
+}
 
 void declare_local(CLI::App& app, FleetOptions& fleet) {
   text(app, "--fleet", fleet.fleet, "FLEET", "local (the default), or local:NAME")->group(kFleet);
@@ -27,13 +37,17 @@ void declare_local(CLI::App& app, FleetOptions& fleet) {
 
 void declare_kept(CLI::App& app, FleetOptions& fleet) {
   declare_local(app, fleet);
+  text(app, "--hub", fleet.hub, "ENDPOINT",
+       "tls+tcp://HOST:PORT, ipc://PATH: a hub of another host or user; else that of the fleet")
+      ->group(kFleet);
+  declare_tls(app, fleet);
   text(app, "--space", fleet.space, "SPACE", "The first token of every name")->group(kFleet);
   number(app, "--timeout", fleet.timeout, "SECONDS", "For each answer (30) and each message (no end)")->group(kFleet);
 }
 
 void declare_fleet(CLI::App& app, FleetOptions& fleet) {
   text(app, "--fleet", fleet.fleet, "FLEET",
-       "local (the default), local:NAME, tcp://HOST:PORT,... or tls+tcp://HOST:PORT,...")
+       "local (the default), local:NAME, tcp://HOST:PORT,..., tls+tcp://HOST:PORT,... or nats://HOST:PORT,...")
       ->group(kFleet);
   text(app, "--directory", fleet.directory, "DIR", "Where the programs of a local fleet meet")->group(kFleet);
   text(app, "--space", fleet.space, "SPACE", "The first token of every topic")->group(kFleet);
@@ -42,11 +56,8 @@ void declare_fleet(CLI::App& app, FleetOptions& fleet) {
   number(app, "--timeout", fleet.timeout, "SECONDS", "For each answer (30) and each message (no end)")->group(kFleet);
   text(app, "--curve-key", fleet.curve_key, "FILE", "The fleet's pair, as `weft keygen --out FILE` writes it")
       ->group(kSecurity);
-  text(app, "--tls-cert", fleet.tls_certificate, "FILE", "PEM: our certificate for tls+tcp")->group(kSecurity);
-  text(app, "--tls-key", fleet.tls_key, "FILE", "PEM: its key")->group(kSecurity);
-  text(app, "--tls-ca", fleet.tls_authorities, "FILE", "PEM: whom to trust")->group(kSecurity);
-  text(app, "--tls-name", fleet.tls_name, "NAME", "The name in the certificates; else the endpoint's host")
-      ->group(kSecurity);
+  text(app, "--creds", fleet.credentials, "FILE", "Of a nats fleet: the credentials of its user")->group(kSecurity);
+  declare_tls(app, fleet);
 }
 
 void declare_shown(CLI::App& app, ShownOptions& shown) {
@@ -343,15 +354,51 @@ Run declare_hub(CLI::App& app) {
   bytes(app, "--store-max", options->store_bytes_max, "Of the file; without it as much as the disk holds")
       ->group(kSettings);
   number(app, "--clients-max", options->clients_max, "N", "Connections of members, to 16384 (1024)")->group(kSettings);
+  text(app, "--listen", options->listen, "ENDPOINT",
+       "Also for other hosts: tls+tcp://HOST:PORT, with --tls-cert, --tls-key and --tls-ca")
+      ->group(kSettings);
+  text(app, "--group", options->group, "GROUP", "Also for the members of this group, at --group-socket")
+      ->group(kSettings);
+  text(app, "--group-socket", options->group_socket, "PATH",
+       "A socket in a directory of mode 0750, which the hub can make")
+      ->group(kSettings);
   text(app, "--admin", options->admin, "ENDPOINT", "An admin port: /metrics, /healthz and /readyz")->group(kSettings);
   number(app, "--drain", options->drain, "SECONDS", "From SIGTERM, while /readyz fails, to the stop (0)")
       ->group(kSettings);
   text(app, "--token-file", options->token_file, "FILE", "Its first line is the token of the admin port")
       ->group(kSecurity);
-  text(app, "--tls-cert", options->tls_certificate, "FILE", "PEM: the certificate of the admin port")->group(kSecurity);
+  text(app, "--tls-cert", options->tls_certificate, "FILE", "PEM: the certificate of --listen and of --admin")
+      ->group(kSecurity);
   text(app, "--tls-key", options->tls_key, "FILE", "PEM: its key")->group(kSecurity);
-  text(app, "--tls-ca", options->tls_authorities, "FILE", "PEM: the authorities of its clients")->group(kSecurity);
+  text(app, "--tls-ca", options->tls_authorities, "FILE", "PEM: the authorities of the clients of both")
+      ->group(kSecurity);
   return [options](Console& console) { return run_hub(console, *options); };
+}
+
+// --- a fleet on NATS ---
+
+Run declare_fleet_up(CLI::App& app) {
+  auto options = std::make_shared<FleetUpOptions>();
+  number(app, "--servers", options->servers, "N", "1 to 9 (3); several are a cluster");
+  number(app, "--port", options->port, "PORT", "Of the first server, and the next ports; else each chooses a free one");
+  text(app, "--program", options->program, "FILE", "The program nats-server; else that on the path");
+  return [options](Console& console) { return fleet_up(console, *options); };
+}
+
+Run declare_fleet_doctor(CLI::App& app) {
+  struct Options {
+    FleetOptions fleet{};
+    bool strict = false;
+  };
+  auto options = std::make_shared<Options>();
+  options->fleet.fleet.clear();
+  text(app, "FLEET", options->fleet.fleet, "FLEET", "nats://HOST:PORT,... or tls://HOST:PORT,...")->required();
+  app.add_flag("--strict", options->strict, "Exit code 1 when there is a warning");
+  number(app, "--timeout", options->fleet.timeout, "SECONDS", "For each answer (5)");
+  text(app, "--creds", options->fleet.credentials, "FILE", "The credentials of the user of the handles")
+      ->group(kSecurity);
+  declare_tls(app, options->fleet);
+  return [options](Console& console) { return fleet_doctor(console, options->fleet, options->strict); };
 }
 
 std::vector<Command> stream_rows() {
@@ -471,8 +518,20 @@ std::vector<Command> topic_commands() {
                  "Be the hub of a local fleet: the server of its kept topics, until SIGTERM or Ctrl-C",
                  {{"weft hub", "the fleet of this user, its store in the state directory"},
                   {"weft hub --store /var/lib/weft --admin tcp://127.0.0.1:9090", "with /metrics and /healthz"},
+                  {"weft hub --listen tls+tcp://0.0.0.0:7400 --tls-cert hub.pem --tls-key hub.key --tls-ca ca.pem",
+                   "also for other hosts, whose programs have certificates"},
                   {"weft hub --fleet local:shop", "a second one waits, and takes over when the first one ends"}},
                  declare_hub});
+  all.push_back({"fleet up",
+                 "Run servers of NATS on this machine until Ctrl-C, to try a fleet on them; they keep nothing",
+                 {{"weft fleet up", "three in a cluster; prints the text for --fleet"},
+                  {"weft fleet up --servers 1 --port 4222", "one at the usual port"}},
+                 declare_fleet_up});
+  all.push_back({"fleet doctor",
+                 "Check the servers of a fleet on NATS: version, bounds, encryption, permissions",
+                 {{"weft fleet doctor nats://127.0.0.1:4222", "with a warning for each thing to change"},
+                  {"weft fleet doctor tls://10.0.0.1:4222 --creds app.creds --strict", "exit code 1 after a warning"}},
+                 declare_fleet_doctor});
   return all;
 }
 

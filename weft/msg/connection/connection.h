@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "weft/base/list.h"
 #include "weft/msg/connection/connection_common.h"
 #include "weft/msg/connection/frozen_options.h"
+#include "weft/msg/connection/input_source.h"
 #include "weft/msg/connection/link.h"
 #include "weft/msg/connection/receive_side.h"
 #include "weft/msg/connection/send_side.h"
@@ -22,8 +22,7 @@ namespace weft::msg {
 // Owner: the socket's table of connections, until the connection is finished and its input was taken.
 // Affinity: the holder of the write baton runs the send side, the holder of the read baton the receive side. The I/O
 // thread runs the link, which holds both batons while there is no connection. Cost: see Pipe.
-// The hook, with the receive lock: in the socket's list of connections with a descriptor.
-class Connection final : public std::enable_shared_from_this<Connection>, public ListHook {
+class Connection final : public std::enable_shared_from_this<Connection>, public InputSource {
  public:
   // Connecting: `endpoint` is dialled, if need be through a proxy, again whenever the connection is lost. Accepted:
   // lives as long as its stream. `layering`: of a transport with a layer, otherwise null.
@@ -46,9 +45,6 @@ class Connection final : public std::enable_shared_from_this<Connection>, public
   [[nodiscard]] int fd() const noexcept { return common_.stream->fd(); }  // while there is a connection
   void apply_marks(const Options& options) noexcept;                      // any thread
 
-  // Place in the socket's set of descriptors; 0: none. Written under the receive lock. The I/O thread reads it without
-  // the lock.
-  std::atomic<std::uint64_t> poll_tag{0};
   // The I/O service's.
   std::atomic<Connection*> next_armed{nullptr};
   sync::CallList<std::shared_ptr<Connection>>::Entry request_entry;

@@ -48,6 +48,8 @@ class ConnectionOwner {
   virtual void connection_lost(Connection& connection) = 0;
   virtual void forget_descriptor(Connection& connection) noexcept = 0;  // before the stream is destroyed; idempotent
   virtual void connection_finished(Connection& connection) = 0;         // the owner must not use it afterwards
+  // The socket was closed, and the connection still has messages for its peer, once a second or more often.
+  virtual void connection_lingers(const std::string& /*endpoint*/, bool /*connected*/, Instant /*until*/) noexcept {}
 
   // The calling thread left bytes in a batch, and has not yet listed this socket for its next wait. Send lock.
   virtual void batch_begun() noexcept = 0;

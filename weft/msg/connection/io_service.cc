@@ -147,7 +147,7 @@ bool IoService::app_reads(SocketShare& share) noexcept { return share.app_reader
 void IoService::leave_to_app(Link& link, SocketShare& share) noexcept {
   AppReaders& readers = share.app_readers;
   readers.links.push_back(link);
-  link.set_left_to_app(true);
+  link.leave_to_app_threads();
   if (!readers.active) {
     readers.active = true;
     readers.idle_turns = 0;
@@ -158,7 +158,7 @@ void IoService::leave_to_app(Link& link, SocketShare& share) noexcept {
 
 void IoService::take_back(Link& link, SocketShare& share) noexcept {
   link.unhook();
-  link.set_left_to_app(false);
+  link.take_back_from_app();
   if (share.app_readers.links.empty()) {
     share.app_readers.unhook();
     share.app_readers.active = false;

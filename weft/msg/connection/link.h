@@ -60,8 +60,10 @@ class Link final : public rt::Watcher, public ListHook {
   void handle_event(const sys::PollEvent& event) override;
   void await_room();   // the poller reports room in the kernel
   void await_input();  // the application reads no more: the poller reports input again
-  void set_left_to_app(bool left) noexcept { receive_.set_left_to_app(left); }  // IoService's
-  void take_down();                                                             // the input has ended
+  // IoService's: see ReceiveSide.
+  void leave_to_app_threads() noexcept { receive_.leave_to_app(); }
+  void take_back_from_app() noexcept { receive_.take_back(); }
+  void take_down();       // the input has ended
   void drop_unread();     // the peer does not read our subscriptions: ends the connection
   void resume_reading();  // the turn before was spent, or the application made room
   void read_left_over();  // a turn of the application left bytes in the reader

@@ -16,6 +16,7 @@ constexpr Duration kDrainLongest = std::chrono::seconds(1);  // for a peer that 
 constexpr Duration kDeliveryRetry = std::chrono::milliseconds(100);
 constexpr Duration kMemoryRetry = std::chrono::milliseconds(10);
 constexpr Duration kLingerRetry = std::chrono::milliseconds(1);
+constexpr Duration kLingerNotice = std::chrono::seconds(1);
 constexpr Duration kStalledLongest = std::chrono::seconds(30);  // for a peer that takes none of the bytes left
 }  // namespace
 
@@ -177,7 +178,7 @@ void Link::begin_close(Instant deadline) {
     handle_close_time();
     return;
   }
-  schedule<&Link::handle_close_time>(timers_.close, deadline);
+  schedule<&Link::handle_close_time>(timers_.close, std::min(deadline, sys::now() + kLingerNotice));
   const bool nothing_queued = send_.held_by_link() && send_.empty();
   switch (phase_) {
     case Phase::traffic: linger(); return;
@@ -229,7 +230,10 @@ void Link::await_delivery() {
   if (closing_.patient && held < std::exchange(closing_.held_seen, held)) {
     closing_.deadline = now + kStalledLongest;
   }
-  closing_.peer_ends_by = held != 0 ? now + kDrainLongest : closing_.peer_ends_by;
+  if (held != 0) {
+    closing_.peer_ends_by = now + kDrainLongest;
+    common_.owner.connection_lingers(common_.endpoint, true, closing_.deadline);
+  }
   const Instant end = std::min(closing_.deadline, closing_.peer_ends_by);
   if (now >= end) {
     finish();
@@ -268,6 +272,11 @@ void Link::handle_close_time() {
   }
   if (phase_ == Phase::draining) {
     await_delivery();
+    return;
+  }
+  if (const Instant now = sys::now(); now < closing_.deadline) {
+    common_.owner.connection_lingers(common_.endpoint, phase_ == Phase::traffic, closing_.deadline);
+    schedule<&Link::handle_close_time>(timers_.close, std::min(closing_.deadline, now + kLingerNotice));
     return;
   }
   // An application's thread may hold a baton for a moment more. Without both the stream must not go.

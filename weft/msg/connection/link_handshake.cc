@@ -23,6 +23,9 @@ constexpr int kLastReadsMax = 4;
 // The mechanism in the ZAP request for a client whose certificate TLS has verified, when ZMTP's own is NULL.
 constexpr std::string_view kTlsMechanism = "TLS";
 
+constexpr StaticText kClosedInHandshake("closed during the handshake");
+constexpr StaticText kClosedInCurve("closed during the handshake of CURVE: is the server's key right?");
+
 // "127.0.0.1:5555" -> "127.0.0.1", "[::1]:5555" -> "::1"; of a unix socket, as libzmq has it, "localhost:uid:gid:pid".
 std::string host_of(const net::Stream& stream) {
   const std::string address = stream.peer_address();
@@ -172,9 +175,11 @@ void Link::end_handshake(bool writable, int os_errno) {
     fail_handshake(Error(common_.local_end.fault()->code, common_.local_end.fault()->text),
                    common_.local_end.fault()->detail);
   } else if (!common_.local_end.ready()) {
-    fail_stream("closed during the handshake", os_errno);
+    // A server of CURVE cannot open a HELLO for another key, and ends without an answer.
+    const bool curve = connecting() && common_.local_end.mechanism_name() == "CURVE" && !common_.local_end.serves();
+    fail_stream(curve ? kClosedInCurve : kClosedInHandshake, os_errno);
   } else if ((!writable || !write_handshake(os_errno)) && !has_last_words()) {
-    fail_stream("closed during the handshake", os_errno);
+    fail_stream(kClosedInHandshake, os_errno);
   } else if (common_.local_end.pending_output().empty()) {
     enter_traffic();
   }
@@ -219,7 +224,7 @@ void Link::handle_layer_handshake() {
     receive_.reader().settle();
     common_.io.request(common_.connection.shared_from_this(), IoService::read);
   } else if (result.status != sys::IoResult::Status::would_block) {
-    fail_stream("closed during the handshake", result.os_errno);
+    fail_stream(kClosedInHandshake, result.os_errno);
   } else {
     receive_.reader().settle();
   }
@@ -292,7 +297,7 @@ void Link::await_leaving() {
       return;
     }
     if (result.status != sys::IoResult::Status::done) {
-      fail_stream("closed during the handshake", result.os_errno);
+      fail_stream(kClosedInHandshake, result.os_errno);
       return;
     }
     turn.count_read(result);

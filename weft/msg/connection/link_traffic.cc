@@ -108,7 +108,7 @@ void Link::await_input() {
 
 // An application that reads on takes them itself. If it does not, the link is taken back: see await_input().
 void Link::read_left_over() {
-  receive_.handle_rest_told();
+  receive_.answer_rest();
   if (phase_ != Phase::traffic || receive_.held_by_link() || !leave_to_app()) {
     resume_reading();
   }

@@ -51,7 +51,7 @@ ReceiveSide::Peek ReceiveSide::peek(FrameView& view, FrameRun& run) noexcept {
       leave_rest();
       return Peek::channel;
     }
-    if (decoded == Decoded::need_more && maybe_readable_.load(std::memory_order_relaxed) && !end_.reached) {
+    if (decoded == Decoded::need_more && next_.kernel() == NextReader::Kernel::readable && !end_.reached) {
       if (!turn.may_read() && !may_stay(end)) [[unlikely]] {
         return stop_spent();
       }
@@ -90,16 +90,15 @@ bool ReceiveSide::may_stay(std::uint64_t& end) const noexcept {
 // The pipe stays in the socket's rotation, so the next turn goes on. If there is none, the I/O thread reads.
 ReceiveSide::Peek ReceiveSide::stop_spent() noexcept {
   give_baton();
-  tell_of_rest();
+  ask_for_rest();
   return Peek::spent;
 }
 
 // The socket may receive no more, and no event of the poller reports bytes that are in the reader. The I/O thread reads
 // a link that it left to the application when it takes the link back: Link::await_input() takes the baton or nudges its
-// holder, whatever is loaded here. The application reports another link to it: once, then it leaves the link to us.
-void ReceiveSide::tell_of_rest() noexcept {
-  const bool known = left_to_app_.load(std::memory_order_relaxed) || rest_told_.load(std::memory_order_relaxed);
-  if (!known && !rest_told_.exchange(true, std::memory_order_relaxed)) [[unlikely]] {
+// holder, whatever is loaded here. For another link the application asks it, once: then it leaves the link to us.
+void ReceiveSide::ask_for_rest() noexcept {
+  if (next_.leave_rest()) [[unlikely]] {
     common_.io.request(common_.connection.shared_from_this(), IoService::read_left_over);
   }
 }
@@ -107,7 +106,7 @@ void ReceiveSide::tell_of_rest() noexcept {
 void ReceiveSide::unpeek() noexcept {
   sync::assume_locked(baton_);  // since peek()
   give_baton();
-  tell_of_rest();
+  ask_for_rest();
 }
 
 void ReceiveSide::leave_rest() noexcept {
@@ -116,7 +115,7 @@ void ReceiveSide::leave_rest() noexcept {
     give_baton();
   } else {
     give_baton();
-    tell_of_rest();
+    ask_for_rest();
   }
 }
 
@@ -133,7 +132,7 @@ bool ReceiveSide::await_rest() noexcept {
 }
 
 void ReceiveSide::collect() noexcept {
-  if (!maybe_readable_.load(std::memory_order_relaxed) || !baton_.try_take()) {
+  if (next_.kernel() == NextReader::Kernel::drained || !baton_.try_take()) {
     return;
   }
   share_.note_app_read();
@@ -158,8 +157,7 @@ void ReceiveSide::give_baton() noexcept {
 }
 
 void ReceiveSide::handle_credit() noexcept {
-  // Relaxed: a stall that is missed here is found by the consumer when the channel runs empty.
-  if (stalled_.load(std::memory_order_relaxed) && !resume_posted_.exchange(true, std::memory_order_relaxed)) {
+  if (next_.report_credit()) {
     resume_later();
   }
 }
@@ -182,7 +180,7 @@ bool ReceiveSide::fill(Turn& turn) noexcept {
       common_.io.request(common_.connection.shared_from_this(), IoService::write_layer);
     }
   }
-  maybe_readable_.store(!drained, std::memory_order_relaxed);
+  drained ? next_.read_all() : next_.read_some();
   switch (result.status) {
     case sys::IoResult::Status::done:
       turn.count_read(result);
@@ -216,7 +214,7 @@ void ReceiveSide::end_input(Error reason, zmtp::Breach breach) noexcept {
   if (reason.code() != Errc::connection_closed && reason.code() != Errc::connection_failed) {
     reader_.reset();  // bytes after a fault mean nothing
   }
-  maybe_readable_.store(false, std::memory_order_relaxed);
+  next_.end();
   common_.io.request(common_.connection.shared_from_this(), IoService::take_down);
 }
 
@@ -253,11 +251,10 @@ void ReceiveSide::read(Turn turn) noexcept {
 
 bool ReceiveSide::read_once(Turn& turn) noexcept {
   bool queued = false;
-  stalled_.store(false, std::memory_order_relaxed);
-  resume_posted_.store(false, std::memory_order_relaxed);
+  next_.begin_read();
   while (!end_.reached || !reader_.empty()) {
     if (!end_.reached && !channel_.has_credit()) {
-      stalled_.store(true, std::memory_order_relaxed);
+      next_.stop();
       return queued;
     }
     const Decoded decoded = turn.may_decode() ? decode(nullptr, turn) : Decoded::spent;
@@ -265,7 +262,7 @@ bool ReceiveSide::read_once(Turn& turn) noexcept {
       queued = true;
       turn.count_frame();
     } else if (decoded == Decoded::spent || (decoded == Decoded::need_more && !end_.reached && !turn.may_read())) {
-      stalled_.store(true, std::memory_order_relaxed);
+      next_.stop();
       resume_later();
       return queued;
     } else if (decoded != Decoded::need_more || end_.reached || !fill(turn)) {
@@ -281,20 +278,20 @@ bool ReceiveSide::read_once(Turn& turn) noexcept {
 // For a moment no thread of the application got the baton. Reads now, so that their input does not wait for more input.
 void ReceiveSide::give_back() noexcept {
   sync::assume_locked(baton_);
-  held_by_link_ = false;
+  next_.link_gives();
   (void)baton_.release();
   read(common_.io.turn());
 }
 
 void ReceiveSide::begin_handshake() noexcept {
-  WEFT_ASSERT(held_by_link_);
+  WEFT_ASSERT(held_by_link());
   reader_.reset();
   end_.reached = false;
   has_partial_ = false;
 }
 
 void ReceiveSide::connect(zmtp::Mechanism* cipher, zmtp::Framing framing) noexcept {
-  WEFT_ASSERT(held_by_link_);
+  WEFT_ASSERT(held_by_link());
   last_input_.store(sys::now().time_since_epoch().count(), std::memory_order_relaxed);
   reader_.set_cipher(cipher, framing);
   plain_ = share_.traits.receives && !share_.traits.takes_subscriptions && !share_.traits.groups &&
@@ -304,13 +301,13 @@ void ReceiveSide::connect(zmtp::Mechanism* cipher, zmtp::Framing framing) noexce
 }
 
 void ReceiveSide::begin_traffic(bool notice) noexcept {
-  WEFT_ASSERT(held_by_link_);
+  WEFT_ASSERT(held_by_link());
   const bool noticed = notice && queue_notice();
   // Bytes may have come after the peer's READY, and the kernel may hold more.
   Turn turn = common_.io.turn();
   const bool queued = read_once(turn) || noticed;
   sync::assume_locked(baton_);
-  held_by_link_ = false;
+  next_.link_gives();
   if (baton_.release()) {
     read(common_.io.turn());
   }
@@ -320,7 +317,7 @@ void ReceiveSide::begin_traffic(bool notice) noexcept {
 }
 
 bool ReceiveSide::read_rest(bool& queued) noexcept {
-  WEFT_ASSERT(held_by_link_);
+  WEFT_ASSERT(held_by_link());
   end_.reached = true;
   Turn turn = common_.io.turn();
   queued = read_once(turn);
@@ -328,13 +325,13 @@ bool ReceiveSide::read_rest(bool& queued) noexcept {
 }
 
 bool ReceiveSide::queue_farewell(const std::string& text) noexcept {
-  WEFT_ASSERT(held_by_link_);
+  WEFT_ASSERT(held_by_link());
   Outbound part{as_bytes(text), nullptr, false};
   return !text.empty() && channel_.push(part);
 }
 
 void ReceiveSide::disconnect() noexcept {
-  WEFT_ASSERT(held_by_link_);
+  WEFT_ASSERT(held_by_link());
   time_to_live_ = 0;
   reader_.reset();
   drop_assembly();

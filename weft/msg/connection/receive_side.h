@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weft/msg/connection/connection_common.h"
+#include "weft/msg/connection/next_reader.h"
 #include "weft/msg/queue/channel.h"
 #include "weft/msg/wire/frame_run.h"
 #include "weft/msg/wire/reader.h"
@@ -42,7 +43,7 @@ class ReceiveSide {
   void pop() noexcept;
   void unpeek() noexcept;
   void collect() noexcept;  // reads the kernel's bytes into the channel; for a connection that conflates
-  void set_readable() noexcept { maybe_readable_.store(true, std::memory_order_relaxed); }
+  void set_readable() noexcept { next_.report(); }
   void handle_credit() noexcept;  // the consumer reported credit, or the mark has changed
   [[nodiscard]] Channel& channel() noexcept { return channel_; }
 
@@ -53,9 +54,12 @@ class ReceiveSide {
   // --- I/O thread (receive_side.cc) ---
   // Into the channel, up to its mark; nothing when another thread holds the baton.
   void read(Turn turn) noexcept;
-  [[nodiscard]] bool held_by_link() const noexcept { return held_by_link_; }
+  [[nodiscard]] bool held_by_link() const noexcept { return next_.holder() == NextReader::Holder::link; }
   [[nodiscard]] bool try_take_for_link() noexcept WEFT_NOT_CHECKED {  // it keeps the baton
-    return held_by_link_ = held_by_link_ || baton_.try_take();
+    if (!held_by_link() && baton_.try_take()) {
+      next_.link_takes();
+    }
+    return held_by_link();
   }
   void give_back() noexcept;  // after try_take_for_link(), for a moment; reads bytes that came meanwhile
   [[nodiscard]] Instant last_input() const noexcept {
@@ -75,11 +79,13 @@ class ReceiveSide {
   [[nodiscard]] bool queue_notice() noexcept;  // that the connection is there, or that it is lost
   [[nodiscard]] bool queue_farewell(const std::string& text) noexcept;
   void disconnect() noexcept;
-  [[nodiscard]] bool stalled() const noexcept { return stalled_.load(std::memory_order_relaxed); }
-  // Whether the link is in AppReaders::links. After `false` the caller reads: the application may have left bytes in
-  // the reader, which no event of the poller reports.
-  void set_left_to_app(bool left) noexcept { left_to_app_.store(left, std::memory_order_relaxed); }
-  void handle_rest_told() noexcept { rest_told_.store(false, std::memory_order_relaxed); }  // then it reads, or leaves
+  // The I/O thread stopped at the mark of the channel, or at the end of its turn.
+  [[nodiscard]] bool stalled() const noexcept { return next_.pause() != NextReader::Pause::none; }
+  // The link is in AppReaders::links from leave_to_app() to take_back(). The caller of take_back() then reads: the
+  // application may have left bytes in the reader, which no event of the poller reports.
+  void leave_to_app() noexcept { next_.leave_to_app(); }
+  void take_back() noexcept { next_.take_back(); }
+  void answer_rest() noexcept { next_.answer(); }  // then the link reads, or leaves the connection to the application
   [[nodiscard]] bool ended() const noexcept { return end_.reached; }
   [[nodiscard]] Error end_reason() const noexcept { return end_.reason; }
   [[nodiscard]] zmtp::Breach take_breach() noexcept { return std::exchange(end_.breach, zmtp::Breach::none); }
@@ -96,7 +102,7 @@ class ReceiveSide {
   [[nodiscard]] bool may_stay(std::uint64_t& end) const noexcept;
   [[nodiscard]] Peek stop_spent() noexcept WEFT_RELEASE(baton_);
   void leave_rest() noexcept WEFT_RELEASE(baton_);
-  void tell_of_rest() noexcept;
+  void ask_for_rest() noexcept;
   [[nodiscard]] bool read_once(Turn& turn) noexcept;
   void resume_later() noexcept;
   void end_input(Error reason, zmtp::Breach breach = zmtp::Breach::none) noexcept;
@@ -151,13 +157,8 @@ class ReceiveSide {
   zmtp::FrameHeader partial_;       // header of the first, incomplete frame
   bool has_partial_ = false;
   End end_;
-  std::atomic<bool> stalled_{false};  // a hint: decoding stopped at the high-water mark, or the turn was spent
-  std::atomic<bool> left_to_app_{false};
-  std::atomic<bool> rest_told_{false};
-  std::atomic<bool> maybe_readable_{true};   // a hint: the kernel may have bytes for us
-  std::atomic<std::int64_t> last_input_{0};  // Instant, nanoseconds
-  std::atomic<bool> resume_posted_{false};
-  bool held_by_link_ = true;                    // I/O thread
+  NextReader next_;
+  std::atomic<std::int64_t> last_input_{0};     // Instant, nanoseconds
   std::atomic<std::uint64_t> past_channel_{0};  // messages that were shown in place, or dropped
 };
 

@@ -162,6 +162,37 @@ TEST_F(Authentication, ARefusalIsAnEventWithItsStatusAtBothEnds) {
   EXPECT_EQ(wait_for(client_, EventKind::handshake_failed).detail, 400u);
 }
 
+TEST_F(Authentication, ATimeOutAfterARefusalHasIt) {
+  answer(1, [](const auto& request) -> std::vector<std::string> { return {"1.0", request[1], "400", "no", "", ""}; });
+  connect_plain();
+  (void)wait_for(client_, EventKind::handshake_failed);
+  const auto got = server_.recv(1ms);
+  EXPECT_EQ(got.error(), Errc::timed_out);
+  EXPECT_NE(got.error().message().find("handshake refused"), std::string::npos) << got.error().message();
+}
+
+TEST_F(Authentication, AClientWithAWrongServerKeyIsAskedWhetherItIsRight) {
+  if (!zmtp::curve_available()) {
+    GTEST_SKIP() << "this build has no libsodium";
+  }
+  const auto server = zmtp::make_curve_key_pair().value();
+  const auto other = zmtp::make_curve_key_pair().value();
+  const auto client = zmtp::make_curve_key_pair().value();
+  const auto text = [](const auto& key) { return std::string(as_text(Bytes(key))); };
+  server_ = make(SocketType::push);
+  client_ = make(SocketType::pull);
+  ASSERT_TRUE(server_.set(option::curve_secret_key, text(server.secret_key)));
+  ASSERT_TRUE(server_.set(option::curve_server, true));
+  ASSERT_TRUE(client_.set(option::curve_server_key, text(other.public_key)));
+  ASSERT_TRUE(client_.set(option::curve_public_key, text(client.public_key)));
+  ASSERT_TRUE(client_.set(option::curve_secret_key, text(client.secret_key)));
+  connect();
+  (void)wait_for(client_, EventKind::handshake_failed);
+  const auto got = client_.recv(1ms);
+  EXPECT_EQ(got.error(), Errc::timed_out);
+  EXPECT_NE(got.error().message().find("is the server's key right?"), std::string::npos) << got.error().message();
+}
+
 TEST_F(Authentication, ARefusalForNowIsAnEventAtTheServerOnly) {
   answer(1,
          [](const auto& request) -> std::vector<std::string> { return {"1.0", request[1], "300", "later", "", ""}; });

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/message/monitor.h"
 
+#include <new>
 #include <utility>
 
 #include "weft/sync/condition.h"
+#include "weft/sync/kept_text.h"
 #include "weft/sys/clock.h"
 
 namespace weft {
@@ -64,8 +66,52 @@ void Monitor::set_sink(Sink sink) noexcept {
   has_sink_.store(sink_ != nullptr, std::memory_order_relaxed);  // a hint: emit() checks sink_ under the lock
 }
 
+void Monitor::note_trouble(const MonitorEvent& event) noexcept {
+  const bool failed = event.kind == EventKind::connect_failed || event.kind == EventKind::handshake_failed;
+  if (!failed && (event.kind != EventKind::handshake_succeeded || !troubled_.load(std::memory_order_relaxed))) {
+    return;
+  }
+  const sync::LockGuard lock(mutex_);
+  const bool same = event.endpoint == troubled_endpoint_;
+  if (!failed) {
+    trouble_ = same ? Error() : trouble_;
+    troubled_.store(!(trouble_ == Errc::ok), std::memory_order_relaxed);
+    return;
+  }
+  try {
+    if (!same) {
+      troubled_endpoint_ = event.endpoint;
+    }
+    if (!same || !(trouble_ == event.reason) || std::string_view(trouble_.text()) != event.reason.text()) {
+      timed_out_ = Error();
+    }
+    trouble_ = event.reason;
+    troubled_.store(true, std::memory_order_relaxed);
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the text has an older reason
+  }
+}
+
+Error Monitor::timed_out() noexcept {
+  if (!troubled_.load(std::memory_order_relaxed)) {
+    return Errc::timed_out;
+  }
+  const sync::LockGuard lock(mutex_);
+  if (trouble_ == Errc::ok) {
+    return Errc::timed_out;
+  }
+  if (timed_out_ == Errc::ok) {
+    const std::string_view text = trouble_.text();
+    timed_out_ = Error(
+        Errc::timed_out,
+        sync::keep_text(
+            {"last: ", troubled_endpoint_, ": ", weft::describe(trouble_.code()), text.empty() ? "" : ": ", text}, ""));
+  }
+  return timed_out_;
+}
+
 void Monitor::emit(MonitorEvent event) noexcept {
   counts_[static_cast<std::size_t>(event.kind)].fetch_add(1, std::memory_order_relaxed);  // the count stands alone
+  note_trouble(event);
   if (has_sink_.load(std::memory_order_relaxed)) {
     const sync::LockGuard lock(sink_mutex_);
     if (sink_ && !give(sink_, event)) {

@@ -91,6 +91,9 @@ class Monitor {
   void count_again(EventKind kind) noexcept {
     counts_[static_cast<std::size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
   }
+  // Returns timed_out, for a wait of the socket. The text has the last reason why a connection is missing: an attempt
+  // to connect or a handshake that failed, with no success of its endpoint since.
+  [[nodiscard]] Error timed_out() noexcept;
   void end(Errc reason);  // wakes all receivers: receive() returns `reason` after the last event
 
   // Returns the oldest event. A negative timeout waits for ever. Errors: timed_out; closed or terminated.
@@ -103,6 +106,7 @@ class Monitor {
 
  private:
   void count_lost(EventKind kind) noexcept;
+  void note_trouble(const MonitorEvent& event) noexcept;
 
   std::atomic<bool> enabled_{false};
   std::atomic<std::uint64_t> dropped_{0};
@@ -114,6 +118,10 @@ class Monitor {
   sync::Condition arrived_;
   std::deque<MonitorEvent> events_ WEFT_GUARDED_BY(mutex_);
   Errc ended_ WEFT_GUARDED_BY(mutex_) = Errc::ok;
+  std::atomic<bool> troubled_{false};  // a hint: there is a trouble
+  std::string troubled_endpoint_ WEFT_GUARDED_BY(mutex_);
+  Error trouble_ WEFT_GUARDED_BY(mutex_);
+  Error timed_out_ WEFT_GUARDED_BY(mutex_);  // made from these two; ok: not yet
 };
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 #include "weft/msg/message/monitor.h"
 
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -125,6 +126,24 @@ TEST(Monitor, CountsEventsOfASocketWithoutAWatcher) {
   EXPECT_EQ(monitor.count(EventKind::disconnected), 1u);
   EXPECT_EQ(monitor.count(EventKind::stopped), 0u);
   EXPECT_EQ(monitor.dropped(), 0u);
+}
+
+TEST(Monitor, ATimeOutHasTheLastReasonOfAnEndpointThatIsMissing) {
+  const auto text = [](Monitor& monitor) {
+    const Error error = monitor.timed_out();
+    EXPECT_EQ(error, Errc::timed_out);
+    return std::string(error.text());
+  };
+  Monitor monitor;
+  EXPECT_EQ(text(monitor), "");
+  monitor.emit(EventKind::connect_failed, "tcp://a:1", Error(Errc::connection_failed, "connect"));
+  EXPECT_EQ(text(monitor), "last: tcp://a:1: connection failed: connect");
+  monitor.emit(EventKind::handshake_failed, "tcp://b:2", Error(Errc::incompatible_peer));
+  EXPECT_EQ(text(monitor), "last: tcp://b:2: incompatible peer");
+  monitor.emit(EventKind::handshake_succeeded, "tcp://a:1");
+  EXPECT_EQ(text(monitor), "last: tcp://b:2: incompatible peer");
+  monitor.emit(EventKind::handshake_succeeded, "tcp://b:2");
+  EXPECT_EQ(text(monitor), "");
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace weft {
       "Messages that vanished: not yet handed over, or not yet received, when their connection ended.",                \
       "msg/connection/send_turn.cc")                                                                                   \
   ROW(dropped_conflated, counter, "messages_dropped_total", "reason", "conflated", "messages",                         \
-      "Messages that vanished: replaced by a newer one, by the option conflate.", "msg/socket/socket_statistics.cc")   \
+      "Messages that vanished: replaced by a newer one, by the option conflate.", "msg/socket/ended_pipes.cc")         \
   ROW(dropped_unexpected, counter, "messages_dropped_total", "reason", "unexpected", "messages",                       \
       "Messages that vanished: received without a request, or of a kind that the socket's type does not take.",        \
       "msg/connection/receive_side.h")                                                                                 \
@@ -49,7 +49,7 @@ namespace weft {
   ROW(queued_out, gauge, "messages_queued", "direction", "out", "messages",                                            \
       "Messages in queues: that wait to go out.", "msg/socket/socket_statistics.cc")                                   \
   ROW(queued_in, gauge, "messages_queued", "direction", "in", "messages",                                              \
-      "Messages in queues: that wait to be received.", "msg/socket/socket_statistics.cc")                              \
+      "Messages in queues: that wait to be received.", "msg/pattern/pipe.cc")                                          \
   ROW(peers, gauge, "peers", "", "", "peers",                                                                          \
       "Peers whose handshake is over.", "msg/socket/socket_statistics.cc")                                             \
   ROW(binds, counter, "binds_total", "outcome", "listening", "endpoints",                                              \

@@ -106,7 +106,7 @@ class Pipe final : public PipeShare {
     std::size_t queue_index = 0;            // receive lock: place in the fair queue
     std::size_t balance_index = 0;          // send lock: place in the pattern's PipeList
     std::size_t ended_index = 0;            // receive lock, once `ended`: place in the socket's list of ended pipes
-    std::uint64_t unread = 0;               // receive lock: its share of SocketCore::unread_ended_
+    std::uint64_t unread = 0;               // receive lock: its share of the socket's unread memory (EndedPipes)
     Message::Origin origin;                 // both locks to write, either to read
     std::shared_ptr<const KnownPeer> peer;  // both locks: the peer of `origin`, for the messages in this pipe
     std::string routing_id;                 // both locks to write, either to read

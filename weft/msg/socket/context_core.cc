@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/socket/context_core.h"
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
 #include "weft/base/assert.h"
 #include "weft/sys/call.h"
 
 namespace weft::msg {
+
+namespace {
+constexpr Duration kSilent = std::chrono::seconds(1);  // a shorter end needs no reason
+}
 
 ContextCore::~ContextCore() {
   if (inherited()) {
@@ -97,6 +105,9 @@ Result<void> ContextCore::wait_until_quiet() {
     return {};
   }
   flush_this_threads_batches();
+  if (ends_since_.load(std::memory_order_relaxed) == kNever) {
+    ends_since_.store(sys::now(), std::memory_order_relaxed);
+  }
   for (;;) {
     const auto ticket = quiet_.announce_futex(false);
     {
@@ -127,6 +138,24 @@ void ContextCore::connection_ended() noexcept {
   WEFT_ASSERT(connections_ > 0);
   --connections_;
   quiet_.wake_with_fence();
+}
+
+void ContextCore::connection_lingers(const std::string& endpoint, bool connected, Instant until) noexcept {
+  const Instant now = sys::now();
+  const Instant since = ends_since_.load(std::memory_order_relaxed);
+  if (said_why_ || since == kNever || now - since < kSilent) {
+    return;
+  }
+  said_why_ = true;
+  std::array<char, 32> left{"without a limit"};
+  if (until != kNever) {
+    const auto tenths = std::max<std::int64_t>((until - now) / std::chrono::milliseconds(100), 0);
+    (void)std::snprintf(left.data(), left.size(), "for %lld.%d s more", static_cast<long long>(tenths / 10),
+                        static_cast<int>(tenths % 10));
+  }
+  std::fprintf(stderr,
+               "weft: the context's end waits %s (option linger): a closed socket has messages for %s, and %s\n",
+               left.data(), endpoint.c_str(), connected ? "its peer does not read them" : "nobody is connected there");
 }
 
 void ContextCore::forget(SocketCore& core) noexcept {

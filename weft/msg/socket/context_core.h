@@ -57,6 +57,8 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   // Counts one connection more. Requires an open socket or a counted connection: both keep the I/O thread.
   void connection_started() noexcept;
   void connection_ended() noexcept;
+  // Writes one line to standard error: the reason why the context does not end.
+  void connection_lingers(const std::string& endpoint, bool connected, Instant until) noexcept;
   void forget(SocketCore& core) noexcept;
 
   // I/O thread: the client of the authenticator, while a question is under way (zap.cc).
@@ -99,7 +101,9 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   std::set<SocketCore*> open_ WEFT_GUARDED_BY(mutex_);
   std::size_t connections_ WEFT_GUARDED_BY(mutex_) = 0;
   bool shut_down_ WEFT_GUARDED_BY(mutex_) = false;
-  std::weak_ptr<ZapClient> zap_client_;  // I/O thread
+  std::atomic<Instant> ends_since_{kNever};  // the first wait_until_quiet()
+  bool said_why_ = false;                    // I/O thread
+  std::weak_ptr<ZapClient> zap_client_;      // I/O thread
   sync::StdMutex inproc_mutex_;
   struct InprocName {
     SocketCore* core;

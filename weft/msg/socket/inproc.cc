@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // inproc: two sockets of one context, joined by a link, without a byte stream or a thread in between.
 #include <algorithm>
+#include <vector>
 
 #include "weft/msg/socket/context_core.h"
 #include "weft/msg/socket/socket_core.h"
@@ -250,20 +251,7 @@ Result<std::uint32_t> SocketCore::adopt_inproc(const std::shared_ptr<InprocLink>
     attach(*pipe);
     const sync::LockGuard table(table_mutex_);
     make_room_for_end();
-    // The entry is made first: to move it into the table needs no memory.
-    ConnectedInproc entry;
-    if (!connected_to.empty()) {
-      entry.emplace(connected_to, link);
-    }
-    InprocPipe& owned = inproc_pipes_[pipe.get()];
-    if (!entry.empty()) {
-      owned.connected = entry.begin();  // stays valid
-      connected_inproc_.merge(entry);
-    }
-    link->pipe[end] = pipe.get();
-    owned.pipe = std::move(pipe);
-    inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
-    return owned.pipe->notes.origin.routing_id;
+    return endpoints_.add_inproc(pipe, connected_to).notes.origin.routing_id;
   } catch (const std::bad_alloc&) {
     if (pipe->notes.attached) {
       detach(*pipe);
@@ -292,13 +280,6 @@ void SocketCore::inproc_ready(const InprocLink& link, int end, Bytes identity) {
 Pipe* SocketCore::find_inproc(const InprocLink& link, int end) noexcept {
   const sync::LockGuard table(table_mutex_);
   return link.pipe[end];
-}
-
-// The link's name stays in connected_inproc_, for disconnect().
-void SocketCore::erase_inproc(const Pipe& pipe) noexcept {
-  pipe.link()->pipe[pipe.link_end()] = nullptr;
-  inproc_pipes_.erase(&pipe);
-  inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
 }
 
 void SocketCore::handle_inproc_subscription(const InprocLink& link, int end, bool subscribe, const FilterView& topic) {
@@ -373,23 +354,18 @@ std::unique_ptr<Pipe> SocketCore::take_inproc(const InprocLink& link, int end) n
   {
     const sync::ScopedLock lock(receive_mutex_, send_mutex_);
     const sync::LockGuard table(table_mutex_);
-    const auto found = inproc_pipes_.find(link.pipe[end]);
-    if (found == inproc_pipes_.end()) {
+    pipe = endpoints_.take_inproc(link.pipe[end]);
+    if (pipe == nullptr) {
       return nullptr;
     }
-    pipe = std::move(found->second.pipe);
-    if (found->second.connected) {
-      connected_inproc_.erase(*found->second.connected);
-    }
-    erase_inproc(*pipe);
     if (pipe->notes.ended) {
-      drop_ended(pipe->notes.ended_index);
+      ended_.remove(*pipe);
     }
     if (pipe->notes.attached) {
       detach(*pipe);
       unswept = pattern_->sweep();
     }
-    remember(*pipe);
+    ended_.remember(*pipe);
   }
   if (unswept) {
     start_sweep();

@@ -20,23 +20,15 @@ Result<std::unique_ptr<ZapRequest>> SocketCore::ask_authenticator(rt::Loop& loop
 }
 
 void SocketCore::collect_signals() noexcept {
-  if (share_.signals.load(std::memory_order_relaxed) == nullptr) [[likely]] {
-    return;
-  }
-  PipeShare* signal = share_.signals.exchange(nullptr, std::memory_order_acquire);
-  while (signal != nullptr) {
-    auto* const pipe = static_cast<Pipe*>(signal);
-    signal = pipe->next_signal.load(std::memory_order_relaxed);
-    // Clear the flag before the pattern reads the pipe: input that comes later signals again.
-    (void)pipe->signalled.exchange(false, std::memory_order_acq_rel);
-    if (pipe->notes.attached) {
-      pattern_->activate(*pipe);
+  input_.take_signals([this](PipeShare& signalled) {
+    if (auto& pipe = static_cast<Pipe&>(signalled); pipe.notes.attached) {
+      pattern_->activate(pipe);
     }
-  }
+  });
 }
 
 void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const Listening& listening, Lobby& lobby) {
-  if (unread_ended_.load(std::memory_order_relaxed) >= kUnreadEndedMax) {
+  if (unread_ended_.load(std::memory_order_relaxed) >= EndedPipes::kUnreadEndedMax) {
     monitor_.emit(EventKind::accept_failed, listening.endpoint,
                   Error(Errc::resource_exhausted, "connections that ended hold too much that was not received"));
     return;
@@ -74,24 +66,19 @@ void SocketCore::add_connection(Lobby::Guest guest, const Listening& listening) 
     return;
   }
   make_room_for_end();
-  ConnectedPipe& accepted = connections_.try_emplace(connection.get(), *this, connection).first->second;
+  Endpoints::ConnectedPipe& accepted = endpoints_.add(*this, connection);
   accepted.place = std::move(guest.place);
   try {
     connection->apply_marks(*listening.options);
     context_.io().loop().post([connection] { connection->link().start(); });
   } catch (const std::bad_alloc&) {
-    erase_connection(connection.get());
+    endpoints_.erase(connection.get());
     throw;
   }
   context_.connection_started();  // before close() can find the connection
 }
 
-void SocketCore::make_room_for_end() {
-  const std::size_t pipes = connections_.size() + inproc_pipes_.size() + 1;
-  if (ended_.capacity() < pipes) {
-    ended_.reserve(2 * pipes);
-  }
-}
+void SocketCore::make_room_for_end() { ended_.reserve(endpoints_.pipe_count() + 1); }
 
 // The application sends nothing more there, and receives nothing more from there. The I/O thread reads, for the linger.
 void SocketCore::leave(const std::shared_ptr<Connection>& connection, Instant deadline) noexcept {
@@ -123,7 +110,7 @@ void SocketCore::end_left(const std::shared_ptr<Connection>& connection, Instant
 }
 
 // The peer's name becomes unknown under the locks, so of two threads one ends the peer.
-Result<void> SocketCore::end_peer(std::uint32_t routing_id) {
+Result<void> SocketCore::disconnect_peer(std::uint32_t routing_id) {
   const Instant deadline = linger_end();
   std::shared_ptr<Connection> connection;
   std::shared_ptr<InprocLink> link;
@@ -139,12 +126,9 @@ Result<void> SocketCore::end_peer(std::uint32_t routing_id) {
     end = pipe.link_end();
     if (pipe.connection() != nullptr) {
       const sync::LockGuard table(table_mutex_);
-      ConnectedPipe& peer = connections_.find(pipe.connection())->second;
+      Endpoints::ConnectedPipe& peer = endpoints_.at(pipe.connection());
       connection = peer.connection;
-      if (peer.connected) {  // the socket that dialled does not dial again
-        connected_.erase(*peer.connected);
-        peer.connected.reset();
-      }
+      endpoints_.forget_name(peer);   // the socket that dialled does not dial again
       context_.connection_started();  // as in take_bound()
     }
     unswept = leave_pipe(pipe);
@@ -184,8 +168,8 @@ bool SocketCore::connection_ready(Connection& connection, Bytes identity) {
     detach(pipe);
     return false;
   }
-  if (traits_.receives && !add_descriptor(connection)) {
-    connection.poll_tag = 0;  // without a descriptor the I/O thread reads, and signals
+  if (traits_.receives) {
+    (void)input_.add(connection, connection.fd());  // outside the set the I/O thread reads, and signals
   }
   return true;
 }
@@ -211,6 +195,10 @@ void SocketCore::connection_lost(Connection& connection) {
   }
 }
 
+void SocketCore::connection_lingers(const std::string& endpoint, bool connected, Instant until) noexcept {
+  context_.connection_lingers(endpoint, connected, until);
+}
+
 void SocketCore::connection_finished(Connection& connection) {
   bool unswept = false;
   bool bound = false;
@@ -223,11 +211,7 @@ void SocketCore::connection_finished(Connection& connection) {
     connection.send_side().leave_list();
     {
       const sync::LockGuard table(table_mutex_);
-      ConnectedPipe& ended = connections_.find(&connection)->second;
-      if (ended.connected) {
-        (*ended.connected)->second = nullptr;
-        ended.connected.reset();
-      }
+      endpoints_.give_up(endpoints_.at(&connection));
     }
     end_pipe(pipe);
     connection.send_side().abandon();
@@ -252,59 +236,28 @@ void SocketCore::end_pipe(Pipe& pipe) noexcept {
     pattern_->detach(pipe);
     pattern_->activate(pipe);
   }
-  bury_next_ = pipe.notes.ended_index = ended_.size();
-  ended_.push_back(&pipe);  // make_room_for_end()
-  if (pipe.connection() != nullptr) {
-    count_unread(pipe, kUnreadEndedEach + pipe.unread_bytes());
-  }
+  ended_.add(pipe);  // make_room_for_end()
 }
 
-void SocketCore::count_unread(Pipe& pipe, std::uint64_t bytes) noexcept {
-  const std::uint64_t before = std::exchange(pipe.notes.unread, bytes);
-  unread_ended_.store(unread_ended_.load(std::memory_order_relaxed) + bytes - before, std::memory_order_relaxed);
-}
-
-// Forgets ended pipes whose input was taken. Each call checks at most 64 of them in turn, the newest first.
+// Forgets ended pipes whose input was taken.
 void SocketCore::bury_drained() noexcept {
-  constexpr std::size_t kLooks = 64;
-  for (std::size_t looks = std::min(ended_.size(), kLooks); looks > 0 && !ended_.empty(); --looks) {
-    const std::size_t i = bury_next_ < ended_.size() ? bury_next_ : 0;
-    Pipe* pipe = ended_[i];
-    bury_next_ = i;
-    if (pipe->notes.attached && traits_.receives && !pipe->ending() && !pipe->drained()) {
-      bury_next_ = i + 1;
-      if (pipe->connection() != nullptr) {
-        count_unread(*pipe, kUnreadEndedEach + pipe->unread_bytes());
-      }
-      continue;
-    }
-    count_unread(*pipe, 0);
-    if (pipe->notes.attached) {
-      pattern_->deactivate(*pipe);
-      pipe->notes.attached = false;
-    }
-    collect_signals();
-    drop_ended(i);
-    const sync::LockGuard lock(table_mutex_);
-    remember(*pipe);
-    if (pipe->connection() != nullptr) {
-      erase_connection(pipe->connection());
-    } else {
-      erase_inproc(*pipe);
-    }
-  }
-}
-
-void SocketCore::erase_connection(Connection* connection) noexcept {
-  if (const auto found = connections_.find(connection); found != connections_.end()) {
-    connections_.erase(found);
-  }
-}
-
-void SocketCore::drop_ended(std::size_t place) noexcept {
-  ended_[place] = ended_.back();
-  ended_[place]->notes.ended_index = place;
-  ended_.pop_back();
+  ended_.sort_out(
+      [this](Pipe& pipe) { return pipe.notes.attached && traits_.receives && !pipe.ending() && !pipe.drained(); },
+      [this](Pipe& pipe) {
+        sync::assume_locked(receive_mutex_);
+        if (pipe.notes.attached) {
+          pattern_->deactivate(pipe);
+          pipe.notes.attached = false;
+        }
+        collect_signals();
+        ended_.remember(pipe);
+        const sync::LockGuard lock(table_mutex_);
+        if (pipe.connection() != nullptr) {
+          endpoints_.erase(pipe.connection());
+        } else {
+          endpoints_.erase_inproc(pipe);
+        }
+      });
 }
 
 Result<void> SocketCore::handle_subscription(Connection& connection, bool subscribe, const FilterView& topic) {

@@ -40,7 +40,7 @@ Duration SocketCore::receive_timeout() const noexcept {
   return Duration(receive_timeout_.load(std::memory_order_relaxed));
 }
 
-Result<void> SocketCore::change_options(const std::function<Result<void>(Options&)>& change) {
+Result<void> SocketCore::set_options(const std::function<Result<void>(Options&)>& change) {
   if (closed()) {
     return refusal();
   }
@@ -96,11 +96,11 @@ Instant SocketCore::linger_end() const noexcept {
 Result<void> SocketCore::make_raw(bool raw) {
   const sync::LockGuard lock(table_mutex_);
   // Raw peers pass no mechanism, and have no inproc.
-  if (!bound_.empty() || !connections_.empty() || !inproc_pipes_.empty() || context_.binds_inproc(*this)) {
+  if (!endpoints_.empty() || context_.binds_inproc(*this)) {
     return Error(Errc::invalid_argument, "router_raw has to be set before anything is bound or connected");
   }
   auto pattern = find_pattern(raw ? SocketType::stream : SocketType::router)->make(traits_, options_);
-  add_drops(gone_, pattern_->drops());
+  ended_.remember(pattern_->drops());
   pattern_ = std::move(pattern);
   return {};
 }
@@ -112,12 +112,12 @@ bool SocketCore::raw() const noexcept {
 
 void SocketCore::apply_marks() {
   const sync::LockGuard lock(table_mutex_);
-  for (const auto& [connection, keep] : connections_) {
+  for (const auto& [connection, keep] : endpoints_.connections()) {
     connection->apply_marks(options_);
     connection->receive_side().handle_credit();
     connection->link().request_marks();
   }
-  for (const auto& [pipe, keep] : inproc_pipes_) {
+  for (const auto& [pipe, keep] : endpoints_.inproc_pipes()) {
     InprocLink& link = *pipe->link();
     link.set_marks(pipe->link_end(), options_.send_high_water_mark, options_.receive_high_water_mark);
     if (ConnectionOwner* peer = link.owner[1 - pipe->link_end()].load(std::memory_order_acquire); peer != nullptr) {
@@ -126,7 +126,7 @@ void SocketCore::apply_marks() {
   }
 }
 
-Result<void> SocketCore::change_subscription(const FilterView& topic, bool on) {
+Result<void> SocketCore::subscribe(const FilterView& topic, bool on) {
   const sync::LockGuard lock(send_mutex_);
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
     return refusal();
@@ -137,7 +137,7 @@ Result<void> SocketCore::change_subscription(const FilterView& topic, bool on) {
   return on ? pattern_->subscribe(topic) : pattern_->unsubscribe(topic);
 }
 
-Result<void> SocketCore::change_group(Bytes group, bool on) {
+Result<void> SocketCore::join(Bytes group, bool on) {
   const sync::LockGuard lock(send_mutex_);
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
     return refusal();
@@ -228,38 +228,33 @@ void SocketCore::close() noexcept {
 }
 
 void SocketCore::close_pipes(Instant deadline) noexcept {
-  std::unordered_map<const Pipe*, InprocPipe> inproc;
+  Endpoints::InprocPipes inproc;
   {
     const sync::ScopedLock lock(receive_mutex_, send_mutex_);
     collect_signals();
     const sync::LockGuard table(table_mutex_);
-    for (auto& [connection, connected] : connections_) {
-      connected.connected.reset();
+    for (auto& [connection, connected] : endpoints_.connections()) {
       if (connected.pipe.notes.attached) {
         detach(connected.pipe);
       }
       connection->link().request_close(deadline);  // nothing happens to one that has finished
     }
-    for (const auto& [key, owned] : inproc_pipes_) {
+    for (const auto& [key, owned] : endpoints_.inproc_pipes()) {
       Pipe& pipe = *owned.pipe;
       if (pipe.notes.attached) {
         detach(pipe);
       }
-      pipe.link()->pipe[pipe.link_end()] = nullptr;
-      remember(pipe);
+      ended_.remember(pipe);
     }
-    inproc.swap(inproc_pipes_);
-    for (const Pipe* pipe : ended_) {
-      if (pipe->connection() != nullptr) {
-        remember(*pipe);
-        erase_connection(pipe->connection());  // the connection has finished: the table kept only its input
+    inproc = endpoints_.close();
+    ended_.remove_all([&](Pipe& pipe) {
+      sync::assume_locked(receive_mutex_);
+      sync::assume_locked(table_mutex_);
+      if (pipe.connection() != nullptr) {
+        ended_.remember(pipe);
+        endpoints_.erase(pipe.connection());  // the connection has finished: the table kept only its input
       }
-    }
-    ended_.clear();
-    unread_ended_.store(0, std::memory_order_relaxed);
-    connected_.clear();
-    connected_inproc_.clear();
-    pipes_closed_ = true;
+    });
   }
   for (const auto& [key, owned] : inproc) {
     close_inproc(*owned.pipe, deadline);

@@ -3,24 +3,24 @@
 
 #include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
 #include <new>
 #include <optional>
 #include <string>
-#include <unordered_map>
-#include <vector>
 
 #include "weft/base/filter.h"
-#include "weft/base/list.h"
 #include "weft/base/result.h"
 #include "weft/msg/connection/connection.h"
 #include "weft/msg/connection/frozen_options.h"
 #include "weft/msg/message/monitor.h"
 #include "weft/msg/message/options.h"
+#include "weft/msg/message/set_up.h"
 #include "weft/msg/message/statistics.h"
 #include "weft/msg/pattern/pattern.h"
 #include "weft/msg/socket/accept_bounds.h"
+#include "weft/msg/socket/ended_pipes.h"
+#include "weft/msg/socket/endpoints.h"
+#include "weft/msg/socket/input_set.h"
 #include "weft/msg/socket/lobby.h"
 #include "weft/msg/socket/monitor_feed.h"
 #include "weft/msg/socket/send_bounds.h"
@@ -32,14 +32,8 @@
 #include "weft/sync/parker.h"
 #include "weft/sync/spin.h"
 #include "weft/sync/wake_list.h"
-#include "weft/sys/call.h"
 #include "weft/sys/epoll_set.h"
 #include "weft/sys/event_fd.h"
-
-namespace weft::net {
-class Acceptor;
-class TlsServer;
-}  // namespace weft::net
 
 namespace weft::msg {
 
@@ -53,23 +47,6 @@ struct InprocBinder {
 };
 
 inline constexpr Error kNoParts(Errc::invalid_argument, "a message has at least one part");
-
-// Runs `call`. If memory runs out in there, the call fails.
-template <typename Call>
-[[nodiscard]] auto or_no_memory(Call&& call) noexcept -> decltype(call()) {
-  try {
-    return call();
-  } catch (const std::bad_alloc&) {
-    return Error(Errc::resource_exhausted, "no memory");
-  }
-}
-
-// The same for calls that set something up: a library may read files in there, which is a cancellation point.
-template <typename Call>
-[[nodiscard]] auto set_up(Call&& call) noexcept -> decltype(call()) {
-  const sys::CancellationOff off;
-  return or_no_memory(call);
-}
 
 // Readiness: the directions that a poll waits for, or finds ready.
 struct Readiness {
@@ -103,7 +80,8 @@ class Timeout {
   Instant deadline_;  // Instant::min(): by the option
 };
 
-// SocketCore: a socket: a pattern, its pipes, and the threads that wait.
+// SocketCore: a socket: a pattern, its pipes, and the threads that wait. Endpoints, InputSet and EndedPipes hold the
+// pipes: all of them, those that may have input, and those whose other end has gone.
 // Owner: the Socket handle; after close() its connections, until they have lingered.
 // Affinity: any thread. Locks, in order: feed, receive, send, table, options.
 // Cost: a send or receive is one uncontended lock, one virtual call and the pipe's work.
@@ -112,11 +90,6 @@ class Timeout {
 //   2. The pattern has each pipe from attach to detach; the table keeps the pipe until it is drained.
 class SocketCore final : public ConnectionOwner, public std::enable_shared_from_this<SocketCore> {
  public:
-  // Bytes that ended connections hold and that the application has not received. Beyond this the socket closes each
-  // connection that it accepts, before the handshake: the peer keeps its messages and comes again.
-  static constexpr std::uint64_t kUnreadEndedMax = std::uint64_t{256} << 20;
-  static constexpr std::uint64_t kUnreadEndedEach = 8 * 1024;  // the count of a connection itself
-
   SocketCore(ContextCore& context, const PatternRow& row);
   ~SocketCore();
 
@@ -146,19 +119,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   }
   [[nodiscard]] Duration send_timeout() const noexcept;  // negative: for ever
   [[nodiscard]] Duration receive_timeout() const noexcept;
-  [[nodiscard]] Result<void> set_options(const std::function<Result<void>(Options&)>& change) {
-    return set_up([&] { return change_options(change); });
-  }
   [[nodiscard]] Options options_copy() const;
-  [[nodiscard]] Result<void> reload_certificates() {
-    return set_up([&] { return reload_servers(); });
-  }
-  [[nodiscard]] Result<void> subscribe(const FilterView& topic, bool on) {
-    return set_up([&] { return change_subscription(topic, on); });
-  }
-  [[nodiscard]] Result<void> join(Bytes group, bool on) {
-    return set_up([&] { return change_group(group, on); });
-  }
   [[nodiscard]] Result<bool> peer_writable(Bytes routing_id);
   [[nodiscard]] Result<std::size_t> subscribers();
   [[nodiscard]] Result<std::size_t> topics();
@@ -167,33 +128,27 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void terminate() noexcept;  // every call fails with `terminated` from now on
   [[nodiscard]] bool terminated() const noexcept { return terminated_.load(std::memory_order_acquire); }
 
-  // --- endpoints (socket_endpoints.cc) ---
-  // After resource_exhausted nothing has changed.
-  [[nodiscard]] Result<std::string> bind(std::string_view endpoint) {
-    return set_up([&] { return bind_endpoint(endpoint); });
-  }
-  [[nodiscard]] Result<void> connect(std::string_view endpoint) {
-    return set_up([&] { return connect_endpoint(endpoint); });
-  }
-  [[nodiscard]] Result<std::uint32_t> connect_peer(std::string_view endpoint) {
-    return set_up([&] { return connect_named(endpoint); });
-  }
-  [[nodiscard]] Result<void> disconnect_peer(std::uint32_t routing_id) {
-    return set_up([&] { return end_peer(routing_id); });
-  }
-  [[nodiscard]] Result<void> unbind(std::string_view endpoint) {
-    return set_up([&] { return unbind_endpoint(endpoint); });
-  }
-  [[nodiscard]] Result<void> disconnect(std::string_view endpoint) {
-    return set_up([&] { return disconnect_endpoint(endpoint); });
-  }
-
-  // --- events as messages (socket_monitor.cc) ---
+  // --- calls that set something up ---
+  // They throw std::bad_alloc, with nothing changed, and are cancellation points. Handles call them through set_up(),
+  // below the class.
+  [[nodiscard]] Result<void> set_options(const std::function<Result<void>(Options&)>& change);
+  [[nodiscard]] Result<void> reload_certificates();  // socket_tls.cc
+  [[nodiscard]] Result<void> subscribe(const FilterView& topic, bool on);
+  [[nodiscard]] Result<void> join(Bytes group, bool on);
+  // socket_endpoints.cc
+  [[nodiscard]] Result<std::string> bind(std::string_view endpoint);
+  [[nodiscard]] Result<void> connect(std::string_view endpoint);
+  [[nodiscard]] Result<std::uint32_t> connect_peer(std::string_view endpoint);
+  [[nodiscard]] Result<void> unbind(std::string_view endpoint);
+  [[nodiscard]] Result<void> disconnect(std::string_view endpoint);
+  [[nodiscard]] Result<void> disconnect_peer(std::uint32_t routing_id);  // socket_connections.cc
+  // Events as messages (socket_monitor.cc).
   // Ends an earlier feed first. Errors: malformed_endpoint, unknown_transport (not inproc), and MonitorFeed::open()'s.
   [[nodiscard]] Result<void> start_feed(std::string_view endpoint, SocketType type, MonitorFeed::Encode encode);
   [[nodiscard]] Result<void> stop_feed();
-  // Emits an event pipe_statistics for each peer, in the order of attaching. Fails with would_block if there is no
-  // peer.
+
+  // Emits an event pipe_statistics for each peer, in the order of attaching. Errors: would_block (there is no peer);
+  // resource_exhausted.
   [[nodiscard]] Result<void> report_pipes();
   // `callback` runs, with no lock held, after each inproc connection to this socket. Set it before bind.
   void on_inproc_peer(std::function<void()> callback) { on_inproc_peer_ = std::move(callback); }
@@ -222,6 +177,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void forget_descriptor(Connection& connection) noexcept override;
   void batch_begun() noexcept override { list_at_this_thread(weak_from_this()); }
   void connection_finished(Connection& connection) override;
+  void connection_lingers(const std::string& endpoint, bool connected, Instant until) noexcept override;
   [[nodiscard]] Result<void> handle_subscription(Connection& connection, bool subscribe,
                                                  const FilterView& topic) override;
   [[nodiscard]] bool takes_group(Bytes group) noexcept override { return pattern_->takes_group(group); }
@@ -249,16 +205,6 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Statistics statistics();  // socket_statistics.cc
 
  private:
-  // The same calls; these throw std::bad_alloc, with nothing changed.
-  [[nodiscard]] Result<void> change_options(const std::function<Result<void>(Options&)>& change);
-  [[nodiscard]] Result<std::string> bind_endpoint(std::string_view endpoint);
-  [[nodiscard]] Result<void> connect_endpoint(std::string_view endpoint);
-  [[nodiscard]] Result<std::uint32_t> connect_named(std::string_view endpoint);
-  [[nodiscard]] Result<void> unbind_endpoint(std::string_view endpoint);
-  [[nodiscard]] Result<void> disconnect_endpoint(std::string_view endpoint);
-  [[nodiscard]] Result<void> end_peer(std::uint32_t routing_id);
-  [[nodiscard]] Result<void> change_subscription(const FilterView& topic, bool on);
-  [[nodiscard]] Result<void> change_group(Bytes group, bool on);
   // The end of the linger of a socket or connection that is closed now; kNoLinger: without a linger.
   [[nodiscard]] Instant linger_end() const noexcept;
   void make_room_for_end() WEFT_REQUIRES(receive_mutex_, table_mutex_);  // before a pipe begins: for end_pipe()
@@ -281,8 +227,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   }
   [[nodiscard]] bool recv_common(Inbound& part) {
     const sync::LockGuard lock(receive_mutex_);
-    const bool other_duties =
-        share_.signals.load(std::memory_order_relaxed) != nullptr || !ended_.empty() || others_wait(false);
+    const bool other_duties = input_.has_signals() || !ended_.empty() || others_wait(false);
     return !refuses() && !other_duties && pattern_->receive(part);
   }
   [[nodiscard]] Result<void> send_or_wait(Outbound& part, Timeout timeout);
@@ -305,47 +250,30 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void announce_watch() noexcept WEFT_REQUIRES(receive_mutex_);
   [[nodiscard]] bool announces_heavily() noexcept WEFT_REQUIRES(receive_mutex_);
   bool poll_descriptors() noexcept WEFT_REQUIRES(receive_mutex_);
-  void take_events(std::size_t count, const sys::PollEvent* events) noexcept WEFT_REQUIRES(receive_mutex_);
+  void handle_readable(InputSource& source) noexcept;
   void collect_signals() noexcept WEFT_REQUIRES(receive_mutex_);
-  [[nodiscard]] Result<void> ensure_descriptors() noexcept WEFT_REQUIRES(receive_mutex_);
-  [[nodiscard]] Result<void> add_descriptor(Connection& connection) noexcept WEFT_REQUIRES(receive_mutex_);
-  [[nodiscard]] bool add_descriptor_slot() noexcept WEFT_REQUIRES(receive_mutex_);
   [[nodiscard]] static Pipe& pipe_of(Connection& connection) noexcept;
   void end_pipe(Pipe& pipe) noexcept WEFT_REQUIRES(receive_mutex_, send_mutex_);
-  void count_unread(Pipe& pipe, std::uint64_t bytes) noexcept WEFT_REQUIRES(receive_mutex_);
   void start_sweep() noexcept;
   void sweep() noexcept;  // I/O thread
   void bury_drained() noexcept WEFT_REQUIRES(receive_mutex_);
-  void remember(const Pipe& pipe) noexcept WEFT_REQUIRES(receive_mutex_, table_mutex_);  // the pipe ends for good
-  void erase_connection(Connection* connection) noexcept WEFT_REQUIRES(receive_mutex_, table_mutex_);  // null: none
-  void drop_ended(std::size_t place) noexcept WEFT_REQUIRES(receive_mutex_);
   void apply_marks();
   [[nodiscard]] FrozenOptions freeze_options();
-  [[nodiscard]] Result<void> begin_feed(std::string_view endpoint, SocketType type, MonitorFeed::Encode encode);
   [[nodiscard]] Result<void> make_raw(bool raw)
       WEFT_REQUIRES(receive_mutex_, send_mutex_);  // before the first bind and connect
   [[nodiscard]] Result<void> emit_pipes();
   void end_feed() noexcept WEFT_REQUIRES(feed_mutex_);
   void end_feed_if_quiet() noexcept;
   void unbind_all() noexcept;
-  struct Bound {
-    std::shared_ptr<net::Acceptor> acceptor;
-    std::shared_ptr<Lobby> lobby;
-  };
-  [[nodiscard]] Result<void> reload_servers();
   [[nodiscard]] std::shared_ptr<Lobby> make_lobby(const Listening& listening);
-  [[nodiscard]] Bound make_bound(std::unique_ptr<net::Listener> listener, const Listening& listening);
-  void close_bound(const Bound& bound) noexcept;  // I/O thread
-  [[nodiscard]] Bound take_bound(const std::string& name);
+  [[nodiscard]] Endpoints::Bound make_bound(std::unique_ptr<net::Listener> listener, const Listening& listening);
+  void close_bound(const Endpoints::Bound& bound) noexcept;  // I/O thread
+  [[nodiscard]] Endpoints::Bound take_bound(const std::string& name);
   void close_accepted(const std::string& endpoint) noexcept;
   void leave(const std::shared_ptr<Connection>& connection, Instant deadline) noexcept;
   [[nodiscard]] bool leave_pipe(Pipe& pipe) noexcept WEFT_REQUIRES(receive_mutex_, send_mutex_);
   void end_left(const std::shared_ptr<Connection>& connection, Instant deadline) noexcept;
-  struct Connections {
-    std::vector<std::shared_ptr<Connection>> connections;
-    std::vector<std::shared_ptr<InprocLink>> links;
-  };
-  [[nodiscard]] bool take_connected(const std::string& name, Connections& into);
+  [[nodiscard]] bool take_connected(const std::string& name, Endpoints::Disconnected& into);
   [[nodiscard]] Result<std::uint32_t> adopt_inproc(const std::shared_ptr<InprocLink>& link, int end,
                                                    const std::string& connected_to);
   void close_inproc(Pipe& pipe, Instant deadline) noexcept;
@@ -359,11 +287,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
                                                                            const Options& options);
   // Return the routing id that the pattern gave the new peer; 0: none.
   [[nodiscard]] Result<std::uint32_t> connect_pipe(std::string_view endpoint);
-  [[nodiscard]] bool knows(const std::string& name) const WEFT_REQUIRES(table_mutex_);  // is bound or connected there
   [[nodiscard]] Result<std::uint32_t> connect_inproc(const net::Endpoint& endpoint);
   void close_pipes(Instant deadline) noexcept;
   [[nodiscard]] Pipe* find_inproc(const InprocLink& link, int end) noexcept;
-  void erase_inproc(const Pipe& pipe) noexcept WEFT_REQUIRES(receive_mutex_, table_mutex_);
   void name_peer(Pipe& pipe) noexcept WEFT_REQUIRES(receive_mutex_, send_mutex_);
   void report_id(const Pipe& pipe) WEFT_REQUIRES(receive_mutex_, send_mutex_);
   [[nodiscard]] Result<void> refuse_raw(const net::Endpoint& endpoint) const;
@@ -402,61 +328,31 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   sync::SpinBudget input_spin_;
   sync::SpinBudget output_spin_;
   sync::WakeList wake_list_;
-
-  // The descriptors of the connections, and an event descriptor that wakes the leader of the waiting threads. Made
-  // once, with the receive lock; the leader uses them without it.
-  std::optional<sys::EpollSet> epoll_;
-  std::optional<sys::EventFd> event_;
-  bool has_leader_ WEFT_GUARDED_BY(receive_mutex_) =
-      false;  // one thread in wait_for_input() waits with epoll_; the others park
+  InputSet input_ WEFT_GUARDED_BY(receive_mutex_){share_};
   struct Watch {
     sys::EventFd event;
     sys::EpollSet set;
     sync::WakeList::Sleeper sleeper;
   };
   std::optional<Watch> watch_ WEFT_GUARDED_BY(receive_mutex_);  // after descriptor()
-  struct DescriptorSlot {
-    Connection* connection = nullptr;
-    std::uint32_t generation = 1;
-  };
-  std::vector<DescriptorSlot> descriptor_slots_ WEFT_GUARDED_BY(receive_mutex_);
-  std::vector<std::uint32_t> free_descriptor_slots_ WEFT_GUARDED_BY(receive_mutex_);
-  List<Connection> streams_ WEFT_GUARDED_BY(receive_mutex_);  // with a descriptor in epoll_
-  std::size_t stream_count_ WEFT_GUARDED_BY(receive_mutex_) = 0;
 
   // Connections, acceptors and inproc pipes.
   sync::StdMutex table_mutex_;
-  using Connected = std::multimap<std::string, std::shared_ptr<Connection>>;  // null: gave up; disconnect() erases it
-  struct ConnectedPipe {
-    ConnectedPipe(ConnectionOwner& owner, std::shared_ptr<Connection> own) noexcept
-        : connection(std::move(own)), pipe(owner, *connection) {}
-    const std::shared_ptr<Connection> connection;
-    Pipe pipe;
-    AcceptBounds::Place place;
-    std::optional<Connected::iterator> connected;  // its place in connected_; none: accepted, or disconnected
-  };
-  std::unordered_map<Connection*, ConnectedPipe> connections_ WEFT_GUARDED_BY(table_mutex_);
-  Connected connected_ WEFT_GUARDED_BY(table_mutex_);  // and datagrams, also bound ones
-  std::map<std::string, Bound> bound_ WEFT_GUARDED_BY(table_mutex_);
-  std::vector<std::weak_ptr<net::TlsServer>> tls_servers_ WEFT_GUARDED_BY(table_mutex_);  // of the endpoints in bound_
-  using ConnectedInproc = std::multimap<std::string, std::shared_ptr<InprocLink>>;
-  struct InprocPipe {
-    std::unique_ptr<Pipe> pipe;
-    std::optional<ConnectedInproc::iterator> connected;  // as above, in connected_inproc_
-  };
-  ConnectedInproc connected_inproc_ WEFT_GUARDED_BY(table_mutex_);
-  std::unordered_map<const Pipe*, InprocPipe> inproc_pipes_ WEFT_GUARDED_BY(table_mutex_);
-  std::atomic<std::size_t> inproc_count_{0};
-  std::shared_ptr<SocketCore> sweeping_;                      // I/O thread: this, while a timer is to call sweep()
-  std::atomic<bool> sweeps_{false};                           // from start_sweep() to the last sweep()
-  bool pipes_closed_ = false;                                 // only connections_ can still emit events
-  std::vector<Pipe*> ended_ WEFT_GUARDED_BY(receive_mutex_);  // ended pipes that may hold input; each has its place
-  // Memory that ended_ holds, about. Receive lock to write; a thread that accepts reads a hint.
-  std::atomic<std::uint64_t> unread_ended_{0};
-  std::size_t bury_next_ WEFT_GUARDED_BY(receive_mutex_) = 0;   // the place in ended_ that bury_drained() checks next
-  Statistics gone_ WEFT_GUARDED_BY(table_mutex_);               // the counts of ended pipes
-  std::uint64_t received_ WEFT_GUARDED_BY(receive_mutex_) = 0;  // parts
+  std::atomic<std::size_t> inproc_count_{0};  // for endpoints_
+  Endpoints endpoints_ WEFT_GUARDED_BY(table_mutex_){inproc_count_};
+  std::shared_ptr<SocketCore> sweeping_;        // I/O thread: this, while a timer is to call sweep()
+  std::atomic<bool> sweeps_{false};             // from start_sweep() to the last sweep()
+  std::atomic<std::uint64_t> unread_ended_{0};  // for ended_
+  EndedPipes ended_ WEFT_GUARDED_BY(receive_mutex_){unread_ended_};
+  std::uint64_t received_ WEFT_GUARDED_BY(receive_mutex_) = 0;         // parts
   std::uint64_t received_before_ WEFT_GUARDED_BY(receive_mutex_) = 0;  // the last announcement
 };
+
+// The boundary of the calls that set something up: set_up(core, &SocketCore::bind, endpoint). If memory runs out in
+// there, the call fails with resource_exhausted.
+template <typename T, typename... Params, typename... Args>
+[[nodiscard]] Result<T> set_up(SocketCore& core, Result<T> (SocketCore::*call)(Params...), Args&&... args) noexcept {
+  return set_up([&] { return (core.*call)(std::forward<Args>(args)...); });
+}
 
 }  // namespace weft::msg

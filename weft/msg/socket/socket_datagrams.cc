@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // SocketCore: udp endpoints. One is a connection whose stream is a UDP socket, from bind or connect to unbind or
 // disconnect. It has no peers, and so no handshake, no reconnecting and no end by itself.
-#include <algorithm>
 
 #include "weft/msg/connection/io_service.h"
 #include "weft/msg/socket/context_core.h"
@@ -33,9 +32,7 @@ Result<void> SocketCore::refuse_unlike_transport() const {
 }
 
 Result<void> SocketCore::refuse_second_datagrams() const {
-  const bool has_one =
-      std::any_of(connected_.begin(), connected_.end(), [](const auto& entry) { return entry.second != nullptr; });
-  return type() == SocketType::dgram && has_one
+  return type() == SocketType::dgram && endpoints_.is_connected()
              ? Result<void>(Error(Errc::incompatible_peer, "a DGRAM has one endpoint, and this one is bound already"))
              : Result<void>();
 }
@@ -78,7 +75,7 @@ Result<std::string> SocketCore::open_datagrams(std::string_view text, const net:
   auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), options,
                                                  Accepted{std::move(stream)}, udp.text, nullptr);
   // The entries are made first: to move them into the tables needs no memory.
-  decltype(connected_) entry{{binds ? udp.text : std::string(text), connection}};
+  Endpoints::ConnectedNames entry{{binds ? udp.text : std::string(text), connection}};
   {
     const sync::ScopedLock lock(receive_mutex_, send_mutex_);
     if (closed()) {
@@ -88,16 +85,15 @@ Result<std::string> SocketCore::open_datagrams(std::string_view text, const net:
     const sync::LockGuard table(table_mutex_);
     WEFT_TRY(refuse_second_datagrams());  // of another thread, since the check above
     make_room_for_end();
-    ConnectedPipe& connected = connections_.try_emplace(connection.get(), *this, connection).first->second;
+    Endpoints::ConnectedPipe& connected = endpoints_.add(*this, connection);
     connected.pipe.notes.datagrams = true;
     try {
       attach(connected.pipe);
     } catch (const std::bad_alloc&) {
-      connections_.erase(connection.get());
+      endpoints_.erase(connection.get());
       throw;
     }
-    connected.connected = entry.begin();  // stays valid
-    connected_.merge(entry);
+    endpoints_.add_name(connected, entry);
     counted.keep();
   }
   monitor_.emit(binds ? EventKind::listening : EventKind::connected, udp.text, Error(), fd);
@@ -113,7 +109,7 @@ bool SocketCore::unbind_datagrams(const std::string& name) {
   if (!name.starts_with(kPrefix)) {
     return false;
   }
-  Connections ended;
+  Endpoints::Disconnected ended;
   const Instant deadline = linger_end();
   {
     // Together, so that a DGRAM that looks free in the table is free for the pattern, too.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SocketCore: bind, connect and their opposites.
 #include <algorithm>
+#include <vector>
 
 #include "weft/msg/connection/io_service.h"
 #include "weft/msg/socket/context_core.h"
@@ -53,7 +54,7 @@ Error describe_unknown(std::string_view text) {
 
 }  // namespace
 
-Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
+Result<std::string> SocketCore::bind(std::string_view text) {
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
     return refusal();
   }
@@ -82,7 +83,7 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
   const int fd = (*listener)->fd();
   std::string exact = (*listener)->bound_endpoint();
   // The entry is made first: to move it into the table needs no memory.
-  decltype(bound_) bound{
+  Endpoints::BoundNames bound{
       {exact, make_bound(std::move(*listener), {exact, options, std::move(gate), std::move(*layering)})}};
   const sync::LockGuard lock(table_mutex_);
   if (closed()) {
@@ -92,7 +93,7 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
   context_.io().loop().post(
       [acceptor = bound.begin()->second.acceptor, keep = shared_from_this()] { acceptor->start(); });
   monitor_.emit(EventKind::listening, exact, Error(), fd);
-  bound_.merge(bound);
+  endpoints_.add_bound(bound);
   return exact;
 }
 
@@ -129,7 +130,7 @@ std::shared_ptr<Lobby> SocketCore::make_lobby(const Listening& listening) {
                       }});
 }
 
-SocketCore::Bound SocketCore::make_bound(std::unique_ptr<net::Listener> listener, const Listening& listening) {
+Endpoints::Bound SocketCore::make_bound(std::unique_ptr<net::Listener> listener, const Listening& listening) {
   const auto report = [this, endpoint = listening.endpoint](const Error& error) {
     monitor_.emit(EventKind::accept_failed, endpoint, error);
   };
@@ -142,7 +143,7 @@ SocketCore::Bound SocketCore::make_bound(std::unique_ptr<net::Listener> listener
   return {std::move(acceptor), std::move(lobby)};
 }
 
-void SocketCore::close_bound(const Bound& bound) noexcept {
+void SocketCore::close_bound(const Endpoints::Bound& bound) noexcept {
   const int fd = bound.acceptor->fd();
   if (fd < 0) {
     return;
@@ -152,12 +153,12 @@ void SocketCore::close_bound(const Bound& bound) noexcept {
   monitor_.emit(EventKind::closed, bound.acceptor->endpoint(), Error(), fd);
 }
 
-Result<void> SocketCore::connect_endpoint(std::string_view text) {
+Result<void> SocketCore::connect(std::string_view text) {
   WEFT_TRY(connect_pipe(text));
   return {};
 }
 
-Result<std::uint32_t> SocketCore::connect_named(std::string_view text) {
+Result<std::uint32_t> SocketCore::connect_peer(std::string_view text) {
   if (type() != SocketType::peer) {
     return Error(Errc::not_supported, "only a PEER names whom it connects to");
   }
@@ -187,7 +188,7 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
   Counted counted(context_);
   auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), options, endpoint, std::move(proxy),
                                                  std::move(layering));
-  decltype(connected_) entry{{std::string(text), connection}};
+  Endpoints::ConnectedNames entry{{std::string(text), connection}};
   std::uint32_t routing_id = 0;
   {
     const sync::ScopedLock lock(receive_mutex_, send_mutex_);
@@ -196,11 +197,11 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
     }
     connection->apply_marks(options_);
     const sync::LockGuard table(table_mutex_);
-    if (traits_.connects_once && knows(entry.begin()->first)) {
+    if (traits_.connects_once && endpoints_.knows(entry.begin()->first)) {
       return routing_id;
     }
     make_room_for_end();
-    ConnectedPipe& connected = connections_.try_emplace(connection.get(), *this, connection).first->second;
+    Endpoints::ConnectedPipe& connected = endpoints_.add(*this, connection);
     Pipe& pipe = connected.pipe;
     name_peer(pipe);
     try {
@@ -216,21 +217,14 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
         detach(pipe);
       }
       give_name_back(pipe);
-      connections_.erase(connection.get());
+      endpoints_.erase(connection.get());
       throw;
     }
-    connected.connected = entry.begin();  // stays valid
-    connected_.merge(entry);
+    endpoints_.add_name(connected, entry);
     counted.keep();
   }
   share_.output_parker.wake_with_fence();  // a waiting sender can queue at the new pipe
   return routing_id;
-}
-
-// Table lock. Over inproc each connect makes a link.
-bool SocketCore::knows(const std::string& name) const {
-  const auto [first, last] = connected_.equal_range(name);
-  return bound_.contains(name) || std::any_of(first, last, [](const auto& entry) { return entry.second != nullptr; });
 }
 
 // A raw socket carries a stream of bytes, and some transports have none: inproc, and ws with its messages.
@@ -249,11 +243,11 @@ void SocketCore::report_id(const Pipe& pipe) {
   }
 }
 
-Result<void> SocketCore::unbind_endpoint(std::string_view text) {
+Result<void> SocketCore::unbind(std::string_view text) {
   if (closed_.load(std::memory_order_relaxed)) {
     return refusal();
   }
-  Bound bound = take_bound(std::string(text));
+  Endpoints::Bound bound = take_bound(std::string(text));
   if (bound.acceptor == nullptr) {
     if (unbind_datagrams(std::string(text))) {
       return {};
@@ -275,15 +269,12 @@ Result<void> SocketCore::unbind_endpoint(std::string_view text) {
 
 // Takes the endpoint out of the table; without an acceptor: `name` is not bound. With one the caller owes the context a
 // connection_ended().
-SocketCore::Bound SocketCore::take_bound(const std::string& name) {
+Endpoints::Bound SocketCore::take_bound(const std::string& name) {
   const sync::LockGuard lock(table_mutex_);
-  const auto found = bound_.find(name);
-  if (found == bound_.end()) {
-    return {};
+  Endpoints::Bound bound = endpoints_.take_bound(name);
+  if (bound.acceptor != nullptr) {
+    context_.connection_started();  // under the lock, before close() passes: the I/O thread stays
   }
-  Bound bound = std::move(found->second);
-  context_.connection_started();  // under the lock, before close() passes: the I/O thread stays
-  bound_.erase(found);
   return bound;
 }
 
@@ -294,7 +285,7 @@ void SocketCore::close_accepted(const std::string& endpoint) noexcept {
   {
     const sync::ScopedLock lock(receive_mutex_, send_mutex_);
     const sync::LockGuard table(table_mutex_);
-    for (auto& [connection, connected] : connections_) {
+    for (auto& [connection, connected] : endpoints_.connections()) {
       if (!connection->connecting() && connection->endpoint() == endpoint) {
         if (connected.pipe.notes.attached && !connected.pipe.notes.ended) {
           pattern_->detach(connected.pipe);
@@ -310,10 +301,10 @@ void SocketCore::close_accepted(const std::string& endpoint) noexcept {
 }
 
 void SocketCore::unbind_all() noexcept {
-  decltype(bound_) bound;
+  Endpoints::BoundNames bound;
   {
     const sync::LockGuard lock(table_mutex_);
-    bound.swap(bound_);
+    bound = endpoints_.take_all_bound();
   }
   if (!bound.empty()) {
     context_.io().run([&] {
@@ -325,11 +316,11 @@ void SocketCore::unbind_all() noexcept {
   context_.unbind_all_inproc(*this);
 }
 
-Result<void> SocketCore::disconnect_endpoint(std::string_view text) {
+Result<void> SocketCore::disconnect(std::string_view text) {
   if (closed_.load(std::memory_order_relaxed)) {
     return refusal();
   }
-  Connections ended;
+  Endpoints::Disconnected ended;
   if (!take_connected(std::string(text), ended) && !take_connected(numeric_form(text, options_copy().ipv6), ended)) {
     return describe_unknown(text);
   }
@@ -349,28 +340,12 @@ Result<void> SocketCore::disconnect_endpoint(std::string_view text) {
 
 // Takes every connection and inproc link of this name out of the table; false: there is none. With a connection among
 // them the caller owes the context a connection_ended().
-bool SocketCore::take_connected(const std::string& name, Connections& into) {
+bool SocketCore::take_connected(const std::string& name, Endpoints::Disconnected& into) {
   const sync::LockGuard table(table_mutex_);
-  const auto [first, last] = connected_.equal_range(name);
-  const auto [first_link, last_link] = connected_inproc_.equal_range(name);
-  const bool any = first != last || first_link != last_link;
-  for (auto it = first; it != last; ++it) {
-    if (it->second != nullptr) {  // null: the connection gave up
-      connections_.find(it->second.get())->second.connected.reset();
-      into.connections.push_back(it->second);
-    }
-  }
-  for (auto it = first_link; it != last_link; ++it) {
-    if (const auto owned = inproc_pipes_.find(it->second->pipe[0]); owned != inproc_pipes_.end()) {
-      owned->second.connected.reset();
-    }
-    into.links.push_back(it->second);
-  }
+  const bool any = endpoints_.disconnect(name, into);
   if (!into.connections.empty()) {
     context_.connection_started();  // as in take_bound()
   }
-  connected_.erase(first, last);
-  connected_inproc_.erase(first_link, last_link);
   return any;
 }
 

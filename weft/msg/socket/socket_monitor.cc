@@ -10,10 +10,6 @@
 namespace weft::msg {
 
 Result<void> SocketCore::start_feed(std::string_view text, SocketType type, MonitorFeed::Encode encode) {
-  return set_up([&] { return begin_feed(text, type, std::move(encode)); });
-}
-
-Result<void> SocketCore::begin_feed(std::string_view text, SocketType type, MonitorFeed::Encode encode) {
   const sync::LockGuard lock(feed_mutex_);
   if (closed() || terminated()) {
     return refusal();
@@ -61,10 +57,10 @@ Result<void> SocketCore::emit_pipes() {
       pipes.push_back(&pipe);
     }
   };
-  for (const auto& [connection, connected] : connections_) {
+  for (const auto& [connection, connected] : endpoints_.connections()) {
     add(connected.pipe);
   }
-  for (const auto& [pipe, keep] : inproc_pipes_) {
+  for (const auto& [pipe, keep] : endpoints_.inproc_pipes()) {
     add(*pipe);
   }
   std::sort(pipes.begin(), pipes.end(), [](const Pipe* a, const Pipe* b) { return a->notes.order < b->notes.order; });
@@ -94,7 +90,7 @@ void SocketCore::end_feed() noexcept {
 void SocketCore::end_feed_if_quiet() noexcept {
   {
     const sync::LockGuard lock(table_mutex_);
-    if (!pipes_closed_ || !connections_.empty()) {
+    if (!endpoints_.is_quiet()) {
       return;
     }
   }

@@ -60,7 +60,7 @@ Result<int> SocketCore::announce(Readiness wanted, sync::WakeList::Sleeper& slee
     return -1;
   }
   share_.input_parker.announce_poll(&wake_list_, announces_heavily());
-  return epoll_ && pattern_->expects_input() ? epoll_->fd() : -1;
+  return input_.is_open() && pattern_->expects_input() ? input_.fd() : -1;
 }
 
 void SocketCore::forget(Readiness wanted, sync::WakeList::Sleeper& sleeper) noexcept {
@@ -76,12 +76,12 @@ Result<int> SocketCore::descriptor() {
     return refusal();
   }
   if (!watch_) {
-    WEFT_TRY(ensure_descriptors());
+    WEFT_TRY(input_.open());
     auto event = WEFT_TRY(sys::EventFd::make());
     auto set = WEFT_TRY(sys::EpollSet::make());
     WEFT_TRY(set.add(event.fd(), 0, sys::Interest::readable));
     // Edge-triggered: input that the application leaves unread wakes it only once.
-    WEFT_TRY(set.add(epoll_->fd(), 1, sys::Interest::readable, true));
+    WEFT_TRY(set.add(input_.fd(), 1, sys::Interest::readable, true));
     watch_.emplace(Watch{std::move(event), std::move(set), {}});
     watch_->sleeper.event = &watch_->event;
     watch_->sleeper.rung = true;

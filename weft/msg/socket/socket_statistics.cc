@@ -12,7 +12,7 @@ Statistics SocketCore::statistics() {
   {
     const sync::ScopedLock lock(receive_mutex_, send_mutex_);
     const sync::LockGuard table(table_mutex_);
-    all = gone_;
+    all = ended_.gone();
     add_drops(all, share_.drops);
     add_drops(all, pattern_->drops());
     pattern_->add_counts(all);
@@ -22,10 +22,10 @@ Statistics SocketCore::statistics() {
       pipe.add_counts(all);
       all.peers += pipe.notes.ready ? 1 : 0;
     };
-    for (const auto& [connection, connected] : connections_) {
+    for (const auto& [connection, connected] : endpoints_.connections()) {
       add(connected.pipe);
     }
-    for (const auto& [pipe, keep] : inproc_pipes_) {
+    for (const auto& [pipe, keep] : endpoints_.inproc_pipes()) {
       add(*pipe);
     }
   }
@@ -47,20 +47,6 @@ Statistics SocketCore::statistics() {
   all.bounds_exceeded = monitor_.count(EventKind::bound_exceeded);
   all.events_dropped = monitor_.dropped();
   return all;
-}
-
-// The messages that wait in a pipe that goes are lost. Those of an inproc pipe that no peer has joined may still be
-// taken.
-void SocketCore::remember(const Pipe& pipe) noexcept {
-  Statistics last;
-  pipe.add_counts(last);
-  gone_.sent += last.sent;
-  gone_.arrived += last.arrived;
-  gone_.dropped_conflated += last.dropped_conflated;
-  gone_.dropped_lost += last.queued_in;
-  if (pipe.connection() == nullptr && last.queued_out != 0) {
-    pipe.link()->leave_behind(last.queued_out);
-  }
 }
 
 }  // namespace weft::msg

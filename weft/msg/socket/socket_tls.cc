@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SocketCore: the layers of its endpoints, and their certificates.
+#include <vector>
+
 #include "weft/msg/socket/socket_core.h"
 #include "weft/net/layering.h"
 #include "weft/net/server_name.h"
@@ -65,8 +67,7 @@ Result<std::shared_ptr<const net::Layering>> SocketCore::make_layering(const net
     auto server = WEFT_TRY(net::TlsServer::make(how));
     layering->tls_server = server;
     const sync::LockGuard lock(table_mutex_);
-    std::erase_if(tls_servers_, [](const auto& known) { return known.expired(); });
-    tls_servers_.push_back(server);
+    endpoints_.add_tls_server(server);
   } else if (row.has_tls) {
     const net::TlsClientOptions how = client_options(endpoint, options);
     layering->tls_client = WEFT_TRY(net::TlsClient::make(how));
@@ -79,18 +80,14 @@ Result<std::shared_ptr<const net::Layering>> SocketCore::make_layering(const net
 }
 
 // Every endpoint reads its files, also after one that fails: the first error is returned.
-Result<void> SocketCore::reload_servers() {
+Result<void> SocketCore::reload_certificates() {
   if (closed()) {
     return refusal();
   }
   std::vector<std::shared_ptr<net::TlsServer>> servers;
   {
     const sync::LockGuard lock(table_mutex_);
-    for (const auto& known : tls_servers_) {
-      if (auto server = known.lock(); server != nullptr) {
-        servers.push_back(std::move(server));
-      }
-    }
+    servers = endpoints_.tls_servers();
   }
   Result<void> result;
   for (const auto& server : servers) {

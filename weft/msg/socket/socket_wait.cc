@@ -2,6 +2,7 @@
 // SocketCore: sending, receiving and waiting.
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "weft/msg/socket/context_core.h"
 #include "weft/msg/socket/socket_core.h"
@@ -138,7 +139,7 @@ class SocketCore::InputWait {
     bool others = false;
     if (leads_) {
       const sync::LockGuard lock(core_.receive_mutex_);
-      core_.has_leader_ = false;
+      core_.input_.end_lead();
       core_.wake_list_.remove(sleeper_);
       drain_if_rung();
       // Under the lock: the count includes each thread that counted itself and then found a leader.
@@ -155,9 +156,10 @@ class SocketCore::InputWait {
   void announce() noexcept {
     const sync::LockGuard lock(core_.receive_mutex_);
     const bool heavy = core_.announces_heavily();
-    if (!leads_ && core_.stream_count_ > 0 && !core_.has_leader_) {
-      leads_ = core_.has_leader_ = true;
-      sleeper_.event = &*core_.event_;
+    if (!leads_ && core_.input_.try_lead()) {
+      leads_ = true;
+      set_ = &core_.input_.leader_set();
+      sleeper_.event = &core_.input_.leader_event();
       core_.wake_list_.add(sleeper_);
     }
     if (leads_) {
@@ -171,7 +173,7 @@ class SocketCore::InputWait {
   [[nodiscard]] Result<void> sleep(Instant deadline) {
     const Duration timeout = time_left(deadline, sys::now());
     if (timeout == Duration::zero()) {
-      return Errc::timed_out;
+      return core_.monitor_.timed_out();
     }
     if (!leads_) {
       return core_.share_.input_parker.sleep_cancellably(ticket_, timeout) == sys::FutexResult::interrupted
@@ -179,22 +181,24 @@ class SocketCore::InputWait {
                  : Result<void>();
     }
     std::array<sys::PollEvent, 64> events;
-    const std::size_t count = WEFT_TRY(core_.epoll_->wait_cancellably(events, timeout));
+    const std::size_t count = WEFT_TRY(set_->wait_cancellably(events, timeout));
     const sync::LockGuard lock(core_.receive_mutex_);
     drain_if_rung();
-    core_.take_events(count, events.data());
+    core_.input_.take_events(std::span(events).first(count),
+                             [this](InputSource& source) { core_.handle_readable(source); });
     return {};
   }
 
  private:
   void drain_if_rung() noexcept {
     if (core_.wake_list_.take_rung(sleeper_)) {
-      core_.event_->drain();
+      sleeper_.event->drain();
     }
   }
 
   SocketCore& core_;
   bool leads_ = false;
+  sys::EpollSet* set_ = nullptr;  // the leader's
   sync::WakeList::Sleeper sleeper_;
   sync::Parker::Ticket ticket_ = 0;
 };
@@ -232,7 +236,7 @@ Result<void> SocketCore::wait_for_output(Instant deadline, Attempt attempt) {
     }
     const Duration timeout = time_left(deadline, sys::now());
     if (timeout == Duration::zero()) {
-      return Errc::timed_out;
+      return monitor_.timed_out();
     }
     if (share_.output_parker.sleep_cancellably(ticket, timeout) == sys::FutexResult::interrupted) {
       return Errc::interrupted;
@@ -245,104 +249,24 @@ Result<void> SocketCore::wait_for_output(Instant deadline, Attempt attempt) {
 
 // --- descriptors ---
 
-Result<void> SocketCore::ensure_descriptors() noexcept {
-  if (epoll_) {
-    return {};
-  }
-  auto event = WEFT_TRY(sys::EventFd::make());
-  auto epoll = WEFT_TRY(sys::EpollSet::make());
-  WEFT_TRY(epoll.add(event.fd(), 0, sys::Interest::readable));
-  event_.emplace(std::move(event));
-  epoll_.emplace(std::move(epoll));
-  return {};
-}
-
-// Every slot has a place in free_descriptor_slots_, so that forget_descriptor() needs no memory.
-bool SocketCore::add_descriptor_slot() noexcept {
-  try {
-    if (free_descriptor_slots_.capacity() == descriptor_slots_.size()) {
-      free_descriptor_slots_.reserve(std::max<std::size_t>(4, 2 * descriptor_slots_.size()));
-    }
-    descriptor_slots_.emplace_back();
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-  free_descriptor_slots_.push_back(static_cast<std::uint32_t>(descriptor_slots_.size() - 1));
-  return true;
-}
-
-Result<void> SocketCore::add_descriptor(Connection& connection) noexcept {
-  WEFT_TRY(ensure_descriptors());
-  if (free_descriptor_slots_.empty() && !add_descriptor_slot()) {
-    return Error(Errc::resource_exhausted, "no memory for a descriptor");
-  }
-  const std::uint32_t index = free_descriptor_slots_.back();
-  free_descriptor_slots_.pop_back();
-  DescriptorSlot& slot = descriptor_slots_[index];
-  const std::uint64_t token = (static_cast<std::uint64_t>(slot.generation) << 32) | index;
-  if (auto added = epoll_->add(connection.fd(), token, sys::Interest::readable); !added) {
-    free_descriptor_slots_.push_back(index);
-    return added.error();
-  }
-  slot.connection = &connection;
-  connection.poll_tag = token;
-  streams_.push_back(connection);
-  // Wake the threads that sleep on the futex: one of them must wait for the descriptors instead.
-  if (++stream_count_ == 1) {
-    share_.input_parker.wake_with_fence();
-  }
-  return {};
-}
-
 void SocketCore::forget_descriptor(Connection& connection) noexcept {
   const sync::LockGuard lock(receive_mutex_);
-  if (connection.poll_tag == 0) {
-    return;
-  }
-  (void)epoll_->remove(connection.fd());
-  const auto index = static_cast<std::uint32_t>(connection.poll_tag);
-  descriptor_slots_[index].connection = nullptr;
-  ++descriptor_slots_[index].generation;
-  free_descriptor_slots_.push_back(index);
-  connection.poll_tag = 0;
-  --stream_count_;
-  connection.unhook();
-}
-
-void SocketCore::take_events(std::size_t count, const sys::PollEvent* events) noexcept {
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto index = static_cast<std::uint32_t>(events[i].tag);
-    if (events[i].tag == 0 || descriptor_slots_[index].generation != events[i].tag >> 32) {
-      continue;
-    }
-    Connection* connection = descriptor_slots_[index].connection;
-    connection->receive_side().set_readable();
-    if (Pipe& pipe = pipe_of(*connection); pipe.notes.attached) {
-      pattern_->activate(pipe);
-    }
+  if (connection.poll_tag != 0) {  // else there may be no stream
+    input_.remove(connection, connection.fd());
   }
 }
 
-// Asks the kernel which connections have input. A single connection is read without a query: that saves a system call.
+// The sources of input_ are connections.
+void SocketCore::handle_readable(InputSource& source) noexcept {
+  auto& connection = static_cast<Connection&>(source);
+  connection.receive_side().set_readable();
+  if (Pipe& pipe = pipe_of(connection); pipe.notes.attached) {
+    pattern_->activate(pipe);
+  }
+}
+
 bool SocketCore::poll_descriptors() noexcept {
-  if (stream_count_ == 0) {
-    return false;
-  }
-  if (stream_count_ == 1) {
-    Connection& only = streams_.front();
-    only.receive_side().set_readable();
-    if (Pipe& pipe = pipe_of(only); pipe.notes.attached) {
-      pattern_->activate(pipe);
-    }
-    return true;
-  }
-  std::array<sys::PollEvent, 64> events;
-  const auto count = epoll_->wait(events, Duration::zero());
-  if (!count || *count == 0) {
-    return false;
-  }
-  take_events(*count, events.data());
-  return true;
+  return input_.poll([this](InputSource& source) { handle_readable(source); });
 }
 
 }  // namespace weft::msg

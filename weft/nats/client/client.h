@@ -111,6 +111,8 @@ class Client {
   [[nodiscard]] std::string_view server_id() const noexcept;
   [[nodiscard]] std::string_view server_version() const noexcept;
   [[nodiscard]] std::size_t servers_known() const noexcept;
+  // Bytes of a message, headers included, that the last server takes; before the first one the usual bound.
+  [[nodiscard]] std::size_t max_payload() const noexcept;
   [[nodiscard]] const ClientCounts& counts() const noexcept;
 
  private:

@@ -29,7 +29,7 @@ TEST(Runtime, ACoreWithoutABudgetForPollsParksAtOnce) {
 
 // Every wait counts the polls before it. The budget is 100 %, so that the first wait polls, whatever came before.
 TEST(Runtime, ACoreForLatencyCountsItsPolls) {
-  if (!sync::spinning_pays()) {
+  if (!sync::spins_for_latency()) {
     GTEST_SKIP() << "one processor, or a quota";
   }
   for (const auto poller : {sys::PollerKind::epoll, sys::PollerKind::io_uring}) {

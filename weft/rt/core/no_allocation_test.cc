@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Counts every allocation of the test program, to prove that steady work makes none.
 #include <atomic>
+#include <cstdlib>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #include "tests/support/count_allocations.h"
+#include "tests/support/settles.h"
 #include "weft/rt/bus/event_bus.h"
 #include "weft/rt/core/test_runtime.h"
 #include "weft/rt/exec/test_executors.h"
@@ -24,26 +27,34 @@ using test::Signal;
 
 constexpr int kCount = 200;
 
-// Repeats `work` until one round allocates nothing: the first rounds fill pools. With a leak per job no round would.
-template <typename Work>
-::testing::AssertionResult settles(Work work) {
-  constexpr int kRounds = 200;
-  std::size_t last = 0;
-  for (int round = 0; round < kRounds; ++round) {
-    const std::size_t before = allocations.load();
-    work();
-    last = allocations.load() - before;
-    if (last == 0) {
-      return ::testing::AssertionSuccess();
-    }
-  }
-  return ::testing::AssertionFailure() << last << " allocations in the last round";
-}
+using weft::test::settles;
 
-TEST(QuietAllocations, TheCounterCounts) {
+TEST(QuietAllocations, TheCounterCountsEachFormOfAllocation) {
+  struct alignas(64) Line {
+    char bytes[64];
+  };
   const std::size_t before = allocations.load();
   const auto made = std::make_unique<std::vector<int>>(10);
   EXPECT_EQ(allocations.load() - before, 2u);
+  const auto line = std::make_unique<Line>();
+  EXPECT_EQ(allocations.load() - before, 3u);
+  void* memory = std::aligned_alloc(64, 64);
+  memory = std::realloc(memory, 128);
+  std::free(memory);
+  EXPECT_EQ(allocations.load() - before, 5u);
+  void* const zeros = std::calloc(1, 64);
+  std::free(zeros);
+  EXPECT_EQ(allocations.load() - before, 6u);
+}
+
+TEST(QuietAllocations, AnAllocationInEachTenthRoundDoesNotSettle) {
+  int round = 0;
+  EXPECT_FALSE(settles([&] {
+    if (++round % 10 == 0) {
+      void* volatile memory = std::malloc(8);
+      std::free(memory);
+    }
+  }));
 }
 
 TEST(QuietAllocations, SmallAndLargeJobsAreExecutedWithoutAny) {

@@ -19,6 +19,23 @@ namespace weft::rt {
 
 namespace {
 constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a runtime");
+
+// Each processor is one that the calling thread may use, and stands once in the list.
+Result<void> check_cpus(const RuntimeOptions& options) {
+  if (options.cpus.empty()) {
+    return {};
+  }
+  if (options.cpus.size() > Runtime::kCoresMax || (options.cores != 0 && options.cores != options.cpus.size())) {
+    return Error(Errc::invalid_argument, "`cores` is 0 or the number of `cpus`, and that is at most 512");
+  }
+  std::vector<unsigned> free = sys::allowed_cpu_ids();
+  for (const unsigned cpu : options.cpus) {
+    if (cpu >= sys::ThreadOptions::kCpusMax || std::erase(free, cpu) == 0) {
+      return Error(Errc::invalid_argument, "a processor of `cpus` is not allowed to this thread, or is there twice");
+    }
+  }
+  return {};
+}
 }  // namespace
 
 Result<std::unique_ptr<Runtime>> Runtime::start(const RuntimeOptions& options) {
@@ -27,6 +44,7 @@ Result<std::unique_ptr<Runtime>> Runtime::start(const RuntimeOptions& options) {
     return Error(Errc::invalid_argument, "the bounds of a runtime");
   }
   try {
+    WEFT_TRY(check_cpus(options));
     auto runtime = std::unique_ptr<Runtime>(new (std::nothrow) Runtime(options));
     if (runtime == nullptr) {
       return kNoMemory;
@@ -85,7 +103,8 @@ void Runtime::choose_places() {
   // only its own processor.
   const bool limited = sys::quota_limited();
   const auto room = static_cast<unsigned>(places.size());
-  unsigned count = options_.cores;
+  const auto& listed = options_.cpus;
+  auto count = listed.empty() ? options_.cores : static_cast<unsigned>(listed.size());
   if (count == 0) {
     count = std::clamp(limited ? std::min(room, sys::allowed_cpus()) : room, 1u, kCoresMax);
   }
@@ -97,7 +116,9 @@ void Runtime::choose_places() {
   cores_.resize(count);
   for (unsigned i = 0; i < count; ++i) {
     seeds_.push_back({this, i, options_.thread});
-    if (pinned && i < room) {
+    if (!listed.empty()) {
+      seeds_[i].thread.cpus.reset().set(listed[i]);
+    } else if (pinned && i < room) {
       seeds_[i].thread.cpus.reset().set(places[i].cpu);
     }
   }

@@ -52,12 +52,15 @@ enum class Pinning : std::uint8_t {
 struct RuntimeOptions {
   unsigned cores = 0;  // 0: one for each physical core that the process may use, bounded by its control group's quota
   Pinning pinning = Pinning::automatic;
+  // If it is not empty: core i stays on the processor cpus[i], whatever `pinning` is, and there are so many cores. Each
+  // one makes its memory itself, so that this is on the NUMA node of its processor.
+  std::vector<unsigned> cpus{};
   std::size_t lane_capacity = 1024;  // messages from one sender to one core
   unsigned foreign_lanes = 8;        // of each core, for threads that are not cores; more threads than this share them
   sync::WaitMode wait_mode = sync::WaitMode::adaptive;  // acts like eco if there are more cores than physical ones
   LatencyOptions latency{};  // of WaitMode::latency: the polls before a park, and their bound
   sys::PollerKind poller = sys::PollerKind::automatic;
-  sys::ThreadOptions thread{};       // its set of CPUs, if any, bounds the cores' processors
+  sys::ThreadOptions thread{};       // its set of CPUs, if any, bounds the cores' processors; not with `cpus`
   const char* thread_name = "core";  // of the cores' threads: "core-0"; static storage
   ExceptionHandler on_exception{};   // runs in the core's thread
 };

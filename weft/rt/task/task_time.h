@@ -66,6 +66,13 @@ inline Sleeping sleep_until(Instant deadline) noexcept { return {false, Duration
 // Resumes in the next turn, after the coroutines that are ready now.
 inline Sleeping yield() noexcept { return {false, Duration(), Instant::min()}; }
 
+namespace detail {
+template <typename Awaiter>
+Task<decltype(std::declval<Awaiter&>().await_resume())> await_moved(Awaiter awaiter) {
+  co_return co_await awaiter;
+}
+}  // namespace detail
+
 // Timed: the awaiter of with_timeout().
 template <typename T>
 class [[nodiscard]] Timed {
@@ -142,6 +149,12 @@ class [[nodiscard]] Timed {
 template <typename T>
 Timed<T> with_timeout(Task<T> task, Duration timeout) noexcept {
   return Timed<T>(std::move(task), timeout);
+}
+// The same for awaiters that can be moved before they are awaited: `co_await with_timeout(stream->next(), 1s)`.
+template <typename Awaiter>
+  requires(!std::is_lvalue_reference_v<Awaiter> && requires(Awaiter& awaiter) { awaiter.await_resume(); })
+auto with_timeout(Awaiter&& awaiter, Duration timeout) {
+  return with_timeout(detail::await_moved(std::move(awaiter)), timeout);
 }
 
 }  // namespace weft::rt

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <concepts>
+#include <coroutine>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -141,11 +143,20 @@ class Client {
   // Returns ok, or invalid_state if this is not the thread of the client's core. Any thread.
   [[nodiscard]] Error used_elsewhere() const noexcept { return state_->used_elsewhere(); }
 
+  // `co_await client.ask(header, body, deadline)`: request_raw() as an awaiter, without a coroutine of its own. The
+  // body must be valid until the await begins. The awaiter may be moved before that.
+  class Ask;
+  [[nodiscard]] Ask ask(const Header& header, Bytes body, Instant deadline = kNever) const {
+    return Ask(state_, header, body, deadline);
+  }
+
  private:
   using TypedSession = SessionOf<Codec>;
 
   // The client's state, which is also the service of its sessions.
   struct State final : ClientLink {
+    friend class Ask;
+
     State(std::shared_ptr<ClientHost> host, net::Endpoint endpoint, ClientOptions options, const Codec& of)
         : ClientLink(std::move(host), std::move(endpoint), std::move(options), Correlate::kMatching), codec(of) {}
 
@@ -243,37 +254,14 @@ class Client {
     // `raw`: an error frame is a response.
     static rt::Task<Result<Response>> request(std::shared_ptr<State> self, Header header, Bytes body, Instant deadline,
                                               [[maybe_unused]] bool raw) {
-      if (const Error wrong = self->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
-        co_return wrong.with_fate(Fate::not_sent);
-      }
-      if (const bool cancelled = co_await rt::is_cancelled(); cancelled) {
-        co_return rt::kCancelled.with_fate(Fate::not_sent);
-      }
-      if (deadline <= self->now()) {
-        self->count_refused();
-        co_return Error(Errc::timed_out, "the deadline had passed before the request").with_fate(Fate::not_sent);
-      }
-      Waiter waiter(deadline);
-      if (const auto asked = self->ask(waiter, header, body, deadline); !asked) {
-        co_return asked.error().with_fate(Fate::not_sent);
-      }
-      co_await waiter;
-      self->note_resumed();
-      if (!waiter.result()) {
-        if (waiter.given_up()) {
-          self->withdraw(header);
-        }
-        co_return waiter.result().error();
-      }
-      if (is_error_frame(waiter.header)) [[unlikely]] {
-        self->count_error_frame();
-        if constexpr (std::same_as<Header, FrameHeader>) {
-          if (!raw) {
-            co_return error_of_frame(waiter.body().bytes());
-          }
+      Ask asking(std::move(self), header, body, deadline);
+      Result<Response> response = co_await asking;
+      if constexpr (std::same_as<Header, FrameHeader>) {
+        if (!raw && response && is_error_frame(response->header())) [[unlikely]] {
+          co_return error_of_frame(response->body());
         }
       }
-      co_return Response(waiter.header, std::move(waiter.body()));
+      co_return response;
     }
     static bool is_error_frame([[maybe_unused]] const Header& header) noexcept {
       if constexpr (std::same_as<Header, FrameHeader>) {
@@ -298,6 +286,69 @@ class Client {
   explicit Client(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
 
   std::shared_ptr<State> state_;
+};
+
+template <FrameCodec Codec, typename Correlate>
+  requires Correlation<Correlate, Codec>
+class [[nodiscard]] serve::Client<Codec, Correlate>::Ask {
+ public:
+  Ask(std::shared_ptr<State> state, const Header& header, Bytes body, Instant deadline) noexcept
+      : state_(std::move(state)), header_(header), body_(body), deadline_(deadline) {}
+  Ask(Ask&& other) noexcept : Ask(std::move(other.state_), other.header_, other.body_, other.deadline_) {}
+  Ask& operator=(Ask&&) = delete;
+  ~Ask() = default;
+
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  template <rt::detail::TaskPromise Promise>
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) {
+    State& state = *state_;
+    rt::CancelScope& scope = coroutine.promise().scope();
+    if (const Error wrong = state.used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
+      refused_ = wrong.with_fate(Fate::not_sent);
+      return false;
+    }
+    auto& waiter = waiter_.emplace(deadline_);
+    if (scope.cancelled()) [[unlikely]] {
+      refused_ = rt::kCancelled.with_fate(Fate::not_sent);
+      return waiter.defer(scope, coroutine);
+    }
+    if (deadline_ <= state.now()) [[unlikely]] {
+      state.count_refused();
+      refused_ = Error(Errc::timed_out, "the deadline had passed before the request").with_fate(Fate::not_sent);
+      return false;
+    }
+    if (const auto asked = state.ask(waiter, header_, body_, deadline_); !asked) [[unlikely]] {
+      refused_ = asked.error().with_fate(Fate::not_sent);
+      return false;
+    }
+    return !waiter.await_ready() && waiter.await_suspend(coroutine);
+  }
+  [[nodiscard]] Result<Response> await_resume() {
+    if (refused_) [[unlikely]] {
+      return *refused_;
+    }
+    State& state = *state_;
+    auto& waiter = *waiter_;
+    state.note_resumed();
+    if (!waiter.result()) {
+      if (waiter.given_up()) {
+        state.withdraw(header_);
+      }
+      return waiter.result().error();
+    }
+    if (State::is_error_frame(waiter.header)) [[unlikely]] {
+      state.count_error_frame();
+    }
+    return Response(waiter.header, std::move(waiter.body()));
+  }
+
+ private:
+  std::shared_ptr<State> state_;
+  Header header_;  // completed by the client
+  Bytes body_;
+  Instant deadline_;
+  std::optional<typename State::Waiter> waiter_;
+  std::optional<Error> refused_;  // the request was not sent
 };
 
 }  // namespace weft::serve

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/client/breaker.h"
 #include "weft/serve/client/client.h"
+#include "weft/serve/client/connection_sources.h"
 #include "weft/serve/client/guarded.h"
 #include "weft/sync/counter.h"
 #include "weft/sync/counter_block.h"
@@ -27,7 +29,11 @@
 namespace weft::serve {
 
 struct PoolOptions {
-  std::uint32_t connections = 4;
+  std::uint32_t connections = 4;  // at most
+  // At least. A further connection is made when a request has to wait, and ends when idle_timeout has passed without a
+  // request over it. nullopt: `connections`, so that their number is fixed.
+  std::optional<std::uint32_t> connections_min{};
+  Duration idle_timeout = std::chrono::minutes(1);   // negative: never
   ClientOptions client{};                            // of each connection
   std::uint32_t waiting_max = 1024;                  // requests that wait for a connection with room
   Duration probe_every = std::chrono::seconds(10);   // of a healthy connection
@@ -50,6 +56,8 @@ struct PoolOptions {
       "Probes that began.", "serve/client/client_pool.h")                                                     \
   ROW(probe_failures, counter, "probe_failures_total", "", "", "probes",                                      \
       "Probes that failed; each costs the connection that failed.", "serve/client/client_pool.h")             \
+  ROW(evictions, counter, "evictions_total", "", "", "connections",                                           \
+      "Connections that ended because no request used them for idle_timeout.", "serve/client/client_pool.h")  \
   ROW(waiting, gauge, "requests_waiting", "", "", "requests",                                                 \
       "Requests that wait for a connection with room.", "serve/client/client_pool.h")
 // clang-format on
@@ -64,8 +72,9 @@ inline constexpr CounterTable kClientPoolTable = {
     "client_pool", "A `serve::ClientPool`; its clients are in the table of clients: `admin->add(name, *pool)`.",
     kClientPoolRows};
 
-// ClientPool: a fixed number of connections of one core to one endpoint. A request goes over the healthy connection
-// with the fewest requests in flight; equal connections take turns. Cores share nothing: each has its own pool.
+// ClientPool: several connections of one core to one endpoint. A request goes over the healthy connection with the
+// fewest requests in flight; equal connections take turns, or the first one is taken if their number may change. Cores
+// share nothing: each has its own pool.
 // Owner: the program; the destructor ends the pool's clients, like their own. Affinity: that of Client. Cost: a request
 // compares all connections.
 // Health: without a probe function, a connection is healthy while it is connected. With one, the connection is healthy
@@ -73,7 +82,7 @@ inline constexpr CounterTable kClientPoolTable = {
 // probe sends a request over its client, and judges the answer. If a probe fails, or has no answer within
 // probe_timeout, the pool drops the connection and makes it again.
 // Invariants:
-//   1. There are never more connections than `connections`.
+//   1. There are never more connections than `connections`, and never fewer than `connections_min`.
 //   2. A waiting request is resumed when a connection has room, when its deadline passes, or when the pool is
 //      closed. The pool wakes requests in the order in which they came.
 //   3. No request goes over a connection that is not healthy.
@@ -85,15 +94,16 @@ class ClientPool {
   using Response = typename Client::Response;
   using Probe = std::function<rt::Task<Result<void>>(Client& client)>;
 
-  // Errors: those of Client::open(); invalid_argument (no connections).
+  // Errors: those of Client::open(); invalid_argument (connections_min is 0 or above `connections`).
   [[nodiscard]] static Result<std::unique_ptr<ClientPool>> open(std::shared_ptr<ClientHost> host,
                                                                 std::string_view endpoint, PoolOptions options = {},
                                                                 Probe probe = {}, const Codec& codec = Codec()) {
-    if (options.connections == 0) {
-      return Error(Errc::invalid_argument, "a pool needs a connection");
+    const std::uint32_t least = options.connections_min.value_or(options.connections);
+    if (least == 0 || least > options.connections) {
+      return Error(Errc::invalid_argument, "a pool needs a connection, and its minimum is at most `connections`");
     }
-    auto state = std::make_shared<State>(std::move(host), std::move(options), std::move(probe));
-    if (const auto filled = State::fill(state, endpoint, codec); !filled) {
+    auto state = std::make_shared<State>(std::move(host), endpoint, std::move(options), std::move(probe), codec);
+    if (const auto filled = State::fill(state, least); !filled) {
       state->shut_down();
       return filled.error();
     }
@@ -121,7 +131,7 @@ class ClientPool {
   // Takes no more requests, fails waiting ones with `closed`, and closes each client. Errors: those of Client::close().
   [[nodiscard]] rt::Task<Result<void>> close(Instant deadline) { return State::close(state_, deadline); }
 
-  [[nodiscard]] std::size_t size() const noexcept { return state_->members.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return state_->open_members(); }
   [[nodiscard]] std::size_t healthy() const noexcept {
     return static_cast<std::size_t>(std::count_if(state_->members.begin(), state_->members.end(),
                                                   [](const auto& member) { return member->well(); }));
@@ -130,34 +140,32 @@ class ClientPool {
   [[nodiscard]] const PoolCounts& counts() const noexcept { return *state_->counts; }
   // These and those of the pool's clients, summed, for a page of metrics, as long as the pool exists. Any thread.
   [[nodiscard]] CounterSource counter_source() const {
-    std::vector<CounterSource> clients;
-    for (const auto& member : state_->members) {
-      clients.push_back(member->client->counter_source());
-    }
-    return [weak = std::weak_ptr<const PoolCounts>(state_->counts), clients = std::move(clients)](
-               std::string_view name, CounterReadings& into) {
+    return [weak = std::weak_ptr<const PoolCounts>(state_->counts), sources = state_->sources](std::string_view name,
+                                                                                               CounterReadings& into) {
       if (const auto counts = weak.lock()) {
         into.push_back({&kClientPoolTable, {{"client_pool", std::string(name)}}, sync::read_counters(*counts)});
-        for (const CounterSource& client : clients) {
-          client(name, into);
-        }
+        sources->read(name, into);
       }
     };
   }
-  [[nodiscard]] Client& client(std::size_t index) noexcept { return *state_->members[index]->client; }
+  [[nodiscard]] Client& client(std::size_t index) noexcept { return state_->nth(index); }  // below size()
   // Null if the pool has no breaker.
   [[nodiscard]] CircuitBreaker* breaker() noexcept { return state_->breaker ? &*state_->breaker : nullptr; }
 
  private:
   struct Member {
-    std::unique_ptr<Client> client;
+    std::unique_ptr<Client> client;     // null: the connection is not open
     bool probed = false;                // there is a probe function
+    bool watched = false;               // watch() runs
+    bool leaving = false;               // idle for too long
     std::uint64_t well_connection = 0;  // the number of the connection that the last successful probe used
-    rt::AsyncEvent changed;             // the client connected or lost its connection
+    Instant used_at{};                  // the begin or end of its last request
+    rt::AsyncEvent changed;             // the client connected or lost its connection, or watch() ended
 
+    [[nodiscard]] bool is_open() const noexcept { return client && !leaving; }
     [[nodiscard]] std::uint64_t connection() const noexcept { return client->connections().connected.value(); }
     [[nodiscard]] bool well() const noexcept {
-      return client->is_connected() && (!probed || well_connection == connection());
+      return is_open() && client->is_connected() && (!probed || well_connection == connection());
     }
   };
   struct WaitingCaller : ListHook {  // one waiting request
@@ -165,54 +173,94 @@ class ClientPool {
   };
 
   struct State {
-    State(std::shared_ptr<ClientHost> on, PoolOptions with, Probe by)
-        : host(std::move(on)), options(std::move(with)), probe(std::move(by)), scope(host->core().loop()) {
+    State(std::shared_ptr<ClientHost> on, std::string_view to, PoolOptions with, Probe by, const Codec& framed)
+        : host(std::move(on)),
+          endpoint(to),
+          codec(framed),
+          options(std::move(with)),
+          probe(std::move(by)),
+          scope(host->core().loop()) {
       if (options.breaker) {
         breaker.emplace(*options.breaker);
       }
     }
 
-    static Result<void> fill(const std::shared_ptr<State>& self, std::string_view endpoint, const Codec& codec) {
+    [[nodiscard]] Instant now() const noexcept { return host->core().loop().now(); }
+    [[nodiscard]] bool is_fixed() const noexcept {
+      return options.connections_min.value_or(options.connections) == options.connections;
+    }
+    [[nodiscard]] std::size_t open_members() const noexcept {
+      return static_cast<std::size_t>(
+          std::count_if(members.begin(), members.end(), [](const auto& member) { return member->is_open(); }));
+    }
+    [[nodiscard]] Client& nth(std::size_t n) noexcept {
+      auto member = members.begin();
+      while (!(*member)->is_open() || n-- != 0) {
+        ++member;
+      }
+      return *(*member)->client;
+    }
+
+    static Result<void> fill(const std::shared_ptr<State>& self, std::uint32_t least) {
       for (std::uint32_t i = 0; i < self->options.connections; ++i) {
-        auto member = std::make_unique<Member>();
-        member->probed = bool(self->probe);
-        ClientOptions options = self->options.client;
-        options.on_event = [weak = std::weak_ptr<State>(self), member = member.get(),
-                            report = std::move(options.on_event)](const ClientEvent& event) {
-          if (const auto state = weak.lock()) {
-            state->handle_event(*member, event);
-          }
-          if (report) {
-            report(event);
-          }
-        };
-        member->client = WEFT_TRY(Client::open(self->host, endpoint, std::move(options), codec));
-        member->client->on_room([weak = std::weak_ptr<State>(self)] {
-          if (const auto state = weak.lock()) {
-            state->wake();
-          }
-        });
-        self->members.push_back(std::move(member));
-        if (self->probe) {
-          WEFT_TRY(self->scope.spawn(watch(self, self->members.back().get())));
+        self->members.push_back(std::make_unique<Member>());
+      }
+      for (std::uint32_t i = 0; i < least; ++i) {
+        WEFT_TRY(open_member(self, *self->members[i]));
+      }
+      return {};
+    }
+    static Result<void> open_member(const std::shared_ptr<State>& self, Member& member) {
+      member.probed = bool(self->probe);
+      member.well_connection = 0;
+      member.used_at = self->now();
+      ClientOptions options = self->options.client;
+      options.on_event = [weak = std::weak_ptr<State>(self), member = &member,
+                          report = std::move(options.on_event)](const ClientEvent& event) {
+        if (const auto state = weak.lock()) {
+          handle_event(state, *member, event);
+        }
+        if (report) {
+          report(event);
+        }
+      };
+      auto client = WEFT_TRY(Client::open(self->host, self->endpoint, std::move(options), self->codec));
+      client->on_room([weak = std::weak_ptr<State>(self)] {
+        if (const auto state = weak.lock()) {
+          state->wake();
+        }
+      });
+      self->sources->add(client.get(), client->counter_source());
+      member.client = std::move(client);
+      if (self->probe) {
+        member.watched = true;
+        if (const auto spawned = self->scope.spawn(watch(self, &member)); !spawned) {
+          member.watched = false;
+          return spawned;
         }
       }
       return {};
     }
 
-    void handle_event(Member& member, const ClientEvent& event) {
+    static void handle_event(const std::shared_ptr<State>& self, Member& member, const ClientEvent& event) {
       member.changed.pulse();
       if (event.kind != ClientEvent::Kind::connected) {
-        trouble = event.why;
-      } else if (!probe) {
-        wake();
+        self->trouble = event.why;
+        return;
+      }
+      member.used_at = self->now();
+      if (!self->probe) {
+        self->wake();
+        add_if_awaited(self);
       }
     }
     void shut_down() noexcept {
       closed = true;
       scope.cancel();
       for (const auto& member : members) {
-        member->client->abort();
+        if (member->client) {
+          member->client->abort();
+        }
       }
       wake_all();
     }
@@ -220,14 +268,14 @@ class ClientPool {
     // --- requests to connections ---
 
     // Returns null if no healthy connection has room.
-    [[nodiscard]] Client* pick() noexcept {
-      Client* best = nullptr;
-      const std::size_t first = next++;
+    [[nodiscard]] Member* pick() noexcept {
+      Member* best = nullptr;
+      const std::size_t first = is_fixed() ? next++ : 0;
       for (std::size_t i = 0; i < members.size(); ++i) {
         Member& member = *members[(first + i) % members.size()];
         if (member.well() && member.client->has_room() &&
-            (best == nullptr || member.client->in_flight() < best->in_flight())) {
-          best = member.client.get();
+            (best == nullptr || member.client->in_flight() < best->client->in_flight())) {
+          best = &member;
         }
       }
       return best;
@@ -265,17 +313,19 @@ class ClientPool {
     [[nodiscard]] bool has_turn(bool came_before) const noexcept { return came_before || woken == 0 || woken < room(); }
     static rt::Task<Result<Response>> request(std::shared_ptr<State> self, Header header, Bytes body, Instant deadline,
                                               bool raw) {
-      if (const Error wrong = self->members.front()->client->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
-        co_return wrong.with_fate(Fate::not_sent);
+      if (const rt::Core* const core = &self->host->core(); rt::Core::current() != core) [[unlikely]] {
+        co_return rt::used_elsewhere("client", core).with_fate(Fate::not_sent);
       }
       for (bool came_before = false;; came_before = true) {
         if (self->closed) {
           co_return Error(Errc::closed, "the pool is closed").with_fate(Fate::not_sent);
         }
-        Client* const client = came_before || self->line.empty() ? self->pick() : nullptr;
-        if (client != nullptr && self->has_turn(came_before)) {
+        Member* const member = came_before || self->line.empty() ? self->pick() : nullptr;
+        if (member != nullptr && self->has_turn(came_before)) {
+          member->used_at = self->now();
           const auto ask = raw ? &Client::request_raw : &Client::request;
-          auto response = co_await (client->*ask)(header, body, deadline);
+          auto response = co_await (*member->client.*ask)(header, body, deadline);
+          member->used_at = self->now();
           self->wake();
           co_return response;
         }
@@ -288,6 +338,7 @@ class ClientPool {
           self->counts->waited.add();
         }
         bool woken = false;
+        add_connection(self);
         const Result<void> come = co_await rt::with_timeout(wait_in_line(self.get(), &woken),
                                                             time_left(deadline, self->host->core().loop().now()));
         self->woken -= woken ? 1 : 0;
@@ -313,10 +364,91 @@ class ClientPool {
       co_return response;
     }
 
+    // --- the number of connections ---
+
+    // A request has to wait: one more connection, unless one is being made.
+    static void add_connection(const std::shared_ptr<State>& self) noexcept {
+      Member* closed = nullptr;
+      for (const auto& member : self->members) {
+        if (member->is_open() && !member->well()) {
+          return;
+        }
+        closed = closed == nullptr && !member->client ? member.get() : closed;
+      }
+      if (closed == nullptr || self->closed) {
+        return;
+      }
+      try {
+        Result<void> added = open_member(self, *closed);
+        if (added && !self->trims && self->options.idle_timeout >= Duration::zero()) {
+          added = self->scope.spawn(trim(self));
+          self->trims = bool(added);
+        }
+        self->trouble = added ? self->trouble : added.error();
+      } catch (const std::bad_alloc&) {
+        self->trouble = Error(Errc::resource_exhausted, "no memory for a connection");
+      }
+    }
+    static void add_if_awaited(const std::shared_ptr<State>& self) noexcept {
+      if (!self->line.empty()) {
+        add_connection(self);
+      }
+    }
+    // Ends idle connections above the minimum.
+    static rt::Task<void> trim(std::shared_ptr<State> self) {
+      const std::size_t least = self->options.connections_min.value_or(self->options.connections);
+      while (self->open_members() > least) {
+        Duration wait = self->options.idle_timeout;
+        for (auto member = self->members.rbegin(); member != self->members.rend() && self->open_members() > least;
+             ++member) {
+          if (!(*member)->is_open()) {
+            continue;
+          }
+          const Duration left = (*member)->used_at + self->options.idle_timeout - self->now();
+          if ((*member)->client->in_flight() != 0 || !self->line.empty() || left > Duration::zero()) {
+            wait = std::min(wait, std::max(left, Duration::zero()));
+            continue;
+          }
+          (*member)->leaving = true;
+          if (const auto spawned = self->scope.spawn(retire(self, member->get())); !spawned) {
+            (*member)->leaving = false;
+          }
+        }
+        const Result<void> slept = co_await rt::sleep(std::max<Duration>(wait, std::chrono::milliseconds(1)));
+        if (!slept) {
+          co_return;
+        }
+      }
+      self->trims = false;
+    }
+    static rt::Task<void> retire(std::shared_ptr<State> self, Member* member) {
+      self->counts->evictions.add();
+      (void)co_await member->client->close(deadline_after(self->now(), kLeaveTime));
+      member->changed.pulse();
+      while (member->watched) {
+        const Result<void> waited = co_await member->changed.wait();
+        if (!waited) {
+          co_return;
+        }
+      }
+      const bool cancelled = co_await rt::is_cancelled();
+      if (!cancelled) {
+        self->sources->remove(member->client.get());
+        member->client.reset();
+        member->leaving = false;
+        add_if_awaited(self);
+      }
+    }
+
     // --- health ---
 
     static rt::Task<void> watch(std::shared_ptr<State> self, Member* member) {
-      while (!self->closed) {
+      co_await probe_again(self, member);
+      member->watched = false;
+      member->changed.pulse();
+    }
+    static rt::Task<void> probe_again(std::shared_ptr<State> self, Member* member) {
+      while (!self->closed && !member->leaving) {
         const Result<void> connected = co_await member->client->connected();
         if (!connected) {
           co_return;
@@ -342,6 +474,7 @@ class ClientPool {
           member->well_connection = connection;
           if (recovered) {
             self->wake();
+            add_if_awaited(self);
           }
           (void)co_await rt::with_timeout(wait_change(member), self->options.probe_every);
         } else {
@@ -377,6 +510,9 @@ class ClientPool {
       Result<void> worst;
       rt::TaskScope closing(self->host->core().loop());
       for (const auto& member : self->members) {
+        if (!member->client) {
+          continue;
+        }
         if (const auto spawned = closing.spawn(close_one(member->client.get(), deadline, &worst)); !spawned) {
           member->client->abort();
           worst = spawned;
@@ -386,20 +522,25 @@ class ClientPool {
       co_return worst ? joined : worst;
     }
 
+    static constexpr Duration kLeaveTime = std::chrono::seconds(10);  // for the bytes that an idle connection writes
     static constexpr Error kProbeLate{Errc::timed_out, "the probe had no answer within probe_timeout"};
 
     const std::shared_ptr<ClientHost> host;
+    const std::string endpoint;
+    const Codec codec;
     const PoolOptions options;
     const Probe probe;
     const std::shared_ptr<PoolCounts> counts = std::make_shared<PoolCounts>();
+    const std::shared_ptr<ConnectionSources> sources = std::make_shared<ConnectionSources>();
     std::optional<CircuitBreaker> breaker;
     std::vector<std::unique_ptr<Member>> members;
     List<WaitingCaller> line;
     std::size_t next = 0;
     std::size_t woken = 0;  // requests that were woken and have not resumed yet
     bool closed = false;
+    bool trims = false;   // trim() runs
     Error trouble;        // the last reason why a connection was lost or not made
-    rt::TaskScope scope;  // watch()
+    rt::TaskScope scope;  // watch(), trim(), retire()
     Farewell<State> farewell;
   };
 

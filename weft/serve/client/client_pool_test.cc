@@ -92,6 +92,90 @@ TEST_F(ClientPoolTest, AllConnectionsAreMadeAndServe) {
   EXPECT_EQ(most_open_, 4);
 }
 
+// Waits for the condition, for as long as a busy machine may need.
+template <typename Condition>
+rt::Task<void> until_true(Condition condition) {
+  for (const Instant limit = in_long(); !condition() && sys::now() < limit;) {
+    (void)co_await rt::sleep(std::chrono::milliseconds(1));
+  }
+  EXPECT_TRUE(condition());
+}
+
+// `count` requests at once, each of which occupies a connection until all have one.
+rt::Task<void> use_connections(Pool* pool, std::size_t count) {
+  Texts texts(count);
+  rt::TaskScope scope(*rt::Loop::current());
+  for (auto& text : texts) {
+    EXPECT_TRUE(scope.spawn(ask_into(pool, kOne, "held", &text)));
+  }
+  const auto all_held = [pool, count] {
+    std::size_t held = 0;
+    for (std::size_t i = 0; i < pool->size(); ++i) {
+      held += pool->client(i).in_flight();
+    }
+    return held == count && pool->waiting() == 0;
+  };
+  co_await until_true(all_held);
+  EXPECT_EQ(pool->size(), count);
+  for (std::size_t i = 0; i < pool->size(); ++i) {
+    EXPECT_TRUE(pool->client(i).send({9, 0}, {}));
+  }
+  EXPECT_TRUE(co_await scope.join());
+  EXPECT_EQ(texts, Texts(count, std::string("late")));
+}
+
+TEST_F(ClientPoolTest, ARequestThatWaitsAddsAConnectionAndIdleOnesEnd) {
+  script_.on_frame = [](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    if (frame.header.id == 9) {
+      (void)session.send(kOne, as_bytes("late"));
+    } else if (as_text(frame.body) != "held") {
+      echo(session, frame);
+    }
+  };
+  const auto live = [](std::string endpoint, Pool::Probe probe, const std::atomic<int>* open) -> rt::Task<void> {
+    PoolOptions options;
+    options.connections = 3;
+    options.connections_min = 1;
+    options.idle_timeout = std::chrono::milliseconds(20);
+    options.client.in_flight_max = 1;
+    const auto pool = open_pool(endpoint, options, probe);
+    EXPECT_EQ(pool->size(), 1u);
+    for (const std::uint64_t round : {1u, 2u}) {
+      co_await use_connections(pool.get(), 3);
+      co_await until_true([&] { return pool->size() == 1 && *open == 1; });
+      EXPECT_EQ(pool->counts().evictions.value(), 2 * round);
+      // The page has the requests of the connections that ended.
+      CounterReadings readings;
+      pool->counter_source()("pool", readings);
+      std::uint64_t answered = 0;
+      for (const CounterReading& reading : readings) {
+        for (std::size_t row = 0; row < reading.values.size(); ++row) {
+          const bool counts = reading.table->thing == "client" && reading.table->rows[row].member == "answered";
+          answered += counts ? reading.values[row] : 0;
+        }
+      }
+      EXPECT_EQ(answered, 3 * round + pool->counts().probes.value());
+    }
+    EXPECT_TRUE(co_await pool->close(in_long()));
+  };
+  const std::string endpoint = listen();
+  run(live(endpoint, {}, &open_));
+  EXPECT_EQ(most_open_, 3);
+  run(live(endpoint, probe_by_asking, &open_));
+}
+
+TEST_F(ClientPoolTest, TheMinimumIsBetweenOneAndAll) {
+  const auto open = [](std::uint32_t least) -> rt::Task<void> {
+    PoolOptions options;
+    options.connections_min = least;
+    const auto host = std::make_shared<ClientHost>(*rt::Core::current());
+    EXPECT_EQ(Pool::open(host, "tcp://127.0.0.1:1", options).error(), Errc::invalid_argument);
+    co_return;
+  };
+  run(open(0));
+  run(open(5));
+}
+
 TEST_F(ClientPoolTest, TheConnectionWithTheLeastInFlightIsTaken) {
   script_.on_frame = [](HeaderSession& session, const HeaderCodec::Frame& frame) {
     if (as_text(frame.body) != "held") {

@@ -72,6 +72,11 @@ class EndpointChoice {
     return std::nullopt;
   }
 
+  void add() { endpoints_.emplace_back(); }  // with the next index
+  void forget(std::size_t index) noexcept {
+    endpoints_[index] = {};
+  }  // another one has the index; no request is in flight
+
   // Around each request. A failure counts towards an ejection; with `nothing` the latency does not count either.
   void begin(std::size_t index) noexcept { ++endpoints_[index].in_flight; }
   void finish(std::size_t index, Duration took, Outcome outcome, Instant now) noexcept;

@@ -78,6 +78,11 @@ class InFlight {
       return suspend(coroutine.promise().scope(), coroutine);
     }
     void await_resume() const noexcept {}
+    // Instead of add(), in a scope that is cancelled: returns whether the coroutine waits for the next turn. Throws
+    // CancelIgnored.
+    [[nodiscard]] bool defer(rt::CancelScope& scope, std::coroutine_handle<> coroutine) {
+      return !Wait::begin(scope, coroutine) && Wait::deferred();
+    }
 
     // Copies the body and resumes the coroutine in the next turn. Any other end leaves an error with the fate
     // outcome_unknown: the request was sent.

@@ -87,7 +87,8 @@ namespace weft::serve {
   ROW(dropped_oldest, counter, "frames_dropped_total", "reason", "oldest", "frames",                                 \
       "Frames that were not delivered: taken back, by the policy drop_oldest.", "serve/session/session_write.cc")    \
   ROW(conflated, counter, "frames_dropped_total", "reason", "conflated", "frames",                                   \
-      "Frames that were not delivered: replaced by a newer one, by the policy conflate or conflate_state.",          \
+      "Frames that were not delivered: replaced by a newer one, by its key, or by the policy conflate or "           \
+      "conflate_state.",                                                                                             \
       "serve/session/session_write.cc")                                                                              \
   ROW(refused_memory, counter, "frames_dropped_total", "reason", "no memory", "frames",                              \
       "Frames that were not delivered: not taken, because the byte budget or the memory was spent.",                 \

@@ -10,6 +10,7 @@
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/client/guarded.h"
 #include "weft/serve/client/retrying.h"
+#include "weft/serve/rpc/endpoint_set.h"
 #include "weft/serve/rpc/status.h"
 #include "weft/sys/clock.h"
 
@@ -19,11 +20,7 @@ namespace {
 
 using Outcome = EndpointChoice::Outcome;
 
-constexpr Error kNoEndpoint(Errc::unreachable, "no endpoint is connected");
-constexpr Error kNoRoom(Errc::resource_exhausted, "no connected endpoint has room for a call");
-constexpr Error kClosed(Errc::closed, "the client is closed");
 constexpr Error kNotIdempotent(Errc::invalid_argument, "hedge_after is for idempotent methods");
-constexpr Error kLate(Errc::timed_out, "the deadline passed before an endpoint was ready");
 
 // An answer is a success, also if it is a refusal of the service, unless the server was busy.
 Outcome outcome_at_endpoint(const Error& error) noexcept {
@@ -64,56 +61,14 @@ struct BalancedClient::State {
     rt::AsyncEvent never;  // an attempt that failed waits here for the end of the other one
   };
 
-  // Notes the end of an attempt at its endpoint.
-  class Visit {
-   public:
-    Visit(State& state, std::size_t index, Instant now) noexcept : state_(state), index_(index), begun_(now) {
-      state_.choice.begin(index);
-    }
-    Visit(const Visit&) = delete;
-    Visit& operator=(const Visit&) = delete;
-    ~Visit() {
-      const std::uint64_t before = state_.choice.ejections();
-      state_.choice.finish(index_, now_ - begun_, outcome_, now_);
-      state_.counts->ejections.add(state_.choice.ejections() - before);
-    }
-    void note(Outcome outcome, Instant now) noexcept {
-      outcome_ = outcome;
-      now_ = now;
-    }
-
-   private:
-    State& state_;
-    std::size_t index_;
-    Instant begun_;
-    Instant now_ = begun_;
-    Outcome outcome_ = Outcome::nothing;
-  };
-
-  State(std::shared_ptr<ClientHost> on, const BalancedOptions& with, std::size_t endpoints)
-      : host(std::move(on)),
-        options(with),
-        choice(endpoints, with.choice, net::Backoff::seed_for(this)),
+  State(std::shared_ptr<ClientHost> host, const BalancedOptions& with)
+      : options(with),
+        counts(std::make_shared<BalancedCounts>()),
+        set(std::make_shared<EndpointSet>(std::move(host), with, counts)),
         budget(with.retry_percent, with.retries_max) {}
 
-  [[nodiscard]] Instant now() const noexcept { return host->core().loop().now(); }
-  [[nodiscard]] bool is_ready(std::size_t index) const noexcept {
-    return clients[index]->is_connected() && clients[index]->connection().has_room();
-  }
-  [[nodiscard]] std::optional<std::size_t> choose(std::optional<std::size_t> except) {
-    return choice.choose(now(), [this](std::size_t index) { return is_ready(index); }, except);
-  }
-  [[nodiscard]] bool any_connected() const noexcept {
-    return std::any_of(clients.begin(), clients.end(), [](const auto& client) { return client->is_connected(); });
-  }
-
-  void shut_down() noexcept {
-    closed = true;
-    for (const auto& client : clients) {
-      client->connection().abort();
-    }
-    changed.pulse();
-  }
+  [[nodiscard]] Instant now() const noexcept { return set->now(); }
+  void shut_down() noexcept { set->shut_down(); }
 
   // Whether the error of an attempt permits another one; `none`: it does.
   [[nodiscard]] RetryRule rule_after(const Error& error, const Calling& calling, std::uint32_t attempt) noexcept {
@@ -148,26 +103,18 @@ struct BalancedClient::State {
 
   static rt::Task<Result<OwnedBytes>> run(std::shared_ptr<State> self, Calling calling);
   static rt::Task<Result<OwnedBytes>> attempts(State* self, Calling* calling, RetryRule* rule);
-  static rt::Task<Result<void>> wait_ready(State* self, Instant deadline);
   static rt::Task<Result<OwnedBytes>> once(State* self, Calling* calling, std::size_t index);
   static rt::Task<Result<OwnedBytes>> contend(Race* race, rt::Task<Result<OwnedBytes>> attempt);
   static rt::Task<Result<OwnedBytes>> hedge(State* self, Calling* calling, Race* race);
   static rt::Task<Result<OwnedBytes>> hedged(State* self, Calling* calling, std::size_t index);
-  static rt::Task<Result<void>> wait_changed(State* self) { co_return co_await self->changed.wait(); }
-  static rt::Task<Result<void>> close_all(std::shared_ptr<State> self, Instant deadline);
   static rt::Task<Result<void>> wait_connected(std::shared_ptr<State> self, Instant deadline) {
-    co_return co_await wait_ready(self.get(), deadline);
+    co_return co_await EndpointSet::wait_ready(self->set.get(), deadline);
   }
 
-  const std::shared_ptr<ClientHost> host;
   const BalancedOptions options;
-  EndpointChoice choice;
+  const std::shared_ptr<BalancedCounts> counts;
+  const std::shared_ptr<EndpointSet> set;
   RetryBudget budget;
-  std::vector<std::unique_ptr<Client>> clients;
-  const std::shared_ptr<BalancedCounts> counts = std::make_shared<BalancedCounts>();
-  rt::AsyncEvent changed;       // a client connected, or this one closed
-  Error trouble = kNoEndpoint;  // the last reason why an endpoint is not connected
-  bool closed = false;
   Farewell<State> farewell;
 };
 
@@ -178,28 +125,10 @@ Result<std::unique_ptr<BalancedClient>> BalancedClient::open(std::shared_ptr<Cli
     return Error(Errc::invalid_argument, "a balanced client has 1 to 256 endpoints and an attempt");
   }
   try {
-    auto state = std::make_shared<State>(host, options, endpoints.size());
-    for (const std::string& endpoint : endpoints) {
-      ClientOptions of_one = options.client;
-      of_one.connection.on_event = [weak = std::weak_ptr<State>(state),
-                                    report = options.client.connection.on_event](const ClientEvent& event) {
-        if (const auto alive = weak.lock()) {
-          if (event.kind == ClientEvent::Kind::connected) {
-            alive->changed.pulse();
-          } else {
-            alive->trouble = event.why;
-          }
-        }
-        if (report) {
-          report(event);
-        }
-      };
-      state->clients.push_back(WEFT_TRY(Client::open(host, endpoint, std::move(of_one))));
-      state->clients.back()->connection().on_room([weak = std::weak_ptr<State>(state)] {
-        if (const auto alive = weak.lock()) {
-          alive->changed.pulse();
-        }
-      });
+    auto state = std::make_shared<State>(std::move(host), options);
+    if (const auto begun = EndpointSet::begin(state->set, endpoints); !begun) {
+      state->shut_down();
+      return begun.error();
     }
     return std::unique_ptr<BalancedClient>(new BalancedClient(std::move(state)));
   } catch (const std::bad_alloc&) {
@@ -209,7 +138,7 @@ Result<std::unique_ptr<BalancedClient>> BalancedClient::open(std::shared_ptr<Cli
 
 BalancedClient::~BalancedClient() {
   State& state = *state_;
-  state.farewell.begin(state.host->core(), std::move(state_));
+  state.farewell.begin(state.set->host().core(), std::move(state_));
 }
 
 rt::Task<Result<OwnedBytes>> BalancedClient::begin(const Header& header, Bytes body, const BalancedCall& options,
@@ -218,7 +147,7 @@ rt::Task<Result<OwnedBytes>> BalancedClient::begin(const Header& header, Bytes b
   calling.header = header;
   calling.options = options;
   calling.idempotent = idempotent;
-  calling.deadline = state_->clients.front()->deadline_of(options);
+  calling.deadline = Client::deadline_of(options, state_->options.client.timeout);
   if (!calling.body.assign_parts({body, Bytes(), Bytes()})) {
     return Client::fail<OwnedBytes>(
         Error(Errc::resource_exhausted, "no memory for the body of a call").with_fate(Fate::not_sent));
@@ -230,8 +159,8 @@ rt::Task<Result<OwnedBytes>> BalancedClient::begin(const Header& header, Bytes b
 }
 
 rt::Task<Result<OwnedBytes>> BalancedClient::State::run(std::shared_ptr<State> self, Calling calling) {
-  if (const Error wrong = self->clients.front()->connection().used_elsewhere(); !(wrong == Errc::ok)) {
-    co_return wrong.with_fate(Fate::not_sent);
+  if (const rt::Core* const core = &self->set->host().core(); rt::Core::current() != core) {
+    co_return rt::used_elsewhere("client", core).with_fate(Fate::not_sent);
   }
   self->counts->calls.add();
   self->budget.note_request();
@@ -251,12 +180,12 @@ rt::Task<Result<OwnedBytes>> BalancedClient::State::run(std::shared_ptr<State> s
 rt::Task<Result<OwnedBytes>> BalancedClient::State::attempts(State* self, Calling* calling, RetryRule* rule) {
   net::Backoff backoff(self->options.retry_first / 2, self->options.retry_max, net::Backoff::seed_for(calling));
   for (std::uint32_t attempt = 1;; ++attempt) {
-    std::optional<std::size_t> index = self->choose(calling->last);
+    std::optional<std::size_t> index = self->set->choose(calling->last);
     if (!index) {
-      index = self->choose(std::nullopt);  // the same one again, if there is no other
+      index = self->set->choose(std::nullopt);  // the same one again, if there is no other
     }
-    if (!index && calling->options.wait_for_ready && !self->closed) {
-      const Result<void> ready = co_await wait_ready(self, calling->deadline);
+    if (!index && calling->options.wait_for_ready && !self->set->is_closed()) {
+      const Result<void> ready = co_await EndpointSet::wait_ready(self->set.get(), calling->deadline);
       if (!ready) {
         *rule = RetryRule::endpoint;
         co_return ready.error().with_fate(Fate::not_sent);
@@ -266,9 +195,7 @@ rt::Task<Result<OwnedBytes>> BalancedClient::State::attempts(State* self, Callin
     }
     if (!index) {
       *rule = RetryRule::endpoint;
-      const Error why = self->closed ? kClosed : self->any_connected() ? kNoRoom : self->trouble;
-      co_return Error(why == kClosed || why == kNoRoom ? why : Error(Errc::unreachable, why.static_text()))
-          .with_fate(Fate::not_sent);
+      co_return self->set->why_none();
     }
     calling->last = index;
     rt::Task<Result<OwnedBytes>> asking =
@@ -278,7 +205,7 @@ rt::Task<Result<OwnedBytes>> BalancedClient::State::attempts(State* self, Callin
       co_return answer;
     }
     const Error error = answer.error();
-    *rule = self->closed ? RetryRule::answered : self->rule_after(error, *calling, attempt);
+    *rule = self->set->is_closed() ? RetryRule::answered : self->rule_after(error, *calling, attempt);
     if (*rule != RetryRule::none) {
       co_return error;
     }
@@ -296,36 +223,24 @@ rt::Task<Result<OwnedBytes>> BalancedClient::State::attempts(State* self, Callin
   }
 }
 
-rt::Task<Result<void>> BalancedClient::State::wait_ready(State* self, Instant deadline) {
-  while (!self->closed && !self->choose(std::nullopt)) {
-    const Instant now = self->now();
-    if (deadline <= now) {
-      co_return kLate;
-    }
-    rt::Task<Result<void>> waiting = wait_changed(self);
-    const Result<void> waited = co_await rt::with_timeout(std::move(waiting), time_left(deadline, now));
-    if (!waited && waited.error() != Errc::timed_out) {
-      co_return waited.error();
-    }
-  }
-  co_return self->closed ? Result<void>(kClosed) : Result<void>();
-}
-
 // One attempt.
 rt::Task<Result<OwnedBytes>> BalancedClient::State::once(State* self, Calling* calling, std::size_t index) {
   CallOptions options = calling->options;
   options.timeout = time_left(calling->deadline, sys::now());
-  Client& client = *self->clients[index];
-  Client::Asking asking = client.ask(calling->header, {}, calling->body.bytes(), options);
-  Visit visit(*self, index, self->now());
-  Result<Answer> answer = co_await std::move(asking.answer);
+  Client& client = self->set->at(index);
+  Result<Client::Asking> asking = client.ask(calling->header, {}, calling->body.bytes(), options);
+  if (!asking) {
+    co_return asking.error();
+  }
+  EndpointSet::Visit visit(*self->set, index);
+  Result<Answer> answer = co_await asking->answer;
   Error error;
   if (!answer) {
     error = answer.error();
   } else if (answer->header().is_error()) {
     error = Client::error_of_answer(*answer, options.refusal);
   }
-  visit.note(error == Errc::ok ? Outcome::success : outcome_at_endpoint(error), self->now());
+  visit.note(error == Errc::ok ? Outcome::success : outcome_at_endpoint(error));
   if (!(error == Errc::ok)) {
     calling->in_doubt = calling->in_doubt || error.fate() == Fate::outcome_unknown || error.fate() == Fate::unsaid;
     co_return error;
@@ -348,7 +263,7 @@ rt::Task<Result<OwnedBytes>> BalancedClient::State::hedge(State* self, Calling* 
   if (!slept) {
     co_return slept.error();
   }
-  const std::optional<std::size_t> other = self->closed ? std::nullopt : self->choose(calling->last);
+  const std::optional<std::size_t> other = self->set->is_closed() ? std::nullopt : self->set->choose(calling->last);
   if (!other || !self->budget.try_take()) {
     (void)co_await race->never.wait();  // until the first attempt has ended
     co_return Error(Errc::cancelled, "no hedge began");
@@ -373,37 +288,18 @@ rt::Task<Result<OwnedBytes>> BalancedClient::State::hedged(State* self, Calling*
   co_return ended.index() == 0 ? std::move(std::get<0>(ended)) : std::move(std::get<1>(ended));
 }
 
-rt::Task<Result<void>> BalancedClient::State::close_all(std::shared_ptr<State> self, Instant deadline) {
-  self->closed = true;
-  self->changed.pulse();
-  Result<void> outcome;
-  for (const auto& client : self->clients) {
-    const Result<void> closed = co_await client->close(deadline);
-    if (!closed && outcome) {
-      outcome = closed;
-    }
-  }
-  co_return outcome;
-}
-
 rt::Task<Result<void>> BalancedClient::connected(Instant deadline) { return State::wait_connected(state_, deadline); }
-rt::Task<Result<void>> BalancedClient::close(Instant deadline) { return State::close_all(state_, deadline); }
-std::size_t BalancedClient::size() const noexcept { return state_->clients.size(); }
+rt::Task<Result<void>> BalancedClient::close(Instant deadline) { return EndpointSet::close(state_->set, deadline); }
+std::size_t BalancedClient::size() const noexcept { return state_->set->size(); }
+Client& BalancedClient::client(std::size_t index) noexcept { return state_->set->nth(index); }
 const BalancedCounts& BalancedClient::counts() const noexcept { return *state_->counts; }
-Client& BalancedClient::client(std::size_t index) noexcept { return *state_->clients[index]; }
 
 CounterSource BalancedClient::counter_source() const {
-  std::vector<CounterSource> clients;
-  for (const auto& client : state_->clients) {
-    clients.push_back(client->counter_source());
-  }
-  return [weak = std::weak_ptr<const BalancedCounts>(state_->counts), clients = std::move(clients)](
+  return [weak = std::weak_ptr<const BalancedCounts>(state_->counts), sources = state_->set->sources()](
              std::string_view name, CounterReadings& into) {
     if (const auto counts = weak.lock()) {
       into.push_back({&kBalancedTable, {{"balanced_client", std::string(name)}}, sync::read_counters(*counts)});
-      for (const CounterSource& client : clients) {
-        client(name, into);
-      }
+      sources->read(name, into);
     }
   };
 }

@@ -27,7 +27,11 @@
 namespace weft::serve::rpc {
 
 struct BalancedOptions {
-  ClientOptions client{};  // of the connection to each endpoint
+  ClientOptions client{};  // of each connection
+  // An endpoint with a host name has a connection to each of its addresses, and the name is looked up again after this
+  // time, and after a connection was lost. At least 10 ms. Negative: such an endpoint has one connection, to the first
+  // address that answers, and the name is looked up when it connects.
+  Duration resolve_every = std::chrono::seconds(30);
   ChoiceOptions choice{};
   std::uint32_t attempts = 3;                            // of a call, with the first one
   Duration retry_first = std::chrono::milliseconds(20);  // the first wait before an attempt is 0.5 to 1 times this, ...
@@ -86,7 +90,11 @@ struct BalancedCall : CallOptions {
       "Calls that failed, by the rule that ended their attempts: no endpoint was connected and had room.",            \
       "serve/rpc/balanced_client.cc")                                                                                 \
   ROW(ejections, counter, "ejections_total", "", "", "endpoints",                                                     \
-      "How often an endpoint was ejected.", "serve/rpc/balanced_client.cc")
+      "How often an endpoint was ejected.", "serve/rpc/endpoint_set.cc")                                              \
+  ROW(lookups, counter, "lookups_total", "", "", "look-ups",                                                          \
+      "Look-ups of the endpoints' names that began.", "serve/rpc/endpoint_set.cc")                                    \
+  ROW(lookups_failed, counter, "lookups_failed_total", "", "", "look-ups",                                            \
+      "Look-ups that failed: the addresses of the last one remain.", "serve/rpc/endpoint_set.cc")
 // clang-format on
 
 // The core counts, any thread reads.
@@ -100,10 +108,10 @@ inline constexpr CounterTable kBalancedTable = {
     "A `serve::rpc::BalancedClient`; its connections are in the table of clients: `admin->add(name, *client)`.",
     kBalancedRows};
 
-// BalancedClient: calls to any of several equal endpoints. Each call goes to the endpoint that EndpointChoice takes
-// from those that are connected and have room. A call that failed is repeated where that does no harm. A slow call of
-// an idempotent method may have a second attempt beside it.
-//   const auto client = BalancedClient::open(host, {"tcp://a:7", "tcp://b:7", "tcp://c:7"});
+// BalancedClient: calls to any of several equal endpoints: those of a list, and the addresses of host names. Each call
+// goes to the one that EndpointChoice takes from those that are connected and have room. A call that failed is repeated
+// where that does no harm. A slow call of an idempotent method may have a second attempt beside it.
+//   const auto client = BalancedClient::open(host, {"tcp://calc.example:7"});
 //   const auto text = co_await client->call<Idempotent<Get>>("key", options);
 // Owner: the program. The destructor ends the connections at once, and the calls fail with `closed`. Affinity and
 // threads: those of Client. Cost: besides a call of Client, two coroutine frames and a copy of the request's body.
@@ -114,10 +122,10 @@ inline constexpr CounterTable kBalancedTable = {
 //   3. Retries and hedges together are at most retry_percent of the calls, and retries_max in a burst.
 class BalancedClient {
  public:
-  static constexpr std::size_t kEndpointsMax = 256;
+  static constexpr std::size_t kEndpointsMax = 256;  // connections: further addresses of a name are not used
 
-  // A connection to each endpoint, in the background. Errors: those of Client::open(); invalid_argument (no endpoint,
-  // or more than kEndpointsMax; no attempt).
+  // Connects to each endpoint in the background. Errors: those of Client::open(); invalid_argument (no endpoint, or
+  // more than kEndpointsMax; no attempt).
   [[nodiscard]] static Result<std::unique_ptr<BalancedClient>> open(std::shared_ptr<ClientHost> host,
                                                                     const std::vector<std::string>& endpoints,
                                                                     const BalancedOptions& options = {});
@@ -125,8 +133,8 @@ class BalancedClient {
   BalancedClient& operator=(const BalancedClient&) = delete;
   ~BalancedClient();
 
-  // Errors: those of Client::call(); unreachable (no endpoint is connected and has room; the text has the reason of one
-  // of them); invalid_argument (hedge_after of a method that is not idempotent).
+  // Errors: those of Client::call(); unreachable (no endpoint is connected; the text has the reason of one of them);
+  // invalid_argument (hedge_after of a method that is not idempotent).
   template <IsMethod M>
   [[nodiscard]] rt::Task<Result<typename M::Response>> call(const typename M::Request& request,
                                                             const BalancedCall& options = {}) {
@@ -147,11 +155,12 @@ class BalancedClient {
   // Takes no more calls, and closes each connection. Errors: those of Client::close(), of the first one that failed.
   [[nodiscard]] rt::Task<Result<void>> close(Instant deadline);
 
+  // The connections to the present addresses. Those are in no order, and change with the next turn of the loop.
   [[nodiscard]] std::size_t size() const noexcept;
+  [[nodiscard]] Client& client(std::size_t index) noexcept;
   [[nodiscard]] const BalancedCounts& counts() const noexcept;
   // These and those of the connections, summed, for a page of metrics, as long as the client exists. Any thread.
   [[nodiscard]] CounterSource counter_source() const;
-  [[nodiscard]] Client& client(std::size_t index) noexcept;  // of an endpoint
 
  private:
   struct State;

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -124,6 +125,36 @@ struct Body<T> {
       return Error(Errc::protocol_error, "the body is not an integer of this size");
     }
     return load_big_endian<T>(bytes.data());
+  }
+};
+
+// A message of protobuf, known by its functions: Weft includes no header of protobuf.
+template <typename T>
+concept IsProtobuf = requires(T& message, const T& constant, std::uint8_t* to, const void* from, int size) {
+  { constant.ByteSizeLong() } -> std::convertible_to<std::size_t>;
+  { constant.SerializeWithCachedSizesToArray(to) } -> std::convertible_to<std::uint8_t*>;
+  { message.ParsePartialFromArray(from, size) } -> std::same_as<bool>;
+  { constant.IsInitialized() } -> std::same_as<bool>;
+};
+template <IsProtobuf T>
+struct Body<T> {
+  // Errors: invalid_argument (a required field is missing); resource_exhausted.
+  static Result<Bytes> encode(const T& message, Scratch& scratch) {
+    if (!message.IsInitialized()) {
+      return Error(Errc::invalid_argument, "a required field of the message of protobuf is missing");
+    }
+    const MutableBytes room = WEFT_TRY(scratch.take(message.ByteSizeLong()));
+    (void)message.SerializeWithCachedSizesToArray(room.data());
+    return Bytes(room);
+  }
+  // ParsePartialFromArray() logs nothing where a field is missing, so that no peer can write lines into the log.
+  static Result<T> decode(Bytes bytes) {
+    T message;
+    if (bytes.size() > std::size_t{std::numeric_limits<int>::max()} ||
+        !message.ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size())) || !message.IsInitialized()) {
+      return Error(Errc::protocol_error, "the body is not this message of protobuf");
+    }
+    return message;
   }
 };
 

@@ -80,14 +80,14 @@ class Stream {
   [[nodiscard]] auto next()
     requires GetsItems<M>
   {
-    return Reader<typename M::Out>(state_->end(), state_).next();
+    return NextMessage<typename M::Out>(state_->end(), state_);
   }
-  // Sends a message, and waits until the server takes it. Errors: those of call(); closed (end() was called, or the
-  // server has answered).
+  // Sends a message at once, or the await waits until the server takes it. Errors: those of call(); closed (end() was
+  // called, or the server has answered).
   template <typename Item>
     requires SendsItems<M>
-  [[nodiscard]] rt::Task<Result<void>> send(const Item& item) {
-    return Writer<typename M::In>(state_->end(), state_).send(item);
+  [[nodiscard]] SentMessage send(const Item& item) {
+    return send_message<typename M::In>(state_->end(), item, state_);
   }
   // Sends no more messages. Errors: those of the connection. Idempotent.
   Result<void> end()

@@ -13,13 +13,13 @@ Client::Client(std::shared_ptr<ClientHost> host, std::unique_ptr<Connection> con
   streams_->connection = connection_.get();
 }
 
-Instant Client::deadline_of(const CallOptions& options) const noexcept {
-  const Duration timeout = options.timeout.value_or(timeout_);
+Instant Client::deadline_of(const CallOptions& options, Duration otherwise) noexcept {
+  const Duration timeout = options.timeout.value_or(otherwise);
   const Instant own = timeout < Duration::zero() ? kNever : deadline_after(sys::now(), timeout);
   return options.within != nullptr ? std::min(own, options.within->deadline()) : own;
 }
 
-Client::Asking Client::ask(Header header, std::string_view name, Bytes body, const CallOptions& options) {
+Result<Client::Asking> Client::ask(Header header, std::string_view name, Bytes body, const CallOptions& options) {
   trace::TraceContext inherited;
   const trace::TraceContext* context = options.trace;
   if (context == nullptr && options.within != nullptr) {
@@ -34,22 +34,18 @@ Client::Asking Client::ask(Header header, std::string_view name, Bytes body, con
     header.sampled = context->is_sampled();
     state = context->tracestate();
   }
-  Asking asking;
-  if (!asking.sent.assign_parts({as_bytes(state), as_bytes(name), body})) {
-    asking.answer =
-        fail_to_ask(Error(Errc::resource_exhausted, "no memory for the body of a call").with_fate(Fate::not_sent));
-    return asking;
+  OwnedBytes sent;
+  if (!sent.assign_parts({as_bytes(state), as_bytes(name), body})) {
+    return Error(Errc::resource_exhausted, "no memory for the body of a call").with_fate(Fate::not_sent);
   }
-  const Bytes kept = asking.sent.bytes();
+  const Bytes kept = sent.bytes();
   header.state = as_text(kept.first(state.size()));
   if (!name.empty()) {
     header.method = as_text(kept.subspan(state.size(), name.size()));
   }
-  asking.answer = connection_->request_raw(header, kept.subspan(state.size() + name.size()), deadline_of(options));
-  return asking;
+  auto answer = connection_->ask(header, kept.subspan(state.size() + name.size()), deadline_of(options, timeout_));
+  return Asking(std::move(sent), std::move(answer));
 }
-
-rt::Task<Result<Client::Answer>> Client::fail_to_ask(Error why) { co_return why; }
 
 Error Client::error_of_answer(const Answer& answer, std::string* refusal) {
   const Header& header = answer.header();
@@ -74,14 +70,13 @@ Result<std::shared_ptr<StreamState>> Client::begin_stream(const Header& header, 
   auto state = std::make_shared<StreamState>(streams_, host_, receives, sends);
   Header with_receiver = header;
   with_receiver.receiver = &state->receiver();
-  Asking asking = ask(with_receiver, {}, body, options);
-  WEFT_TRY(state->scope().spawn(run_stream(state, std::move(asking.sent), std::move(asking.answer), options.refusal)));
+  Asking asking = WEFT_TRY(ask(with_receiver, {}, body, options));
+  WEFT_TRY(state->scope().spawn(run_stream(state, std::move(asking), options.refusal)));
   return state;
 }
 
-rt::Task<void> Client::run_stream(std::shared_ptr<StreamState> state, [[maybe_unused]] OwnedBytes sent,
-                                  rt::Task<Result<Answer>> answer, std::string* refusal) {
-  Result<Answer> answered = co_await std::move(answer);
+rt::Task<void> Client::run_stream(std::shared_ptr<StreamState> state, Asking asking, std::string* refusal) {
+  Result<Answer> answered = co_await asking.answer;
   if (!answered) {
     state->finish(answered.error(), OwnedBytes());
   } else if (answered->header().is_error()) {
@@ -95,8 +90,8 @@ rt::Task<Result<OwnedBytes>> Client::call_bytes(std::string_view method, Bytes b
   if (!is_method_name(method)) {
     return fail<OwnedBytes>(Error(Errc::invalid_argument, "not the name of a method").with_fate(Fate::not_sent));
   }
-  Asking asking = ask(Header(), method, body, options);
-  return finish<OwnedBytes>(std::move(asking.sent), std::move(asking.answer), options.refusal);
+  Result<Asking> asking = ask(Header(), method, body, options);
+  return asking ? finish<OwnedBytes>(*std::move(asking), options.refusal) : fail<OwnedBytes>(asking.error());
 }
 
 }  // namespace weft::serve::rpc

@@ -46,7 +46,7 @@ struct CallOptions {
 //   const auto sum = co_await client->call<Add>({1, 2});
 // Owner: the program. The destructor ends the client at once, and its calls fail with `closed`. Affinity and threads:
 // those of serve::Client. Calls may be made in any thread, and run on the client's core.
-// Cost: besides a request of serve::Client, a copy of the request's body and a coroutine frame.
+// Cost: that of a request of serve::Client, and a copy of the request's body.
 // Invariants:
 //   1. A call ends once: with its response; with the peer's refusal as an Error (status.h); at its deadline; by its
 //      cancellation; or with the error of serve::Client. The fate() of its error is whether it was sent.
@@ -86,8 +86,11 @@ class Client {
     Header header;
     header.number = M::kNumber;
     header.method = M::kNumber == 0 ? std::string_view(M::kName) : std::string_view();
-    Asking asking = ask(header, {}, *body, options);
-    return finish<Response>(std::move(asking.sent), std::move(asking.answer), options.refusal);
+    Result<Asking> asking = ask(header, {}, *body, options);
+    if (!asking) {
+      return fail<Response>(asking.error());
+    }
+    return finish<Response>(*std::move(asking), options.refusal);
   }
   // The same for a method by its name, and bytes.
   [[nodiscard]] rt::Task<Result<OwnedBytes>> call_bytes(std::string_view method, Bytes body,
@@ -123,16 +126,17 @@ class Client {
 
   // A request that is about to be sent, and the bytes that it refers to.
   struct Asking {
+    Asking(OwnedBytes bytes, Connection::Ask request) noexcept : sent(std::move(bytes)), answer(std::move(request)) {}
+
     OwnedBytes sent;
-    rt::Task<Result<Answer>> answer;
+    Connection::Ask answer;
   };
 
   Client(std::shared_ptr<ClientHost> host, std::unique_ptr<Connection> connection, Duration timeout);
 
   // `name`: the method's, if it must be copied.
-  [[nodiscard]] Asking ask(Header header, std::string_view name, Bytes body, const CallOptions& options);
-  [[nodiscard]] Instant deadline_of(const CallOptions& options) const noexcept;
-  static rt::Task<Result<Answer>> fail_to_ask(Error why);
+  [[nodiscard]] Result<Asking> ask(Header header, std::string_view name, Bytes body, const CallOptions& options);
+  [[nodiscard]] static Instant deadline_of(const CallOptions& options, Duration otherwise) noexcept;
   static Error error_of_answer(const Answer& answer, std::string* refusal);
 
   template <typename Response>
@@ -140,26 +144,28 @@ class Client {
     co_return why;
   }
   template <typename Response>
-  static rt::Task<Result<Response>> finish([[maybe_unused]] OwnedBytes sent, rt::Task<Result<Answer>> asking,
-                                           std::string* refusal) {
-    const Result<Answer> answer = co_await std::move(asking);
+  static rt::Task<Result<Response>> finish(Asking asking, std::string* refusal) {
+    Result<Answer> answer = co_await asking.answer;
     if (!answer) {
       co_return answer.error();
     }
     if (answer->header().is_error()) {
       co_return error_of_answer(*answer, refusal);
     }
-    Result<Response> response = Body<Response>::decode(answer->body());
-    if (!response) {
-      co_return response.error().with_fate(Fate::answered);
+    if constexpr (std::is_same_v<Response, OwnedBytes>) {
+      co_return answer->take_body();
+    } else {
+      Result<Response> response = Body<Response>::decode(answer->body());
+      if (!response) {
+        co_return response.error().with_fate(Fate::answered);
+      }
+      co_return response;
     }
-    co_return response;
   }
 
   [[nodiscard]] Result<std::shared_ptr<StreamState>> begin_stream(const Header& header, Bytes body, CallOptions options,
                                                                   bool receives, bool sends);
-  static rt::Task<void> run_stream(std::shared_ptr<StreamState> state, OwnedBytes sent, rt::Task<Result<Answer>> answer,
-                                   std::string* refusal);
+  static rt::Task<void> run_stream(std::shared_ptr<StreamState> state, Asking asking, std::string* refusal);
 
   const std::shared_ptr<ClientHost> host_;
   const std::shared_ptr<StreamTable> streams_ = std::make_shared<StreamTable>();

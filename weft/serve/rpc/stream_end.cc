@@ -76,63 +76,63 @@ void StreamEnd::finish(const Error& why) noexcept {
   }
 }
 
-rt::Task<Result<std::optional<OwnedBytes>>> StreamEnd::next([[maybe_unused]] std::shared_ptr<void> keep,
-                                                            StreamEnd* self) {
-  using Next = Result<std::optional<OwnedBytes>>;
-  while (self->waiting_.empty()) {
-    if (self->came_to_end_ || (self->over_ && *self->over_ == Errc::ok)) {
-      co_return Next(std::nullopt);
-    }
-    if (self->over_) {
-      co_return *self->over_;
-    }
+StreamEnd::Next StreamEnd::take_next() {
+  if (waiting_.empty()) {
+    return came_to_end_ || *over_ == Errc::ok ? Next(std::nullopt) : Next(*over_);
+  }
+  OwnedBytes message = std::move(waiting_.front());
+  waiting_.pop_front();
+  const std::size_t size = message.bytes().size();
+  port_.budget->give_back(size, MemoryOwner::handlers);
+  const std::uint32_t granted = window_.consume(size);
+  if (granted != 0 && !came_to_end_ && !over_) {
+    Header header = header_of(FrameType::credit);
+    header.number = granted;
+    // A connection that does not take the frame ends soon: its write budget is spent by frames of this size.
+    WEFT_TRY(port_.send(port_.object, header, Bytes()));
+  }
+  return Next(std::move(message));
+}
+
+rt::Task<StreamEnd::Next> StreamEnd::next([[maybe_unused]] std::shared_ptr<void> keep, StreamEnd* self) {
+  while (!self->has_next()) {
     const auto waited = co_await self->readable_.wait();
     if (!waited) {
       co_return waited.error();
     }
   }
-  OwnedBytes message = std::move(self->waiting_.front());
-  self->waiting_.pop_front();
-  const std::size_t size = message.bytes().size();
-  self->port_.budget->give_back(size, MemoryOwner::handlers);
-  const std::uint32_t granted = self->window_.consume(size);
-  if (granted != 0 && !self->came_to_end_ && !self->over_) {
-    Header header = self->header_of(FrameType::credit);
-    header.number = granted;
-    // A connection that does not take the frame ends soon: its write budget is spent by frames of this size.
-    const auto sent = self->port_.send(self->port_.object, header, Bytes());
-    if (!sent) {
-      co_return sent.error();
-    }
+  co_return self->take_next();
+}
+
+std::optional<Result<void>> StreamEnd::try_send(Bytes body) {
+  if (over_) {
+    return *over_ == Errc::ok ? kStreamEnded : *over_;
   }
-  co_return Next(std::move(message));
+  if (ended_sending_ || !sends_) {
+    return kStreamEnded;
+  }
+  if (!has_credit() || port_.full(port_.object) != nullptr) {
+    return std::nullopt;
+  }
+  Result<void> sent = port_.send(port_.object, header_of(FrameType::data), body);
+  if (sent) {
+    credit_.spend(body.size());
+  }
+  return sent;
 }
 
 rt::Task<Result<void>> StreamEnd::send([[maybe_unused]] std::shared_ptr<void> keep, StreamEnd* self, OwnedBytes body) {
   for (;;) {
-    if (self->over_) {
-      co_return *self->over_ == Errc::ok ? kStreamEnded : *self->over_;
+    if (const auto sent = self->try_send(body.bytes())) {
+      co_return *sent;
     }
-    if (self->ended_sending_ || !self->sends_) {
-      co_return kStreamEnded;
-    }
-    rt::AsyncEvent* event = &self->writable_;
-    if (self->id_ != 0 && self->credit_.may_send()) {
-      event = self->port_.full(self->port_.object);
-      if (event == nullptr) {
-        break;
-      }
-    }
-    const auto waited = co_await event->wait();
+    rt::AsyncEvent* const full = self->has_credit() ? self->port_.full(self->port_.object) : nullptr;
+    rt::AsyncEvent& event = full != nullptr ? *full : self->writable_;
+    const auto waited = co_await event.wait();
     if (!waited) {
       co_return waited;
     }
   }
-  auto sent = self->port_.send(self->port_.object, self->header_of(FrameType::data), body.bytes());
-  if (sent) {
-    self->credit_.spend(body.bytes().size());
-  }
-  co_return sent;
 }
 
 Result<void> StreamEnd::end_sending() {

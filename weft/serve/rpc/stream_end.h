@@ -54,15 +54,22 @@ class StreamEnd {
   void finish(const Error& why) noexcept;
 
   // --- for the program. `keep`: keeps this alive while the task runs; null: the caller does ---
-  // The next message; nullopt: the end. Errors: that of the call; kCancelled.
-  [[nodiscard]] static rt::Task<Result<std::optional<OwnedBytes>>> next(std::shared_ptr<void> keep, StreamEnd* self);
-  // Waits for credit, then sends. Errors: that of the call; closed (the stream was ended); kCancelled; those of the
-  // connection.
+  using Next = Result<std::optional<OwnedBytes>>;
+  // Whether there is a message, the end, or the error of the call; then take_next() returns it. nullopt: the end.
+  [[nodiscard]] bool has_next() const noexcept { return !waiting_.empty() || came_to_end_ || over_.has_value(); }
+  [[nodiscard]] Next take_next();
+  // Waits for the next message. Errors: that of the call; kCancelled.
+  [[nodiscard]] static rt::Task<Next> next(std::shared_ptr<void> keep, StreamEnd* self);
+  // Sends, if there is credit and the connection takes a message; nullopt: not now. Errors: that of the call; closed
+  // (the stream was ended); those of the connection.
+  [[nodiscard]] std::optional<Result<void>> try_send(Bytes body);
+  // Waits for that, then sends. Errors: also kCancelled.
   [[nodiscard]] static rt::Task<Result<void>> send(std::shared_ptr<void> keep, StreamEnd* self, OwnedBytes body);
   // Ends the direction to the peer. Errors: those of the connection. Idempotent.
   [[nodiscard]] Result<void> end_sending();
 
  private:
+  [[nodiscard]] bool has_credit() const noexcept { return id_ != 0 && credit_.may_send(); }
   [[nodiscard]] Header header_of(FrameType type) const noexcept {
     Header header;
     header.type = type;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Frames that wait for room in the queues of sessions on any core: Server::send_wait() and publish_wait().
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -251,6 +252,76 @@ TEST_F(ServerPublish, AStopEndsAPublisherThatWaits) {
   (void)stop_now();
   const Result<Published> result = published.get();
   EXPECT_TRUE(!result || result->missed != 0 || result->taken == 0);
+}
+
+// --- frames with keys ---
+
+constexpr std::uint32_t kQuotes = 8;
+constexpr std::uint32_t kQuoteRounds = 150;
+
+// "KEY ROUND ...". Half of the keys have frames that the queues copy, the others those that they share: 36 MB, which is
+// more than the kernel takes for a peer that does not read.
+SharedFrame quote(std::uint32_t key, std::uint32_t round) {
+  std::string text = std::to_string(key) + " " + std::to_string(round) + " ";
+  text.resize(key % 2 == 0 ? 100 : 60'000, '.');
+  return std::move(SharedFrame::encode(HeaderCodec(), {9, 0}, as_bytes(text), FrameKey{key})).value();
+}
+
+rt::Task<std::size_t> publish_quotes(Server* server) {
+  std::size_t taken = 0;
+  for (std::uint32_t round = 0; round < kQuoteRounds; ++round) {
+    for (std::uint32_t key = 0; key < kQuotes; ++key) {
+      const Result<Published> published = co_await server->publish_wait(kGroup, quote(key, round));
+      taken += published ? published->taken : 0;
+    }
+    const Result<Published> trade = co_await server->publish_wait(kGroup, frame_with("trade " + std::to_string(round)));
+    taken += trade ? trade->taken : 0;
+  }
+  const Result<Published> end = co_await server->publish_wait(kGroup, frame_with("end"));
+  co_return taken + (end ? end->taken : 0);
+}
+
+// Reads to the end. Returns the number of quotes, of which each is newer than the one before with its key.
+std::size_t expect_newest_quotes(Client& client) {
+  std::vector<std::uint32_t> next(kQuotes);
+  std::size_t quotes = 0;
+  std::uint32_t trades = 0;
+  for (std::string text = client.receive().value_or("end"); text != "end"; text = client.receive().value_or("end")) {
+    if (text.starts_with("trade")) {
+      EXPECT_EQ(text, "trade " + std::to_string(trades++));
+      continue;
+    }
+    std::uint32_t key = 0;
+    std::uint32_t round = 0;
+    if (std::sscanf(text.c_str(), "%u %u", &key, &round) != 2 || key >= kQuotes) {
+      ADD_FAILURE() << text.substr(0, 20);
+      return quotes;
+    }
+    EXPECT_GE(round, next[key]) << "of key " << key;
+    next[key] = round + 1;
+    ++quotes;
+  }
+  EXPECT_EQ(trades, kQuoteRounds);
+  EXPECT_EQ(next, std::vector<std::uint32_t>(kQuotes, kQuoteRounds));
+  return quotes;
+}
+
+TEST_F(ServerPublish, MembersOnEachCoreThatReadLaterGetTheNewestFrameOfEachKeyAndAllOthers) {
+  ListenerOptions options;
+  options.accept = AcceptMode::hand_off;
+  const std::string endpoint = listen(options);
+  const auto near = join(endpoint);
+  const auto far = join(endpoint);
+  constexpr std::size_t kSent = 2 * (kQuotes + 1) * kQuoteRounds + 2;
+  EXPECT_EQ(spawn(publish_quotes(server_.get())).get(), kSent);
+  const std::size_t quotes = expect_newest_quotes(*near) + expect_newest_quotes(*far);
+  EXPECT_LT(quotes, std::size_t{2} * kQuotes * kQuoteRounds);
+  const CounterValues counters = server_->counters();
+  EXPECT_EQ(counters.conflated, std::size_t{2} * kQuotes * kQuoteRounds - quotes);
+  EXPECT_EQ(counters.closed_total(), 0u);
+  until([](const CounterValues& values) {
+    return values.memory_of(MemoryOwner::queues) == 0 && values.memory_of(MemoryOwner::shared) == 0;
+  });
 }
 
 TEST_F(ServerPublish, AThreadThatIsNotACoreOfTheServerIsRefused) {

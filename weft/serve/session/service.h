@@ -74,6 +74,18 @@ class SessionOf final : public Session {
     const std::size_t size = WEFT_TRY(codec_.encode_header(header, body, std::span(front)));
     return send_parts({Bytes(front).first(size), body, codec_.trailer()}, FrameKind::state);
   }
+  // The same for the state of one of many things, such as the price of an instrument: the frame takes the place of the
+  // queued frame with its key at once, whatever the SlowConsumer and however full the queue (counted, conflated). So
+  // each key has one frame in the queue, and a key that changes all the time leaves as soon as the others: a frame that
+  // went to the end with each change might never leave. All other frames stay, in their order. The newer frame leaves
+  // before frames that were sent between the older one and it. An older frame of which a byte was written stays, too.
+  // The policy applies to a frame without an older one in a full queue, or with one that is smaller: as to state.
+  // Cost: amortized O(1), however much is queued: a look-up in a hash table, a pooled block for the frame, a copy.
+  Result<void> send_state(const typename Codec::Header& header, Bytes body, FrameKey key) {
+    std::array<std::uint8_t, Codec::kHeaderMax> front;
+    const std::size_t size = WEFT_TRY(codec_.encode_header(header, body, std::span(front)));
+    return send_keyed({Bytes(front).first(size), body, codec_.trailer()}, key);
+  }
   // `co_await session.send_wait(header, body, deadline)` -> Result<void>: send() when there is room, see writable().
   // The frames of such waits leave in the order of the waits. The body stays valid until the await ends. Errors: those
   // of RoomWait, then the frame was not sent. With `closed` the session may be gone, if the task is not its own.

@@ -53,7 +53,7 @@ struct ServiceSlot;
 // read. All frames sent during a read event, or during a turn, are written with one system call.
 // Invariants:
 //   (1) Frames that send() took leave whole and in that order, unless the session ends by another call than
-//       close().
+//       close(). A frame with a key leaves in the place of an older one, see SessionOf::send_state().
 //   (2) on_close() is called once for each on_open(), as the last call.
 //   (3) A read event does bounded work: one read of at most 2 * kReadMax bytes. The rest waits until the
 //       other sessions of the core had their turn.
@@ -238,6 +238,9 @@ class Session : private rt::Watcher, private rt::TurnJob {
   virtual ~Session() = default;  // requires clean_up()
 
   [[nodiscard]] Result<void> send_parts(const Parts& parts, FrameKind kind = FrameKind::event);
+  // Puts the frame into the place of the queued one with its key, or at the end. `shared` holds the only part; null:
+  // the queue copies the parts.
+  [[nodiscard]] Result<void> send_keyed(const Parts& parts, FrameKey key, mem::Buffer* shared = nullptr);
   // Returns the place for a frame of up to `size` bytes, for SessionOf::send(). Returns null if the caller must use
   // send_parts().
   [[nodiscard]] std::uint8_t* place_for(std::size_t size) noexcept {
@@ -341,7 +344,8 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // --- writing (session_write.cc) ---
   [[nodiscard]] Error used_elsewhere() const noexcept;
   [[nodiscard]] Result<void> make_room(std::size_t size, FrameKind kind);
-  [[nodiscard]] Result<void> write_through(const Parts& parts, std::size_t size, FrameKind kind);
+  [[nodiscard]] Result<void> write_through(const Parts& parts, std::size_t size, FrameKind kind,
+                                           const FrameKey* key = nullptr);
   void flush_soon() noexcept;
   void flush() noexcept;
   [[nodiscard]] bool gather_and_write() noexcept;

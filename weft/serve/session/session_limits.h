@@ -16,8 +16,8 @@ enum class SlowConsumer : std::uint8_t {
   drop_newest,  // send() refuses the frame: resource_exhausted
   drop_oldest,  // the session drops its oldest frames to make room
   conflate,     // the session drops every queued frame and keeps the newest one
-  // The session drops the queued frames that were sent as state (frame_kind.h). If the queue is full of others
-  // nevertheless, a frame of state is refused, and any other one ends the session: no event is lost unnoticed.
+  // The session drops the queued frames that were sent as state without a key (frame_kind.h). If the queue is full of
+  // others nevertheless, a frame of state is refused, and any other one ends the session: no event is lost unnoticed.
   conflate_state,
 };
 

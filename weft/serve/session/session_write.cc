@@ -17,6 +17,7 @@ constexpr int kWritesMax = 16;                           // system calls for eac
 constexpr Error kClosedToWrites(Errc::closed, "the session is closed");
 constexpr Error kNoMemoryForFrame(Errc::resource_exhausted, "no memory for a queued frame");
 constexpr Error kUnread(Errc::resource_exhausted, "the peer does not read what is sent to it");
+constexpr Error kFrameTooLarge(Errc::message_too_large, "a frame of more than 1 GiB");
 }  // namespace
 
 Result<void> Session::send_parts(const Parts& parts, FrameKind kind) {
@@ -28,7 +29,7 @@ Result<void> Session::send_parts(const Parts& parts, FrameKind kind) {
     return {};
   }
   if (size > kPartsMax) {
-    return Error(Errc::message_too_large, "a frame of more than 1 GiB");
+    return kFrameTooLarge;
   }
   if (writes_.size() >= queue_limits_.take) {
     WEFT_TRY(make_room(size, kind));
@@ -52,11 +53,55 @@ Result<void> Session::send_parts(const Parts& parts, FrameKind kind) {
   return {};
 }
 
+Result<void> Session::send_keyed(const Parts& parts, FrameKey key, mem::Buffer* shared) {
+  const std::size_t size = parts[0].size() + parts[1].size() + parts[2].size();
+  if (!is_here()) [[unlikely]] {
+    return used_elsewhere();
+  }
+  if (size == 0) {
+    return {};
+  }
+  if (size > kPartsMax) {
+    return kFrameTooLarge;
+  }
+  if (queue_limits_.take == 0) {
+    return refuse_closed();
+  }
+  WriteQueue::Keyed* older = writes_.find(key);
+  const std::size_t old_size = older == nullptr ? 0 : WriteQueue::size_of(*older);
+  if (size > old_size && writes_.size() - old_size >= queue_limits_.take) {
+    WEFT_TRY(make_room(size, FrameKind::state));
+    older = writes_.find(key);  // it may have left, or was dropped
+  }
+  const WriteQueue::KeyedFrame frame{key, parts, shared};
+  if (older != nullptr) {
+    if (!writes_.replace(*older, frame, shard_.held_frames())) {
+      return refuse_for_memory();
+    }
+    shard_.counters().conflated.add();
+  } else {
+    if (size >= kThroughMin && !writing_.blocked) {
+      return write_through(parts, size, FrameKind::event, &key);
+    }
+    if (!writes_.append_keyed(frame, shard_.held_frames(), shard_.budget())) {
+      return refuse_for_memory();
+    }
+  }
+  ++uncounted_.out;
+  if (!writing_.flush_due) {
+    flush_soon();
+  }
+  return {};
+}
+
 Result<void> Session::send_shared(const SharedFrame& frame) {
   if (frame.tag() != slot_.ops->codec_tag) {
     return Error(Errc::invalid_argument, "the frame was encoded for another codec");
   }
   const Bytes bytes = frame.bytes();
+  if (const auto key = frame.key()) [[unlikely]] {
+    return send_keyed({bytes, Bytes(), Bytes()}, *key, bytes.size() < kSharedMin ? nullptr : frame.buffer());
+  }
   if (bytes.size() < kSharedMin) {
     return send_parts({bytes, Bytes(), Bytes()}, frame.kind());
   }
@@ -149,7 +194,7 @@ Result<void> Session::make_room(std::size_t size, FrameKind kind) {
 }
 
 // Writes a large frame from where it lies, after the queued bytes. Copies the part that the kernel does not take.
-Result<void> Session::write_through(const Parts& parts, std::size_t size, FrameKind kind) {
+Result<void> Session::write_through(const Parts& parts, std::size_t size, FrameKind kind, const FrameKey* key) {
   while (!writes_.empty() && !writing_.blocked && is_open()) {
     Bytes queue[WriteQueue::kGatherMax];
     if (writes_.gather(queue) <= WriteQueue::kGatherMax - parts.size()) {
@@ -178,7 +223,9 @@ Result<void> Session::write_through(const Parts& parts, std::size_t size, FrameK
     through = result.bytes - std::min(result.bytes, queued);
   }
   if (through != size) {
-    if (!writes_.append_rest(parts, through, shard_.budget())) {
+    const bool replaceable = key != nullptr && through == 0;
+    if (!(replaceable ? writes_.append_keyed({*key, parts}, shard_.held_frames(), shard_.budget())
+                      : writes_.append_rest(parts, through, shard_.budget()))) {
       if (through != 0) {  // the peer has half a frame: the stream cannot be used any more
         end(CloseReason::out_of_memory, kNoMemoryForFrame);
       }

@@ -16,7 +16,9 @@ namespace weft::serve {
 // WriteQueue: the frames of a connection that the kernel has not taken yet, in the order in which they leave.
 // Owner: a session. Affinity: one core.
 // Cost: a frame is copied once, after others in a pooled block of 4 to 64 KB, or referred to. Nothing is allocated
-// while the block has room. An empty queue has no block.
+// while the block has room. An empty queue has no block. A frame with a key has a pooled block of its own, from 128
+// bytes on. A frame is found by its key with one look-up in a hash table. Its memory is charged too, and the table
+// doubles when there are more keys, so the cost of a frame is amortized O(1).
 // Invariants:
 //   (1) The queue holds whole frames, or the rest of one frame that was begun. Nothing is dropped from the
 //       middle of a frame.
@@ -24,6 +26,7 @@ namespace weft::serve {
 //       is recorded.
 //   (3) The memory of blocks is charged to the budget until they are released. Bytes that are referred to are
 //       charged once for all queues of the core (HeldFrames).
+//   (4) Of the frames with one key, the queue holds at most one of which no byte was written. find() finds it.
 class WriteQueue {
  public:
   static constexpr std::size_t kBlockMin = 4 * 1024;
@@ -62,6 +65,21 @@ class WriteQueue {
   [[nodiscard]] bool append_shared(HeldFrames& frames, mem::Buffer* buffer, Bytes frame,
                                    ByteBudget::Share& budget) noexcept;
 
+  struct KeyedFrame {
+    FrameKey key;
+    std::span<const Bytes> parts;   // together not empty
+    mem::Buffer* buffer = nullptr;  // holds the bytes, which are in one part; null: the queue copies them
+  };
+  // A queued frame with a key of which no byte was written. Valid until the queue changes.
+  struct Keyed;
+  [[nodiscard]] Keyed* find(FrameKey key) const noexcept;  // null if there is none
+  [[nodiscard]] static std::size_t size_of(const Keyed& keyed) noexcept;
+  // Appends a frame whose key find() does not find. Returns false like reserve().
+  [[nodiscard]] bool append_keyed(const KeyedFrame& frame, HeldFrames& frames, ByteBudget::Share& budget) noexcept;
+  // Puts the frame into the place of an older one with the same key. Returns false, and keeps the older one, like
+  // reserve().
+  [[nodiscard]] bool replace(Keyed& older, const KeyedFrame& frame, HeldFrames& frames) noexcept;
+
   // All queued bytes, if they lie in one piece; otherwise empty.
   [[nodiscard]] Bytes sole() const noexcept {
     return head_ != nullptr && head_ == tail_ ? Bytes(head_->bytes + head_->begin, head_->end - head_->begin) : Bytes();
@@ -91,21 +109,28 @@ class WriteQueue {
   std::size_t clear(ByteBudget::Share& budget) noexcept;  // drops all; returns the number of frames
 
  private:
+  static constexpr std::size_t kBlockAfterKeyed = 256;  // bytes: a frame with a key may follow soon
+
+  // The queued frames with a key of which no byte was written, by their keys.
+  struct Index;
   // Describes one block, in front of its bytes, or bytes of another buffer, in a block of its own.
   struct Segment {
     Segment* next;
     Segment* searched;         // of the head: no segment before that one has state to drop; null: none is searched
+    Index* index;              // of the head; null: it would be empty
     HeldFrames::Held* shared;  // holds the bytes; null: they lie after this segment
     std::uint8_t* bytes;
-    // The end of each frame, from the back of the block downward, and kState; null for a shared segment.
+    // The end of each frame, from the back of the block downward, and kState; null for a segment of one frame, which is
+    // shared or has a key.
     std::uint32_t* ends;
     std::uint32_t begin;   // of the bytes to write
     std::uint32_t end;     // of the last frame
-    std::uint32_t limit;   // of the room for frames, before `ends`; 0 for a shared segment
+    std::uint32_t limit;   // of the room for frames, before `ends`; 0 for a segment of one frame
     std::uint32_t frames;  // frames appended so far
     std::uint32_t first;   // index of the frame at `begin`
     bool begun;            // the first bytes of frame `first` were written
     bool state;            // of a shared segment: its frame is of state
+    bool indexed;          // its frame has a key, and is in the index
   };
   static constexpr std::uint32_t kState = std::uint32_t{1} << 31;  // no segment is as long as that
 
@@ -123,7 +148,13 @@ class WriteQueue {
       segment.ends[-static_cast<std::ptrdiff_t>(segment.frames)] |= kState;
     }
   }
-  [[nodiscard]] Segment* add_segment(std::size_t size, ByteBudget::Share& budget) noexcept;
+  // Makes a segment with room for `size` bytes after it. Returns null like reserve().
+  template <typename Kind>
+  [[nodiscard]] static Kind* make_segment(std::size_t size, ByteBudget::Share& budget) noexcept;
+  void link(Segment& segment) noexcept;
+  [[nodiscard]] static bool put(Keyed& segment, const KeyedFrame& frame, HeldFrames& frames) noexcept;
+  [[nodiscard]] bool make_index_room(Index*& index, ByteBudget::Share& budget) noexcept;
+  void forget(Segment& segment, ByteBudget::Share& budget) noexcept;  // its frame cannot be replaced any more
   static void release(Segment* segment, ByteBudget::Share& budget) noexcept;
   void pop(ByteBudget::Share& budget) noexcept;
   [[nodiscard]] static std::size_t states_of(const Segment& segment) noexcept;  // that have not left in whole

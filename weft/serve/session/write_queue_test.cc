@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <deque>
+#include <optional>
 #include <string>
 
 #include "tests/support/thread_time.h"
@@ -41,6 +42,23 @@ class WriteQueueTest : public testing::Test {
   }
   bool append_buffer(WriteQueue& queue, mem::Buffer* buffer, std::size_t size) {
     return queue.append_shared(frames_, buffer, Bytes(buffer->data(), size), share_);
+  }
+  // Appends a frame with a key, or puts it into the place of an older one: then returns true.
+  bool put(std::uint64_t key, std::string_view text, bool shared = false) {
+    mem::Buffer* const buffer = shared ? mem::Buffer::make(text.size()) : nullptr;
+    Bytes part = as_bytes(text);
+    if (shared) {
+      copy_bytes(buffer->data(), part);
+      part = Bytes(buffer->data(), text.size());
+    }
+    const WriteQueue::KeyedFrame frame{FrameKey{key}, {&part, 1}, buffer};
+    WriteQueue::Keyed* const older = queue_.find(FrameKey{key});
+    EXPECT_TRUE(older != nullptr ? queue_.replace(*older, frame, frames_)
+                                 : queue_.append_keyed(frame, frames_, share_));
+    if (shared) {
+      buffer->release();
+    }
+    return older != nullptr;
   }
   [[nodiscard]] std::string content() const {
     Bytes parts[WriteQueue::kGatherMax];
@@ -207,6 +225,105 @@ TEST_F(WriteQueueTest, AQueueOfStateAloneIsEmptyWhenItIsDropped) {
   EXPECT_EQ(content(), "three");
 }
 
+// --- frames with a key ---
+
+TEST_F(WriteQueueTest, ANewerFrameTakesThePlaceOfTheOlderOneWithItsKey) {
+  EXPECT_FALSE(put(1, "one."));
+  append("event.");
+  EXPECT_FALSE(put(2, "two."));
+  append("event.");
+  EXPECT_TRUE(put(1, "ONE."));
+  EXPECT_EQ(content(), "ONE.event.two.event.");
+  EXPECT_TRUE(put(2, "a longer one than the block has room for, ........................................."));
+  EXPECT_TRUE(put(1, "1."));
+  EXPECT_TRUE(put(2, "2.", true));
+  EXPECT_TRUE(put(1, "shared.", true));
+  EXPECT_EQ(content(), "shared.event.2.event.");
+  EXPECT_TRUE(put(2, "copied."));
+  EXPECT_EQ(content(), "shared.event.copied.event.");
+  EXPECT_EQ(queue_.size(), content().size());
+}
+
+TEST_F(WriteQueueTest, AFrameOfWhichAByteWasWrittenIsNotReplaced) {
+  put(1, "older.");
+  put(2, "two.");
+  queue_.advance(1, share_);
+  EXPECT_FALSE(put(1, "newer."));
+  EXPECT_EQ(content(), "lder.two.newer.");
+  EXPECT_TRUE(put(1, "newest."));
+  EXPECT_EQ(content(), "lder.two.newest.");
+  queue_.advance(5, share_);
+  EXPECT_TRUE(put(2, "TWO.")) << "it is the first one, and not begun";
+  queue_.advance(content().size(), share_);
+  EXPECT_TRUE(queue_.empty());
+  EXPECT_EQ(share_.held(), 0u);
+  EXPECT_FALSE(put(1, "again."));
+}
+
+TEST_F(WriteQueueTest, AFrameWithAKeyIsNotDroppedAsState) {
+  put(1, "one.");
+  append("state.");
+  queue_.mark_last(FrameKind::state);
+  put(2, "two.");
+  EXPECT_EQ(queue_.drop_state(share_), 1u);
+  EXPECT_EQ(content(), "one.two.");
+  EXPECT_EQ(queue_.drop_oldest(1, share_).frames, 1u);
+  EXPECT_FALSE(put(1, "ONE."));
+  EXPECT_EQ(content(), "two.ONE.");
+}
+
+// The peer reads nothing, and the newest of many keys changes again and again.
+TEST_F(WriteQueueTest, AReplacementCostsTheSameInALongQueue) {
+  constexpr std::uint64_t kKeys = 20'000;
+  for (std::uint64_t key = 0; key < kKeys; ++key) {
+    put(key << 32, "frame");
+    append("event");
+  }
+  const Duration spent = shortest_time(std::chrono::milliseconds(500), [this] {
+    const Duration begin = thread_time();
+    for (std::uint64_t key = kKeys; key != 0; --key) {
+      EXPECT_TRUE(put((key - 1) << 32, "newer"));
+    }
+    return thread_time() - begin;
+  });
+  EXPECT_LT(spent, std::chrono::milliseconds(500));
+  EXPECT_EQ(queue_.size(), kKeys * 10);
+}
+
+TEST_F(WriteQueueTest, FramesBetweenFramesWithKeysTakeSmallBlocks) {
+  for (std::uint64_t key = 0; key < 1000; ++key) {
+    put(key, std::string(100, 'k'));
+    append(std::string(100, 'e'));
+  }
+  EXPECT_LE(share_.held(), 1000u * (256 + 256) + 32 * 1024);
+}
+
+TEST_F(WriteQueueTest, AFrameWithAKeyThatTheBudgetDoesNotTakeChangesNothing) {
+  ByteBudget small(4 * 1024);
+  ByteBudget::Share share(small, 4 * 1024);
+  HeldFrames frames(share);
+  WriteQueue queue;
+  const Bytes first = as_bytes(std::string_view("first"));
+  ASSERT_TRUE(queue.append_keyed({FrameKey{1}, {&first, 1}}, frames, share));
+  const std::size_t held = share.held();
+  for (int i = 0; i < 20; ++i) {
+    const std::string larger(5000, 'x');
+    const Bytes part = as_bytes(larger);
+    EXPECT_FALSE(queue.append_keyed({FrameKey{2}, {&part, 1}}, frames, share));
+    EXPECT_FALSE(queue.replace(*queue.find(FrameKey{1}), {FrameKey{1}, {&part, 1}}, frames));
+    EXPECT_EQ(share.held(), held);
+  }
+  EXPECT_EQ(queue.find(FrameKey{2}), nullptr);
+  EXPECT_EQ(queue.size(), 5u);
+  std::uint64_t taken = 1;
+  while (queue.append_keyed({FrameKey{taken + 1}, {&first, 1}}, frames, share)) {
+    ++taken;
+  }
+  EXPECT_GT(taken, 8u) << "the table has grown";
+  EXPECT_EQ(queue.clear(share), taken);
+  EXPECT_EQ(share.held(), 0u);
+}
+
 // Blocks beyond the pool's largest have exactly the requested size: the ends of frames must not overlap the
 // frames.
 TEST_F(WriteQueueTest, FramesOfAnySizeStayAsTheyAre) {
@@ -275,12 +392,26 @@ TEST_F(WriteQueueTest, BehavesAsAListOfFrames) {
   struct Item {
     std::string bytes;
     FrameKind kind;
+    std::optional<std::uint64_t> key = std::nullopt;
   };
   std::deque<Item> model;
   bool begun = false;
   for (int step = 0; step < 5'000; ++step) {
-    const std::uint64_t kind = random.below(10);
-    if (kind < 5 && model.size() < 200) {
+    const std::uint64_t kind = random.below(14);
+    if (kind >= 10) {
+      // More keys than frames at times, and fewer at others: the table grows, ends and begins again.
+      const std::uint64_t key = random.below(step / 500 % 2 == 0 ? 12u : 200u);
+      const std::string frame(1 + random.below(random.below(4) == 0 ? 5000u : 90u), static_cast<char>('A' + step % 26));
+      std::size_t at = begun ? 1 : 0;
+      while (at < model.size() && model[at].key != key) {
+        ++at;
+      }
+      ASSERT_EQ(put(key, frame, random.below(3) == 0), at < model.size());
+      if (at == model.size()) {
+        model.emplace_back();
+      }
+      model[at] = {frame, FrameKind::event, key};
+    } else if (kind < 5 && model.size() < 200) {
       std::string frame(random.below(8) == 0 ? 1 + random.below(20'000) : 1 + random.below(90), 'a');
       for (char& c : frame) {
         c = static_cast<char>('a' + random.below(26));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/topic/hub/hub.h"
 
+#include <algorithm>
 #include <atomic>
 #include <span>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "weft/sync/lock.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/event_fd.h"
+#include "weft/sys/files/group.h"
 #include "weft/sys/path.h"
 #include "weft/sys/small_file.h"
 #include "weft/sys/thread.h"
@@ -19,9 +21,11 @@
 namespace weft::topic {
 namespace {
 
-constexpr Duration kLinger = std::chrono::milliseconds(200);  // for the answers of the last turn
-constexpr int kHighWaterMark = 8192;                          // ops of a connection on their way
-constexpr Duration kLargeOpsEnd = std::chrono::seconds(1);    // after the last large op: then many may wait again
+constexpr Duration kLinger = std::chrono::milliseconds(200);      // for the answers of the last turn
+constexpr int kHighWaterMark = 8192;                              // ops of a connection on their way
+constexpr Duration kListenAgain = std::chrono::milliseconds(10);  // while the address is in use
+constexpr Duration kListenMost = std::chrono::seconds(1);
+constexpr Duration kLargeOpsEnd = std::chrono::seconds(1);  // after the last large op: then many may wait again
 
 // The time of day that goes on evenly while the hub lives: a jump of the system's clock reaches nothing.
 class HubClock {
@@ -52,6 +56,7 @@ struct Hub::Impl {
   sync::Condition changed;
   bool open WEFT_GUARDED_BY(mutex) = false;
   Error ended WEFT_GUARDED_BY(mutex);
+  std::string listening WEFT_GUARDED_BY(mutex);
   bool few_ops = false;  // may wait, because some are large
   Instant large_until{};
   std::uint64_t bounded_clients = 0;  // whose connections have the mark
@@ -60,11 +65,36 @@ struct Hub::Impl {
   static void run(void* self) { static_cast<Impl*>(self)->run(); }
   void run() noexcept;
   [[nodiscard]] Result<void> open_store();
+  [[nodiscard]] Result<void> listen();
+  [[nodiscard]] Result<void> listen_to_group();
   [[nodiscard]] Error serve();
   [[nodiscard]] bool take_op(const store::Now& now);
   void bound_ops(std::size_t size, const store::Now& now);
   [[nodiscard]] HubSession::Sent send(const std::string& client, Message& message);
 };
+
+namespace {
+
+// Any program that reaches the listener has every kept topic. So each one proves a certificate.
+Result<void> set_listener(Socket& socket, const HubOptions& options) {
+  if (options.group.empty() != options.group_socket.empty()) {
+    return Error(Errc::invalid_argument, "a group and the path of its socket belong together");
+  }
+  if (options.listen.empty()) {
+    return {};
+  }
+  if (!options.listen.starts_with("tls+tcp://") || options.tls_certificate.empty() || options.tls_key.empty() ||
+      options.tls_authorities.empty()) {
+    return Error(
+        Errc::invalid_argument,
+        "a hub listens for other hosts at tls+tcp://HOST:PORT only, with a certificate, its key and authorities");
+  }
+  WEFT_TRY(socket.set(option::tls_certificate, options.tls_certificate));
+  WEFT_TRY(socket.set(option::tls_key, options.tls_key));
+  return socket.set(option::tls_authorities, options.tls_authorities);
+}
+
+}  // namespace
 
 std::string Hub::endpoint(const std::string& directory) { return "ipc://" + directory + "/hub.sock"; }
 
@@ -74,8 +104,9 @@ Hub::~Hub() { stop(); }
 
 Result<std::unique_ptr<Hub>> Hub::begin(Context& context, const HubOptions& options) {
   WEFT_TRY(sys::make_owned_directory(options.directory));
-  auto lock = WEFT_TRY(sys::lock_file(options.directory + "/hub.lock"));
   auto socket = WEFT_TRY(context.socket(SocketType::router));
+  WEFT_TRY(set_listener(socket, options));
+  auto lock = WEFT_TRY(sys::lock_file(options.directory + "/hub.lock"));
   WEFT_TRY(socket.set(option::max_message_size, static_cast<std::int64_t>(kOpSizeMax)));
   WEFT_TRY(socket.set(option::connections_max, static_cast<int>(options.clients_max)));
   WEFT_TRY(socket.set(option::send_high_water_mark, kHighWaterMark));
@@ -83,7 +114,6 @@ Result<std::unique_ptr<Hub>> Hub::begin(Context& context, const HubOptions& opti
   WEFT_TRY(socket.set(option::router_mandatory, true));
   WEFT_TRY(socket.set(option::router_notify, 2));
   WEFT_TRY(socket.set(option::linger, kLinger));
-  WEFT_TRY(socket.set(option::ipc_filter, "uid:" + std::to_string(sys::user_id())));
   auto event = WEFT_TRY(sys::EventFd::make());
   auto impl = std::make_unique<Impl>(std::move(lock), std::move(socket), std::move(event));
   impl->options = options;
@@ -114,6 +144,11 @@ void Hub::stop() noexcept {
 Error Hub::ended() const noexcept {
   const sync::LockGuard lock(impl_->mutex);
   return impl_->ended;
+}
+
+std::string Hub::listening() const {
+  const sync::LockGuard lock(impl_->mutex);
+  return impl_->listening;
 }
 
 const HubCounters& Hub::counters() const noexcept { return *impl_->counters; }
@@ -161,12 +196,51 @@ Result<void> Hub::Impl::open_store() {
   session = std::make_unique<HubSession>(
       std::move(store), options, now,
       [this](const std::string& client, Message& message) { return send(client, message); }, *counters);
+  WEFT_TRY(listen());
+  WEFT_TRY(listen_to_group());
   // Bound last: members that connect find a hub that is ready.
   WEFT_TRY(socket.bind(endpoint(options.directory)));
   const sync::LockGuard guard(mutex);
   open = true;
   changed.notify_all();
   return {};
+}
+
+// The hub before this one, which may have another directory, may not have closed its listener yet.
+Result<void> Hub::Impl::listen() {
+  if (options.listen.empty()) {
+    return {};
+  }
+  // A stranger holds a connection until its handshake ends: the members of this host keep room.
+  const std::size_t share = std::max<std::size_t>(1, options.clients_max / HubOptions::kAddressShare);
+  WEFT_TRY(socket.set(option::address_connections_max, static_cast<int>(share)));
+  const Instant end = deadline_after(sys::now(), kListenMost);
+  auto bound = socket.bind(options.listen);
+  while (!bound && bound.error() == Errc::address_in_use && sys::now() < end &&
+         !stopping.load(std::memory_order_acquire)) {
+    PollItem stop;
+    stop.fd = stop_event.fd();
+    stop.want_input = true;
+    (void)poll({&stop, 1}, kListenAgain);
+    bound = socket.bind(options.listen);
+  }
+  WEFT_TRY(bound);
+  WEFT_TRY(socket.set(option::address_connections_max, 0));  // of the sockets of this host
+  const sync::LockGuard guard(mutex);
+  listening = *std::move(bound);
+  return {};
+}
+
+// The modes of the directory and of the socket choose the members: a process may have the group as one of several.
+Result<void> Hub::Impl::listen_to_group() {
+  if (!options.group.empty()) {
+    const std::string path = sys::absolute_path(options.group_socket);
+    const std::uint32_t group = WEFT_TRY(sys::group_id(options.group));
+    WEFT_TRY(sys::make_group_directory(path.substr(0, path.rfind('/')), group));
+    (void)WEFT_TRY(socket.bind("ipc://" + path));
+    WEFT_TRY(sys::give_to_group(path, group));
+  }
+  return socket.set(option::ipc_filter, "uid:" + std::to_string(sys::user_id()));
 }
 
 HubSession::Sent Hub::Impl::send(const std::string& client, Message& message) {

@@ -24,9 +24,21 @@ struct HubOptions {
   std::uint64_t store_bytes_max = 0;  // of the file; 0: as much as the disk holds
   // Bytes of the file STORE.reserve, whose room lets consumers acknowledge on a full disk.
   std::uint64_t store_reserve_bytes = std::uint64_t{8} << 20U;
-  bool store_in_memory = false;              // of the machine: no stream survives power. The hub finds tmpfs itself
-  std::size_t clients_max = 256;             // connections
-  Duration quiet = std::chrono::seconds(1);  // the time of LeaseTable's quiet
+  bool store_in_memory = false;   // of the machine: no stream survives power. The hub finds tmpfs itself
+  std::size_t clients_max = 256;  // connections
+  // Where members of other hosts connect: "tls+tcp://HOST:PORT"; empty: nowhere. The certificate, its key and the
+  // authorities of members are files (PEM); a member without a certificate of theirs is refused.
+  std::string listen{};
+  // Connections of one address to `listen`, which strangers reach, too: a part of clients_max.
+  static constexpr std::size_t kAddressShare = 2;
+  std::string tls_certificate{};
+  std::string tls_key{};
+  std::string tls_authorities{};
+  // Where members of other users of this host connect: the path of a socket, in a directory that its group may enter,
+  // and the group's name or number. Both or none.
+  std::string group_socket{};
+  std::string group{};
+  Duration quiet = std::chrono::seconds(1);               // the time of LeaseTable's quiet
   Duration turn_time_max = std::chrono::milliseconds(1);  // time for which a turn takes ops before it commits
   std::size_t turn_ops_max = 2000;
   // Waiting ops of a connection while some are large (from kLargeOp bytes on); about 1 MiB each at most.
@@ -38,9 +50,10 @@ struct HubOptions {
   std::function<std::size_t(std::vector<store::ReadMessage>&& messages)> on_stored{};
 };
 
-// Hub: the server of a local fleet's kept topics and leases. One process of the fleet hosts it: the one that has the
-// lock of the directory. The kernel drops the lock when that process dies, and the next one hosts. A second lock stands
-// beside the file of the store: no other hub opens the file, even if the directory was removed.
+// Hub: the server of a local fleet's kept topics and leases, also for members of other hosts and of other users
+// (HubOptions::listen, group_socket). One process of the fleet hosts it: the one that has the lock of the directory.
+// The kernel drops the lock when that process dies, and the next one hosts. A second lock stands beside the file of the
+// store: no other hub opens the file, even if the directory was removed.
 // Owner: the process that hosts; destruction stops. Affinity: any thread; its own thread does the work.
 // Cost: one thread, one socket, the file of the store. Idle: it wakes for deadlines only.
 // Bounds: clients_max connections; 1,024 channels each; 4,096 messages or 8 MiB that a connection does not take (then
@@ -49,8 +62,10 @@ struct HubOptions {
 class Hub {
  public:
   // Opens the store and begins to host. Errors: would_block (another process hosts); conflict (a hub of another
-  // directory has the store open); invalid_state (the directory does not belong to this user only); those of the
-  // store's open and of Socket::bind; resource_exhausted.
+  // directory has the store open); invalid_state (the directory does not belong to this user only); invalid_argument
+  // (`listen` without a certificate, key and authorities, or not of tls+tcp; a group without a socket); not_found (the
+  // group); those of make_group_directory(), of the store's open and of
+  // Socket::bind; resource_exhausted.
   [[nodiscard]] static Result<std::unique_ptr<Hub>> host(Context& context, const HubOptions& options);
   // The same without waiting for the disk: the hub's thread opens the store. wait_open() and ended() return the errors
   // of the store's open and of the bind.
@@ -60,6 +75,8 @@ class Hub {
   Hub(const Hub&) = delete;
   Hub& operator=(const Hub&) = delete;
 
+  // Where members of other hosts connect, with the port that the system chose; empty before the hub is open.
+  [[nodiscard]] std::string listening() const;
   // The endpoint of the hub of a directory, hosted or not.
   [[nodiscard]] static std::string endpoint(const std::string& directory);
 

@@ -163,7 +163,7 @@ std::string HubSession::describe(const store::Stream& stream) const {
   for (const auto& [name, consumer] : stream.consumers()) {
     text.append("consumer=").append(name).append("\n");
     add("floor", consumer->state.floor());
-    add("waiting", consumer->state.waiting());
+    add("waiting", consumer->state.delivered());
   }
   return text;
 }

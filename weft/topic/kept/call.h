@@ -15,6 +15,7 @@
 #include "weft/rt/task/async_event.h"
 #include "weft/sync/atomic_counted.h"
 #include "weft/sync/condition.h"
+#include "weft/sys/event_fd.h"
 #include "weft/topic/wire/ops.h"
 
 namespace weft::topic {
@@ -26,17 +27,43 @@ namespace weft::topic {
   return number;
 }
 
-// News: wakes the waiters for a change: threads of a blocking handle, or coroutines of the loop of an asynchronous one.
-// Affinity: tell() under the lock of the HubLink; coroutines only if the handle belongs to the loop.
+// News: wakes the waiters for a change: threads of a blocking handle, or coroutines of the loop of an asynchronous one,
+// and makes a descriptor readable if a program has one for its event loop.
+// Affinity: every call under the lock of the HubLink; coroutines only if the handle belongs to the loop.
 struct News {
   sync::Condition threads;
   rt::AsyncEvent tasks;
+  std::optional<sys::EventFd> event{};  // made by descriptor()
+  bool event_set = false;
+  sys::EventFd* bell = nullptr;  // rung by each tell(); of a queue that waits for many
 
   void tell() noexcept {
     threads.notify_all();
+    if (bell != nullptr) {
+      bell->signal();
+    }
     if (tasks.awaited()) {
       tasks.pulse();
     }
+    if (event && !event_set) {
+      event_set = true;
+      event->signal();
+    }
+  }
+  // A caller found nothing: the descriptor is readable after the next tell().
+  void found_nothing() noexcept {
+    if (event_set) {
+      event_set = false;
+      event->drain();
+    }
+  }
+  // Errors: resource_exhausted.
+  [[nodiscard]] Result<int> descriptor() noexcept {
+    if (!event) {
+      event.emplace(WEFT_TRY(sys::EventFd::make()));
+      tell();  // there may be news already
+    }
+    return event->fd();
   }
 };
 

@@ -54,7 +54,20 @@ Result<KeptMessage> ChannelEnd::try_take() {
     return kChannelMoved;
   }
   const sync::LockGuard lock(link_->mutex());
-  return link_->try_next(*channel_, HubLink::Count::sent);
+  auto message = link_->try_next(*channel_, HubLink::Count::sent);
+  if (!message && message.error() == Errc::would_block) {
+    channel_->changed.found_nothing();
+    link_->flush_sent();  // the caller is about to wait
+  }
+  return message;
+}
+
+Result<int> ChannelEnd::descriptor() {
+  if (channel_ == nullptr) {
+    return kChannelMoved;
+  }
+  const sync::LockGuard lock(link_->mutex());
+  return channel_->changed.descriptor();
 }
 
 rt::Task<Result<KeptMessage>> ChannelEnd::next_task(std::shared_ptr<HubLink> link, IntrusivePtr<KeptChannel> channel) {

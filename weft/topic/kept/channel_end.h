@@ -26,6 +26,9 @@ class ChannelEnd {
   ChannelEnd& operator=(ChannelEnd&& other) noexcept;
   ~ChannelEnd() { close(); }
   void close() noexcept;  // idempotent
+  // For event loops: a descriptor that is readable while there may be a message. A try_next() that returns would_block
+  // clears it. The descriptor is valid as long as this end. Errors: resource_exhausted.
+  Result<int> descriptor();
 
  protected:
   // A waiting call keeps these alive: another thread may destroy this end meanwhile.

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "weft/base/endian.h"
+#include "weft/base/no_memory.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/sync/kept_text.h"
 
@@ -131,6 +132,21 @@ void HubLink::read_counters(std::string_view name, CounterReadings& into) const 
   }
 }
 
+Error HubLink::unsent() const noexcept {
+  if (trouble_ == Errc::ok) {
+    return kUnsent;
+  }
+  const std::string_view text = trouble_.text();
+  return Error(Errc::timed_out, sync::keep_text({"no hub took the request in time; last: ", settings_.endpoint, ": ",
+                                                 describe(trouble_.code()), text.empty() ? "" : ": ", text},
+                                                kUnsent.static_text()));
+}
+
+Error HubLink::untaken() const {
+  const sync::LockGuard lock(mutex_);
+  return unsent();
+}
+
 std::string HubLink::next_message_id() {
   const sync::LockGuard lock(mutex_);
   return settings_.id + '-' + std::to_string(++messages_);
@@ -153,7 +169,7 @@ bool HubLink::has_place(const Call& call) const noexcept {
 }
 
 Result<IntrusivePtr<Call>> HubLink::prepare(const Op& op, OnLoss on_loss, Instant deadline) {
-  return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
+  return or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
     auto call = make_intrusive<Call>();
     call->on_loss = on_loss;
     call->is_append = op.kind == OpKind::append;
@@ -171,9 +187,9 @@ Result<void> HubLink::start(const IntrusivePtr<Call>& call) {
     return Errc::would_block;
   }
   if (call->deadline <= sys::now()) {
-    return kUnsent;
+    return unsent();
   }
-  return msg::or_no_memory([&]() -> Result<void> {
+  return or_no_memory([&]() -> Result<void> {
     sync::assume_locked(mutex_);
     if (state_ != Link::up) {
       want_connection();
@@ -236,7 +252,7 @@ Result<void> HubLink::keep_declaring(const std::string& stream, const Op& op) {
   if (declared_.size() >= kChannelsMax) {
     return Error(Errc::resource_exhausted, "4,096 streams in the memory of a hub");
   }
-  return msg::or_no_memory([&]() -> Result<void> {
+  return or_no_memory([&]() -> Result<void> {
     sync::assume_locked(mutex_);
     declared_.insert_or_assign(stream, std::move(message));
     return {};
@@ -382,7 +398,7 @@ void HubLink::handle_deadlines() {
     List<Call> kept;
     while (Call* const call = order_.pop_front()) {
       if (call->deadline <= now) {
-        finish(*call, !call->sent ? kUnsent : call->on_loss == OnLoss::resend ? kSilent : kUnknown);
+        finish(*call, !call->sent ? unsent() : call->on_loss == OnLoss::resend ? kSilent : kUnknown);
       } else {
         next = std::min(next, call->deadline);
         kept.push_back(*call);
@@ -394,7 +410,7 @@ void HubLink::handle_deadlines() {
     for (auto at = channels_.begin(); at != channels_.end();) {
       KeptChannel& channel = *(at++)->second;  // end_channel() erases the entry
       if (channel.open_until <= now) {
-        end_channel(channel, kSilent);
+        end_channel(channel, trouble_ == Errc::ok ? kSilent : unsent());
       } else {
         next = std::min(next, channel.open_until);
       }

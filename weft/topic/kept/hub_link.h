@@ -38,14 +38,15 @@ struct Hosting {
 
 // LinkSettings: the handle's part of a HubLink.
 struct LinkSettings {
-  std::string endpoint;  // of the fleet's hub: ipc://…/hub.sock
+  std::string endpoint;  // of the hub: ipc://…/hub.sock, or tls+tcp:// of another host
   std::string id;        // of the handle's life: the prefix of its message ids
   Names names{};
   std::function<Result<Socket>()> make_socket{};  // a DEALER
   // Tries to make this process the hub, without waiting for the disk. Fails with would_block if another process is it.
   // Empty: this handle never hosts. `store`: the file of the former hub, from that hub; empty: the handle's own.
   std::function<Result<Hosting>(const std::string& store)> host{};
-  bool async = false;  // the callers are coroutines of the loop
+  bool async = false;   // the callers are coroutines of the loop
+  bool remote = false;  // the hub is of another host or user: errors have the reason of a missing connection
 };
 
 // HubLink: a handle's way to the hub of its fleet: requests with answers, and channels with deliveries.
@@ -81,7 +82,9 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   [[nodiscard]] bool async() const noexcept { return settings_.async; }
   [[nodiscard]] KeptStatistics statistics() const;
   void read_counters(std::string_view name, CounterReadings& into) const;  // also those of the hub of this process
-  [[nodiscard]] std::string next_message_id();                             // unique among the messages of all handles
+  // timed_out: no hub took a request; with the reason of a missing connection (LinkSettings::remote).
+  [[nodiscard]] Error untaken() const;
+  [[nodiscard]] std::string next_message_id();  // unique among the messages of all handles
 
   // --- requests ---
   // Encodes `op`; its id is ignored. Errors: message_too_large; invalid_argument; resource_exhausted.
@@ -175,6 +178,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   // For a function that is called under the lock, as by wait() and wait_task().
   void in_lock() const noexcept WEFT_ASSERTS(mutex_) {}
   [[nodiscard]] sync::StdMutex& mutex() const noexcept WEFT_RETURNS_LOCK(mutex_) { return mutex_; }
+  void flush_sent() noexcept WEFT_REQUIRES(mutex_);
   void flush() noexcept {  // sent messages, before a wait
     const sync::LockGuard lock(mutex_);
     flush_sent();
@@ -199,7 +203,6 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   [[nodiscard]] std::uint32_t fresh_id() noexcept WEFT_REQUIRES(mutex_);
   [[nodiscard]] bool has_place(const Call& call) const noexcept WEFT_REQUIRES(mutex_);
   [[nodiscard]] bool send(const Message& message) noexcept WEFT_REQUIRES(mutex_);
-  void flush_sent() noexcept WEFT_REQUIRES(mutex_);
   void want_connection() WEFT_REQUIRES(mutex_);
   void want_timer(Instant deadline) WEFT_REQUIRES(mutex_);
   void finish(Call& call, const Error& error) noexcept WEFT_REQUIRES(mutex_);
@@ -240,6 +243,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   static void timer_fired(void* self);
   static void retry_fired(void* self);
   [[nodiscard]] bool wanted() const noexcept WEFT_REQUIRES(mutex_);  // whether it needs a connection
+  [[nodiscard]] Error unsent() const noexcept WEFT_REQUIRES(mutex_);
 
   rt::Loop& loop_;
   const LinkSettings settings_;
@@ -259,6 +263,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   std::size_t unsaid_bytes_ WEFT_GUARDED_BY(mutex_) = 0;  // bytes of deliveries since the last op
   std::unordered_map<std::uint32_t, IntrusivePtr<KeptChannel>> channels_ WEFT_GUARDED_BY(mutex_);
   std::unordered_map<std::string, Message> declared_ WEFT_GUARDED_BY(mutex_);
+  Error trouble_ WEFT_GUARDED_BY(mutex_);  // of the last connection that did not come about, if remote
   News place_;
   KeptStatistics counts_ WEFT_GUARDED_BY(mutex_);
   CounterSource hub_counters_ WEFT_GUARDED_BY(mutex_);  // of the last hub that this process hosted

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "weft/base/endian.h"
-#include "weft/msg/socket/socket_core.h"
+#include "weft/base/no_memory.h"
 #include "weft/topic/kept/hub_link.h"
 
 namespace weft::topic {
@@ -18,7 +18,7 @@ Result<void> HubLink::open(KeptChannel& channel) {
   if (channels_.size() >= kChannelsMax) {
     return Error(Errc::resource_exhausted, "4,096 consumers and readers of a handle");
   }
-  return msg::or_no_memory([&]() -> Result<void> {
+  return or_no_memory([&]() -> Result<void> {
     sync::assume_locked(mutex_);
     channel.id = fresh_id();
     want_timer(channel.open_until);

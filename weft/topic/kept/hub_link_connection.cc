@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "weft/base/no_memory.h"
 #include "weft/msg/message/monitor.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/topic/kept/hub_link.h"
@@ -44,7 +45,7 @@ void HubLink::connect() {
       return;
     }
   }
-  const auto made = msg::or_no_memory([&]() -> Result<void> {
+  const auto made = or_no_memory([&]() -> Result<void> {
     Socket socket = WEFT_TRY(settings_.make_socket());
     WEFT_TRY(socket.set(option::linger, Duration(std::chrono::milliseconds(100))));
     WEFT_TRY(socket.set(option::reconnect_interval, Duration(std::chrono::milliseconds(-1))));
@@ -96,10 +97,11 @@ void HubLink::connected(std::uint64_t number) {
       return;
     }
     state_ = Link::up;
+    trouble_ = Error();
     ++counts_.connections;
     hosted_served_ = true;
     pause_ = Duration::zero();
-    resent = msg::or_no_memory([this] { return in_lock(), resend(); });
+    resent = or_no_memory([this] { return in_lock(), resend(); });
   }
   if (!resent) {
     disconnected(number, resent.error());  // the next connection begins anew
@@ -142,6 +144,10 @@ void HubLink::disconnected(std::uint64_t number, const Error& reason) {
       return;
     }
     was_up = state_ == Link::up;
+    // In a local fleet another process becomes the hub: a connection that is missing has no reason of its own.
+    if (!was_up && settings_.remote && reason != Errc::ok) {
+      trouble_ = reason;
+    }
   }
   if (was_up) {
     for (unsigned i = 0; receive() == kReceiveMost && i < kDrainMost / kReceiveMost; ++i) {
@@ -174,7 +180,6 @@ void HubLink::disconnected(std::uint64_t number, const Error& reason) {
     }
     again = wanted();
   }
-  (void)reason;
   if (!again) {
     return;
   }

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "weft/base/no_memory.h"
 #include "weft/base/text/hex.h"
-#include "weft/msg/socket/socket_core.h"
 #include "weft/topic/kept/stream_core.h"
 
 namespace weft::topic {
@@ -51,7 +51,7 @@ std::string unescape_key(std::string_view text) {
 
 Result<std::shared_ptr<const KeyValueCore>> KeyValueCore::make(std::shared_ptr<HubLink> link, std::string_view name,
                                                                const KeyValueOptions& options) {
-  return msg::or_no_memory([&]() -> Result<std::shared_ptr<const KeyValueCore>> {
+  return or_no_memory([&]() -> Result<std::shared_ptr<const KeyValueCore>> {
     if (name.empty() || name.find_first_of(".*>=") != std::string_view::npos) {
       return Error(Errc::invalid_argument, "a bucket's name is one token, without '.', '=' and wildcards");
     }
@@ -78,7 +78,7 @@ Result<std::string> KeyValueCore::topic(std::string_view key) const {
 }
 
 Result<IntrusivePtr<Call>> KeyValueCore::change(std::string_view key, Bytes value, const KeyChange& change) const {
-  return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
+  return or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
     PublishOptions options;
     options.expect_last = change.revision;
     options.expect_instance = change.instance;
@@ -88,11 +88,11 @@ Result<IntrusivePtr<Call>> KeyValueCore::change(std::string_view key, Bytes valu
 }
 
 Result<IntrusivePtr<Call>> KeyValueCore::value(std::string_view key) const {
-  return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> { return stream_->get_wire(WEFT_TRY(topic(key))); });
+  return or_no_memory([&]() -> Result<IntrusivePtr<Call>> { return stream_->get_wire(WEFT_TRY(topic(key))); });
 }
 
 Result<KeyValueEntry> KeyValueCore::entry(KeptMessage&& message) const {
-  return msg::or_no_memory([&]() -> Result<KeyValueEntry> {
+  return or_no_memory([&]() -> Result<KeyValueEntry> {
     const std::string_view wire = message.wire_topic();
     if (wire.size() <= stream_->wire().size() || !wire.starts_with(stream_->wire())) {
       return Error(Errc::protocol_error, "the hub gave a value of another bucket");
@@ -113,7 +113,7 @@ Result<KeyValueEntry> KeyValueCore::entry(Call& call) const {
 
 Result<std::optional<std::string>> KeyValueCore::add_keys(const Call& call, const Filter& filter,
                                                           std::vector<std::string>& keys) const {
-  return msg::or_no_memory([&]() -> Result<std::optional<std::string>> {
+  return or_no_memory([&]() -> Result<std::optional<std::string>> {
     std::string_view text = as_text(call.answer.body);
     std::string_view last;
     while (!text.empty()) {
@@ -139,7 +139,7 @@ Result<std::optional<std::string>> KeyValueCore::add_keys(const Call& call, cons
 }
 
 Result<IntrusivePtr<KeptChannel>> KeyValueCore::watch(std::string_view filter, bool all) const {
-  return msg::or_no_memory([&]() -> Result<IntrusivePtr<KeptChannel>> {
+  return or_no_memory([&]() -> Result<IntrusivePtr<KeptChannel>> {
     WEFT_TRY(Filter::parse(filter));
     ConsumerSettings settings;
     const std::string wire = stream_->wire() + '.' + escape(filter, "*>");

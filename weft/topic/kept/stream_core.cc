@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "weft/msg/socket/socket_core.h"
+#include "weft/base/no_memory.h"
 
 namespace weft::topic {
 
@@ -37,7 +37,7 @@ Result<void> check_queue(std::uint32_t messages, std::size_t bytes) {
 }  // namespace
 
 Result<std::shared_ptr<StreamCore>> StreamCore::make(std::shared_ptr<HubLink> link, const StreamOptions& options) {
-  return msg::or_no_memory([&]() -> Result<std::shared_ptr<StreamCore>> {
+  return or_no_memory([&]() -> Result<std::shared_ptr<StreamCore>> {
     // Every member by its place, so that a new option is not a setting that is forgotten here.
     const auto& [name, topics, keep, survives, age_max, bytes_max, when_full, same_id_window, redeclare] = options;
     const Names& names = link->names();
@@ -68,7 +68,7 @@ Instant StreamCore::answer_by(Instant deadline) const noexcept {
 }
 
 Result<IntrusivePtr<Call>> StreamCore::declare(bool redeclare) const {
-  return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
+  return or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
     const std::string body = write_settings(settings_);
     return HubLink::prepare({.kind = OpKind::declare,
                              .flags = redeclare ? OpFlags::redeclare : std::uint16_t{0},
@@ -79,7 +79,7 @@ Result<IntrusivePtr<Call>> StreamCore::declare(bool redeclare) const {
 }
 
 Result<void> StreamCore::declared(const Call& call) {
-  return msg::or_no_memory([&]() -> Result<void> {
+  return or_no_memory([&]() -> Result<void> {
     seen_->set(number_of(call.answer.message_id));
     if (const auto told = parse_stream_settings(as_text(call.answer.body)); told && !call.answer.body.empty()) {
       survives_.store(told->survives, std::memory_order_relaxed);
@@ -95,14 +95,14 @@ Result<void> StreamCore::declared(const Call& call) {
 
 Result<IntrusivePtr<Call>> StreamCore::append(std::string_view topic, Bytes body, const PublishOptions& options,
                                               Flags flags) const {
-  return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
+  return or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
     return append_wire(WEFT_TRY(link_->names().encode(topic)), body, options, flags);
   });
 }
 
 Result<IntrusivePtr<Call>> StreamCore::append_wire(std::string_view wire, Bytes body, const PublishOptions& options,
                                                    Flags flags) const {
-  return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
+  return or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
     if (!options.headers.empty() && !is_header_block(options.headers)) {
       return Error(Errc::invalid_argument, "the headers are no block of Headers");
     }
@@ -126,7 +126,7 @@ Result<IntrusivePtr<Call>> StreamCore::append_wire(std::string_view wire, Bytes 
 }
 
 Result<IntrusivePtr<Call>> StreamCore::get(std::string_view topic, std::uint64_t sequence) const {
-  return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
+  return or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
     if (sequence == 0) {
       return get_wire(WEFT_TRY(link_->names().encode(topic)));
     }
@@ -160,7 +160,7 @@ Result<IntrusivePtr<Call>> StreamCore::purge(std::uint64_t before) const {
                           OnLoss::resend_change, sys::now() + kAnswerWait);
 }
 Result<IntrusivePtr<Call>> StreamCore::purge_topic(std::string_view topic) const {
-  return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
+  return or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
     const std::string wire = WEFT_TRY(link_->names().encode(topic));
     return HubLink::prepare({.kind = OpKind::purge, .name = wire_, .key = wire}, OnLoss::give_up,
                             sys::now() + kAnswerWait);
@@ -208,7 +208,7 @@ Result<KeptMessage> StreamCore::message(Call& call, const Names& names) {
 
 Result<std::optional<std::string>> StreamCore::add_names(const Call& call, std::string_view prefix,
                                                          std::vector<std::string>& names) {
-  return msg::or_no_memory([&]() -> Result<std::optional<std::string>> {
+  return or_no_memory([&]() -> Result<std::optional<std::string>> {
     std::string_view text = as_text(call.answer.body);
     std::string_view last;
     while (!text.empty()) {
@@ -238,7 +238,7 @@ Result<StreamInfo> StreamCore::read_info(const Call& call) const {
   return info;
 }
 Result<StreamInfo> StreamCore::read_info(const Call& call, std::string_view wire) {
-  return msg::or_no_memory([&]() -> Result<StreamInfo> {
+  return or_no_memory([&]() -> Result<StreamInfo> {
     StreamInfo info;
     info.name = wire;
     info.instance = number_of(call.answer.message_id);
@@ -292,7 +292,7 @@ Result<IntrusivePtr<KeptChannel>> StreamCore::open(KeptChannel* made) const {
 }
 
 Result<IntrusivePtr<KeptChannel>> StreamCore::consumer(std::string_view name, const ConsumerOptions& options) const {
-  return msg::or_no_memory([&]() -> Result<IntrusivePtr<KeptChannel>> {
+  return or_no_memory([&]() -> Result<IntrusivePtr<KeptChannel>> {
     if (name.empty() || name.size() > kOpNameMax) {
       return Error(Errc::invalid_argument, "a consumer has a name of up to 255 bytes");
     }
@@ -304,7 +304,7 @@ Result<IntrusivePtr<KeptChannel>> StreamCore::consumer(std::string_view name, co
 }
 
 Result<IntrusivePtr<KeptChannel>> StreamCore::reader(const ReadOptions& options) const {
-  return msg::or_no_memory([&]() -> Result<IntrusivePtr<KeptChannel>> {
+  return or_no_memory([&]() -> Result<IntrusivePtr<KeptChannel>> {
     ConsumerOptions as;
     as.filter = options.filter;
     as.from = options.from;
@@ -313,14 +313,14 @@ Result<IntrusivePtr<KeptChannel>> StreamCore::reader(const ReadOptions& options)
 }
 Result<IntrusivePtr<KeptChannel>> StreamCore::reader_wire(ConsumerSettings settings, std::uint32_t messages,
                                                           std::size_t bytes) const {
-  return msg::or_no_memory([&]() -> Result<IntrusivePtr<KeptChannel>> {
+  return or_no_memory([&]() -> Result<IntrusivePtr<KeptChannel>> {
     WEFT_TRY(check_queue(messages, bytes));
     return open(new KeptChannel(wire_, {}, std::move(settings), messages, bytes));
   });
 }
 
 Result<StreamCore::Turn> StreamCore::take_turn(const std::string& topic) {
-  return msg::or_no_memory([&]() -> Result<Turn> {
+  return or_no_memory([&]() -> Result<Turn> {
     auto found = strict_.find(topic);
     if (found == strict_.end()) {
       if (strict_.size() >= kStrictTopicsMax) {

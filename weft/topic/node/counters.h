@@ -67,6 +67,25 @@ namespace weft {
   ROW(not_forwarded, counter, "messages_not_forwarded_total", "", "", "messages",                                      \
       "Messages that were not forwarded to all sessions of their group: not encoded, or a core had no room.",          \
       "topic/node/node.h")                                                                                             \
+  ROW(fleet_published, counter, "fleet_messages_published_total", "", "", "messages",                                  \
+      "Messages, requests and control messages for the servers of a nats fleet, of all handles that share the gate.",  \
+      "topic/node/gate.cc")                                                                                            \
+  ROW(fleet_sent, counter, "fleet_messages_sent_total", "", "", "messages",                                            \
+      "Of these, the ones that a connection to a server took.", "topic/node/gate.cc")                                  \
+  ROW(fleet_dropped_oldest, counter, "fleet_messages_dropped_total", "reason", "oldest", "messages",                   \
+      "Of these, the ones that were lost: the servers were away, and newer messages needed the room.",                 \
+      "topic/node/gate.cc")                                                                                            \
+  ROW(fleet_dropped_refused, counter, "fleet_messages_dropped_total", "reason", "refused", "messages",                 \
+      "Of these, the ones that were lost: the server takes none of that size, or memory ran out.",                     \
+      "topic/node/gate.cc")                                                                                            \
+  ROW(fleet_dropped_closed, counter, "fleet_messages_dropped_total", "reason", "closed", "messages",                   \
+      "Of these, the ones that were lost: still waiting when the last handle closed.", "topic/node/gate.cc")           \
+  ROW(fleet_dropped_full, counter, "fleet_messages_dropped_total", "reason", "full", "messages",                       \
+      "Of these, the ones that were lost: a server did not read.", "topic/node/gate.cc")                    \
+  ROW(fleet_queued, gauge, "fleet_messages_queued", "", "", "messages",                                                \
+      "Of these, the ones that wait for a connection.", "topic/node/gate.cc")                                          \
+  ROW(fleet_connected, counter, "fleet_connections_total", "", "", "connections",                                      \
+      "Connections to servers of a nats fleet that were made.", "topic/node/gate.cc")                                  \
   ROW(peers, gauge, "peers", "", "", "handles",                                                                        \
       "Other handles that this handle is connected to.", "topic/node/roster.cc")
 // clang-format on

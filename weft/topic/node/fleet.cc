@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <span>
 
+#include "weft/nats/protocol/server_list.h"
 #include "weft/net/endpoint.h"
 #include "weft/sys/address.h"
 #include "weft/sys/path.h"
@@ -21,13 +22,30 @@ bool is_fleet_name(std::string_view name) noexcept {
   });
 }
 
+// A server without a scheme has that of the first one.
+Result<Fleet> parse_nats(std::string_view text) {
+  Fleet fleet;
+  fleet.kind = Fleet::Kind::nats;
+  const std::string_view scheme = text.substr(0, text.find("//") + 2);
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view server = text.substr(0, comma);
+    fleet.servers += fleet.servers.empty() ? "" : ",";
+    fleet.servers += server.find("://") == std::string_view::npos ? scheme : "";
+    fleet.servers += server;
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  WEFT_TRY(nats::ServerList::make(fleet.servers, 0));
+  return fleet;
+}
+
 }  // namespace
 
 Result<Fleet> Fleet::parse(std::string_view text) {
   constexpr Error kName(Errc::invalid_argument, "a fleet's name has 1 to 32 letters, digits, '-' and '_'");
   Fleet fleet;
   if (text.starts_with("nats://") || text.starts_with("tls://")) {
-    return Error(Errc::not_supported, "this build has no engine for that fleet");
+    return parse_nats(text);
   }
   if (text.starts_with("inproc:")) {
     fleet.kind = Kind::inproc;
@@ -43,7 +61,8 @@ Result<Fleet> Fleet::parse(std::string_view text) {
   fleet.tls = text.starts_with("tls+tcp://");
   if (!text.starts_with(fleet.scheme())) {
     return Error(Errc::invalid_argument,
-                 "a fleet is inproc:NAME, local, local:NAME, tcp://HOST:PORT,... or tls+tcp://HOST:PORT,...");
+                 "a fleet is inproc:NAME, local, local:NAME, tcp://HOST:PORT,..., tls+tcp://HOST:PORT,... or "
+                 "nats://HOST:PORT,...");
   }
   text.remove_prefix(fleet.scheme().size());
   while (!text.empty()) {
@@ -65,19 +84,19 @@ Result<void> ProcessFleets::join(Node& node, const msg::ContextCore* context, co
   const sync::LockGuard lock(mutex_);
   std::vector<Node*>& nodes = nodes_[{context, fleet}];
   nodes.push_back(&node);
-  // Both have the connection before one of them sends a word. Otherwise its roster, which has another way to it, would
-  // make the other one take that way, too.
+  // Both have the connection before one of them sends a message. Otherwise its roster, which has another way to it,
+  // would make the other one take that way, too.
   const std::span<Node* const> others(nodes.data(), nodes.size() - 1);
   for (Node* const other : others) {
     WEFT_TRY(node.link_inproc(other->instance(), other->inproc_endpoint(), other->has_inner()));
   }
   for (Node* const other : others) {
-    WEFT_TRY(other->met(node.instance(), node.inproc_endpoint(), node.has_inner()));
+    WEFT_TRY(other->handle_peer_opened(node.instance(), node.inproc_endpoint(), node.has_inner()));
   }
-  return others.empty() ? Result<void>() : node.greet(0);
+  return others.empty() ? Result<void>() : node.exchange_all(0);
 }
 
-Result<void> ProcessFleets::meet_all(Node& node) {
+Result<void> ProcessFleets::link_all(Node& node) {
   const sync::LockGuard lock(mutex_);
   const auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& each) {
     return std::find(each.second.begin(), each.second.end(), &node) != each.second.end();
@@ -100,7 +119,7 @@ void ProcessFleets::leave(Node& node, const msg::ContextCore* context, const std
     return;
   }
   for (Node* const other : found->second) {
-    other->parted(node.instance(), node.inproc_endpoint());
+    other->handle_peer_closed(node.instance(), node.inproc_endpoint());
   }
   if (found->second.empty()) {
     nodes_.erase(found);

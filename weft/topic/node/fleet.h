@@ -23,7 +23,7 @@ class Node;
 
 // Fleet: the option `fleet`, parsed. Affinity: immutable.
 struct Fleet {
-  enum class Kind : std::uint8_t { inproc, local, tcp };
+  enum class Kind : std::uint8_t { inproc, local, tcp, nats };
   static constexpr std::size_t kNameMax = 32;
   // Every handle connects to every other one and sends it the list of all: to begin at once costs the third power.
   static constexpr std::size_t kLocalHandlesMax = 128;
@@ -31,11 +31,12 @@ struct Fleet {
   Kind kind = Kind::local;
   std::string name;                // inproc, local; of "local": "default"
   std::vector<std::string> peers;  // tcp
+  std::string servers;             // nats: the list of their URLs
   bool tls = false;                // tcp: every endpoint is tls+tcp
 
   [[nodiscard]] std::string_view scheme() const noexcept { return tls ? "tls+tcp://" : "tcp://"; }  // of kind tcp
 
-  // Errors: not_supported (nats:// and tls://); invalid_argument.
+  // Errors: invalid_argument.
   [[nodiscard]] static Result<Fleet> parse(std::string_view text);
 };
 
@@ -49,7 +50,7 @@ class ProcessFleets {
   // After an error, or an exception std::bad_alloc, the node leaves.
   [[nodiscard]] Result<void> join(Node& node, const msg::ContextCore* context, const std::string& fleet);
   // Connects the node with each other one that has joined. Errors: those of Node::link_inproc().
-  [[nodiscard]] Result<void> meet_all(Node& node);
+  [[nodiscard]] Result<void> link_all(Node& node);
   void leave(Node& node, const msg::ContextCore* context, const std::string& fleet) noexcept;
 
  private:

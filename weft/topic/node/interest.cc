@@ -111,6 +111,12 @@ std::map<Filter, IntrusivePtr<const OwnFilter>> Interest::remove_all(Subscriptio
   return had;
 }
 
+bool Interest::has_widened(const SubscriptionCore& subscription, const Filter& widened) noexcept {
+  const sync::LockGuard lock(mutex_);
+  return std::any_of(subscription.filters.begin(), subscription.filters.end(),
+                     [&](const auto& each) { return each.first.widen_to_tokens() == widened; });
+}
+
 void Interest::find(std::string_view topic, MatchMemo& memo) {
   memo.generation = 0;
   memo.matches.clear();

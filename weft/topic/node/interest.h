@@ -55,6 +55,9 @@ class Interest {
   // Removes the subscription, and returns its filters.
   std::map<Filter, IntrusivePtr<const OwnFilter>> remove_all(SubscriptionCore& subscription) noexcept;
 
+  // Whether the subscription has a filter that widens to this one.
+  [[nodiscard]] bool has_widened(const SubscriptionCore& subscription, const Filter& widened) noexcept;
+
   // Fills the memo, unless it is valid for this topic. Throws std::bad_alloc.
   void match(std::string_view topic, MatchMemo& memo) {
     if (memo.generation != generation_.load(std::memory_order_acquire) || memo.topic != topic) [[unlikely]] {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Node: repairs the steps that failed without memory and without a report: a connection whose end or beginning was not
-// noted, a handle of this process that was not met, a scout that did not start, words that peers did not get. Peers
-// that missed words because they did not read get them again by another rule, and seldom.
+// noted, a handle of this process that was not linked, a scout that did not start, messages that peers did not get.
+// Peers that missed messages because they did not read get them again by another rule, and seldom.
 #include <algorithm>
 #include <new>
 #include <utility>
 
+#include "weft/base/no_memory.h"
 #include "weft/msg/message/monitor.h"
 #include "weft/msg/socket/socket_core.h"
+#include "weft/sys/clock.h"
 #include "weft/topic/node/node.h"
 
 namespace weft::topic {
@@ -24,8 +26,8 @@ void Node::Mender::handle_event(const sys::PollEvent& /*event*/) {
   if (node.mends_.load()) {
     node.mend_later();
   }
-  if (node.retells_.load()) {
-    node.retell_later();
+  if (node.resends_.load()) {
+    node.resend_later();
   }
 }
 
@@ -47,7 +49,7 @@ void Node::mend(void* self) {
   if (node.closed() || node.in_.core()->terminated()) {
     return;
   }
-  const Result<void> mended = msg::or_no_memory([&] { return node.mend_now(); });
+  const Result<void> mended = or_no_memory([&] { return node.mend_now(); });
   const bool again = !mended && mended.error() == Errc::resource_exhausted;
   node.mend_wait_ = again || node.mends_.load() ? std::min(2 * node.mend_wait_, kMendLast) : kMendFirst;
   if (again) {
@@ -63,9 +65,9 @@ Result<void> Node::mend_now() {
     return Error(Errc::resource_exhausted, "the handle is not open yet");
   }
   WEFT_TRY(compare_links());
-  WEFT_TRY(ProcessFleets::instance().meet_all(*this));
+  WEFT_TRY(ProcessFleets::instance().link_all(*this));
   sweep_wait_ = kSweepFirst;
-  sweep_voices(this);
+  sweep(this);
   if (fleet_.kind == Fleet::Kind::local) {
     WEFT_TRY(read_directory(false));
   }
@@ -78,88 +80,61 @@ Result<void> Node::mend_now() {
     }
     std::for_each(anew.begin(), anew.end(), [this](const std::string& endpoint) { end_scout(endpoint); });
   }
-  std::vector<std::string> unscouted;
-  std::vector<std::string> ended;
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    for (const auto& [endpoint, link] : links_) {
-      if (!link.connected && !link.other_name && !scouts_.contains(endpoint)) {
-        unscouted.push_back(endpoint);
-      } else if (link.connected && link.failed && link.given) {
-        ended.push_back(endpoint);
-      }
-    }
-  }
-  for (const std::string& endpoint : unscouted) {
+  for (const std::string& endpoint : with_mesh([](const MeshState& mesh) { return mesh.links().unconnected(); })) {
     begin_scout(endpoint);
   }
-  for (const std::string& endpoint : ended) {
+  for (const std::string& endpoint : with_mesh([](const MeshState& mesh) { return mesh.links().failed_given(); })) {
     scout_again(endpoint);
   }
   interest_changed();
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    greets_ = true;
-    tells_to_ = 0;
-  }
-  tell_now();
-  say_unsaid();
+  with_mesh([](MeshState& mesh) { return mesh.request_exchange(0, true); });
+  exchange();
+  send_unsent();
   return {};
 }
 
 // Any thread, with any lock except the mesh lock. It allocates nothing.
-void Node::retell_soon() noexcept {
-  if (mend_event_ && !retells_.exchange(true)) {
+void Node::resend_soon() noexcept {
+  if (mend_event_ && !resends_.exchange(true)) {
     mend_event_->signal();
   }
 }
 
-void Node::retell_later() noexcept {
-  if (closed() || retell_timer_) {
+void Node::resend_later() noexcept {
+  if (closed() || resend_timer_) {
     return;
   }
-  retell_timer_ = loop_->timers().schedule(loop_->now() + retell_wait_, {&Node::retell, this});
-  if (!retell_timer_) {
+  resend_timer_ = loop_->timers().schedule(loop_->now() + resend_wait_, {&Node::resend, this});
+  if (!resend_timer_) {
     mend_event_->signal();  // the next turn tries again
   }
 }
 
-// While a peer does not read, the waits grow up to kRetellLast: no longer than the peer did not read.
-void Node::retell(void* self) {
+// While a peer does not read, the waits grow up to kResendLast: no longer than the peer did not read.
+void Node::resend(void* self) {
   Node& node = *static_cast<Node*>(self);
-  node.retell_timer_ = {};
-  node.retells_.store(false);
+  node.resend_timer_ = {};
+  node.resends_.store(false);
   if (node.closed() || node.in_.core()->terminated()) {
     return;
   }
-  if (!msg::or_no_memory([&] { return node.retell_now(); })) {
+  if (!or_no_memory([&] { return node.resend_now(); })) {
     node.mend_soon();
   }
-  node.retell_wait_ = node.retells_.load() ? std::min(2 * node.retell_wait_, kRetellLast) : kMendFirst;
+  node.resend_wait_ = node.resends_.load() ? std::min(2 * node.resend_wait_, kResendLast) : kMendFirst;
 }
 
-Result<void> Node::retell_now() {
-  tell_roster(0);
-  std::vector<std::uint64_t> silent;
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    for (const auto& [endpoint, link] : links_) {
-      const auto peer = peers_.find(link.instance);
-      if (link.up && link.instance != 0 && (peer == peers_.end() || peer->second.our_ask < ask_)) {
-        silent.push_back(link.instance);
-      }
-    }
-    for (PeerProbe& probe : peer_probes_) {
-      probe.told = ~std::uint64_t{0};
-    }
+Result<void> Node::resend_now() {
+  send_roster(0);
+  const std::vector<Control> messages = with_mesh([](MeshState& mesh) {
+    mesh.readiness().send_again();
+    return mesh.repeated_messages(sys::now());
+  });
+  for (const Control& message : messages) {
+    WEFT_TRY(send_control(message));
   }
-  for (const std::uint64_t to : silent) {
-    WEFT_TRY(want_rosters(to));
-  }
-  WEFT_TRY(resend_probes(true));
-  WEFT_TRY(resend_claims());
   WEFT_TRY(answer_probes());
-  say_unsaid();
+  send_unsent();
   return {};
 }
 
@@ -176,18 +151,9 @@ Result<void> Node::compare_links() {
     links_unsure_.store(true);
     return reported || reported.error() == Errc::would_block ? Result<void>(msg::kNoMemoryToSend) : reported;
   }
-  std::vector<std::pair<std::string, EventKind>> changes;
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    for (const auto& [endpoint, link] : links_) {
-      const bool up = std::find(stand.begin(), stand.end(), endpoint) != stand.end();
-      if (link.connected && !endpoint.starts_with("inproc:") && up != link.up) {
-        changes.emplace_back(endpoint, up ? EventKind::handshake_succeeded : EventKind::disconnected);
-      }
-    }
-  }
-  for (const auto& [endpoint, kind] : changes) {
-    handle_link_or_mend(endpoint, kind);
+  const auto changes = with_mesh([&](const MeshState& mesh) { return mesh.links().differing(stand); });
+  for (const auto& [endpoint, up] : changes) {
+    handle_link_or_mend(endpoint, up ? EventKind::handshake_succeeded : EventKind::disconnected);
   }
   return {};
 }

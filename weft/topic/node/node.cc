@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weft/msg/socket/socket_core.h"
+#include "weft/net/endpoint.h"
 #include "weft/sys/path.h"
 #include "weft/topic/kept/hub_link.h"
 #include "weft/zmtp/curve.h"
@@ -25,7 +26,21 @@ std::uint64_t fresh_instance() {
 
 // A key without an effect would protect nothing.
 Result<void> check_security(const TopicsOptions& options, const Fleet& fleet) {
-  const FleetSecurity& keys = options.security;
+  FleetSecurity keys = options.security;
+  if (!options.hub.empty() && !options.hub.starts_with("ipc://")) {
+    if (!options.hub.starts_with("tls+tcp://") || !keys.tls()) {
+      return Error(
+          Errc::invalid_argument,
+          "another hub is ipc://PATH, or tls+tcp://HOST:PORT, which needs a certificate, its key and authorities");
+    }
+    WEFT_TRY(net::parse_endpoint(options.hub, false));
+    if (!fleet.tls) {  // they have an effect
+      keys.tls_certificate.clear();
+      keys.tls_key.clear();
+      keys.tls_authorities.clear();
+      keys.tls_server_name.clear();
+    }
+  }
   if (fleet.tls) {
     for (const std::string* const text : {&options.listen, &options.advertise}) {
       if (!text->empty() && !text->starts_with(fleet.scheme())) {
@@ -40,6 +55,12 @@ Result<void> check_security(const TopicsOptions& options, const Fleet& fleet) {
   if (keys.empty()) {
     return {};
   }
+  if (fleet.kind == Fleet::Kind::nats) {
+    return keys.curve() ? Result<void>(Error(Errc::invalid_argument, "a nats fleet has no CURVE")) : Result<void>();
+  }
+  if (keys.login()) {
+    return Error(Errc::invalid_argument, "only a nats fleet has a login");
+  }
   if (fleet.kind != Fleet::Kind::tcp) {
     return Error(Errc::invalid_argument, "only a tcp fleet has keys");
   }
@@ -50,6 +71,17 @@ Result<void> check_security(const TopicsOptions& options, const Fleet& fleet) {
   return {};
 }
 
+MeshState::Self self_of(const TopicsOptions& options, const Fleet& fleet) {
+  MeshState::Self self;
+  self.instance = fresh_instance();
+  self.node =
+      options.node.empty() ? std::to_string(sys::process_id()) + "-" + instance_text(self.instance) : options.node;
+  self.presence = options.presence;
+  self.names_peers = fleet.kind == Fleet::Kind::tcp;
+  self.secret = options.security.curve();
+  return self;
+}
+
 }  // namespace
 
 Node::Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loop)
@@ -57,7 +89,8 @@ Node::Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loo
       options_(options),
       names_(std::move(names)),
       fleet_(std::move(fleet)),
-      instance_(fresh_instance()),
+      mesh_(self_of(options, fleet_)),
+      instance_(mesh_.self().instance),
       inproc_endpoint_("inproc://weft.topics." + instance_text(instance_)),
       loop_(loop) {}
 
@@ -89,8 +122,6 @@ Result<std::shared_ptr<Node>> Node::open(Context& context, const TopicsOptions& 
 
 Result<void> Node::start(Context& context) {
   context_ = context.core();
-  node_name_ =
-      options_.node.empty() ? std::to_string(sys::process_id()) + "-" + instance_text(instance_) : options_.node;
   if (options_.inside.size() > 256) {
     return Error(Errc::invalid_argument, "at most 256 filters stay inside");
   }
@@ -106,7 +137,7 @@ Result<void> Node::start(Context& context) {
   WEFT_TRY(make_sockets(context));
   WEFT_TRY(open_inbox());
   watch_links();
-  watch_voices();
+  watch_peer_connections();
   const int in_fd = WEFT_TRY(in_.core()->descriptor());
   const int out_fd = WEFT_TRY(out_.core()->descriptor());
   in_watch_ = WEFT_TRY(loop_->watch(in_fd, sys::Interest::readable, false, &in_watcher_));
@@ -186,6 +217,9 @@ Result<void> Node::begin_fleet() {
   } else if (fleet_.kind == Fleet::Kind::tcp) {
     WEFT_TRY(begin_tcp());
   }
+  if (fleet_.kind == Fleet::Kind::nats) {
+    WEFT_TRY(begin_gate());
+  }
   WEFT_TRY(ProcessFleets::instance().join(*this, context_.get(), options_.fleet));
   if (fleet_.kind == Fleet::Kind::local) {
     WEFT_TRY(read_directory(true));  // of the handles of this process none is found there
@@ -204,10 +238,11 @@ Result<void> Node::begin_local() {
   return {};
 }
 
-// The loop may tell the roster already.
+// The loop may send the roster already.
 void Node::set_endpoint(std::string endpoint) {
   const sync::LockGuard lock(mesh_mutex_);
   endpoint_ = std::move(endpoint);
+  mesh_.set_endpoint(endpoint_);
 }
 
 // `joins`: this handle is one more.
@@ -218,7 +253,7 @@ Result<void> Node::read_directory(bool joins) {
   }
   for (const std::uint64_t instance : instances) {
     if (instance != instance_) {
-      WEFT_TRY(learn(instance, directory_->endpoint(instance)));
+      WEFT_TRY(learn(instance, directory_->endpoint(instance), LinkSource::the_handle));
     }
   }
   return {};
@@ -251,7 +286,7 @@ void Node::end_watches() noexcept {
   while (!scouts_.empty()) {
     end_scout(scouts_.begin()->first);
   }
-  for (rt::TimerId* const timer : {&lease_timer_, &sweep_timer_, &retell_timer_}) {
+  for (rt::TimerId* const timer : {&lease_timer_, &sweep_timer_, &resend_timer_, &probe_timer_}) {
     if (*timer) {
       loop_->timers().cancel(std::exchange(*timer, {}));
     }
@@ -267,6 +302,7 @@ void Node::close() noexcept {
     return;
   }
   flush();
+  end_gate();
   if (context_ != nullptr) {
     ProcessFleets::instance().leave(*this, context_.get(), options_.fleet);
   }
@@ -295,10 +331,10 @@ void Node::close() noexcept {
   }
   {
     const sync::LockGuard lock(mesh_mutex_);
-    for (const auto& [id, pending] : requests_) {
-      pending.replies->close(kClosed);
+    for (const auto& [id, replies] : replies_) {
+      replies->close(kClosed);
     }
-    for (const Service& service : services_) {
+    for (const auto& [id, service] : services_) {
       service.requests->close(kClosed);
     }
   }
@@ -346,8 +382,11 @@ TopicsStatistics Node::statistics() {
   if (const auto numbers = out_.core() == nullptr ? Result<Statistics>(Errc::closed) : out_.statistics()) {
     all.peers_refused = numbers->handshakes_failed;
   }
+  if (gate_ != nullptr) {
+    add_gate_counts(all);
+  }
   const sync::LockGuard lock(mesh_mutex_);
-  all.peers = peers_.size();
+  all.peers = mesh_.peers().all().size();
   return all;
 }
 

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "weft/base/list.h"
-#include "weft/base/random.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/msg/context.h"
@@ -29,10 +28,11 @@
 #include "weft/sync/mutex.h"
 #include "weft/sync/spin.h"
 #include "weft/sys/event_fd.h"
+#include "weft/topic/gate/gate.h"
+#include "weft/topic/mesh/mesh_state.h"
 #include "weft/topic/node/counters.h"
 #include "weft/topic/node/fleet.h"
 #include "weft/topic/node/interest.h"
-#include "weft/topic/node/lost_peers.h"
 #include "weft/topic/node/options.h"
 #include "weft/topic/node/subscription_core.h"
 #include "weft/topic/wire/control.h"
@@ -49,6 +49,7 @@ inline constexpr std::string_view kProof = "X-Weft-Fleet";
 // PublisherCore: one topic of a handle, encoded once. Guarded by the node's publish lock, except const members.
 struct PublisherCore : sync::AtomicCounted<PublisherCore> {
   std::string wire;     // const
+  std::string subject;  // const, of a nats fleet; empty: not for its servers
   Message name;         // const: in the program's form
   bool inside = false;  // const: never leaves the process
   MatchMemo memo;
@@ -59,7 +60,8 @@ struct PublisherCore : sync::AtomicCounted<PublisherCore> {
 // Owner: the handle and all its objects, by shared_ptr. Affinity: any thread; of AsyncTopics: the loop's. The reader of
 // the XSUB is a thread that waits in next(), the leader; one at a time. Without a leader the node's loop reads. So no
 // thread stands between a waiting subscriber and the network, and subscriptions
-// whose threads are busy get their policy nevertheless.
+// whose threads are busy get their policy nevertheless. MeshState decides about the other handles; the node carries its
+// messages and connects.
 // Cost: publishing is a lock, a memo and a queue for each own subscription, and one send if there are peers.
 // Locks, in order: link, pump, publish, answer, interest, mesh, subscription. No socket is called under the mesh lock.
 // The locks of the handle's parts (hub link, followers, subscriptions) come before the mesh lock.
@@ -67,7 +69,7 @@ struct PublisherCore : sync::AtomicCounted<PublisherCore> {
 //   1. Each subscription gets the messages of one publisher in order.
 //   2. A message enters a subscription once, through any number of filters and connections.
 //   3. An idle node makes no wake-ups, unless it has a presence.
-class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJob {
+class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJob, private GateMember {
  public:
   // `loop` is null for a handle of any thread: the node then runs a loop of its own.
   // Errors: invalid_argument (an option); not_supported (an engine that this build does not have); resource_exhausted
@@ -88,6 +90,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] rt::Loop& loop() noexcept { return *loop_; }
   [[nodiscard]] bool async() const noexcept { return own_loop_ == nullptr; }
   [[nodiscard]] TopicsStatistics statistics();
+  [[nodiscard]] const std::shared_ptr<Gate>& gate() const noexcept { return gate_; }  // null: not a nats fleet
   void count_not_forwarded() noexcept { ++counters_.not_forwarded; }
 
   // --- kept topics ---
@@ -133,35 +136,30 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // --- the fleet (mesh.cc) ---
   [[nodiscard]] Result<void> add_peer(std::string_view endpoint);
   [[nodiscard]] Result<void> remove_peer(std::string_view endpoint);
-  [[nodiscard]] std::vector<NodeInfo> members();  // the handles with a known roster
-  // Waits on the mesh: calls `done` under the mesh lock after each change of the mesh.
+  // Waits on the mesh: calls `done` with the MeshState, under the mesh lock, after each change of the mesh.
   template <typename Done>
   [[nodiscard]] Result<void> wait_mesh(Instant deadline, const Done& done) {
     return wait_mesh_for(deadline, std::cref(done));  // a function of this size allocates nothing
   }
   [[nodiscard]] rt::AsyncEvent& mesh_event() noexcept { return mesh_event_; }
+  // Calls the function with the MeshState, under the mesh lock.
   template <typename Function>
   auto with_mesh(Function function) {
     const sync::LockGuard lock(mesh_mutex_);
-    return function();
+    return function(mesh_);
   }
-  // For a function that with_mesh() or wait_mesh() calls: it runs under the mesh lock.
-  void in_mesh() const noexcept WEFT_ASSERTS(mesh_mutex_) {}
-  // every peer has answered this request, or a later one
-  [[nodiscard]] bool settled(std::uint64_t ask) const WEFT_REQUIRES(mesh_mutex_);
   // Requests the roster of every handle of the fleet whose open() returned before. Of AsyncTopics: in the loop.
   // Errors: those of LocalDirectory::listening(); resource_exhausted.
   [[nodiscard]] Result<std::uint64_t> ask_rosters();
   // For ProcessFleets: a handle of this process and context joined, or left.
   // `inner`: the other one has a socket for inside topics. Of AsyncTopics: in the loop. Fails with resource_exhausted;
   // throws std::bad_alloc.
-  [[nodiscard]] Result<void> met(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
-  void parted(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
-  [[nodiscard]] Result<void> meet(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
-  // meet() without a control message.
+  [[nodiscard]] Result<void> handle_peer_opened(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
+  void handle_peer_closed(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
+  // Connects without a control message.
   [[nodiscard]] Result<void> link_inproc(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
-  [[nodiscard]] Result<void> greet(std::uint64_t to);  // resource_exhausted
-  void part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
+  void unlink_inproc(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
+  [[nodiscard]] Result<void> exchange_all(std::uint64_t to);  // 0: with every peer. Fails with resource_exhausted
   [[nodiscard]] const std::string& inproc_endpoint() const noexcept { return inproc_endpoint_; }
   [[nodiscard]] bool has_inner() const noexcept { return !inside_.empty(); }
 
@@ -178,9 +176,6 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void end_request(std::uint64_t id) noexcept;
   // The result for the program: the reply, or the service's error.
   [[nodiscard]] static Result<TopicMessage> reply_of(Result<TopicMessage> received);
-  [[nodiscard]] bool served(std::string_view topic) const WEFT_REQUIRES(mesh_mutex_);  // a known handle serves it
-  [[nodiscard]] bool told_all() const
-      WEFT_REQUIRES(mesh_mutex_);  // every reachable peer has sent the list of its services
   void reply(const TopicMessage& request, Bytes body, std::string_view headers) noexcept;
   void reply_error(const TopicMessage& request, const Error& error) noexcept;
   // The requests for one service. Fails with conflict at 1,024 services.
@@ -189,14 +184,10 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void stop_serving(SubscriptionCore& service) noexcept;
 
   // --- owners (owners.cc) ---
-  // Whether every reachable handle has sent its owned topics since this request (ask_rosters()): only then a
-  // topic without a known owner has none.
-  [[nodiscard]] bool owners_known(std::uint64_t ask) const WEFT_REQUIRES(mesh_mutex_);
-  // `claim` is 0 if it is already decided: conflict.
+  // After every reachable handle has sent its owned topics since a request (ask_rosters(), MeshState::owners_known()):
+  // only then a topic without a known owner has none. Errors: those of Ownership::begin(); closed; resource_exhausted.
   [[nodiscard]] Result<std::uint64_t> begin_claim(std::string_view topic);
-  // Whether every peer has answered, or one has refused.
-  [[nodiscard]] bool claim_decided(std::uint64_t claim) const WEFT_REQUIRES(mesh_mutex_);
-  // returns the epoch, or fails with conflict
+  // Errors: those of Ownership::end().
   [[nodiscard]] Result<std::uint64_t> end_claim(std::uint64_t claim, bool in_time);
   void give_up_ownership(const std::string& wire) noexcept;
   [[nodiscard]] bool owns(const std::string& wire, std::uint64_t epoch) const;
@@ -204,18 +195,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] bool is_owned(std::string_view topic) const;
   [[nodiscard]] Result<std::vector<std::string>> owned_topics(std::string_view filter) const;
 
-  // --- presence (presence.cc) ---
-  [[nodiscard]] std::vector<NodeInfo> announced() const WEFT_REQUIRES(mesh_mutex_);  // those with a valid lease
-  [[nodiscard]] Instant next_expiry() const WEFT_REQUIRES(mesh_mutex_);
-  // Returns true if announced() differs from `known`, whatever the order; `now` is announced() then.
-  [[nodiscard]] bool nodes_differ(const std::vector<NodeInfo>& known, std::vector<NodeInfo>& now) const
-      WEFT_REQUIRES(mesh_mutex_);
-
   // --- readiness of subscribers (ready.cc) ---
   [[nodiscard]] Result<std::uint64_t> begin_probe(const PublisherCore& publisher, Instant deadline) noexcept;
   void end_probe(std::uint64_t probe) noexcept;
-  [[nodiscard]] std::uint64_t probe_count(std::uint64_t probe) const
-      WEFT_REQUIRES(mesh_mutex_);  // own subscriptions count
 
  private:
   // In: the loop's work with the XSUB; Out: with the XPUB.
@@ -235,21 +217,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     void handle_event(const sys::PollEvent& event) override;
     Node& node;
   };
-  // Link: an endpoint of the XSUB, connected or not.
-  struct Link {
-    std::uint64_t instance = 0;  // 0: unknown
-    bool given = false;          // from the options, or from add_peer(): a scout finds the handle that listens there
-    bool connected = false;      // the XSUB connects; otherwise there is a scout, or `other_name`
-    bool other_name = false;     // of this handle, or of one with another link
-    bool plain = false;          // not a handle of topics: a publisher of another library
-    bool up = false;
-    bool inner = false;     // of a handle of this process: the XSUB is also connected to its inside topics
-    bool failed = false;    // the last attempt, or the last connection, failed
-    unsigned failures = 0;  // since it was connected, or began
-    Instant down_since{};
-  };
-  // Scout: a socket that asks the handle at a given endpoint for its instance, before the XSUB connects. Otherwise a
-  // handle that is listed under two names, or lists itself, would receive its messages twice.
+  // Scout: a socket that asks the handle at a given endpoint for its instance, before the XSUB connects: see Links.
   struct Scout final : rt::Watcher {
     Scout(Node& own, std::string at) noexcept : node(own), endpoint(std::move(at)) {}
     void handle_event(const sys::PollEvent& event) override;
@@ -260,70 +228,29 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     rt::Loop::WatchId watch = 0;
     rt::TimerId timer;
   };
-  struct Peer {
-    Roster roster;
-    std::uint64_t revision = 0;
-    Duration lease{0};
-    Instant heard;
-    bool answered = false;        // it answered us: it has our subscriptions
-    std::uint64_t our_ask = 0;    // our last request that it answered
-    std::uint64_t their_ask = 0;  // its last request; each roster answers it
-    std::size_t bytes = 0;        // of the roster's texts
-    msg::PeerId via = 0;          // the connection of its roster; 0: within the process
-    bool parted = false;          // both have noted their separation
-  };
+  // Service: the requests for one service of this handle.
   struct Service {
-    std::string topic;
-    std::string group;
     IntrusivePtr<SubscriptionCore> requests;
     std::size_t queue_max = 0;
   };
-  struct Pending {
-    IntrusivePtr<SubscriptionCore> replies;
-    std::vector<std::uint64_t> members;  // the handles that got the request
-  };
-  struct Claim {
-    std::string topic;
-    std::uint64_t epoch = 0;
-    std::set<std::uint64_t> waiting;   // peers that have not answered
-    std::set<std::uint64_t> answered;  // of the awaited ones
-    bool lost = false;
-    bool outdated = false;  // a peer has a later epoch
-  };
-  // Missed: the reason why a peer missed a word. full: it does not read.
+  // LinkSource: the origin of an endpoint. other_handle: it may be outdated, see MeshState::begin_named_link().
+  enum class LinkSource : std::uint8_t { given, the_handle, other_handle };
+  // Missed: the reason why a peer missed a message. full: it does not read.
   enum class Missed : std::uint8_t { nothing, full, no_memory };
-  struct Unsaid {
+  struct Unsent {
     Control control;
     unsigned tries = 0;
   };
-  struct OwnProbe {
-    std::string topic;
-    Instant deadline;
-    std::map<std::uint64_t, std::uint64_t> counts;  // by instance
-  };
-  struct PeerProbe {
-    std::string topic;
-    std::uint64_t from = 0;
-    std::uint64_t id = 0;
-    Instant deadline;
-    std::uint64_t told = ~std::uint64_t{0};
-  };
-  static constexpr std::size_t kPeersMax = 256;
-  static constexpr std::size_t kRosterBytesMax = std::size_t{64} << 20;  // of all peers' rosters
-  static constexpr unsigned kLearnedFailures = 3;                        // then no caller waits for such a peer
-  // a peer that a roster named and that does not answer
-  static constexpr Duration kLearnedKept = std::chrono::seconds(60);
-  static constexpr Duration kScoutPatience = std::chrono::seconds(1);  // from the handshake to the welcome
-  static constexpr std::size_t kPeerProbesMax = 1024;
-  static constexpr std::size_t kRequestsMax = 65'536;
-  static constexpr std::size_t kEpochsMax = 65'536;
+  static constexpr Duration kScoutPatience = std::chrono::seconds(1);    // from the handshake to the welcome
   static constexpr Duration kMendFirst = std::chrono::milliseconds(10);  // then twice as long each time
   static constexpr Duration kMendLast = std::chrono::seconds(1);
-  static constexpr Duration kRetellLast = std::chrono::seconds(30);
+  static constexpr Duration kResendLast = std::chrono::seconds(30);
+  static constexpr Duration kProbeFirst =
+      std::chrono::milliseconds(50);  // of a nats fleet; then twice as long each time
+  static constexpr Duration kProbeLast = std::chrono::seconds(1);
   static constexpr unsigned kHeldTries = 64;
-  static constexpr std::size_t kUnsaidMax = 1024;
-  static constexpr unsigned kUnsaidTries = 16;
-  static constexpr std::size_t kVoicesMax = 4096;
+  static constexpr std::size_t kUnsentMax = 1024;
+  static constexpr unsigned kUnsentTries = 16;
   static constexpr Duration kSweepFirst = std::chrono::milliseconds(5);  // then four times as long each time
   static constexpr Duration kSweepLast = std::chrono::seconds(2);
   static constexpr unsigned kPumpMost = 256;  // messages a turn
@@ -368,20 +295,18 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void handle_link_or_mend(const std::string& endpoint, EventKind kind) noexcept;
   void handle_link(const std::string& endpoint, EventKind kind);  // throws std::bad_alloc
   // Fails with resource_exhausted if there is no such link; throws std::bad_alloc. Returns ok without adding a link in
-  // a fleet of kPeersMax.
-  [[nodiscard]] Result<void> connect_link(const std::string& endpoint, std::uint64_t instance, bool given);
+  // a fleet of Links::kLinksMax.
+  [[nodiscard]] Result<void> connect_link(const std::string& endpoint, std::uint64_t instance, LinkSource from);
+  [[nodiscard]] Result<void> begin_link(const std::string& endpoint, std::uint64_t instance, LinkSource from)
+      WEFT_REQUIRES(link_mutex_);  // the same
+  void drop_link(const std::string& endpoint) noexcept;
   // `replaced`: another connection to the same handle takes its place.
-  void drop_link(const std::string& endpoint, bool replaced = false) noexcept;
+  void end_link(const std::string& endpoint, bool replaced) noexcept WEFT_REQUIRES(link_mutex_);
+  [[nodiscard]] Result<void> link_and_exchange(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
   void mesh_changed() noexcept;
-  [[nodiscard]] Result<void> wait_mesh_for(Instant deadline, const std::function<bool()>& done);
-  void forget_peer(std::uint64_t instance) WEFT_REQUIRES(mesh_mutex_);
-  // a connection to or from it ended
-  void note_parted(std::uint64_t instance) noexcept WEFT_REQUIRES(mesh_mutex_) {
-    if (peers_.contains(instance)) {
-      parted_.note(instance);
-    }
-  }
-  [[nodiscard]] std::string yielding_link() const WEFT_REQUIRES(mesh_mutex_);  // a learned link that failed, or ""
+  [[nodiscard]] Result<void> wait_mesh_for(Instant deadline, const std::function<bool(const MeshState&)>& done);
+  // For a function that runs under the mesh lock, where clang cannot follow it.
+  void in_mesh() const noexcept WEFT_ASSERTS(mesh_mutex_) {}
 
   // roster.cc
   void handle_out();
@@ -389,43 +314,72 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // After resource_exhausted or std::bad_alloc, handle it again.
   [[nodiscard]] Result<void> handle_control(Control&& control, std::string_view from_host, msg::PeerId via);
   [[nodiscard]] Result<void> handle_roster(Control&& control, std::string_view from_host, msg::PeerId via);
-  // Whether the connection may carry control messages.
-  [[nodiscard]] bool is_proven(const Message& message) const noexcept;
-  // Whether control messages of this instance are valid on this connection.
-  [[nodiscard]] bool speaks_for(msg::PeerId via, std::uint64_t instance) const WEFT_REQUIRES(mesh_mutex_);
-  void watch_voices();
-  void sweep_voices_soon() noexcept;
-  static void sweep_voices(void* self);
-  [[nodiscard]] Result<void> learn(std::uint64_t instance, const std::string& endpoint);
-  [[nodiscard]] Result<void> say(Control control) noexcept;               // resource_exhausted: counted, and not sent
-  [[nodiscard]] Result<Missed> try_say(const Control& control) noexcept;  // the same
-  void say_unsaid();                                                      // throws std::bad_alloc
-  void tell_roster(std::uint64_t to) noexcept;                            // 0: every peer
-  // The loop sends the roster in one of its next turns. `greet`: a connection whose peer has received no word. Returns
-  // false if there is no memory.
-  bool tell_soon(std::uint64_t to, bool greet) noexcept;
-  void announce() noexcept { tell_roster(0); }  // the roster has changed
-  void tell_now() noexcept;
-  [[nodiscard]] Result<void> want_rosters(std::uint64_t to) noexcept;  // errors: those of say()
-  [[nodiscard]] Roster roster() const WEFT_REQUIRES(mesh_mutex_);
+  [[nodiscard]] Result<void> react(MeshState::Reaction&& reaction);  // errors: those of send_control()
+  [[nodiscard]] Result<void> learn(std::uint64_t instance, const std::string& endpoint, LinkSource from);
+  [[nodiscard]] static MeshState::Times times() noexcept;
+  // Fails with resource_exhausted: counted, and not sent.
+  [[nodiscard]] Result<void> send_control(Control control) noexcept;
+  [[nodiscard]] Result<Missed> try_send_control(const Control& control) noexcept;  // the same
+  void send_unsent();                                                              // throws std::bad_alloc
+  [[nodiscard]] Result<void> send_all(std::vector<Control>&& controls) noexcept;   // the same as send_control()
+  void send_roster(std::uint64_t to) noexcept;                                     // 0: every peer
+  // The loop sends the roster in one of its next turns. `full`: see MeshState::request_exchange(). Returns false if
+  // there is no memory.
+  bool exchange_soon(std::uint64_t to, bool full) noexcept;
+  void exchange() noexcept;
   [[nodiscard]] bool is_of_fleet(std::uint64_t instance, const std::string& endpoint) const;
 
-  // mend.cc. mend() repeats the steps that failed without memory: links, scouts, and the words that peers missed.
+  // peer_connections.cc
+  [[nodiscard]] bool is_proven(const Message& message) const noexcept;  // the connection may carry control messages
+  void watch_peer_connections();
+  void sweep_soon() noexcept;
+  static void sweep(void* self);
+
+  // mend.cc. mend() repeats the steps that failed without memory: links, scouts, and the messages that peers missed.
   void mend_soon() noexcept;  // any thread
   void mend_later() noexcept;
   static void mend(void* self);
   [[nodiscard]] Result<void> mend_now();
-  // The same for peers that missed words because they did not read. It does not request again from peers that have
+  // The same for peers that missed messages because they did not read. It does not request again from peers that have
   // answered: one that does not read costs each handle of the fleet a roster from time to time, and no answers.
-  void retell_soon() noexcept;
-  void retell_later() noexcept;
-  static void retell(void* self);
-  [[nodiscard]] Result<void> retell_now();
-  void again_soon(Missed why) noexcept { why == Missed::full ? retell_soon() : mend_soon(); }
+  void resend_soon() noexcept;
+  void resend_later() noexcept;
+  static void resend(void* self);
+  [[nodiscard]] Result<void> resend_now();
+  void again_soon(Missed why) noexcept { why == Missed::full ? resend_soon() : mend_soon(); }
   [[nodiscard]] Result<void> compare_links();
   void hold(Message&& message) noexcept;
   void take_held() noexcept;
   void watch_out() noexcept;
+
+  // gate.cc: of a nats fleet
+  [[nodiscard]] Result<void> begin_gate();
+  void end_gate() noexcept;
+  void add_gate_counts(TopicsStatistics& into);
+  [[nodiscard]] Result<void> gate_want(const Filter& filter);
+  void gate_unwant(const Filter& filter) noexcept;
+  // Runs the function, where the subscriptions may be used: for AsyncTopics in the loop, later.
+  template <typename Function>
+  void where_subscriptions_are(Function function) noexcept;
+  template <typename Function>
+  void in_loop(Function function) noexcept;
+  void take_gate_messages();
+  void repeat_probes_soon() noexcept;
+  void schedule_probes() noexcept;  // loop
+  static void repeat_probes(void* self);
+  void handle_gate_roster(Control&& control);
+  [[nodiscard]] Result<Request> begin_gate_request(std::string wire, Bytes body, std::string_view headers);
+  [[nodiscard]] Result<IntrusivePtr<SubscriptionCore>> serve_at_gate(std::string wire, std::string_view group,
+                                                                     std::size_t queue_max);
+  void handle_gate_message(const Message& topic, const Message& body, const Message& headers) noexcept override;
+  void handle_gate_control(Bytes control) noexcept override;
+  void handle_gate_reply(std::uint64_t request, Message&& body, Message&& headers, bool unserved) noexcept override;
+  void handle_gate_request(std::uint64_t service, std::string_view reply, Message&& body,
+                           Message&& headers) noexcept override;
+  void handle_gate_connection(bool stands) noexcept override;
+  void handle_gate_requests_lost() noexcept override;
+  void handle_gate_room() noexcept override;
+  void handle_gate_refused(const Filter& widened, const Error& why) noexcept override;
 
   // scout.cc, all on the loop
   void begin_scout(const std::string& endpoint) noexcept;
@@ -439,44 +393,46 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> open_inbox();
   void handle_reply(TopicMessage&& message);
   void handle_request(TopicMessage&& message);
-  void end_requests_to(std::uint64_t instance) WEFT_REQUIRES(mesh_mutex_);
+  void offer_request(IntrusivePtr<SubscriptionCore> service, std::size_t queue_max, TopicMessage&& message);
   [[nodiscard]] std::string inbox() const { return std::string(kInboxes) + instance_text(instance_) + "."; }
   [[nodiscard]] static std::string request_topic(std::uint64_t instance) {
     return std::string(kRequests) + instance_text(instance);
   }
-
-  // owners.cc
-  [[nodiscard]] Result<void> handle_claim(const Control& control);
-  [[nodiscard]] Result<void> resend_claims();  // errors: those of say()
-  void handle_claim_answer(const Control& control);
-  void note_owned(std::uint64_t from, const Peer& peer) WEFT_REQUIRES(mesh_mutex_);
-  void note_epoch(const std::string& topic, std::uint64_t epoch) WEFT_REQUIRES(mesh_mutex_);
 
   // presence.cc
   void begin_presence();
   static void renew(void* self);
 
   // ready.cc
-  [[nodiscard]] Result<void> handle_probe(const Control& control);
-  void handle_ready(const Control& control);
-  [[nodiscard]] Result<void> answer_probes(std::uint64_t from = 0, std::uint64_t id = 0);  // errors: those of say()
-  void count_own(const std::vector<std::pair<std::uint64_t, std::string>>& probes);        // of this handle: id, topic
+  [[nodiscard]] Result<void> answer_probes(std::uint64_t from = 0, std::uint64_t id = 0);  // errors: send_control()'s
   void interest_changed() noexcept;
-  // Errors: those of say(). `unanswered`: only to the peers that have not answered.
-  [[nodiscard]] Result<void> resend_probes(bool unanswered = false);
 
   const TopicsOptions options_;
   const Names names_;
   const Fleet fleet_;
+  // Before instance_, which is its own.
+  MeshState mesh_ WEFT_GUARDED_BY(mesh_mutex_);
   const std::uint64_t instance_;
   const std::string inproc_endpoint_;
-  std::string node_name_;
   std::string endpoint_;                     // for peers of other processes; empty: none
   std::optional<LocalDirectory> directory_;  // of a local fleet
   std::vector<Filter> inside_;
   std::shared_ptr<msg::ContextCore> context_;
   std::unique_ptr<rt::Loop> own_loop_;
   rt::Loop* loop_;
+  // GateMessage: a message of the fleet for AsyncTopics.
+  struct GateMessage {
+    Message topic;
+    Message body;
+    Message headers;
+  };
+  std::shared_ptr<Gate> gate_;  // of a nats fleet; const after start()
+  sync::StdMutex gate_mutex_;
+  std::vector<GateMessage> gate_messages_ WEFT_GUARDED_BY(gate_mutex_);  // AsyncTopics: the loop takes them
+  std::size_t gate_bytes_ WEFT_GUARDED_BY(gate_mutex_) = 0;
+  rt::TimerId probe_timer_;                                          // loop
+  Duration probe_wait_ = kProbeFirst;                                // loop
+  std::set<std::uint64_t> gate_peers_ WEFT_GUARDED_BY(mesh_mutex_);  // whose rosters came over the gate
   Socket out_;
   Socket in_;
   Socket inner_;  // XPUB for inside topics; closed without any
@@ -494,9 +450,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::vector<std::string>* report_ = nullptr;  // loop, in compare_links(): the connected endpoints
   rt::TimerId mend_timer_;                      // loop
   Duration mend_wait_ = kMendFirst;             // loop
-  std::atomic<bool> retells_{false};            // retell() is scheduled
-  rt::TimerId retell_timer_;                    // loop
-  Duration retell_wait_ = kMendFirst;           // loop
+  std::atomic<bool> resends_{false};            // resend() is scheduled
+  rt::TimerId resend_timer_;                    // loop
+  Duration resend_wait_ = kMendFirst;           // loop
   Message held_;                                // loop: a message of a peer that found no memory
   unsigned held_tries_ = 0;                     // loop
   std::atomic<bool> closed_{false};
@@ -525,38 +481,17 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::vector<IntrusivePtr<SubscriptionCore>> subscriptions_ WEFT_GUARDED_BY(subscriptions_mutex_);  // the open ones
   TopicsStatistics past_ WEFT_GUARDED_BY(subscriptions_mutex_);  // of closed subscriptions
 
-  // The table links_ and the connections of the XSUB change together. Recursive: one connection replaces another.
-  std::recursive_mutex link_mutex_;
+  // The links of the mesh and the connections of the XSUB change together.
+  sync::StdMutex link_mutex_ WEFT_ACQUIRED_BEFORE(pump_mutex_, mesh_mutex_);
   mutable sync::StdMutex mesh_mutex_ WEFT_ACQUIRED_AFTER(hub_link_mutex_, pump_mutex_, publish_mutex_, follower_mutex_,
                                                          subscriptions_mutex_, answer_mutex_);
   sync::Condition mesh_cv_;
   rt::AsyncEvent mesh_event_;
-  std::map<std::string, std::unique_ptr<Scout>> scouts_;  // loop
-  std::map<std::string, Link> links_ WEFT_GUARDED_BY(mesh_mutex_);
-  std::map<std::uint64_t, Peer> peers_ WEFT_GUARDED_BY(mesh_mutex_);  // peers with a known roster
-  std::size_t roster_bytes_ WEFT_GUARDED_BY(mesh_mutex_) = 0;         // the sum over peers_
-  bool tells_ WEFT_GUARDED_BY(mesh_mutex_) = false;                   // tell_now() is scheduled
-  std::uint64_t tells_to_ WEFT_GUARDED_BY(mesh_mutex_) = 0;           // its target; 0: every peer
-  bool greets_ WEFT_GUARDED_BY(mesh_mutex_) = false;                  // also greets
-  std::set<std::uint64_t> gone_ WEFT_GUARDED_BY(mesh_mutex_);         // that announced their end
-  LostPeers lost_ WEFT_GUARDED_BY(mesh_mutex_);
-  LostPeers parted_ WEFT_GUARDED_BY(mesh_mutex_);  // also after their return
-  std::map<msg::PeerId, std::uint64_t> voices_
-      WEFT_GUARDED_BY(mesh_mutex_);  // connections to the XPUB, each with the instance of its handle
-  std::uint64_t revision_ WEFT_GUARDED_BY(mesh_mutex_) = 1;  // of our roster
-  std::uint64_t ask_ WEFT_GUARDED_BY(mesh_mutex_) = 1;       // our last request for rosters
-  std::uint64_t next_id_ WEFT_GUARDED_BY(mesh_mutex_) = 1;
-  std::map<std::uint64_t, OwnProbe> own_probes_ WEFT_GUARDED_BY(mesh_mutex_);
-  std::vector<PeerProbe> peer_probes_ WEFT_GUARDED_BY(mesh_mutex_);
-  std::vector<Service> services_ WEFT_GUARDED_BY(mesh_mutex_);
-  std::size_t next_service_ WEFT_GUARDED_BY(mesh_mutex_) = 0;  // of those here, for the next incoming request
-  std::size_t next_asked_ WEFT_GUARDED_BY(mesh_mutex_) =
-      0;  // of the members of each group, for the next outgoing request
-  std::map<std::uint64_t, Pending> requests_ WEFT_GUARDED_BY(mesh_mutex_);
-  std::map<std::string, std::uint64_t> owned_ WEFT_GUARDED_BY(mesh_mutex_);   // topic to epoch
-  std::map<std::string, std::uint64_t> epochs_ WEFT_GUARDED_BY(mesh_mutex_);  // the newest known epoch
-  std::map<std::uint64_t, Claim> claims_ WEFT_GUARDED_BY(mesh_mutex_);
-  std::vector<Unsaid> unsaid_ WEFT_GUARDED_BY(mesh_mutex_);  // answers that a peer missed
+  std::map<std::string, std::unique_ptr<Scout>> scouts_;                    // loop
+  std::map<std::uint64_t, Service> services_ WEFT_GUARDED_BY(mesh_mutex_);  // by the number of Requests
+  std::map<std::uint64_t, IntrusivePtr<SubscriptionCore>> replies_
+      WEFT_GUARDED_BY(mesh_mutex_);                          // of the requests under way
+  std::vector<Unsent> unsent_ WEFT_GUARDED_BY(mesh_mutex_);  // answers that a peer missed
   rt::TimerId lease_timer_;                                  // loop
   rt::TimerId sweep_timer_;                                  // loop
   Duration sweep_wait_{0};                                   // loop
@@ -564,12 +499,17 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::string proof_;  // CURVE: the proof that a handle shows; const after start()
   IntrusivePtr<SubscriptionCore> replies_in_;
   IntrusivePtr<SubscriptionCore> requests_in_;
-  std::atomic<bool> probed_{false};  // peer_probes_ is not empty
+  std::atomic<bool> probed_{false};  // peers have probes
   sync::StdMutex answer_mutex_;      // an older count does not overtake a newer one
 };
 
-// The bound of an owner's epoch that a handle takes from a peer.
-[[nodiscard]] bool is_epoch(std::uint64_t epoch);
+// The handles with a valid lease, in order of their instances.
+[[nodiscard]] std::vector<NodeInfo> present_nodes(const MeshState& mesh);
+// The handles with a known roster.
+[[nodiscard]] std::vector<NodeInfo> known_nodes(const MeshState& mesh);
+// Returns true if present_nodes() differs from `known`, whatever the order; `now` is present_nodes() then.
+[[nodiscard]] bool present_nodes_differ(const MeshState& mesh, const std::vector<NodeInfo>& known,
+                                        std::vector<NodeInfo>& now);
 
 // The event on which the calling thread sleeps. Errors: resource_exhausted.
 [[nodiscard]] Result<sys::EventFd*> thread_event();

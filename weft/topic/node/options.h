@@ -24,11 +24,21 @@ struct FleetSecurity {
   std::string tls_key{};          // its key, without a pass phrase
   std::string tls_authorities{};  // of peers
   std::string tls_server_name{};  // in the certificate of every peer; empty: the host of its endpoint
+  // Of a nats fleet, one of them; a user and a password may stand in the URL, too. The files are read at each
+  // connection, so renewed ones count. The PEM files above hold there, too; a certificate only if the servers want one.
+  std::string user{};
+  std::string password{};
+  std::string token{};
+  std::string nkey_seed_file{};
+  std::string credentials_file{};  // .creds: a JWT and a seed
 
   [[nodiscard]] bool curve() const noexcept { return !curve_server_public.empty(); }
   [[nodiscard]] bool empty() const noexcept {
     return curve_server_public.empty() && curve_server_secret.empty() && curve_public.empty() && curve_secret.empty() &&
-           tls_certificate.empty() && tls_key.empty() && tls_authorities.empty() && tls_server_name.empty();
+           tls_certificate.empty() && tls_key.empty() && tls_authorities.empty() && tls_server_name.empty() && !login();
+  }
+  [[nodiscard]] bool login() const noexcept {
+    return !user.empty() || !password.empty() || !token.empty() || !nkey_seed_file.empty() || !credentials_file.empty();
   }
   [[nodiscard]] bool tls() const noexcept {
     return !tls_certificate.empty() && !tls_key.empty() && !tls_authorities.empty();
@@ -39,7 +49,8 @@ struct FleetSecurity {
 struct TopicsOptions {
   // "inproc:NAME": the handles of one Context. "local" or "local:NAME": the handles of one user on this host, at most
   // 128. "tcp://10.0.0.1:7300,10.0.0.2:7300": the listed hosts, and the peers in their rosters. "tls+tcp://...": the
-  // same, encrypted and authenticated (FleetSecurity); then all endpoints are of this kind.
+  // same, encrypted and authenticated (FleetSecurity); then all endpoints are of this kind. "nats://h1:4222,h2" and
+  // "tls://h1:4222,h2": servers of NATS, and those of their cluster; volatile topics only (docs/fleet.md).
   std::string fleet = "local";
   std::string space{};      // the first token of every topic; empty: none
   char separator = '.';     // between tokens, as the program writes names
@@ -50,12 +61,20 @@ struct TopicsOptions {
   // local: the directory in which the process that hosts the hub keeps topics, a file for each fleet; the same for all
   // handles of a fleet. Empty: runtime_directory if it is given, otherwise $XDG_STATE_HOME/weft or ~/.local/state/weft.
   std::string store_directory{};
+  // The hub of the kept topics. "tls+tcp://HOST:PORT": of another host, where `weft hub --listen` serves it; needs the
+  // three PEM files of `security`. "ipc://PATH": of another user of this host, whose `weft hub --group` lets a group
+  // in. Empty: the hub of the local fleet.
+  std::string hub{};
   bool hosts = true;                                   // local: this process becomes the hub if no other one is
   std::vector<std::string> inside{};                   // filters of topics that never leave the process; at most 256
   std::size_t queue_messages_max = 65'536;             // of one subscription
   std::size_t queue_bytes_max = std::size_t{8} << 20;  // the same; a queue exceeds the bound by at most one message
   // that wait for one peer; beyond, the newest are dropped and counted, or publish() waits
   int peer_messages_max = 1000;
+  // nats: bytes of messages that wait for the fleet's servers while these are away; beyond, the oldest are dropped
+  // and counted. Each of two connections keeps so many, and as many, at least 1 MiB, are on their way to them: beyond
+  // that, as when a server does not read, the newest are dropped and counted.
+  std::size_t outage_bytes_max = std::size_t{8} << 20;
   Duration presence{0};  // how long nodes() of other handles keeps this one while it is silent; 0: not announced
   FleetSecurity security{};
 };

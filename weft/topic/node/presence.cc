@@ -22,39 +22,32 @@ void Node::renew(void* self) {
   Node& node = *static_cast<Node*>(self);
   const Duration third = std::max<Duration>(node.options_.presence / 3, std::chrono::milliseconds(1));
   node.lease_timer_ = node.loop_->timers().schedule(node.loop_->now() + third, {&Node::renew, &node});
-  node.tell_roster(0);
+  node.send_roster(0);
 }
 
-std::vector<NodeInfo> Node::announced() const {
+std::vector<NodeInfo> present_nodes(const MeshState& mesh) {
   std::vector<NodeInfo> all;
-  const Instant now = sys::now();
-  for (const auto& [instance, peer] : peers_) {
-    if (peer.lease > Duration::zero() && deadline_after(peer.heard, peer.lease) > now) {
-      all.push_back({instance, peer.roster.node, peer.roster.endpoint, peer.lease});
-    }
+  mesh.peers().each_present(sys::now(), [&](std::uint64_t instance, const Peers::Peer& peer) {
+    all.push_back({instance, peer.roster.node, peer.roster.endpoint, peer.lease});
+  });
+  return all;
+}
+
+std::vector<NodeInfo> known_nodes(const MeshState& mesh) {
+  std::vector<NodeInfo> all;
+  for (const auto& [instance, peer] : mesh.peers().all()) {
+    all.push_back({instance, peer.roster.node, peer.roster.endpoint, peer.lease});
   }
   return all;
 }
 
-bool Node::nodes_differ(const std::vector<NodeInfo>& known, std::vector<NodeInfo>& now) const {
-  now = announced();  // in order of their instances
+bool present_nodes_differ(const MeshState& mesh, const std::vector<NodeInfo>& known, std::vector<NodeInfo>& now) {
+  now = present_nodes(mesh);  // in order of their instances
   std::vector<std::uint64_t> instances(known.size());
   std::transform(known.begin(), known.end(), instances.begin(), [](const NodeInfo& each) { return each.instance; });
   std::sort(instances.begin(), instances.end());
   return !std::equal(instances.begin(), instances.end(), now.begin(), now.end(),
                      [](std::uint64_t instance, const NodeInfo& each) { return instance == each.instance; });
-}
-
-Instant Node::next_expiry() const {
-  Instant next = kNever;
-  const Instant now = sys::now();
-  for (const auto& [instance, peer] : peers_) {
-    const Instant ends = deadline_after(peer.heard, peer.lease);
-    if (peer.lease > Duration::zero() && ends > now) {
-      next = std::min(next, ends);
-    }
-  }
-  return next;
 }
 
 }  // namespace weft::topic

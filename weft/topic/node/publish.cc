@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "weft/base/no_memory.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/rt/core/core.h"
 #include "weft/sync/lock.h"
@@ -20,7 +21,7 @@ constexpr std::size_t kBodyMax = std::size_t{64} << 20;  // the bound of the soc
 }  // namespace
 
 Result<IntrusivePtr<PublisherCore>> Node::make_publisher(std::string_view name) {
-  return msg::or_no_memory([&]() -> Result<IntrusivePtr<PublisherCore>> {
+  return or_no_memory([&]() -> Result<IntrusivePtr<PublisherCore>> {
     std::string wire = WEFT_TRY(names_.encode(name));
     const bool inside =
         std::any_of(inside_.begin(), inside_.end(), [&](const Filter& filter) { return filter.matches(wire); });
@@ -33,6 +34,9 @@ Result<IntrusivePtr<PublisherCore>> Node::make_wire_publisher(std::string wire, 
   publisher->name = WEFT_TRY(Message::copy_of(names_.decode(wire)));
   publisher->wire = std::move(wire);
   publisher->inside = inside;
+  if (gate_ != nullptr && !inside) {
+    WEFT_TRY(Gate::names().append_subject(publisher->wire, publisher->subject));
+  }
   return publisher;
 }
 
@@ -43,13 +47,20 @@ Result<void> Node::publish(PublisherCore& publisher, Bytes body, std::string_vie
   if (body.size() > kBodyMax) {
     return Error(Errc::message_too_large, "a message of topics exceeds 64 MiB");
   }
-  return msg::or_no_memory([&]() -> Result<void> {
+  return or_no_memory([&]() -> Result<void> {
     const sync::LockGuard lock(publish_mutex_);
     if (closed_.load(std::memory_order_relaxed)) [[unlikely]] {
       return kClosed;
     }
     interest_.match_only(publisher.wire, publisher.memo);
+    const bool to_gate = !publisher.subject.empty();
+    if (to_gate) {
+      WEFT_TRY(gate_->check(body.size() + headers.size(), keep));
+    }
     WEFT_TRY(send_out(publisher, body, headers, keep));
+    if (to_gate) {
+      WEFT_TRY(gate_->publish(publisher.subject, headers, body));
+    }
     counters_.published.store(counters_.published.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (!publisher.memo.matches.empty()) {
       offer_own(publisher, body, headers);
@@ -130,6 +141,10 @@ Result<void> Node::publish_until(PublisherCore& publisher, Bytes body, std::stri
   sys::EventFd& event = *WEFT_TRY(thread_event());
   msg::SocketCore& out = publisher.inside ? *inner_.core() : *out_.core();
   sync::WakeList::Sleeper sleeper{&event};
+  const bool to_gate = !publisher.subject.empty();
+  if (to_gate) {
+    gate_->add_waiter(event);
+  }
   while (true) {
     (void)out.announce({false, true}, sleeper);
     published = publish(publisher, body, headers, true);
@@ -147,6 +162,9 @@ Result<void> Node::publish_until(PublisherCore& publisher, Bytes body, std::stri
     event.drain();
   }
   out.forget({false, true}, sleeper);
+  if (to_gate) {
+    gate_->remove_waiter(event);
+  }
   event.drain();
   return published || published.error() != Errc::would_block
              ? published

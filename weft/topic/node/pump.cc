@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "weft/base/no_memory.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/sync/lock.h"
 #include "weft/sync/wake_list.h"
@@ -81,7 +82,7 @@ void Node::dispatch(Message&& topic, Message&& body, Message&& headers) {
     return;
   }
   if (!names_.identity()) {
-    auto name = msg::or_no_memory([&] { return Message::copy_of(names_.decode(topic.text())); });
+    auto name = or_no_memory([&] { return Message::copy_of(names_.decode(topic.text())); });
     if (!name) {
       counters_.matched += count;
       counters_.dropped_no_memory += count;

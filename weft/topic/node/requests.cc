@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "weft/msg/socket/socket_core.h"
+#include "weft/base/no_memory.h"
 #include "weft/sync/kept_text.h"
 #include "weft/sync/lock.h"
 #include "weft/topic/node/node.h"
@@ -16,25 +16,7 @@ namespace {
 
 constexpr Error kNobody(Errc::unreachable, "nobody serves this topic");
 constexpr const char* kError = "Weft-Error";
-constexpr const char* kService = "Weft-Service";
 constexpr const char* kGroup = "Weft-Group";
-
-// `headers` with one more in front, in NATS' form.
-Result<std::string> with_header(std::string_view headers, std::string_view name, std::string_view value) {
-  Headers more;
-  WEFT_TRY(more.add(name, value));
-  if (headers.empty()) {
-    return std::string(more.block());
-  }
-  constexpr std::string_view kLineEnd = "\r\n";
-  const std::size_t first = headers.find(kLineEnd);
-  if (!is_header_block(headers) || first == std::string_view::npos) {
-    return Error(Errc::invalid_argument, "the headers are no block");
-  }
-  std::string all(more.block().substr(0, more.block().size() - kLineEnd.size()));
-  all += headers.substr(first + kLineEnd.size());
-  return all;
-}
 
 }  // namespace
 
@@ -42,7 +24,7 @@ Result<std::string> with_header(std::string_view headers, std::string_view name,
 Result<void> Node::open_inbox() {
   replies_in_ = make_intrusive<SubscriptionCore>([this](TopicMessage&& message) { handle_reply(std::move(message)); });
   requests_in_ = make_intrusive<SubscriptionCore>([this](TopicMessage&& message) {
-    const auto handled = msg::or_no_memory([&]() -> Result<void> {
+    const auto handled = or_no_memory([&]() -> Result<void> {
       handle_request(std::move(message));
       return {};
     });
@@ -57,57 +39,38 @@ Result<void> Node::open_inbox() {
 // --- asking ---
 
 Result<Node::Request> Node::begin_request(std::string_view topic, Bytes body, std::string_view headers) {
-  const std::string wire = WEFT_TRY(names_.encode(topic));
-  struct Chosen {
-    std::string group;
-    std::uint64_t instance;
-  };
-  std::vector<Chosen> chosen;
+  std::string wire = WEFT_TRY(names_.encode(topic));
+  if (gate_ != nullptr) {
+    return begin_gate_request(std::move(wire), body, headers);
+  }
+  std::vector<Requests::Member> members;
   Request request;
   {
     const sync::LockGuard lock(mesh_mutex_);
     if (closed()) {
       return Error(Errc::closed, "the handle of topics was closed");
     }
-    std::map<std::string, std::vector<std::uint64_t>> groups;
-    for (const Service& service : services_) {
-      if (service.topic == wire) {
-        groups[service.group].push_back(instance_);
-      }
+    members = WEFT_TRY(mesh_.choose_members(wire));
+    request.id = mesh_.next_id();
+    request.replies = make_intrusive<SubscriptionCore>(Full::drop_newest, members.size(), options_.queue_bytes_max);
+    mesh_.requests().begin(request.id, members);
+    try {
+      replies_.emplace(request.id, request.replies);
+    } catch (const std::bad_alloc&) {
+      mesh_.requests().end(request.id);
+      throw;
     }
-    for (const auto& [instance, peer] : peers_) {
-      for (const Roster::Service& service : peer.roster.services) {
-        if (peer.answered && service.topic == wire) {
-          groups[service.group].push_back(instance);
-        }
-      }
-    }
-    if (groups.empty()) {
-      return told_all() ? kNobody : Error(Errc::would_block);
-    }
-    if (requests_.size() >= kRequestsMax) {
-      return Error(Errc::resource_exhausted, "65,536 requests are under way");
-    }
-    request.id = next_id_++;
-    request.replies = make_intrusive<SubscriptionCore>(Full::drop_newest, groups.size(), options_.queue_bytes_max);
-    Pending pending{request.replies, {}};
-    const std::size_t turn = next_asked_++;
-    for (const auto& [group, members] : groups) {
-      chosen.push_back({group, members[turn % members.size()]});
-      pending.members.push_back(chosen.back().instance);
-    }
-    requests_.emplace(request.id, std::move(pending));
   }
   ++counters_.requests;
-  const auto send = [&](const Chosen& each) -> Result<void> {
-    auto block = with_header(headers, "Weft-Reply", inbox() + std::to_string(request.id));
-    block = block ? with_header(*block, kService, wire) : std::move(block);
+  const auto send = [&](const Requests::Member& each) -> Result<void> {
+    auto block = with_header(headers, kReplyHeader, inbox() + std::to_string(request.id));
+    block = block ? with_header(*block, kServiceHeader, wire) : std::move(block);
     block = block && !each.group.empty() ? with_header(*block, kGroup, each.group) : std::move(block);
     const auto to = make_wire_publisher(request_topic(each.instance), false);
     return !block ? Result<void>(block.error()) : (!to ? Result<void>(to.error()) : publish(**to, body, *block, false));
   };
-  for (const Chosen& each : chosen) {
-    const Result<void> sent = msg::or_no_memory([&] { return send(each); });
+  for (const Requests::Member& each : members) {
+    const Result<void> sent = or_no_memory([&] { return send(each); });
     if (!sent) {
       end_request(request.id);
       return sent.error();
@@ -116,27 +79,10 @@ Result<Node::Request> Node::begin_request(std::string_view topic, Bytes body, st
   return request;
 }
 
-bool Node::served(std::string_view topic) const {
-  const auto wire = names_.encode(topic);
-  const auto serves = [&](const auto& service) { return service.topic == *wire; };
-  return wire && (std::any_of(services_.begin(), services_.end(), serves) ||
-                  std::any_of(peers_.begin(), peers_.end(), [&](const auto& each) {
-                    const auto& services = each.second.roster.services;
-                    return each.second.answered && std::any_of(services.begin(), services.end(), serves);
-                  }));
-}
-
 void Node::end_request(std::uint64_t id) noexcept {
   const sync::LockGuard lock(mesh_mutex_);
-  requests_.erase(id);
-}
-
-void Node::end_requests_to(std::uint64_t instance) {
-  for (auto& [id, pending] : requests_) {
-    if (std::erase(pending.members, instance) != 0 && pending.members.empty()) {
-      pending.replies->close(Error(Errc::connection_closed, "the handle that was asked is gone"));
-    }
-  }
+  mesh_.requests().end(id);
+  replies_.erase(id);
 }
 
 Result<TopicMessage> Node::reply_of(Result<TopicMessage> received) {
@@ -166,8 +112,8 @@ void Node::handle_reply(TopicMessage&& message) {
   IntrusivePtr<SubscriptionCore> replies;
   {
     const sync::LockGuard lock(mesh_mutex_);
-    if (const auto found = requests_.find(id); found != requests_.end()) {
-      replies = found->second.replies;
+    if (const auto found = replies_.find(id); found != replies_.end()) {
+      replies = found->second;
     }
   }
   if (replies == nullptr) {
@@ -189,25 +135,28 @@ void Node::handle_reply(TopicMessage&& message) {
 
 // On the thread that brings the message; it may hold the publish lock, so a refusal is sent by the loop.
 void Node::handle_request(TopicMessage&& message) {
-  const std::string topic(message.header(kService));
+  const std::string topic(message.header(kServiceHeader));
   const std::string group(message.header(kGroup));
   IntrusivePtr<SubscriptionCore> service;
-  bool full = false;
+  std::size_t queue_max = 0;
   {
     const sync::LockGuard lock(mesh_mutex_);
-    std::vector<const Service*> able;
-    for (const Service& each : services_) {
-      if (each.topic == topic && each.group == group) {
-        able.push_back(&each);
-      }
+    const auto found = services_.find(mesh_.requests().next_service(topic, group));
+    if (found != services_.end()) {
+      queue_max = found->second.queue_max;
+      service = found->second.requests;
     }
-    if (!able.empty()) {
-      const Service& one = *able[next_service_++ % able.size()];
-      TopicsStatistics counts;
-      one.requests->add_counts(counts);
-      full = counts.queued >= one.queue_max;
-      service = one.requests;
-    }
+  }
+  offer_request(std::move(service), queue_max, std::move(message));
+}
+
+// `service` is null if this handle does not serve the topic.
+void Node::offer_request(IntrusivePtr<SubscriptionCore> service, std::size_t queue_max, TopicMessage&& message) {
+  bool full = false;
+  if (service != nullptr) {
+    TopicsStatistics counts;
+    service->add_counts(counts);
+    full = counts.queued >= queue_max;
   }
   if (service != nullptr && !full) {
     service->offer(std::move(message));
@@ -223,10 +172,13 @@ void Node::handle_request(TopicMessage&& message) {
 
 Result<IntrusivePtr<SubscriptionCore>> Node::serve(std::string_view topic, std::string_view group,
                                                    std::size_t queue_max) {
-  return msg::or_no_memory([&]() -> Result<IntrusivePtr<SubscriptionCore>> {
+  return or_no_memory([&]() -> Result<IntrusivePtr<SubscriptionCore>> {
     std::string wire = WEFT_TRY(names_.encode(topic));
     if (group.size() > 255 || group.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos) {
       return Error(Errc::invalid_argument, "a group's name has at most 255 bytes, of one line");
+    }
+    if (gate_ != nullptr) {
+      return serve_at_gate(std::move(wire), group, queue_max);
     }
     auto requests = make_intrusive<SubscriptionCore>(Full::drop_newest, 2 * queue_max, options_.queue_bytes_max);
     {
@@ -234,25 +186,40 @@ Result<IntrusivePtr<SubscriptionCore>> Node::serve(std::string_view topic, std::
       if (closed()) {
         return Error(Errc::closed, "the handle of topics was closed");
       }
-      if (services_.size() >= Roster::kServicesMax) {
-        return Error(Errc::resource_exhausted, "a handle has at most 1,024 services");
+      const std::uint64_t id = mesh_.next_id();
+      const auto place = services_.emplace(id, Service{requests, queue_max}).first;
+      const Result<void> served =
+          or_no_memory([&] { return in_mesh(), mesh_.serve(id, std::move(wire), std::string(group)); });
+      if (!served) {
+        services_.erase(place);
+        return served.error();
       }
-      services_.push_back({std::move(wire), std::string(group), requests, queue_max});
-      ++revision_;
     }
-    announce();
+    send_roster(0);
     return requests;
   });
 }
 
 void Node::stop_serving(SubscriptionCore& service) noexcept {
+  std::uint64_t id = 0;
   {
     const sync::LockGuard lock(mesh_mutex_);
-    std::erase_if(services_, [&](const Service& each) { return each.requests.get() == &service; });
-    ++revision_;
+    const auto found = std::find_if(services_.begin(), services_.end(),
+                                    [&](const auto& each) { return each.second.requests.get() == &service; });
+    if (found == services_.end()) {
+      return;  // it was stopped before
+    }
+    id = found->first;
+    mesh_.stop_serving(id);
+    services_.erase(found);
+  }
+  if (gate_ != nullptr) {
+    gate_->stop_serving(*this, id);
   }
   try {
-    announce();
+    if (gate_ == nullptr) {
+      send_roster(0);
+    }
     while (const auto left = service.try_pop()) {
       reply_error(*left, kNobody);
     }
@@ -264,10 +231,15 @@ void Node::stop_serving(SubscriptionCore& service) noexcept {
 
 void Node::reply(const TopicMessage& request, Bytes body, std::string_view headers) noexcept {
   const std::string_view to = request.reply_to();
+  if (gate_ != nullptr) {
+    const auto answered = or_no_memory([&] { return gate_->answer(to, headers, body); });
+    counters_.control_unsent += answered ? 0 : 1;
+    return;
+  }
   if (!to.starts_with(kInboxes)) {
     return;  // no request waits
   }
-  const auto sent = msg::or_no_memory([&]() -> Result<void> {
+  const auto sent = or_no_memory([&]() -> Result<void> {
     const auto publisher = WEFT_TRY(make_wire_publisher(std::string(to), false));
     return publish(*publisher, body, headers, false);
   });
@@ -275,7 +247,7 @@ void Node::reply(const TopicMessage& request, Bytes body, std::string_view heade
 }
 
 void Node::reply_error(const TopicMessage& request, const Error& error) noexcept {
-  (void)msg::or_no_memory([&]() -> Result<void> {
+  (void)or_no_memory([&]() -> Result<void> {
     Headers headers;
     // The domain and the value in one number: of Weft's own domain the Errc.
     const std::string_view text = *error.text() != '\0' ? std::string_view(error.text()) : describe(error.code());

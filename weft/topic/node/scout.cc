@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 
+#include "weft/base/no_memory.h"
 #include "weft/msg/message/monitor.h"
 #include "weft/msg/socket/context_core.h"
 #include "weft/msg/socket/socket_core.h"
@@ -11,14 +12,14 @@
 namespace weft::topic {
 
 void Node::begin_scout(const std::string& endpoint) noexcept {
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    const auto found = links_.find(endpoint);
-    if (found == links_.end() || found->second.connected || scouts_.contains(endpoint)) {
-      return;
-    }
+  const bool wanted = with_mesh([&](const MeshState& mesh) {
+    const Links::Link* const link = mesh.links().find(endpoint);
+    return link != nullptr && !link->connected;
+  });
+  if (!wanted || scouts_.contains(endpoint)) {
+    return;
   }
-  const Result<void> begun = msg::or_no_memory([&] {
+  const Result<void> begun = or_no_memory([&] {
     auto scout = std::make_unique<Scout>(*this, endpoint);
     Scout& added = *scout;
     scouts_[endpoint] = std::move(scout);
@@ -96,7 +97,7 @@ void Node::Scout::handle_event(const sys::PollEvent& /*event*/) {
   }
   Node& owner = node;
   const std::string at = std::move(endpoint);
-  const auto instance = msg::or_no_memory([&]() -> Result<std::uint64_t> {
+  const auto instance = or_no_memory([&]() -> Result<std::uint64_t> {
     const auto welcome = decode_control(message.bytes());
     return welcome ? welcome->from : 0;
   });
@@ -117,60 +118,21 @@ void Node::Scout::give_up(void* self) {
 }
 
 void Node::handle_scouted(const std::string& endpoint, std::uint64_t instance) noexcept {
-  const std::lock_guard link_lock(link_mutex_);
+  const sync::LockGuard link_lock(link_mutex_);
   end_scout(endpoint);
-  bool connect = false;
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    const auto found = links_.find(endpoint);
-    if (found == links_.end() || found->second.connected) {
-      return;
-    }
-    bool known = instance == instance_;
-    for (const auto& [other, link] : links_) {
-      known |= instance != 0 && link.instance == instance && link.connected;
-    }
-    found->second.instance = instance;
-    found->second.failed = false;
-    found->second.plain = instance == 0;
-    found->second.other_name = known;
-    found->second.connected = connect = !known;
-  }
+  const bool connect = with_mesh([&](MeshState& mesh) { return mesh.links().note_scouted(endpoint, instance); });
   if (const auto connected = connect ? in_.connect(endpoint) : Result<void>(); !connected) {
-    {
-      const sync::LockGuard lock(mesh_mutex_);
-      Link& link = links_.at(endpoint);  // the link lock keeps it
-      link.connected = link.plain = false;
-      link.instance = 0;
-      link.failed = true;
-    }
+    with_mesh([&](MeshState& mesh) { mesh.links().note_unconnected(endpoint); });
     mend_soon();  // another scout
   }
   mesh_changed();
 }
 
-// The connection ended: another handle may come up there. So may one at another name of the handle that ended.
 void Node::scout_again(const std::string& endpoint) {
-  const std::lock_guard link_lock(link_mutex_);
-  std::vector<std::string> again;
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    const auto found = links_.find(endpoint);
-    if (found == links_.end()) {
-      return;
-    }
-    const std::uint64_t instance = found->second.instance;
-    for (const auto& [at, link] : links_) {
-      if (at == endpoint || (instance != 0 && link.instance == instance && link.other_name)) {
-        again.push_back(at);
-      }
-    }
-    for (const std::string& at : again) {
-      Link& link = links_.at(at);
-      link.connected = link.up = link.other_name = link.plain = false;
-      link.instance = 0;
-      link.failed = true;
-    }
+  const sync::LockGuard link_lock(link_mutex_);
+  const std::vector<std::string> again = with_mesh([&](MeshState& mesh) { return mesh.links().scout_again(endpoint); });
+  if (again.empty()) {
+    return;
   }
   (void)in_.disconnect(endpoint);
   for (const std::string& at : again) {

@@ -2,7 +2,7 @@
 // Node: subscriptions.
 #include <utility>
 
-#include "weft/msg/socket/socket_core.h"
+#include "weft/base/no_memory.h"
 #include "weft/sync/lock.h"
 #include "weft/topic/node/node.h"
 
@@ -15,7 +15,7 @@ void Node::unwant(const Filter& filter) noexcept { (void)in_.unsubscribe(filter)
 
 Result<IntrusivePtr<SubscriptionCore>> Node::subscribe(std::span<const Filter> filters,
                                                        const SubscriptionOptions& options) {
-  return msg::or_no_memory([&]() -> Result<IntrusivePtr<SubscriptionCore>> {
+  return or_no_memory([&]() -> Result<IntrusivePtr<SubscriptionCore>> {
     if (closed()) {
       return Error(Errc::closed, "the handle of topics was closed");
     }
@@ -40,11 +40,11 @@ Result<IntrusivePtr<SubscriptionCore>> Node::subscribe(std::span<const Filter> f
 }
 
 Result<void> Node::add_filter(SubscriptionCore& subscription, const Filter& filter) {
-  return msg::or_no_memory(
+  return or_no_memory(
       [&]() -> Result<void> { return add(subscription, std::string(filter.text()), WEFT_TRY(names_.encode(filter))); });
 }
 Result<void> Node::add_text_filter(SubscriptionCore& subscription, std::string_view text) {
-  return msg::or_no_memory(
+  return or_no_memory(
       [&]() -> Result<void> { return add(subscription, std::string(text), WEFT_TRY(names_.filter(text))); });
 }
 
@@ -53,9 +53,14 @@ Result<void> Node::add_text_filter(SubscriptionCore& subscription, std::string_v
 Result<void> Node::add(SubscriptionCore& subscription, std::string text, const Filter& wire) {
   auto own = make_intrusive<const OwnFilter>(std::move(text), wire);
   WEFT_TRY(want(wire));
+  if (const auto wanted = subscription.internal() ? Result<void>() : gate_want(wire); !wanted) {
+    unwant(wire);
+    return wanted;
+  }
   const auto added = interest_.add(subscription, std::move(own));
   if (!added || !*added) {
     unwant(wire);
+    gate_unwant(wire);
     return added ? Result<void>() : Result<void>(added.error());
   }
   interest_changed();
@@ -68,16 +73,18 @@ Result<void> Node::remove_filter(SubscriptionCore& subscription, const Filter& f
     return Error(Errc::invalid_argument, "the subscription does not have this filter");
   }
   unwant(wire);
+  gate_unwant(wire);
   interest_changed();
   return {};
 }
 Result<void> Node::remove_text_filter(SubscriptionCore& subscription, std::string_view text) {
-  return msg::or_no_memory([&]() -> Result<void> {
+  return or_no_memory([&]() -> Result<void> {
     const Filter wire = WEFT_TRY(names_.filter(text));
     if (!interest_.remove(subscription, wire)) {
       return Error(Errc::invalid_argument, "the subscription does not have this filter");
     }
     unwant(wire);
+    gate_unwant(wire);
     interest_changed();
     return {};
   });
@@ -87,6 +94,7 @@ void Node::unsubscribe(SubscriptionCore& subscription) noexcept {
   subscription.close(Error(Errc::closed, "the subscription was closed"));
   for (const auto& [filter, own] : interest_.remove_all(subscription)) {
     unwant(filter);
+    gate_unwant(filter);
   }
   const sync::LockGuard lock(subscriptions_mutex_);
   const auto same = [&](const IntrusivePtr<SubscriptionCore>& each) { return each.get() == &subscription; };

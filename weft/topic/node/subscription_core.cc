@@ -103,11 +103,22 @@ void SubscriptionCore::close(const Error& reason) noexcept {
   if (closed_) {
     return;
   }
-  closed_ = true;
-  end_ = reason;
   while (queue_.pop()) {
     ++dropped_closed_;
   }
+  close_input(reason);
+}
+
+void SubscriptionCore::end(const Error& reason) noexcept {
+  const sync::LockGuard lock(mutex_);
+  if (!closed_) {
+    close_input(reason);
+  }
+}
+
+void SubscriptionCore::close_input(const Error& reason) noexcept {
+  closed_ = true;
+  end_ = reason;
   wake();
 }
 

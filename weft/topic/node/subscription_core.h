@@ -51,7 +51,8 @@ class SubscriptionCore final : public sync::AtomicCounted<SubscriptionCore> {
   // Errors: would_block; closed; resource_exhausted (the subscription has ended).
   [[nodiscard]] Result<TopicMessage> try_pop() noexcept;
   [[nodiscard]] bool has_input() noexcept;   // or an end
-  void close(const Error& reason) noexcept;  // idempotent: the first reason stays
+  void close(const Error& reason) noexcept;  // idempotent: the first reason stays. Drops the queue
+  void end(const Error& reason) noexcept;    // the same, without the messages in the queue, which can still be taken
   [[nodiscard]] std::uint64_t lost() noexcept;
 
   void add_sleeper(Sleeper& sleeper) noexcept;
@@ -77,6 +78,7 @@ class SubscriptionCore final : public sync::AtomicCounted<SubscriptionCore> {
       wake();
     }
   }
+  void close_input(const Error& reason) noexcept WEFT_REQUIRES(mutex_);
   void wake() noexcept WEFT_REQUIRES(mutex_);
 
   const Full full_;

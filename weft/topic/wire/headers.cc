@@ -85,4 +85,19 @@ bool is_header_block(std::string_view block) noexcept {
   return block.size() <= Headers::kBytesMax && scan(block, [](std::string_view, std::string_view) { return false; });
 }
 
+Result<std::string> topic::with_header(std::string_view headers, std::string_view name, std::string_view value) {
+  Headers more;
+  WEFT_TRY(more.add(name, value));
+  if (headers.empty()) {
+    return std::string(more.block());
+  }
+  const std::size_t first = headers.find(kLineEnd);
+  if (!is_header_block(headers) || first == std::string_view::npos) {
+    return Error(Errc::invalid_argument, "the headers are no block");
+  }
+  std::string all(more.block().substr(0, more.block().size() - kLineEnd.size()));
+  all += headers.substr(first + kLineEnd.size());
+  return all;
+}
+
 }  // namespace weft

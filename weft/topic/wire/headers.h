@@ -34,4 +34,10 @@ class Headers {
 // Whether the bytes are a block: its first line, then lines with a colon, then the empty line.
 [[nodiscard]] bool is_header_block(std::string_view block) noexcept;
 
+namespace topic {
+// The block with one more header in front. Errors: those of Headers::add(); invalid_argument (`headers` is not a
+// block). Throws std::bad_alloc.
+[[nodiscard]] Result<std::string> with_header(std::string_view headers, std::string_view name, std::string_view value);
+}  // namespace topic
+
 }  // namespace weft

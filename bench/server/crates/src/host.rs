@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 //! The command line, the counters and the control line of host.h, for servers that are crates of Rust.
 
+pub mod client;
+pub mod grpc;
+pub mod wire;
+
 use std::env;
 use std::future::Future;
 use std::io::{self, BufRead, Write};
@@ -57,7 +61,7 @@ pub fn letters(size: usize) -> Option<&'static [u8]> {
 }
 
 /// The version of a crate in the manifest, which has exact ones.
-fn version_of(name: &str) -> &'static str {
+pub(crate) fn version_of(name: &str) -> &'static str {
     include_str!("../Cargo.toml")
         .lines()
         .filter_map(|line| line.split_once(" = "))

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Node: which connections speak for which handles. A word of the fleet is taken over a connection that has shown its
-// proof, and only for the handle of this connection. The roster of a handle ends with its connection.
+// Node: the connections of peers to this handle. A control message is taken over a connection that has shown the
+// fleet's secret, and only for the handle of this connection. The roster of a handle ends with its connection.
 #include <algorithm>
 #include <new>
 #include <utility>
-#include <vector>
 
+#include "weft/base/no_memory.h"
 #include "weft/msg/message/monitor.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/topic/node/node.h"
@@ -27,21 +27,7 @@ bool Node::is_proven(const Message& message) const noexcept {
   return different == 0;
 }
 
-// One handle speaks over one connection. A handle that connects again replaces its former connection at once if it has
-// shown the fleet's secret; otherwise after its former connection has ended, so that no other peer speaks for a
-// connected handle.
-bool Node::speaks_for(msg::PeerId via, std::uint64_t instance) const {
-  if (via == 0) {
-    return true;
-  }
-  if (const auto voice = voices_.find(via); voice != voices_.end()) {
-    return voice->second == instance;
-  }
-  const auto peer = peers_.find(instance);
-  return !proof_.empty() || peer == peers_.end() || peer->second.via == 0 || !msg::is_known(peer->second.via);
-}
-
-void Node::watch_voices() {
+void Node::watch_peer_connections() {
   out_.core()->monitor().set_sink([weak = weak_from_this()](const MonitorEvent& event) {
     if (event.kind != EventKind::disconnected) {
       return true;
@@ -53,15 +39,15 @@ void Node::watch_voices() {
     try {
       node->loop_->post([weak, peer = event.peer] {
         if (const auto still = weak.lock(); still != nullptr && !still->closed()) {
-          (void)msg::or_no_memory([&]() -> Result<void> {
+          (void)or_no_memory([&]() -> Result<void> {
             if (peer != 0) {
               still->sweeps_.insert(peer);
             }
             return {};
           });
           still->sweep_wait_ = kSweepFirst;
-          still->handle_out();  // words of the connection before its end
-          sweep_voices(still.get());
+          still->handle_out();  // messages of the connection before its end
+          sweep(still.get());
         }
       });
     } catch (const std::bad_alloc&) {
@@ -73,53 +59,33 @@ void Node::watch_voices() {
 }
 
 // The connection that ended is gone when nothing refers to it any more: its messages that wait to be read do.
-void Node::sweep_voices_soon() noexcept {
+void Node::sweep_soon() noexcept {
   if (sweep_timer_) {
     loop_->timers().cancel(std::exchange(sweep_timer_, {}));
   }
   std::erase_if(sweeps_, [](msg::PeerId peer) { return !msg::is_known(peer); });
   if (sweep_wait_ <= kSweepLast || !sweeps_.empty()) {
     const Duration wait = std::min(sweep_wait_, kSweepLast);
-    sweep_timer_ = loop_->timers().schedule(loop_->now() + wait, {&Node::sweep_voices, this});
+    sweep_timer_ = loop_->timers().schedule(loop_->now() + wait, {&Node::sweep, this});
     sweep_wait_ = std::max(sweep_wait_, 4 * wait);
   }
 }
 
-void Node::sweep_voices(void* self) {
+void Node::sweep(void* self) {
   Node& node = *static_cast<Node*>(self);
   node.sweep_timer_ = {};
-  bool forgot = false;
-  std::vector<std::uint64_t> again;  // whose other connection carries our words
-  (void)msg::or_no_memory([&]() -> Result<void> {
-    const sync::LockGuard lock(node.mesh_mutex_);
-    for (auto at = node.voices_.begin(); at != node.voices_.end();) {
-      if (msg::is_known(at->first)) {
-        ++at;
-        continue;
-      }
-      const std::uint64_t instance = at->second;
-      if (const auto peer = node.peers_.find(instance); peer != node.peers_.end() && peer->second.via == at->first) {
-        forgot = true;
-        node.note_parted(instance);
-        node.forget_peer(instance);
-        const bool linked = std::any_of(node.links_.begin(), node.links_.end(), [&](const auto& each) {
-          return each.second.instance == instance && each.second.up;
-        });
-        if (linked) {
-          again.push_back(instance);
-        }
-      }
-      at = node.voices_.erase(at);
-    }
+  MeshState::Ended ended;
+  (void)or_no_memory([&]() -> Result<void> {
+    ended = node.with_mesh([](MeshState& mesh) { return mesh.end_connections(msg::is_known); });
     return {};
   });
-  for (const std::uint64_t instance : again) {
-    (void)node.tell_soon(instance, true);
+  for (const std::uint64_t instance : ended.linked) {  // over our own connection to it
+    (void)node.exchange_soon(instance, true);
   }
-  if (forgot) {
+  if (ended.forgot) {
     node.mesh_changed();
   }
-  node.sweep_voices_soon();
+  node.sweep_soon();
 }
 
 }  // namespace weft::topic

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+# The Python package as it is in the build: weft_python_site is a folder with links to its sources and to the built libraries,
+# and empty if there is no Python with headers. WEFT_PYTHON is the interpreter of ./dev.
+include_guard(GLOBAL)
+set_property(GLOBAL PROPERTY weft_python_site "")
+if(NOT WEFT_PYTHON)
+  return()
+endif()
+set(Python_EXECUTABLE ${WEFT_PYTHON})
+find_package(Python 3.11 COMPONENTS Interpreter Development.Module)
+if(NOT Python_Development.Module_FOUND)
+  return()
+endif()
+add_subdirectory(${PROJECT_SOURCE_DIR}/python/native ${PROJECT_BINARY_DIR}/tests/python/native)
+
+set(site ${PROJECT_BINARY_DIR}/tests/python/site)
+set_target_properties(weft_python_topics PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${site}/weft)
+file(MAKE_DIRECTORY ${site}/weft)
+file(GLOB modules CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/weft/*.py ${PROJECT_SOURCE_DIR}/python/weft/*.pyi)
+foreach(module IN LISTS modules)
+  get_filename_component(name ${module} NAME)
+  file(CREATE_LINK ${module} ${site}/weft/${name} SYMBOLIC)
+endforeach()
+file(CREATE_LINK ${PROJECT_BINARY_DIR}/capi/libzmq.so.5 ${site}/weft/libzmq-weft.so SYMBOLIC)
+find_path(WEFT_CLI11 CLI/CLI.hpp)
+if(WEFT_CLI11 AND NOT WEFT_SANITIZE)  # tools/weft makes the target later
+  file(MAKE_DIRECTORY ${site}/weft/bin)
+  file(CREATE_LINK ${PROJECT_BINARY_DIR}/tools/weft/weft ${site}/weft/bin/weft SYMBOLIC)
+endif()
+set_property(GLOBAL PROPERTY weft_python_site ${site})

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <vector>
+
+#include "python/native/message.h"
+#include "python/native/python.h"
+
+// The functions of the module, and the parts that several of them share.
+namespace weft::python {
+
+[[nodiscard]] std::vector<PyMethodDef> volatile_calls();
+[[nodiscard]] std::vector<PyMethodDef> stream_calls();
+[[nodiscard]] std::vector<PyMethodDef> key_value_calls();
+[[nodiscard]] std::vector<PyMethodDef> later_calls();
+
+// AppendOptions: the arguments (id, headers, timeout_ms, expected sequence or None, strict) from `at` on.
+class AppendOptions {
+ public:
+  AppendOptions(Args& args, Py_ssize_t at) : headers_(args[at + 1]) {
+    options_.struct_size = sizeof options_;
+    options_.id = args.text_or_null(at);
+    options_.headers = headers_.data();
+    options_.header_count = headers_.size();
+    options_.timeout_ms = args.integer(at + 2);
+    if (args[at + 3] != Py_None) {
+      options_.expects_last = 1;
+      options_.last = args.count(at + 3);
+    }
+    options_.strict = args.truth(at + 4) ? 1 : 0;
+  }
+  [[nodiscard]] const weft_topics_append_options* get() const noexcept { return &options_; }
+
+ private:
+  HeaderList headers_;
+  weft_topics_append_options options_{};
+};
+
+[[nodiscard]] inline PyObject* of_published(const weft_topics_published& published) {
+  return Py_BuildValue("(KKO)", static_cast<unsigned long long>(published.sequence),
+                       static_cast<unsigned long long>(published.instance),
+                       published.duplicate != 0 ? Py_True : Py_False);
+}
+
+// The type of a handle, which is the first argument of its functions.
+template <typename Function>
+struct FirstArgument;
+template <typename Result, typename First, typename... Rest>
+struct FirstArgument<Result (*)(First*, Rest...)> {
+  using Type = First;
+};
+template <auto kCall>
+using HandleOf = typename FirstArgument<decltype(kCall)>::Type;
+
+// (handle, name)
+template <auto kClose>
+PyObject* close(Args& args) {
+  args.expect(2);
+  auto* const handle = args.handle<HandleOf<kClose>>(0);
+  check(unlocked([=] { return kClose(handle); }), "close", args[1]);
+  return none();
+}
+
+// (handle, name, timeout_ms, class) -> Message
+template <auto kNext>
+PyObject* next(Args& args) {
+  args.expect(4);
+  auto* const handle = args.handle<HandleOf<kNext>>(0);
+  NewMessage message(args[3]);
+  const int code = patiently(args.integer(2), [&](std::int64_t ms) { return kNext(handle, ms, message.place()); });
+  check(code, "wait for message of", args[1]);
+  return message.release();
+}
+// (handle, name, class) -> Message, or None: the call would wait
+template <auto kNext>
+PyObject* try_next(Args& args) {
+  args.expect(3);
+  NewMessage message(args[2]);
+  const int code = kNext(args.handle<HandleOf<kNext>>(0), 0, message.place());
+  if (code == WEFT_TOPICS_WOULD_BLOCK) {
+    return none();
+  }
+  check(code, "wait for message of", args[1]);
+  return message.release();
+}
+
+// (handle, name) -> int
+template <auto kDescriptor>
+PyObject* descriptor(Args& args) {
+  args.expect(2);
+  const int code = kDescriptor(args.handle<HandleOf<kDescriptor>>(0));
+  check(code, "make descriptor of", args[1]);
+  return PyLong_FromLong(code);
+}
+// (handle, name) -> bool
+template <auto kAsk>
+PyObject* answer(Args& args) {
+  args.expect(2);
+  const int code = kAsk(args.handle<HandleOf<kAsk>>(0));
+  check(code, "ask", args[1]);
+  return PyBool_FromLong(code);
+}
+
+}  // namespace weft::python

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// Calls that return at once, for asyncio. Each has a tag, whose lowest two bits choose the class of its message.
+#include <cstring>
+
+#include "python/native/calls.h"
+
+namespace weft::python {
+
+namespace {
+
+// True, or False if the call has no place now.
+PyObject* begun(int code, const char* operation, PyObject* name) {
+  if (code != WEFT_TOPICS_WOULD_BLOCK) {
+    check(code, operation, name);
+  }
+  return PyBool_FromLong(code == 0 ? 1 : 0);
+}
+
+// (topics, name) -> handle
+PyObject* calls_open(Args& args) {
+  args.expect(2);
+  weft_topics_calls* calls = nullptr;
+  check(weft_topics_calls_open(args.handle<weft_topics>(0), &calls), "make queue of calls of", args[1]);
+  return of_handle(calls);
+}
+
+// (calls, tag, topic, data, timeout_ms, headers) -> bool
+PyObject* calls_request(Args& args) {
+  args.expect(6);
+  auto* const calls = args.handle<weft_topics_calls>(0);
+  const std::uint64_t tag = args.count(1);
+  const char* const topic = args.text(2);
+  const Payload data(args[3]);
+  const std::int64_t timeout_ms = args.integer(4);
+  const HeaderList headers(args[5]);
+  return begun(weft_topics_calls_request(calls, tag, topic, data.data(), data.size(), timeout_ms, headers.data(),
+                                         headers.size()),
+               "request", args[2]);
+}
+
+// (calls, tag, stream, topic, data, id, headers, timeout_ms, expected, strict) -> bool
+PyObject* calls_publish(Args& args) {
+  args.expect(10);
+  auto* const calls = args.handle<weft_topics_calls>(0);
+  const std::uint64_t tag = args.count(1);
+  auto* const stream = args.handle<weft_topics_stream>(2);
+  const char* const topic = args.text(3);
+  const Payload data(args[4]);
+  const AppendOptions options(args, 5);
+  return begun(weft_topics_calls_publish(calls, tag, stream, topic, data.data(), data.size(), options.get()), "publish",
+               args[3]);
+}
+// (calls, tag, stream, name, sequence) -> bool
+PyObject* calls_message(Args& args) {
+  args.expect(5);
+  return begun(weft_topics_calls_message(args.handle<weft_topics_calls>(0), args.count(1),
+                                         args.handle<weft_topics_stream>(2), args.count(4)),
+               "read message of", args[3]);
+}
+// (calls, tag, stream, topic) -> bool
+PyObject* calls_newest(Args& args) {
+  args.expect(4);
+  return begun(weft_topics_calls_newest(args.handle<weft_topics_calls>(0), args.count(1),
+                                        args.handle<weft_topics_stream>(2), args.text(3)),
+               "read newest message of", args[3]);
+}
+
+// The arguments (calls, tag, kv, key) of each call of a key.
+struct OfKey {
+  explicit OfKey(Args& args)
+      : calls(args.handle<weft_topics_calls>(0)),
+        tag(args.count(1)),
+        kv(args.handle<weft_topics_kv>(2)),
+        key(args.text(3)) {}
+  weft_topics_calls* const calls;
+  const std::uint64_t tag;
+  weft_topics_kv* const kv;
+  const char* const key;
+};
+
+// (calls, tag, kv, key, data) -> bool
+template <int (*kPut)(weft_topics_calls*, std::uint64_t, weft_topics_kv*, const char*, const void*, std::size_t)>
+PyObject* calls_put(Args& args) {
+  args.expect(5);
+  const OfKey of(args);
+  const Payload data(args[4]);
+  return begun(kPut(of.calls, of.tag, of.kv, of.key, data.data(), data.size()), "put value of", args[3]);
+}
+// (calls, tag, kv, key, data, seen) -> bool
+PyObject* calls_update(Args& args) {
+  args.expect(6);
+  const OfKey of(args);
+  const Payload data(args[4]);
+  return begun(weft_topics_calls_update(of.calls, of.tag, of.kv, of.key, data.data(), data.size(), args.count(5)),
+               "put value of", args[3]);
+}
+// (calls, tag, kv, key) -> bool
+PyObject* calls_delete(Args& args) {
+  args.expect(4);
+  const OfKey of(args);
+  return begun(weft_topics_calls_delete(of.calls, of.tag, of.kv, of.key), "delete value of", args[3]);
+}
+PyObject* calls_get(Args& args) {
+  args.expect(4);
+  const OfKey of(args);
+  return begun(weft_topics_calls_get(of.calls, of.tag, of.kv, of.key), "get value of", args[3]);
+}
+
+// The value of an outcome. Without memory for it the outcome has an error.
+PyObject* value_of(weft_topics_outcome& outcome, PyObject* classes) {
+  if (outcome.message == nullptr) {
+    return of_published(outcome.published);
+  }
+  try {
+    NewMessage message(
+        Reference::checked(PySequence_GetItem(classes, static_cast<Py_ssize_t>(outcome.tag & 3U))).get());
+    *message.place() = outcome.message;
+    return message.release();
+  } catch (const Raised&) {
+    (void)weft_topics_message_free(outcome.message);
+    PyErr_Clear();
+    outcome.code = WEFT_TOPICS_RESOURCE_EXHAUSTED;
+    return PyUnicode_FromString("no memory for the answer");
+  }
+}
+
+// (calls, name, classes) -> (tag, code, value), or None: there is no outcome now. The value is a Message, (sequence,
+// instance, duplicate), or the text of the error
+PyObject* calls_next(Args& args) {
+  args.expect(3);
+  weft_topics_outcome outcome{};
+  const int code = weft_topics_calls_next(args.handle<weft_topics_calls>(0), 0, &outcome);
+  if (code == WEFT_TOPICS_WOULD_BLOCK) {
+    return none();
+  }
+  check(code, "wait for calls of", args[1]);
+  const char* const text = outcome.code == 0 ? "" : weft_last_error_text();
+  Reference value = Reference::checked(
+      outcome.code == 0 ? value_of(outcome, args[2])
+                        : PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "replace"));
+  return Py_BuildValue("(KiN)", static_cast<unsigned long long>(outcome.tag), outcome.code, value.release());
+}
+
+}  // namespace
+
+std::vector<PyMethodDef> later_calls() {
+  return {
+      method<calls_open>("calls_open"),
+      method<close<weft_topics_calls_close>>("calls_close"),
+      method<descriptor<weft_topics_calls_fd>>("calls_fd"),
+      method<calls_request>("calls_request"),
+      method<calls_publish>("calls_publish"),
+      method<calls_message>("calls_message"),
+      method<calls_newest>("calls_newest"),
+      method<calls_put<weft_topics_calls_put>>("calls_put"),
+      method<calls_put<weft_topics_calls_create>>("calls_create"),
+      method<calls_update>("calls_update"),
+      method<calls_delete>("calls_delete"),
+      method<calls_get>("calls_get"),
+      method<calls_next>("calls_next"),
+  };
+}
+
+}  // namespace weft::python

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+# Installs the build, moves the tree, then builds topics_c/ against it: by find_package(weft), by pkg-config in strict C99
+# and C++, and runs the programs. Empties WORK first.
+cmake_minimum_required(VERSION 3.25)
+function(run)
+  execute_process(COMMAND ${ARGV} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output TIMEOUT 240
+    OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "failed (${result}): ${ARGV}\n${output}")
+  endif()
+  set(output ${output} PARENT_SCOPE)
+endfunction()
+function(run_program program)
+  run(${program})
+  if(NOT output STREQUAL "189.5")
+    message(FATAL_ERROR "${program} prints ${output}")
+  endif()
+  run(ldd ${program})
+  if(NOT output MATCHES "libweft_topics_c\\.so\\.1 => ${prefix}/" OR output MATCHES "libweft\\.so|libweft_topics\\.so")
+    message(FATAL_ERROR "${program} loads other libraries of Weft than libweft_topics_c.so.1 of the prefix:\n${output}")
+  endif()
+endfunction()
+
+set(prefix ${WORK}/moved)
+file(REMOVE_RECURSE ${WORK})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first)
+file(RENAME ${WORK}/first ${prefix})
+
+message(STATUS "find_package(weft)")
+run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/cmake -G ${GENERATOR} -DCMAKE_C_COMPILER=${CC} -DCMAKE_PREFIX_PATH=${prefix})
+run(${CMAKE_COMMAND} --build ${WORK}/cmake)
+run_program(${WORK}/cmake/program)
+
+message(STATUS "pkg-config weft-topics-c")
+set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig)
+set(ENV{LD_LIBRARY_PATH} ${prefix}/${LIBDIR})
+run(${PKG_CONFIG} --cflags --libs weft-topics-c)
+separate_arguments(flags UNIX_COMMAND "${output}")
+run(${CC} -std=c99 -Wall -Wextra -pedantic -Werror ${SOURCE}/program.c ${flags} -o ${WORK}/program)
+run_program(${WORK}/program)
+run(${CXX} -x c++ -Wall -Werror ${SOURCE}/program.c -x none ${flags} -o ${WORK}/program_as_cxx)
+run_program(${WORK}/program_as_cxx)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""weft.Topics and weft.aio.Topics on a nats-server, which each test starts. Skipped where there is none."""
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import weft
+from topics_case import PATIENCE
+from weft import aio
+
+PROGRAM = shutil.which("nats-server", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
+
+
+@contextlib.contextmanager
+def server(*arguments):
+    """The address of a server, with the port of its choice."""
+    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}  # a sanitizer's
+    command = [PROGRAM, "--addr", "127.0.0.1", "--port", "-1", *arguments]
+    with tempfile.TemporaryDirectory() as folder, subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE,
+                                                                   text=True) as process:
+        try:
+            for line in process.stderr:
+                found = re.search(r"Listening for client connections on (127\.0\.0\.1:\d+)", line)
+                if found:
+                    yield found[1]
+                    return
+            raise AssertionError("the server ended")
+        finally:
+            process.kill()
+
+
+@unittest.skipIf(PROGRAM is None, "there is no nats-server")
+class Fleet(unittest.TestCase):
+    def test_a_login_lets_a_program_in_and_no_login_does_not(self):
+        login = weft.Login(user="ann", password="secret")
+        with server("--user", "ann", "--pass", "secret") as address:
+            with weft.Topics(f"nats://{address}", login=login) as left, weft.Topics(f"nats://{address}", login=login) as right:
+                with right.subscribe("px.*") as prices, left.publisher("px.A") as publisher:
+                    publisher.wait_subscribers(1, PATIENCE)
+                    publisher.publish(b"1")
+                    self.assertEqual(prices.next(PATIENCE).data, b"1")
+            with weft.Topics(f"nats://{address}") as stranger:
+                with self.assertRaises(weft.TopicsError) as raised:
+                    stranger.sync(PATIENCE)
+                self.assertIn("the server refuses the credentials", str(raised.exception))
+            self.assertNotIn("secret", repr(login))
+
+    def test_requests_and_messages_of_coroutines(self):
+        async def program(fleet):
+            async with aio.Topics(fleet) as left, aio.Topics(fleet, outage_bytes_max=1 << 20) as right:
+                service = right.serve("sum")
+                await right.sync(PATIENCE)
+                asked = asyncio.create_task(left.request("sum", b"1 2", timeout=PATIENCE))
+                request = await service.next(PATIENCE)
+                request.reply(str(sum(map(int, request.text.split()))))
+                self.assertEqual((await asked).data, b"3")
+                with self.assertRaises(weft.Unreachable):
+                    await left.request("nobody", b"", timeout=PATIENCE)
+
+        with server() as address:
+            asyncio.run(program(f"nats://{address}"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+#include "weft/topic/gate/gate.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <future>
+#include <new>
+#include <tuple>
+#include <utility>
+
+#include "weft/base/no_memory.h"
+#include "weft/net/tls.h"
+#include "weft/sys/clock.h"
+#include "weft/topic/wire/control.h"
+#include "weft/topic/wire/headers.h"
+
+namespace weft::topic {
+
+namespace {
+
+constexpr Duration kGateLinger = std::chrono::seconds(1);
+
+// Gates: the open gates of the process.
+struct Gates {
+  sync::StdMutex mutex;
+  std::vector<std::pair<GateOptions, std::weak_ptr<Gate>>> all WEFT_GUARDED_BY(mutex);
+
+  static Gates& instance() {
+    static Gates* const gates = new Gates();  // never destroyed: handles may outlive main()
+    return *gates;
+  }
+};
+
+Message block_of(const nats::Message& message) {
+  Message block;
+  if (!message.headers.empty() && is_header_block(as_text(message.headers.block()))) {
+    (void)block.assign_copy(message.headers.block());
+  }
+  return block;
+}
+
+}  // namespace
+
+bool GateOptions::same_gate(const GateOptions& other) const noexcept {
+  const auto key = [](const GateOptions& of) {
+    return std::tie(of.group, of.servers, of.user, of.password, of.token, of.nkey_seed_file, of.credentials_file,
+                    of.tls_certificate, of.tls_key, of.tls_authorities, of.tls_server_name, of.outage_bytes_max);
+  };
+  return key(*this) == key(other);
+}
+
+const nats::SubjectNames& Gate::names() {
+  static const nats::SubjectNames names = nats::SubjectNames::make().value();
+  return names;
+}
+
+// --- members ---
+
+Result<std::shared_ptr<Gate>> Gate::open(const GateOptions& options) {
+  Gates& gates = Gates::instance();
+  const sync::LockGuard lock(gates.mutex);
+  std::erase_if(gates.all, [](const auto& each) { return each.second.expired(); });
+  for (const auto& [key, weak] : gates.all) {
+    if (auto gate = weak.lock(); gate != nullptr && key.same_gate(options)) {
+      return gate;
+    }
+  }
+  std::shared_ptr<Gate> gate(new Gate(options));
+  WEFT_TRY(gate->start());
+  gates.all.emplace_back(options, gate);
+  return gate;
+}
+
+template <typename Function>
+Result<void> Gate::on_core(Function function) noexcept {
+  return or_no_memory([&]() -> Result<void> {
+    rt::Loop& loop = runtime_->core(0).loop();
+    if (loop.on_loop_thread()) {
+      return function();
+    }
+    // The job owns the promise, too: it may still be in set_value() when this thread returns.
+    const auto done = std::make_shared<std::promise<Result<void>>>();
+    rt::Job job([done, &function] { done->set_value(or_no_memory(function)); });
+    WEFT_TRY(loop.try_post(job));  // closed: a forked child, which does not have the core's thread
+    return done->get_future().get();
+  });
+}
+
+Result<void> Gate::start() {
+  rt::RuntimeOptions runtime;
+  runtime.cores = 1;
+  runtime.pinning = rt::Pinning::never;
+  runtime.wait_mode = sync::WaitMode::eco;
+  runtime.thread_name = "gate";
+  runtime_ = WEFT_TRY(rt::Runtime::start(runtime));
+  nats::ClientOptions client;
+  client.servers = options_.servers;
+  client.name = options_.name;
+  client.user = options_.user;
+  client.password = Secret(std::string(options_.password));
+  client.token = Secret(std::string(options_.token));
+  client.nkey_seed_file = options_.nkey_seed_file;
+  client.credentials_file = options_.credentials_file;
+  client.pending_max = options_.outage_bytes_max;
+  client.tls_name = options_.tls_server_name;
+  if (!options_.tls_authorities.empty() || !options_.tls_certificate.empty()) {
+    net::TlsClientOptions tls;
+    tls.ca_file = options_.tls_authorities;
+    tls.certificate_file = options_.tls_certificate;
+    tls.key_file = options_.tls_key;
+    client.tls = WEFT_TRY(net::TlsClient::make(tls));
+  }
+  return on_core([&] { return open_clients(client); });
+}
+
+Result<void> Gate::open_clients(nats::ClientOptions options) {
+  rt::Core& core = *rt::Core::current();
+  host_ = std::make_shared<serve::ClientHost>(core);
+  scope_ = std::make_unique<rt::TaskScope>(core.loop());
+  nats::ClientOptions work = options;
+  work.on_event = [this](const nats::ClientEvent& event) { handle_work(event); };
+  options.echo = false;
+  options.on_event = [this](const nats::ClientEvent& event) { handle_bus(event); };
+  bus_ = WEFT_TRY(nats::Client::open(host_, std::move(options)));
+  work_ = WEFT_TRY(nats::Client::open(host_, std::move(work)));
+  WEFT_TRY(bus_->subscribe(std::string(kControlSubject) + "all", [this](const nats::Message& message) {
+    for (const Member& each : members_) {
+      each.member->handle_gate_control(message.body);
+    }
+  }));
+  return {};
+}
+
+Result<void> Gate::join(GateMember& member, std::uint64_t instance) {
+  return on_core([&]() -> Result<void> {
+    if (left_ || bus_ == nullptr) {
+      return kGateClosed;
+    }
+    Member entered;
+    entered.member = &member;
+    const std::string name = instance_text(instance);
+    members_.reserve(members_.size() + 1);
+    entered.control = WEFT_TRY(bus_->subscribe(std::string(kControlSubject) + name, [&member](const nats::Message& m) {
+      member.handle_gate_control(m.body);
+    }));
+    auto replies = work_->subscribe(std::string(kInboxSubject) + name + ".*", [&member](const nats::Message& m) {
+      const std::size_t dot = m.subject.rfind('.');
+      std::uint64_t request = 0;
+      (void)std::from_chars(m.subject.data() + dot + 1, m.subject.data() + m.subject.size(), request);
+      Message body;
+      (void)body.assign_copy(m.body);
+      member.handle_gate_reply(request, std::move(body), block_of(m),
+                               m.headers.status() == nats::kStatusNoResponders && m.body.empty());
+    });
+    if (!replies) {
+      bus_->unsubscribe(entered.control);
+      return replies.error();
+    }
+    entered.replies = *replies;
+    members_.push_back(std::move(entered));
+    if (bus_->is_connected()) {
+      member.handle_gate_connection(true);
+    }
+    return {};
+  });
+}
+
+void Gate::leave(GateMember& member) noexcept {
+  bool last = false;
+  {
+    const sync::LockGuard lock(Gates::instance().mutex);  // no handle finds it between
+    (void)on_core([&]() -> Result<void> {
+      send_batch();  // the member's last operations come before the end of its subscriptions
+      remove(member);
+      last = members_.empty();
+      left_ = last;
+      return {};
+    });
+    if (last) {
+      std::erase_if(Gates::instance().all, [this](const auto& each) { return each.second.lock().get() == this; });
+    }
+  }
+  if (last) {
+    auto drained = rt::spawn(runtime_->core(0).loop(), drain_clients(this));
+    (void)drained.wait_until(kNever);
+    (void)on_core([&]() -> Result<void> {
+      close_clients();
+      return {};
+    });
+  }
+}
+
+void Gate::remove(GateMember& member) noexcept {
+  const auto found =
+      std::find_if(members_.begin(), members_.end(), [&](const Member& each) { return each.member == &member; });
+  if (found == members_.end()) {
+    return;
+  }
+  if (bus_ != nullptr) {
+    bus_->unsubscribe(found->control);
+    work_->unsubscribe(found->replies);
+    for (const auto& [service, id] : found->services) {
+      work_->unsubscribe(id);
+    }
+  }
+  members_.erase(found);
+}
+
+rt::Task<void> Gate::drain_clients(Gate* self) {
+  self->send_batch();
+  const Instant deadline = deadline_after(sys::now(), kGateLinger);
+  for (nats::Client* const client : {self->bus_.get(), self->work_.get()}) {
+    if (client != nullptr && (client->is_connected() || client->kept_messages() != 0)) {
+      (void)co_await client->drain(deadline);
+    }
+  }
+  if (self->scope_ != nullptr) {
+    self->scope_->cancel();
+    (void)co_await self->scope_->join();
+  }
+}
+
+// The counters of the clients outlive them in last_.
+void Gate::close_clients() noexcept {
+  const GateCounts before = counts();
+  const sync::LockGuard lock(mutex_);
+  ended_ = true;
+  last_ = before;
+  last_.dropped_closed += last_.queued;
+  last_.queued = 0;
+  bus_.reset();
+  work_.reset();
+  scope_.reset();
+  host_.reset();
+}
+
+Gate::~Gate() {
+  if (runtime_ != nullptr) {
+    const Result<void> closed = on_core([&]() -> Result<void> {
+      if (bus_ != nullptr || work_ != nullptr || host_ != nullptr) {
+        close_clients();
+      }
+      return {};
+    });
+    if (!closed) {  // a forked child: the connections are its parent's
+      (void)bus_.release();
+      (void)work_.release();
+      (void)scope_.release();
+      (void)new (std::nothrow) std::shared_ptr<serve::ClientHost>(host_);
+    }
+    runtime_.reset();
+  }
+}
+
+// --- services ---
+
+Result<void> Gate::serve(GateMember& member, std::uint64_t service, std::string_view subject, std::string_view group) {
+  return on_core([&]() -> Result<void> {
+    const auto found =
+        std::find_if(members_.begin(), members_.end(), [&](const Member& each) { return each.member == &member; });
+    if (found == members_.end()) {
+      return kGateClosed;
+    }
+    const auto handler = [to = &member, service](const nats::Message& m) {
+      if (m.reply.empty()) {
+        return;  // a publication, to those that subscribed
+      }
+      Message body;
+      (void)body.assign_copy(m.body);
+      to->handle_gate_request(service, m.reply, std::move(body), block_of(m));
+    };
+    found->services[service] = WEFT_TRY(work_->subscribe(subject, handler, {.group = group}));
+    return {};
+  });
+}
+
+void Gate::stop_serving(GateMember& member, std::uint64_t service) noexcept {
+  (void)on_core([&]() -> Result<void> {
+    for (Member& each : members_) {
+      const auto found = each.services.find(service);
+      if (each.member == &member && found != each.services.end()) {
+        work_->unsubscribe(found->second);
+        each.services.erase(found);
+      }
+    }
+    return {};
+  });
+}
+
+}  // namespace weft::topic

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: MIT
+// Node: a handle of a nats fleet. The handles of this process meet over inproc, as those of every fleet. The gate has
+// the messages of other processes, the control messages between them, and all requests.
+#include "weft/topic/gate/gate.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/base/no_memory.h"
+#include "weft/sync/lock.h"
+#include "weft/sys/clock.h"
+#include "weft/topic/node/node.h"
+
+namespace weft::topic {
+
+namespace {
+
+constexpr std::string_view kNoGroup = "=";  // no other group's name has it unescaped
+constexpr std::size_t kRepliesMax = 16;     // of one request, one of each group; the first is taken
+
+// The group on the engine: the same name, so that its other clients can join it.
+std::string engine_group(std::string_view group) {
+  if (group.empty()) {
+    return std::string(kNoGroup);
+  }
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string escaped;
+  for (const char c : group) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte > 0x20 && byte < 0x7f && c != '=') {
+      escaped += c;
+    } else {
+      escaped += '=';
+      escaped += kHex[byte >> 4U];
+      escaped += kHex[byte & 15U];
+    }
+  }
+  return escaped;
+}
+
+}  // namespace
+
+Result<void> Node::begin_gate() {
+  GateOptions options;
+  options.group = context_.get();
+  options.servers = fleet_.servers;
+  options.name = mesh_.self().node;
+  options.user = options_.security.user;
+  options.password = options_.security.password;
+  options.token = options_.security.token;
+  options.nkey_seed_file = options_.security.nkey_seed_file;
+  options.credentials_file = options_.security.credentials_file;
+  options.tls_certificate = options_.security.tls_certificate;
+  options.tls_key = options_.security.tls_key;
+  options.tls_authorities = options_.security.tls_authorities;
+  options.tls_server_name = options_.security.tls_server_name;
+  options.outage_bytes_max = options_.outage_bytes_max;
+  constexpr int kTriesMax = 16;
+  Result<void> joined = Error(Errc::closed, "the gate closed again and again");
+  for (int i = 0; i < kTriesMax && !joined && joined.error() == Errc::closed; ++i) {
+    gate_ = WEFT_TRY(Gate::open(options));
+    joined = gate_->join(*this, instance_);
+  }
+  return joined;
+}
+
+void Node::end_gate() noexcept {
+  if (gate_ == nullptr) {
+    return;
+  }
+  (void)or_no_memory([&]() -> Result<void> {
+    const Control leaving{.kind = Control::Kind::leaving, .from = instance_};
+    gate_->send_control(0, WEFT_TRY(encode_control(leaving)));
+    return {};
+  });
+  gate_->leave(*this);
+}
+
+void Node::add_gate_counts(TopicsStatistics& into) {
+  const GateCounts gate = gate_->counts();
+  into.fleet_published = gate.published;
+  into.fleet_sent = gate.sent;
+  into.fleet_queued = gate.queued;
+  into.fleet_dropped_oldest = gate.dropped_oldest;
+  into.fleet_dropped_refused = gate.dropped_refused;
+  into.fleet_dropped_closed = gate.dropped_closed;
+  into.fleet_dropped_full = gate.dropped_full;
+  into.fleet_connected = gate.connected;
+}
+
+// A filter that no subject matches needs no subscription.
+Result<void> Node::gate_want(const Filter& filter) {
+  if (gate_ == nullptr) {
+    return {};
+  }
+  const Filter widened = filter.widen_to_tokens();
+  std::string subject;
+  return Gate::names().append_filter(widened, subject) ? gate_->want(widened) : Result<void>();
+}
+
+void Node::gate_unwant(const Filter& filter) noexcept {
+  if (gate_ != nullptr) {
+    gate_->unwant(filter.widen_to_tokens());
+  }
+}
+
+template <typename Function>
+void Node::in_loop(Function function) noexcept {
+  const Result<void> posted = or_no_memory([&]() -> Result<void> {
+    loop_->post([weak = weak_from_this(), function = std::move(function)]() mutable {
+      if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
+        const auto done = or_no_memory([&]() -> Result<void> {
+          function(*node);
+          return {};
+        });
+        node->counters_.control_lost += done ? 0 : 1;
+      }
+    });
+    return {};
+  });
+  counters_.control_lost += posted ? 0 : 1;
+}
+
+template <typename Function>
+void Node::where_subscriptions_are(Function function) noexcept {
+  if (async()) {
+    in_loop(std::move(function));
+    return;
+  }
+  const auto done = or_no_memory([&]() -> Result<void> {
+    function(*this);
+    return {};
+  });
+  counters_.control_lost += done ? 0 : 1;
+}
+
+// --- messages ---
+
+void Node::handle_gate_message(const Message& topic, const Message& body, const Message& headers) noexcept {
+  if (!async()) {
+    const sync::LockGuard lock(pump_mutex_);
+    dispatch(topic.share(), body.share(), headers.share());
+    return;
+  }
+  bool first = false;
+  {
+    const sync::LockGuard lock(gate_mutex_);
+    if (gate_bytes_ >= options_.queue_bytes_max) {  // the loop stands still
+      ++counters_.dropped_full;
+      return;
+    }
+    first = gate_messages_.empty();
+    try {
+      gate_messages_.push_back({topic.share(), body.share(), headers.share()});
+    } catch (const std::bad_alloc&) {
+      ++counters_.dropped_for_memory;
+      return;
+    }
+    gate_bytes_ += TopicMessage::footprint(topic.size(), body.size(), headers.size());
+  }
+  if (first) {
+    in_loop([](Node& node) { node.take_gate_messages(); });
+  }
+}
+
+void Node::take_gate_messages() {
+  std::vector<GateMessage> all;
+  {
+    const sync::LockGuard lock(gate_mutex_);
+    all.swap(gate_messages_);
+    gate_bytes_ = 0;
+  }
+  const sync::LockGuard lock(pump_mutex_);
+  for (GateMessage& each : all) {
+    dispatch(std::move(each.topic), std::move(each.body), std::move(each.headers));
+  }
+}
+
+void Node::handle_gate_room() noexcept {
+  if (async()) {
+    in_loop([](Node& node) { node.room_.pulse(); });
+  }
+}
+
+void Node::handle_gate_refused(const Filter& widened, const Error& why) noexcept {
+  where_subscriptions_are([widened, why](Node& node) {
+    std::vector<IntrusivePtr<SubscriptionCore>> all;
+    {
+      const sync::LockGuard lock(node.subscriptions_mutex_);
+      all = node.subscriptions_;
+    }
+    for (const auto& each : all) {
+      if (node.interest_.has_widened(*each, widened)) {
+        each->end(why);
+      }
+    }
+  });
+}
+
+// --- the other handles ---
+
+void Node::handle_gate_control(Bytes control) noexcept {
+  if (const std::uint64_t to = control_addressee(control); to != 0 && to != instance_) {
+    return;
+  }
+  const Result<void> taken = or_no_memory([&]() -> Result<void> {
+    auto decoded = decode_control(control);
+    if (!decoded) {
+      ++counters_.control_malformed;
+      return {};
+    }
+    in_loop([control = *std::move(decoded)](Node& node) mutable {
+      using Kind = Control::Kind;
+      switch (control.kind) {
+        case Kind::probe:
+        case Kind::ready: (void)node.handle_control(std::move(control), {}, 0); break;
+        case Kind::roster: node.handle_gate_roster(std::move(control)); break;
+        case Kind::roster_wanted:  // of a handle that came, perhaps; it has none of the probes
+          for (Control& probe : node.with_mesh([](MeshState& mesh) { return mesh.readiness().all(sys::now()); })) {
+            probe.to = control.from;
+            (void)node.send_control(std::move(probe));
+          }
+          if (node.options_.presence > Duration::zero()) {
+            node.send_roster(control.from);
+          }
+          break;
+        case Kind::leaving:
+          node.with_mesh([&](MeshState& mesh) {
+            node.gate_peers_.erase(control.from);
+            mesh.handle_silent(control.from);
+          });
+          node.mesh_changed();
+          break;
+        default: break;  // a nats fleet has no owners
+      }
+    });
+    return {};
+  });
+  counters_.control_lost += taken ? 0 : 1;
+}
+
+// A cluster may lose a probe or its answer: its servers meet one after the other, and a route may end. So the probes
+// that stand go out again, each time after twice as long.
+void Node::repeat_probes_soon() noexcept {
+  if (gate_ != nullptr) {
+    in_loop([](Node& node) {
+      node.probe_wait_ = kProbeFirst;
+      node.schedule_probes();
+    });
+  }
+}
+
+void Node::schedule_probes() noexcept {
+  if (probe_timer_) {
+    loop_->timers().cancel(std::exchange(probe_timer_, {}));
+  }
+  probe_timer_ = loop_->timers().schedule(loop_->now() + probe_wait_, {&Node::repeat_probes, this});
+}
+
+void Node::repeat_probes(void* self) {
+  Node& node = *static_cast<Node*>(self);
+  node.probe_timer_ = {};
+  const Result<void> sent = or_no_memory([&]() -> Result<void> {
+    auto probes = node.with_mesh([](MeshState& mesh) { return mesh.readiness().all(sys::now()); });
+    const bool any = !probes.empty();
+    WEFT_TRY(node.send_all(std::move(probes)));
+    if (any) {
+      node.probe_wait_ = std::min<Duration>(2 * node.probe_wait_, kProbeLast);
+      node.schedule_probes();
+    }
+    return {};
+  });
+  if (!sent) {
+    node.schedule_probes();
+  }
+}
+
+// Handles with a presence announce themselves. Those whose lease has passed are forgotten: no connection shows their
+// end.
+void Node::handle_gate_roster(Control&& control) {
+  if (control.number == 0) {
+    return;
+  }
+  const std::uint64_t from = control.from;
+  with_mesh([&](MeshState& mesh) {
+    const Instant now = sys::now();
+    std::erase_if(gate_peers_, [&](std::uint64_t instance) {
+      const Peers::Peer* const peer = mesh.peers().find(instance);
+      const bool silent = peer == nullptr || deadline_after(peer->heard, peer->lease) <= now;
+      if (silent) {
+        mesh.handle_silent(instance);
+      }
+      return silent;
+    });
+    gate_peers_.insert(from);
+  });
+  (void)handle_control(std::move(control), {}, 0);
+}
+
+// The messages of an outage are lost, or came late: rosters, probes and counts go out again.
+void Node::handle_gate_connection(bool stands) noexcept {
+  if (stands) {
+    in_loop([](Node& node) { (void)node.exchange_soon(0, true); });
+  }
+}
+
+// --- requests ---
+
+Result<Node::Request> Node::begin_gate_request(std::string wire, Bytes body, std::string_view headers) {
+  const std::string block = WEFT_TRY(with_header(headers, kServiceHeader, wire));
+  std::string subject;
+  WEFT_TRY(Gate::names().append_subject(wire, subject));
+  Request request;
+  {
+    const sync::LockGuard lock(mesh_mutex_);
+    if (closed()) {
+      return Error(Errc::closed, "the handle of topics was closed");
+    }
+    if (replies_.size() >= Requests::kRequestsMax) {
+      return Error(Errc::resource_exhausted, "65,536 requests are under way");
+    }
+    request.id = mesh_.next_id();
+    request.replies = make_intrusive<SubscriptionCore>(Full::drop_newest, kRepliesMax, options_.queue_bytes_max);
+    replies_.emplace(request.id, request.replies);
+  }
+  ++counters_.requests;
+  const Result<void> sent = gate_->ask(subject, instance_, request.id, block, body);
+  if (!sent) {
+    end_request(request.id);
+    return sent.error() == Errc::would_block ? Error(Errc::resource_exhausted, "the fleet's server does not read")
+                                             : sent.error();
+  }
+  return request;
+}
+
+void Node::handle_gate_reply(std::uint64_t request, Message&& body, Message&& headers, bool unserved) noexcept {
+  where_subscriptions_are([request, body = std::make_shared<Message>(std::move(body)),
+                           headers = std::make_shared<Message>(std::move(headers)), unserved](Node& node) {
+    IntrusivePtr<SubscriptionCore> replies;
+    {
+      const sync::LockGuard lock(node.mesh_mutex_);
+      if (const auto found = node.replies_.find(request); found != node.replies_.end()) {
+        replies = found->second;
+      }
+    }
+    if (replies == nullptr) {
+      ++node.counters_.late_replies;
+    } else if (unserved) {
+      replies->close(Error(Errc::unreachable, "nobody serves this topic"));
+    } else {
+      ++node.counters_.replies;
+      replies->offer(TopicMessage(Message(), std::move(*body), std::move(*headers), {}));
+    }
+  });
+}
+
+void Node::handle_gate_requests_lost() noexcept {
+  where_subscriptions_are([](Node& node) {
+    const sync::LockGuard lock(node.mesh_mutex_);
+    for (const auto& [id, replies] : node.replies_) {
+      replies->end(Error(Errc::connection_closed, "the connection ended; the request may have been answered"));
+    }
+  });
+}
+
+Result<IntrusivePtr<SubscriptionCore>> Node::serve_at_gate(std::string wire, std::string_view group,
+                                                           std::size_t queue_max) {
+  std::string subject;
+  WEFT_TRY(Gate::names().append_subject(wire, subject));
+  const std::string engine = engine_group(group);
+  auto requests = make_intrusive<SubscriptionCore>(Full::drop_newest, 2 * queue_max, options_.queue_bytes_max);
+  std::uint64_t id = 0;
+  {
+    const sync::LockGuard lock(mesh_mutex_);
+    if (closed()) {
+      return Error(Errc::closed, "the handle of topics was closed");
+    }
+    if (services_.size() >= Roster::kServicesMax) {
+      return Error(Errc::resource_exhausted, "the handle has 1,024 services");
+    }
+    id = mesh_.next_id();
+    services_.emplace(id, Service{requests, queue_max});
+  }
+  if (const auto served = gate_->serve(*this, id, subject, engine); !served) {
+    const sync::LockGuard lock(mesh_mutex_);
+    services_.erase(id);
+    return served.error();
+  }
+  return requests;
+}
+
+void Node::handle_gate_request(std::uint64_t service, std::string_view reply, Message&& body,
+                               Message&& headers) noexcept {
+  const Result<void> taken = or_no_memory([&]() -> Result<void> {
+    const std::string block = WEFT_TRY(with_header(headers.text(), kReplyHeader, reply));
+    auto request = std::make_shared<TopicMessage>(Message(), std::move(body), WEFT_TRY(Message::copy_of(block)),
+                                                  IntrusivePtr<const OwnFilter>());
+    where_subscriptions_are([service, request](Node& node) {
+      IntrusivePtr<SubscriptionCore> requests;
+      std::size_t queue_max = 0;
+      {
+        const sync::LockGuard lock(node.mesh_mutex_);
+        if (const auto found = node.services_.find(service); found != node.services_.end()) {
+          requests = found->second.requests;
+          queue_max = found->second.queue_max;
+        }
+      }
+      node.offer_request(std::move(requests), queue_max, std::move(*request));
+    });
+    return {};
+  });
+  counters_.control_lost += taken ? 0 : 1;
+}
+
+}  // namespace weft::topic
