@@ -59,7 +59,8 @@ Result<void> ShardedState::start(Build* build, void* make) {
     }
   }
   if (thrown_) {
-    std::rethrow_exception(thrown_);
+    // The job may still hold this state: the exception belongs to the caller alone from here on.
+    std::rethrow_exception(std::exchange(thrown_, nullptr));
   }
   return built_;
 }
