@@ -3,14 +3,13 @@
 
 import argparse
 import contextlib
-import os
 import pathlib
 import signal
-import subprocess
 import sys
 
 from weft_bench import ROOT, records, tables
 from weft_bench.harness import control_group
+from weft_bench.harness.busy_loops import busy_loops
 
 FAILURE, USAGE, REGRESSION, UNTOLD, INTERRUPTED = 1, 2, 3, 4, 130  # exit statuses
 
@@ -29,10 +28,6 @@ def busy_loop_count(text):
     if not text.isdecimal() or int(text) > BUSY_LOOPS_MAX:
         raise argparse.ArgumentTypeError(f"{text} is not 0 to {BUSY_LOOPS_MAX}")
     return int(text)
-
-
-# Computes; asks every 0.1 s or so whether the process $0 is still there, so that no loop outlives a killed benchmark.
-BUSY_LOOP = "while kill -0 $0 2>/dev/null; do i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; done"
 
 
 def nice_value(text):
@@ -63,17 +58,6 @@ def cpu_share(text):
     if not 0.01 <= value <= 1024:
         raise argparse.ArgumentTypeError(f"{text} is not 0.01 to 1024")
     return value
-
-
-@contextlib.contextmanager
-def busy_loops(count, nice=0):
-    """So many processes that compute, beside what runs inside: the load of a busy machine."""
-    with contextlib.ExitStack() as stack:
-        for _ in range(count):
-            command = ["nice", "-n", str(nice), "sh", "-c", BUSY_LOOP, str(os.getpid())]
-            loop = stack.enter_context(subprocess.Popen(command, stdin=subprocess.DEVNULL))
-            stack.callback(loop.kill)
-        yield
 
 
 def say(line):

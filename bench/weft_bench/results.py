@@ -16,6 +16,7 @@ PLACEMENT_ROUNDS_MIN = 5  # fewer rounds than this of one placement make no row 
 LIMITS = ("floor", "std_function")  # contenders of micro that leave out what the part is for: what it could be at best
 ASIOS = ("asio", "asio_tuned", "asio_awaitable")  # forms of one rival, of which the best counts
 OTHERS = ("beast", *server_cells.RIVALS, *server_cells.BUILT_RIVALS, *server_cells.CRATES)
+AT_LOAD = "_at_load"  # the end of the name of a suite that is measured beside busy loops
 # Members of a server's run that are there in some patterns only; each is a measure of its own.
 OF_BAD_PEERS = ("exhausted_cpu", "recovery_s", "slowest_limit_s")
 
@@ -377,7 +378,19 @@ def of_topics(cell, where, rounds, of_kind):
     return result
 
 
-SUITES = {"micro": of_micro, "sockets": of_sockets, "server": of_server, "topics": of_topics}
+def at_load(of):
+    """The results of a suite beside busy loops, which are no disturbance there; of a rival Weft is never worse."""
+    def result_of(*of_cell):
+        result = {name: value for name, value in of(*of_cell).items() if name != "limit"}
+        result["suite"] += AT_LOAD
+        result["measures"] = {rival: ratio for rival, ratio in result["ratios"].items() if not rival.startswith("raw")}
+        tell_bars(result, [{"cells": ["*"], "measures": list(result["measures"]), "never_worse": True}])
+        return result
+    return result_of
+
+
+SUITES = {"micro": of_micro, "sockets": of_sockets, "server": of_server, "topics": of_topics,
+          f"sockets{AT_LOAD}": at_load(of_sockets), f"server{AT_LOAD}": at_load(of_server)}
 
 
 def of(suite, records, all_placements=True):
@@ -385,37 +398,49 @@ def of(suite, records, all_placements=True):
     results, failures, kinds = [], [], {}
     for record in records:
         kinds.setdefault((record["kind"], record.get("cell")), []).append(record)
+    around = controls_around(records)
     for record in records:
         name = record.get("cell")
         if record["kind"] in ("failure", "skip"):
             column = f" ({record['column']})" if "column" in record else ""
             failures.append({"suite": suite, "row": name + column, "why": record["why"]})
         elif record["kind"] == "cell":
-            results += results_of_cell(suite, record, lambda kind: kinds.get((kind, name), []), all_placements)
-    return mark_void(results, void_by([record for record in records if record["kind"] == "controls"])), failures
+            found = results_of_cell(suite, record, lambda kind: kinds.get((kind, name), []), all_placements)
+            results += [between(result, around.get(name, [])) for result in found]
+    return results, failures
 
 
-def void_by(controls):
-    """Why the rows between these measurements of the controls are void, or None. Other members of a record are no controls.
+def controls_around(records):
+    """{cell: [the controls before it, and those after it]}, of the cells that stand between two measurements.
 
-    >>> void_by([{"kind": "controls", "futex_us": 2.0, "busy_seconds": 1.0}, {"kind": "controls", "futex_us": 3.0, "busy_seconds": 9.0}])
+    >>> controls_around([{"kind": "cell", "cell": "a"}, {"kind": "controls", "futex_us": 2.0, "busy_seconds": 1.0},
+    ...                  {"kind": "cell", "cell": "b"}, {"kind": "controls", "futex_us": 3.0}, {"kind": "cell", "cell": "c"}])
+    {'b': [{'futex_us': 2.0}, {'futex_us': 3.0}]}
+    """
+    found, before, waiting = {}, None, []
+    for record in records:
+        if record["kind"] == "cell" and before is not None:
+            waiting.append(record["cell"])
+        elif record["kind"] == "controls":
+            after = {name: value for name, value in record.items() if name.endswith(stats.CONTROL_UNITS)}
+            found |= {cell: [before, after] for cell in waiting}
+            before, waiting = after, []
+    return found
+
+
+def between(result, controls):
+    """The result with the controls around it. It is void where they moved: no bar of it is met or missed.
+
+    >>> between({"bars": [{"met": True}]}, []), between({"bars": []}, [{"futex_us": 2.0}, {"futex_us": 2.1}])
+    ({'bars': [{'met': True}]}, {'bars': [], 'controls': [{'futex_us': 2.0}, {'futex_us': 2.1}]})
+    >>> between({"bars": [{"met": True}]}, [{"futex_us": 2.0}, {"futex_us": 3.0}])["void"]
     'the control futex round trip moved 1.50x, between 2 us and 3 us'
-    >>> void_by([{"futex_us": 2.0}, {"futex_us": 2.1}]), void_by([])
-    (None, None)
     """
-    known = [{name: each.get(name) for name in printer.CONTROLS} for each in controls]
-    return printer.moved_controls(stats.moved_controls(known)) or None
-
-
-def mark_void(found, why):
-    """The results as void ones where there is a reason: no bar of theirs is met or missed.
-
-    >>> mark_void([{"bars": [{"met": True}]}], "it moved"), mark_void([{"bars": []}], None)
-    ([{'bars': [{'met': None}], 'void': 'it moved'}], [{'bars': []}])
-    """
-    if why is None:
-        return found
-    return [{**result, "bars": [{**bar, "met": None} for bar in result["bars"]], "void": why} for result in found]
+    if not controls:
+        return result
+    why = printer.moved_controls(stats.moved_controls(controls))
+    void = {"bars": [{**bar, "met": None} for bar in result["bars"]], "void": why} if why else {}
+    return {**result, "controls": controls, **void}
 
 
 def results_of_cell(suite, cell, of_kind, all_placements):
@@ -427,7 +452,7 @@ def results_of_cell(suite, cell, of_kind, all_placements):
         return []
     found = [SUITES[suite](cell, where, group, of_kind) for where, group in split_by_placement(rounds, all_placements)]
     if "busy_seconds" in cell:
-        others = max(cell["busy_seconds"] - cell["own_seconds"], 0) / max(cell["busy_seconds"], 1e-9)
+        others = 0 if suite.endswith(AT_LOAD) else max(cell["busy_seconds"] - cell["own_seconds"], 0) / max(cell["busy_seconds"], 1e-9)
         found = [{**result, "foreign": others} for result in found]
     return found
 

@@ -20,6 +20,7 @@ SLOWER, NOT_SLOWER, CANNOT_TELL = "slower", "not slower", "cannot tell"  # what 
 NEAR_BELOW_NS, FAR_FROM_NS, SHARED_FROM_NS = 280, 350, 1500  # of a cache line's way there and back
 
 CONTROLS_MOVED = 0.25  # between the measurements of a control: the rows between them are void
+CONTROL_UNITS = ("_ns", "_us")  # the ends of the names of the controls; other members of their records are none
 
 median = statistics.median
 
@@ -186,9 +187,11 @@ def moved_controls(controls):
     {'futex_us': (1.85, 63.0)}
     >>> moved_controls([{"futex_us": 2.0}, {"futex_us": 0.0}, {}])
     {}
+    >>> moved_controls([{"kind": "controls", "busy_seconds": 1.0}, {"kind": "controls", "busy_seconds": 9.0}])
+    {}
     """
     found = {}
-    for name in dict.fromkeys(name for each in controls for name in each):
+    for name in dict.fromkeys(name for each in controls for name in each if name.endswith(CONTROL_UNITS)):
         values = [each[name] for each in controls if each.get(name)]
         if values and max(values) > min(values) * (1 + CONTROLS_MOVED):
             found[name] = min(values), max(values)

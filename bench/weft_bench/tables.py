@@ -29,17 +29,27 @@ def verdict_of(result, ratio):
 
 
 def controls(records):
-    """What the machine did before and after, without a library."""
+    """What the machine did around each cell, without a library: the least and the most."""
     found = [record for record in records if record["kind"] == "controls"]
-    parts = [f"{title} {' -> '.join(printer.time(record[key] * unit) for record in found)}"
+    if not found:
+        return ""
+    parts = [f"{title} {' to '.join(dict.fromkeys(printer.time(bound(record[key] for record in found) * unit) for bound in (min, max)))}"
              for key, (title, unit) in printer.CONTROLS.items()]
     setup = next((record for record in records if record["kind"] == "setup"), {})
     nice = f" of nice value {setup['busy_loops_nice']}" if setup.get("busy_loops_nice") else ""
     beside = f" (beside {setup['busy_loops']} busy loops{nice})" if "busy_loops" in setup else ""
     beside += f" (on {setup['cpu_share']:g} processors' time)" if "cpu_share" in setup else ""
-    why = results.void_by(found)
-    void = "\n" + VOID.format(why=why) if why else ""
-    return f"controls{beside}: " + ", ".join(parts) + void if found else ""
+    return f"controls{beside}: " + ", ".join(parts)
+
+
+def void(found):
+    """Why each void row is void.
+
+    >>> void([{"row": "a", "void": "it moved"}, {"row": "b"}])
+    'VOID: a: it moved. Measure again where nothing else runs.'
+    """
+    reasons = dict.fromkeys(f"{result['row']}: {result['void']}" for result in found if "void" in result)
+    return "\n".join(VOID.format(why=why) for why in reasons)
 
 
 def bars(found):
@@ -136,7 +146,7 @@ def sockets(records, all_placements=False, details=True):
                         [use_line_of(result) for result in found
                          if pattern_of(result) != "idle_memory" and "rate" not in result], (0, 5))
         texts += bars(found)
-    return texts + not_measured(failures) + ["\n" + SOCKETS_LEGEND]
+    return texts + [void(found)] + not_measured(failures) + ["\n" + SOCKETS_LEGEND]
 
 
 # The server.
@@ -244,7 +254,7 @@ def server(records, all_placements=False):
             lines[0][0] = result["row"]
             table += lines
         texts += titled(title, head, table)
-    return texts + bars(found) + not_measured(failures) + ["\n" + SERVER_LEGEND]
+    return texts + bars(found) + [void(found)] + not_measured(failures) + ["\n" + SERVER_LEGEND]
 
 
 # The parts.
@@ -320,7 +330,7 @@ def topics(records, all_placements=False):
     for pattern, title in TOPICS.items():
         table = [line for result in found if pattern_of(result) == pattern for line in topics_lines_of(result)]
         texts += titled(title, TOPICS_HEAD, table)
-    return texts + bars(found) + not_measured(failures) + ["\n" + TOPICS_LEGEND]
+    return texts + bars(found) + [void(found)] + not_measured(failures) + ["\n" + TOPICS_LEGEND]
 
 
 SUITES = {"sockets": sockets, "server": server, "micro": micro, "topics": topics}

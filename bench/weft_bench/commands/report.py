@@ -12,11 +12,12 @@ import time
 
 from weft_bench import ROOT, printer, records, results
 from weft_bench.command_line import FAILURE, INTERRUPTED, REGRESSION, USAGE, add_build, say
-from weft_bench.harness import budget, rounds
+from weft_bench.harness import budget, cells, rounds, server_cells
 from weft_bench.pages import figures, machine, page, published, suites, versions
 
 QUICK_S, RENDER_S = 600, 15  # of --quick, without the build
 RUN, RESULTS, PAGE = "run.json", "results.json", "report.html"
+CONTROLS = "bench/bench_sockets"  # of a build: measures what the machine does without any library
 PAGES = {"en": PAGE, "ko": "report.ko.html"}
 
 
@@ -26,17 +27,17 @@ class UsageError(Exception):
 
 def add_controls(build, folder, run):
     """Measures the control rows and saves run.json."""
-    record = rounds.measure_controls(build / "bench/bench_sockets")[0]
+    record = rounds.measure_controls(build / CONTROLS)[0]
     if record["kind"] == "controls":
         row = {key: record[key] for key in record if key.endswith(("_ns", "_us"))}
         run["machine"].setdefault("controls", []).append(row)
     (folder / RUN).write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
 
 
-def measure_suites(wanted, folder, seconds=None):
+def measure_suites(wanted, folder, program, seconds=None):
     """Measures what is missing in each suite's file, what is needed first; the rows that there was no time for.
 
-    `seconds` is for all rows of the suites; those that are there already took their share."""
+    `program` measures the controls around each row. `seconds` is for all rows of the suites; those that are there already took their share."""
     todo = []
     for suite in wanted:
         path = folder / f"{suite.name}.jsonl"
@@ -47,6 +48,7 @@ def measure_suites(wanted, folder, seconds=None):
         except records.RecordError as error:
             raise UsageError(f"cannot go on: {error}") from error
         todo += [(suite, row) for row in suite.rows if row.name not in done]
+    tries = rounds.TRIES if seconds is None else 1
     todo.sort(key=lambda entry: not entry[1].needed)  # stable: the order of the suites otherwise
     planned = sum(row.planned_s for suite in wanted for row in suite.rows)
     share = sum(row.planned_s for _, row in todo) / planned if planned else 1
@@ -57,7 +59,8 @@ def measure_suites(wanted, folder, seconds=None):
         if allowance is None:
             left_out.append({"suite": suite.name, "row": row.name, "why": "no time was left for it"})
         else:
-            records.append(folder / f"{suite.name}.jsonl", suite.measure(row.name, allowance))
+            found = rounds.measure_between(lambda: suite.measure(row.name, allowance), program, tries)
+            records.append(folder / f"{suite.name}.jsonl", found)
         plan.end(measured=allowance is not None)
         what = "left out" if allowance is None else "measured"
         say(f"[{number}/{len(todo)}] {suite.name} {row.name} {what}, {plan.left() / 60:.1f} min left")
@@ -100,7 +103,6 @@ def render(folder, run, complete, baseline):
     for suite in results.SUITES:
         got, absent = read_suite(suite, folder / f"{suite}.jsonl")
         found, failed = found + got, failed + absent
-    found = results.mark_void(found, results.void_by(run["machine"].get("controls", [])))
     data = {"schema": results.SCHEMA, "machine": run["machine"], "effort": run["effort"], "started": run["started"],
             "partial": not complete, "results": found, "failures": failed, "left_out": run.get("left_out", [])}
     (folder / RESULTS).write_text(json.dumps(data) + "\n", encoding="utf-8")
@@ -189,7 +191,9 @@ def measure(arguments, folder, run):
         makers = {"micro": lambda: suites.of_micro(arguments.build, quick),
                   "sockets": lambda: suites.of_sockets(arguments.build, quick, stack),
                   "server": lambda: suites.of_server(arguments.build, quick, stack),
-                  "topics": lambda: suites.of_topics(arguments.build, quick)}
+                  "topics": lambda: suites.of_topics(arguments.build, quick),
+                  "sockets_at_load": lambda: suites.at_load(suites.of_sockets(arguments.build, quick, stack), cells.AT_LOAD),
+                  "server_at_load": lambda: suites.at_load(suites.of_server(arguments.build, quick, stack), server_cells.AT_LOAD)}
         try:
             made, run["failures"] = make_suites(run["suites"], makers)
             if arguments.figures:
@@ -199,7 +203,7 @@ def measure(arguments, folder, run):
             seconds = QUICK_S - RENDER_S - (time.monotonic() - start) if quick else None
             run["left_out"] = [{"suite": suite.name, "row": name, "why": "--full measures it"}
                                for suite in made for name in suite.left_out]
-            run["left_out"] += measure_suites(made, folder, seconds)
+            run["left_out"] += measure_suites(made, folder, arguments.build / CONTROLS, seconds)
             run["complete"] = True
             add_controls(arguments.build, folder, run)
         except KeyboardInterrupt:

@@ -32,6 +32,8 @@ THROUGHPUT = cross(["push_pull"], TRANSPORTS, (64, 1024, 8192, 65536))
 ROUND_TRIPS = [f"round_trip/{transport}/64{mode}" for transport in TRANSPORTS for mode in ("", "/eco")]
 QUICK = THROUGHPUT + ROUND_TRIPS + cross(["one_thread"], TRANSPORTS, ["64"])
 BUSY = ["push_pull/tcp/1024", "round_trip/tcp/64", "one_thread/tcp/64"]  # of the demo, beside busy loops
+AT_LOAD = cross(["push_pull", "round_trip", "one_thread"], TRANSPORTS, ["64"]) + ["push_pull/tcp/1024", "router_router/tcp/64",
+           "pub_sub/tcp/64/x8"]  # of the report, beside a busy loop for each processor
 BARS = QUICK + cross(["push_pull"], TRANSPORTS, ["64/eco"])
 BARS += cross(["push_pull/inproc"], (8192, 65536, 1048576), ["moved"])
 BARS += cross(["router_router"], TRANSPORTS, (64, 1024))

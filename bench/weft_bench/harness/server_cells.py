@@ -51,6 +51,7 @@ WEB = HTTP + WEBSOCKET
 UDP = ["udp/64/x1", "udp/64/x16", "udp/64/x8/depth16", "udp_flood/64/x16/depth4"]
 QUICK = ["echo/64/x1", "echo/64/x128", "echo/64/x128/depth16", "echo/4096/x16/depth16", "one_way/64/x1",
          "one_way/8192/x1", "one_way/64/x50", "storm/64/x1000", "idle/64/x1000", "bad/64/x16/depth4/slow_loris"]
+AT_LOAD = ["echo/64/x1", "echo/64/x128/depth16", "one_way/64/x1", "one_way/64/x50", "http/5/x16"]  # as in cells.py
 RPC = ["rpc/64/x1", "rpc/64/x1/depth64", "rpc/64/x16/depth16", "rpc/1024/x1", "rpc/1024/x1/depth16", "rpc/65536/x1",
        "rpc/65536/x1/depth16", "rpc_stream/64/x1", "rpc_stream/64/x16"]
 PUBLISH = ["publish/64/x1/depth16", "publish/64/x100", "publish/64/x100/depth16", "publish/64/x10000/depth16"]

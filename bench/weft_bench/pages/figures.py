@@ -14,7 +14,7 @@ import json
 import re
 import textwrap
 
-from weft_bench import ROOT, printer, results
+from weft_bench import ROOT, printer, results, stats
 from weft_bench.pages import machine
 
 FILE = ROOT / "docs/figures.json"
@@ -44,7 +44,7 @@ SUITES = tuple(dict.fromkeys(suite for _, suite, *_ in TABLES.values()))
 WITH_CPU = {"sockets"}  # also say how much less CPU time a message takes
 BARE = {"front"}  # the machine and the statistic of these stand below another table of the same page
 DISTURBED = 0.2  # of the busy time was others' in a row: the report makes no figures
-KEPT = ("suite", "row", "placement", "rounds", "unit", "ours", "columns", "ratios", "limit", "foreign")
+KEPT = ("suite", "row", "placement", "rounds", "unit", "ours", "columns", "ratios", "limit", "foreign", "controls")
 
 
 class FiguresError(Exception):
@@ -70,16 +70,15 @@ def extract(report):
 
 
 def records_of(raw):
-    """The records of the rows that the documents show. raw: {suite: [record]}."""
-    return {suite: [record for record in raw[suite] if record.get("cell") in rows_of(suite)]
+    """The records of the rows that the documents show, and of the controls. raw: {suite: [record]}."""
+    return {suite: [record for record in raw[suite] if record["kind"] == "controls" or record.get("cell") in rows_of(suite)]
             for suite in SUITES}
 
 
 def of_records(kept, of):
     """The stored part of a report, made anew from its records. of: what is stored of its machine and time."""
     found = [result for suite, records in kept.items() for result in results.of(suite, records)[0]]
-    made = extract({**of, "results": results.mark_void(found, results.void_by(of["machine"].get("controls", [])))})
-    return json.loads(json.dumps(made))
+    return json.loads(json.dumps(extract({**of, "results": found})))
 
 
 def load_records(root=ROOT):
@@ -166,20 +165,17 @@ def refusal(report):
 
     >>> refusal({"effort": "quick"})
     'a quick report is too short to make figures: run ./dev bench report --figures without --quick'
-    >>> refusal({"effort": "full", "machine": {"controls": [{"futex_us": 2.0}]}})
-    'the controls were not measured before and after the rows: run ./dev bench report --figures to its end'
-    >>> refusal({"effort": "full", "machine": {"controls": [{"futex_us": 2.0}, {"futex_us": 3.0}]}})
-    'the control futex round trip moved 1.50x, between 2 us and 3 us, so the rows are void: run ./dev bench report --figures again where nothing else runs'
     """
     if report["effort"] != "full":
         return f"a {report['effort']} report is too short to make figures: run ./dev bench report --figures without --quick"
-    controls = report["machine"].get("controls", [])
-    if len(controls) < 2:
-        return "the controls were not measured before and after the rows: run ./dev bench report --figures to its end"
-    void = results.void_by(controls)
+    shown = extract(report)["results"]
+    bare = [result["row"] for result in shown if "controls" not in result]
+    if bare:
+        return f"the controls were not measured before and after {bare[0]}: run ./dev bench report --figures to its end"
+    void = [f"{result['row']}: {why}" for result in shown if (why := printer.moved_controls(stats.moved_controls(result["controls"])))]
     if void:
-        return f"{void}, so the rows are void: run ./dev bench report --figures again where nothing else runs"
-    taken = disturbance(extract(report)["results"])
+        return f"{'; '.join(void)}: void, so run ./dev bench report --figures again where nothing else runs"
+    taken = disturbance(shown)
     if taken > DISTURBED:
         return f"other programs took up to {printer.share(taken)} of the busy time: measure where nothing else runs"
     return None

@@ -11,7 +11,8 @@ from weft_bench.pages import charts, pictures, published, sentences
 from weft_bench.pages.words import Words
 
 CHANGES_SHOWN = 40
-SUITES = {"sockets": "Sockets", "server": "Server", "micro": "Parts", "topics": "Topics"}  # in the order of the page
+SUITES = {"sockets": "Sockets", "sockets_at_load": "Sockets on a busy machine", "server": "Server",
+          "server_at_load": "Server on a busy machine", "micro": "Parts", "topics": "Topics"}  # in the order of the page
 
 
 def twin_of(all_results, name):
@@ -80,7 +81,7 @@ def rivals(result):
 def summary(data, t):
     """The sentences at the top."""
     found = data["results"]
-    said = [sentences.void(found, t), sentences.bars(found, t), sentences.standing(found, t),
+    said = [sentences.void(found, t), sentences.bars(found, t), *sentences.by_load(found, t),
             sentences.coverage(data["published"]["rows"], found, t), sentences.placements(found, t),
             sentences.disturbed(found, t), sentences.controls(data["machine"], t), sentences.left_out(data, t)]
     return [text for text in said if text]

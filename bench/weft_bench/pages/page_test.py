@@ -36,7 +36,7 @@ def example():
 
     def add(suite, row, columns, **more):
         ratio = columns.get("libzmq", columns.get("boost", columns.get("asio", 1.0))) / columns["weft"]
-        rival = {"sockets": "libzmq", "server": "asio"}.get(suite, "boost")
+        rival = {"sockets": "libzmq", "sockets_at_load": "libzmq", "server": "asio"}.get(suite, "boost")
         found.append({"suite": suite, "row": row, "placement": "near", "rounds": 9, "lives": 5, "unit": "s" if suite == "sockets" else "ns",
                       "ours": "weft", "columns": columns, "samples":
                       {name: [value] * 5 for name, value in columns.items()}, "ratios": {rival: [ratio, ratio * 0.9, ratio * 1.1]},
@@ -60,6 +60,8 @@ def example():
     for transport in ("tcp", "inproc"):
         for times in (1, 2, 4, 8, 32):
             add("sockets", f"pub_sub/{transport}/64/x{times}", {"weft": 1e-8, "libzmq": 1e-7})
+    add("sockets_at_load", "push_pull/tcp/64", {"weft": 3e-7, "libzmq": 2e-7},
+        bars=[{"measure": "libzmq", "bar": "never worse", "value": [0.67, 0.6, 0.7], "met": False}])
     add("topics", "round_trip/ipc/64", {"weft": 2e-5, "boost": 1e-5},
         bars=[{"measure": "trip", "bar": "<= 1.3", "value": [2.0, 1.9, 2.1], "met": False},
               {"measure": "rate", "bar": ">= 10000000", "value": [5e6, None, None], "met": None}])

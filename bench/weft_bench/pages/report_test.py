@@ -7,6 +7,7 @@ import copy
 import html
 import io
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -26,7 +27,7 @@ except ImportError as absent:
 
 from weft_bench import records, results, stats, tables  # noqa: E402
 from weft_bench.commands import report  # noqa: E402
-from weft_bench.harness import cells, micro_rounds, server_cells  # noqa: E402
+from weft_bench.harness import cells, micro_rounds, rounds, server_cells  # noqa: E402
 from weft_bench.harness.budget import Row  # noqa: E402
 from weft_bench.pages import figures, machine, page, page_test, published, sentences, suites, versions  # noqa: E402
 from weft_bench.pages.words import ENGLISH, Words  # noqa: E402
@@ -65,19 +66,24 @@ CARD = {"processor": "Some CPU", "cpus": "2 of 2", "kernel": "6.1", "quota": "no
         "commit": "abc", "harness": "123", "tree": "clean", "controls": [{"getppid_ns": 100.0}, {"getppid_ns": 103.0}]}
 
 
-STEADY = [{"getppid_ns": 100.0, "futex_us": 1.85}, {"getppid_ns": 103.0, "futex_us": 1.9}]
-MOVED = [{"getppid_ns": 100.0, "futex_us": 1.85}, {"getppid_ns": 103.0, "futex_us": 63.0}]
+STEADY, MOVED = ([{"kind": "controls", "memcpy_64_ns": 1.0, "ping_pong_ns": 80.0, "getppid_ns": 100.0, "futex_us": us}
+                  for us in times] for times in ((1.85, 1.9), (1.85, 63.0)))
 
 
-def make_folder(parent, complete=True, card=None):
+def between(controls, found):
+    """Records of a row between two measurements of the controls."""
+    return [controls[0], *found, controls[1]]
+
+
+def make_folder(parent, complete=True, controls=STEADY):
     """A folder as a run leaves it."""
     folder = pathlib.Path(parent, "report")
     folder.mkdir(parents=True)
-    run = {"machine": card or copy.deepcopy(CARD), "effort": "quick", "started": "2026-01-01T00:00:00",
+    run = {"machine": copy.deepcopy(CARD), "effort": "quick", "started": "2026-01-01T00:00:00",
            "suites": ["micro", "sockets"], "complete": complete}
     (folder / report.RUN).write_text(json.dumps(run), encoding="utf-8")
-    records.append(folder / "micro.jsonl", micro_records("SpscQueue_Throughput/1024"))
-    records.append(folder / "sockets.jsonl", round_trip_records())
+    records.append(folder / "micro.jsonl", between(controls, micro_records("SpscQueue_Throughput/1024")))
+    records.append(folder / "sockets.jsonl", between(controls, round_trip_records()))
     return folder
 
 
@@ -146,7 +152,7 @@ class Languages(unittest.TestCase):
 
     def test_every_text_of_the_page_is_in_the_table(self):
         words = Words("ko")
-        for control in (STEADY, MOVED[:1]):
+        for control in ([{"getppid_ns": 100.0}] * 2, []):
             for of_rows in ([], [result("x", [2, 1.9, 2.1], foreign=0.1)],
                             [result("x", [2, None, None], void="it moved")], [result("x", [2, 1.9, 2.1], void="it moved")] * 2,
                             [result("x", [2, None, None], bars=[{"measure": "x", "bar": ">= 1", "value": [1, 1, 1], "met": met}
@@ -264,11 +270,11 @@ class Figures(unittest.TestCase):
             shutil.copy(file, self.root / file.relative_to(figures.ROOT))
 
     @staticmethod
-    def measured(times=3):
+    def measured(times=3, controls=STEADY):
         """(a report of the rows that the documents show, its records). A rival takes `times` our time."""
         raw = {"sockets": [], "server": []}
         for suite, row in [(suite, row) for suite in raw for row in figures.rows_of(suite)]:
-            pattern = row.split("/")[0]
+            pattern, found = row.split("/")[0], []
             columns = {"weft": 1, "libzmq": times} if suite == "sockets" else {"weft": 1, "raw": 1, "asio": 2 * times, "asio_tuned": times}
             for number in range(5):
                 for column, factor in columns.items():
@@ -278,9 +284,10 @@ class Figures(unittest.TestCase):
                         run |= {"p50_ns": 20000 * factor, "p99_ns": 40000 * factor, "max_ns": 80000 * factor, "trips": [[20000 * factor, 95]]}
                     if pattern == "idle":
                         run["memory_bytes"] = 1e5 * factor
-                    raw[suite].append(run)
-            raw[suite].append({"kind": "cell", "cell": row, "pattern": pattern, "rounds": 5, "busy_seconds": 1.0, "own_seconds": 1.0})
-        run = {"effort": "full", "started": "2026-01-02T03:04:05", "machine": {**CARD, "controls": STEADY}}
+                    found.append(run)
+            cell = {"kind": "cell", "cell": row, "pattern": pattern, "rounds": 5, "busy_seconds": 1.0, "own_seconds": 1.0}
+            raw[suite] += between(controls, [*found, cell])
+        run = {"effort": "full", "started": "2026-01-02T03:04:05", "machine": CARD}
         return {**figures.of_records(raw, run), "failures": [], "schema": results.SCHEMA}, raw
 
     def test_the_documents_say_what_was_measured_and_nothing_else(self):
@@ -349,11 +356,12 @@ class Figures(unittest.TestCase):
         before = {file: file.read_bytes() for file in figures.documents(self.root)}
         disturbed = copy.deepcopy(stored)
         disturbed["results"][0]["foreign"] = 0.21
-        moved = {**stored, "machine": {**stored["machine"], "controls": MOVED}}
-        once = {**stored, "machine": {**stored["machine"], "controls": STEADY[:1]}}
+        moved, _ = self.measured(controls=MOVED)
+        once = copy.deepcopy(stored)
+        del once["results"][0]["controls"]
         for report_data, why in (({**stored, "effort": "quick"}, "without --quick"), (disturbed, "21%"),
-                                 (moved, "futex round trip moved 34.05x, between 1.85 us and 63 us, .* again where nothing"),
-                                 (once, "not measured before and after")):
+                                 (moved, "push_pull/tcp/64: the control futex round trip moved 34.05x, between 1.85 us and 63 us; .* again where nothing"),
+                                 (once, "not measured before and after push_pull/tcp/64")):
             with self.assertRaisesRegex(figures.FiguresError, why):
                 figures.write(report_data, raw, self.root)
         self.assertEqual(before, {file: file.read_bytes() for file in figures.documents(self.root)})
@@ -367,10 +375,9 @@ class Figures(unittest.TestCase):
         status, _, err = run_report("--render", folder, "--figures")
         self.assertEqual((status, "without --quick" in err), (2, True), err)
         run = json.loads((folder / report.RUN).read_text(encoding="utf-8"))
-        run = {**run, "effort": "full", "machine": {**run["machine"], "controls": MOVED}}
-        (folder / report.RUN).write_text(json.dumps(run), encoding="utf-8")
+        (folder / report.RUN).write_text(json.dumps({**run, "effort": "full"}), encoding="utf-8")
         status, _, err = run_report("--render", folder, "--figures")
-        self.assertEqual((status, "futex round trip moved 34.05x, between 1.85 us and 63 us" in err), (2, True), err)
+        self.assertEqual((status, "was not measured" in err), (2, True), err)
         self.assertEqual(before, {file: file.read_bytes() for file in figures.documents()})
 
 
@@ -394,7 +401,7 @@ class Quick(unittest.TestCase):
                 allowances[name] = allowance
                 return micro_records(name)
             rows = [Row("extra", 1e9, False), Row("a", 1.0), Row("b", 3.0)]
-            left_out = report.measure_suites([suites.Suite("micro", rows, measure)], folder, 2.0)
+            left_out = report.measure_suites([suites.Suite("micro", rows, measure)], folder, pathlib.Path("absent"), 2.0)
         self.assertEqual([entry["row"] for entry in left_out], ["extra"])
         self.assertEqual(list(allowances), ["a", "b"])
         self.assertLess(allowances["a"], 1.0)  # of 2 s in all
@@ -434,7 +441,7 @@ class Records(unittest.TestCase):
 
     def test_rows_between_controls_that_moved_are_marked_void_and_their_bars_are_open(self):
         for controls, void in ((STEADY, False), (MOVED, True)):
-            folder = make_folder(pathlib.Path(self.parent.name, str(void)), card={**CARD, "controls": controls})
+            folder = make_folder(pathlib.Path(self.parent.name, str(void)), controls=controls)
             self.assertEqual(run_report("--render", folder)[0], 0)
             data = json.loads((folder / report.RESULTS).read_text(encoding="utf-8"))
             self.assertEqual({"void" in entry for entry in data["results"]}, {void})
@@ -444,13 +451,39 @@ class Records(unittest.TestCase):
             for mark in ("<strong>void</strong>", "2 rows are void", "moved 34.05x, between 1.85 us and 63 us"):
                 self.assertEqual(mark in text, void, mark)
 
+    def test_cells_at_load_are_a_suite_of_their_own_with_a_bar_and_no_disturbance(self):
+        def suite_of(names, measure):
+            return suites.Suite("sockets", [Row(name, 1.0) for name in names], measure)
+        beside = []
+
+        def measure(name, allowance):
+            beside.append(len(pathlib.Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text("ascii").split()))
+            return round_trip_records(name)
+        made = suites.at_load(suite_of(["pair/tcp/64", "round_trip/tcp/64"], measure), ["round_trip/tcp/64", "burst/tcp/64"])
+        self.assertEqual((made.name, [row.name for row in made.rows], made.left_out),
+                         ("sockets_at_load", ["round_trip/tcp/64"], ["burst/tcp/64"]))
+        found = results.of(made.name, made.measure("round_trip/tcp/64", 1.0))[0][0]
+        self.assertGreaterEqual(beside[0], len(os.sched_getaffinity(0)))
+        self.assertEqual((found["suite"], found["foreign"]), ("sockets_at_load", 0))
+        self.assertEqual([(bar["measure"], bar["bar"], bar["met"]) for bar in found["bars"]], [("libzmq", "never worse", True)])
+        slow = results.of(made.name, [{**each, "p50_ns": 9e5} if each.get("column") == "weft" else each
+                                      for each in round_trip_records()])[0][0]
+        self.assertEqual([bar["met"] for bar in slow["bars"]], [False])
+
+    def test_a_row_around_which_the_controls_moved_is_measured_again_and_the_last_try_counts(self):
+        for futex, again in (([2, 9, 9.1], 2), ([2, 2.1], 1), ([2, 9, 2, 9], 3)):
+            controls = iter(futex)
+            tries = iter("abc")
+            with unittest.mock.patch.object(rounds, "measure_controls", lambda program: [{**STEADY[0], "futex_us": next(controls)}]):
+                found = rounds.measure_between(lambda: [{"kind": "cell", "cell": next(tries)}], None)
+            self.assertEqual([each.get("cell", each.get("futex_us")) for each in found], [futex[-2], "abc"[again - 1], futex[-1]])
+            self.assertEqual(list(controls), [])
+
     def test_a_table_between_controls_that_moved_says_void_in_each_row(self):
-        rest = {"memcpy_64_ns": 1.0, "ping_pong_ns": 80.0, "kind": "controls"}
         for controls, void in ((STEADY, False), (MOVED, True)):
-            first, last = ({**rest, **each} for each in controls)
-            text = tables.report("sockets", [first, *round_trip_records(), last])
+            text = tables.report("sockets", between(controls, round_trip_records()))
             row = next(line for line in text.splitlines() if line.startswith("round_trip/tcp/64"))
-            self.assertEqual((row.endswith(", VOID"), "VOID: the control futex round trip" in text), (void, void), text)
+            self.assertEqual((row.endswith(", VOID"), "VOID: round_trip/tcp/64: the control futex round trip" in text), (void, void), text)
             self.assertEqual("faster" in row, not void, row)
             said = {line.split()[-1] for line in text.split("\nBars: ")[1].splitlines()[2:] if line.startswith("round_trip")}
             self.assertEqual(said == {"void"}, void, text)
@@ -459,7 +492,7 @@ class Records(unittest.TestCase):
         folder = make_folder(self.parent.name)
         records.append(folder / "sockets.jsonl", [{"kind": "run", "cell": "pair/tcp/64", "round": 0, "column": "weft"}])
         status, _, err = run_report("--render", folder)
-        self.assertEqual((status, "sockets.jsonl, line 12 is no record: 'messages' is a required property" in err), (1, True), err)
+        self.assertEqual((status, "sockets.jsonl, line 14 is no record: 'messages' is a required property" in err), (1, True), err)
 
     def test_a_killed_run_is_reported_as_partial_and_its_torn_line_named(self):
         folder = make_folder(self.parent.name, complete=False)
@@ -467,7 +500,7 @@ class Records(unittest.TestCase):
             file.write('{"kind": "run", "cell": "Half')
         status, _, err = run_report("--render", folder)
         self.assertEqual(status, 1)
-        self.assertIn("micro.jsonl, line 12 is not whole", err)
+        self.assertIn("micro.jsonl, line 14 is not whole", err)
         text = (folder / report.PAGE).read_text(encoding="utf-8")
         self.assertIn("This report is partial", text)
         self.assertIn("round_trip/tcp/64", text)  # the other suite is still shown
@@ -486,11 +519,12 @@ class Records(unittest.TestCase):
             self.assertEqual(allowance, float("inf"))
             return micro_records(name)
         suite = suites.Suite("micro", [Row(name, 1.0) for name in ("SpscQueue_Throughput/1024", "Half", "Another")], measure)
-        report.measure_suites([suite], folder)
+        with unittest.mock.patch.object(rounds, "measure_controls", lambda program: STEADY[:1]):
+            report.measure_suites([suite], folder, pathlib.Path("any"))
         self.assertEqual(measured, ["Half", "Another"])
         cells_of_file = [each["cell"] for each in records.read(folder / "micro.jsonl") if each["kind"] == "cell"]
         self.assertEqual(cells_of_file, ["SpscQueue_Throughput/1024", "Half", "Another"])
-        self.assertEqual(len(records.read(folder / "micro.jsonl")), 3 * len(micro_records("Half")))
+        self.assertEqual(len(records.read(folder / "micro.jsonl")), 3 * len(between(STEADY, micro_records("Half"))))
 
     def test_a_folder_that_is_not_empty_is_not_overwritten(self):
         folder = make_folder(self.parent.name)

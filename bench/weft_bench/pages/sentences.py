@@ -40,6 +40,20 @@ def standing(chosen, t=ENGLISH):
     return text
 
 
+def by_load(all_results, t=ENGLISH):
+    """How the rows stand, those of the busy machine apart.
+
+    >>> by_load([{"row": "a", "suite": "sockets", "ratios": {}}, {"row": "b", "suite": "sockets_at_load", "ratios": {"x": [2, 1.9, 2.1]}}])[1]
+    'On a busy machine, beside a loop that computes for each processor: Of 1 row with a rival, Weft is faster than its closest one in 1, not distinguishable in 0, slower in 0.'
+    """
+    busy = [result for result in all_results if result["suite"].endswith(results.AT_LOAD)]
+    said = standing([result for result in all_results if result not in busy], t)
+    if not busy:
+        return [said]
+    return [t("On a machine with nothing else to do: {standing}", standing=said),
+            t("On a busy machine, beside a loop that computes for each processor: {standing}", standing=standing(busy, t))]
+
+
 def bars(all_results, t=ENGLISH):
     """
     >>> bars([{"bars": [{"text": "", "met": True}, {"text": "", "met": False}]}, {"bars": []}])
@@ -82,12 +96,12 @@ def controls(machine, t=ENGLISH):
 
 
 def void(all_results, t=ENGLISH):
-    """How many rows are void, and why.
+    """How many rows are void, and why the first of them is.
 
-    >>> void([{"void": "it moved"}, {}]), void([{}])
-    ('1 row is void, and its bars are neither met nor missed: it moved. Measure again where nothing else runs.', '')
+    >>> void([{"row": "a", "void": "it moved"}, {}]), void([{}])
+    ('1 row is void, and its bars are neither met nor missed: a: it moved. Measure again where nothing else runs.', '')
     """
-    found = [result["void"] for result in all_results if "void" in result]
+    found = [f"{result['row']}: {result['void']}" for result in all_results if "void" in result]
     if not found:
         return ""
     text = ("1 row is void, and its bars are neither met nor missed: {why}. Measure again where nothing else runs." if len(found) == 1

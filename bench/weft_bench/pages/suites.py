@@ -2,9 +2,12 @@
 """The suites of a report: which rows each has, how long they are planned to take, and how one is measured."""
 
 import dataclasses
+import os
 
+from weft_bench import results
 from weft_bench.harness import cells, micro_rounds, rounds, server_cells, server_rounds, topics_cells, topics_rounds
 from weft_bench.harness.budget import Row
+from weft_bench.harness.busy_loops import busy_loops
 from weft_bench.harness.child import ChildError, Libraries, libzmq_of_pyzmq
 from weft_bench.pages import published
 
@@ -115,6 +118,18 @@ def of_server(build, quick, stack):
     setup.root = stack.enter_context(server_rounds.files_for([name for name, _ in chosen]))
     return of_cells("server", chosen, server_rounds.measure_cell, setup,
                     lambda name: server_cells.columns_of(name, setup.built()), everything)
+
+
+def at_load(suite, names):
+    """These cells of a suite, beside a busy loop for each processor. --quick measures them when there is time."""
+    rows, measure = {row.name: row for row in suite.rows}, suite.measure
+
+    def measure_beside(name, allowance):
+        with busy_loops(len(os.sched_getaffinity(0))):
+            return measure(name, allowance)
+    beside = Suite(suite.name + results.AT_LOAD, [dataclasses.replace(rows[name], needed=False) for name in names if name in rows], measure_beside)
+    beside.left_out = [name for name in names if name not in rows]
+    return beside
 
 
 def of_topics(build, quick):
