@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "bench/cell_run.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -14,22 +13,6 @@ namespace bench {
 namespace {
 
 constexpr std::chrono::seconds kUntilIdle(1);  // after this, a connection has released the memory that it does not need
-
-// Pins each side's threads to a processor of its own, the leader's to the first that this program may use.
-void pin(Side side) {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  sched_getaffinity(0, sizeof allowed, &allowed);
-  int wanted = side == Side::leader ? 0 : 1 % CPU_COUNT(&allowed);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &allowed) && wanted-- == 0) {
-      cpu_set_t one;
-      CPU_ZERO(&one);
-      CPU_SET(cpu, &one);
-      sched_setaffinity(0, sizeof one, &one);
-    }
-  }
-}
 
 }  // namespace
 

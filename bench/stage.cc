@@ -86,6 +86,21 @@ void* shared_memory(std::size_t size) {
   return memory;
 }
 
+void pin(Side side) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  int wanted = side == Side::leader ? 0 : 1 % CPU_COUNT(&allowed);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &allowed) && wanted-- == 0) {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(cpu, &one);
+      sched_setaffinity(0, sizeof one, &one);
+    }
+  }
+}
+
 void run_both(bool processes, const std::function<void()>& leader, const std::function<void()>& follower) {
   if (!processes) {
     std::thread other(follower);

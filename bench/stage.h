@@ -53,6 +53,10 @@ void yield_until(Look look, int spins_max = 4'000) {
   }
 }
 
+// Pins the calling thread, and those that it starts later, to a processor of its side's own. The leader has the first
+// that this program may use.
+void pin(Side side);
+
 // Memory of `size` zero bytes that a forked process shares; it lives as long as the program.
 void* shared_memory(std::size_t size);
 

@@ -15,6 +15,8 @@
 #include <cstring>
 #include <iostream>
 
+#include "bench/usage.h"
+
 namespace bench {
 namespace {
 
@@ -119,6 +121,7 @@ int run_host(int argc, char** argv, const char* variants, StartServer start) {
                 {"accepted", sum(Tally::accepted)},
                 {"closed", sum(Tally::closed)},
                 {"refused", sum(Tally::refused)},
+                {"allocations", counts_allocations() ? Json(usage_now().allocations) : Json()},
                 {"reasons", server.reasons ? server.reasons() : Json::object()}});
   }
   std::_Exit(0);  // the server's threads still run, and the program does not wait for them

@@ -124,6 +124,19 @@ def read_seconds(file):
         return {}
 
 
+def properties_of(nightly):
+    """What the environment says of the cases that properties draw: always the same ones by day, others every night.
+
+    >>> properties_of(False)
+    {}
+    """
+    if not nightly or "RC_PARAMS" in os.environ:
+        return {}
+    drawn = f"seed={int.from_bytes(os.urandom(8), 'little')}"
+    print(f"==> properties draw new cases; RC_PARAMS={drawn} draws them again", flush=True)
+    return {"RC_PARAMS": drawn}
+
+
 def folder_of(preset):
     """The folder that a test preset's configure preset builds in."""
     presets = json.loads(pathlib.Path("CMakePresets.json").read_text(encoding="utf-8"))["testPresets"]
@@ -178,7 +191,7 @@ def keep_run(folder, number):
 def main():
     ours = arguments_of(sys.argv[1:])
     choice = {"WEFT_CASES_INCLUDE": ours.include, "WEFT_CASES_EXCLUDE": ours.exclude,
-              "WEFT_NIGHTLY": "1" if ours.nightly else ""}
+              "WEFT_NIGHTLY": "1" if ours.nightly else "", **properties_of(ours.nightly)}
     ctest = ["ctest", "--preset", ours.preset, *labels_left_out(ours)]
     folder = folder_of(ours.preset)
     picked = []

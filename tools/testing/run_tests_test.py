@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import run_tests
 
@@ -89,6 +90,14 @@ class Tests(unittest.TestCase):
         self.assertEqual(self.run_tests("-R", "^whole.First", "--nightly")[1], "2 passed, 0 failed")
         self.assertEqual(self.run_tests("-R", "^whole.First")[1], "1 passed, 0 failed")
         self.assertEqual(self.run_tests("-R", "^whole.First", "-LE", "none")[1], "1 passed, 0 failed")
+
+    def test_properties_draw_new_cases_every_night_and_the_run_says_which(self):
+        draws = 'add_test(draws sh -c "test -n \\"$RC_PARAMS\\"")\n'
+        with unittest.mock.patch.dict(os.environ):
+            os.environ.pop("RC_PARAMS", None)
+            self.assertEqual(self.run_tests("-R", "^draws", more=draws)[1], "0 passed, 1 failed")
+            self.assertEqual(self.run_tests("-R", "^draws", "--nightly", more=draws)[1], "1 passed, 0 failed")
+            self.assertRegex("\n".join(self.console), r"properties draw new cases; RC_PARAMS=seed=\d+ draws them again")
 
     def test_outside_a_terminal_a_test_is_a_line_with_the_counts_of_its_cases(self):
         self.run_tests("-R", "First|Skips|Fails", "-E", "again|all")

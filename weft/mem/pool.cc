@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "weft/base/assert.h"
+#include "weft/base/injected_delay.h"
 #include "weft/mem/orphan_list.h"
 #include "weft/mem/poison.h"
 #include "weft/sync/lock.h"
@@ -70,6 +71,7 @@ Pool* Pool::find_mine() noexcept {
 }
 
 Buffer* Pool::take(std::size_t size) noexcept {
+  injected_delay();
   const std::uint32_t index = class_of(size);
   FreeList& list = free_[index];
   if (list.count == 0) [[unlikely]] {

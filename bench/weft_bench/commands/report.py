@@ -53,13 +53,14 @@ def measure_suites(wanted, folder, program, seconds=None):
     planned = sum(row.planned_s for suite in wanted for row in suite.rows)
     share = sum(row.planned_s for _, row in todo) / planned if planned else 1
     plan = budget.Budget([(suite.name, row) for suite, row in todo], None if seconds is None else seconds * share)
-    left_out = []
+    left_out, before = [], rounds.measure_controls(program)
     for number, (suite, row) in enumerate(todo, 1):
         allowance = plan.begin()
         if allowance is None:
             left_out.append({"suite": suite.name, "row": row.name, "why": "no time was left for it"})
         else:
-            found = rounds.measure_between(lambda: suite.measure(row.name, allowance), program, tries)
+            found = rounds.measure_between(lambda: suite.measure(row.name, allowance), before, program, tries)
+            before = found[-1:]
             records.append(folder / f"{suite.name}.jsonl", found)
         plan.end(measured=allowance is not None)
         what = "left out" if allowance is None else "measured"

@@ -17,7 +17,7 @@ import time
 from weft_bench import ROOT, printer, stats
 from weft_bench.command_line import FAILURE, INTERRUPTED, USAGE, say
 from weft_bench.commands import gate
-from weft_bench.harness import cells, comparisons, micro_rounds, rounds
+from weft_bench.harness import comparisons, micro_rounds, rounds
 from weft_bench.harness.child import ChildError, Libraries
 
 TREE = ROOT / "build/slowed"
@@ -28,7 +28,7 @@ STEPS_MAX = 10_000_000
 CALIBRATIONS = 4
 LEAST_FOUND, RUNS, NULLS = 19, 20, 25
 MUST_FIND = 0.30
-# What is compared: (class, kind, name, the room of the delay that it meets)
+# Rows: (class, kind, name, the room whose delay they meet).
 CLASSES = (("a part, one thread", "row", "PoolAllocator_AllocDealloc/64", "mem"),
            ("a part, several threads", "row", "Pool_AllocHereFreeThere/64 (honest)", "mem"),
            ("sockets, one way", "cell", "push_pull/tcp/64", "msg"),

@@ -268,9 +268,8 @@ def measure_controls(program):
         return [{"kind": "failure", "cell": "controls", "why": str(error)}]
 
 
-def measure_between(measure, program, tries=TRIES):
-    """The records of measure() between two measurements of the controls: anew where they moved, until the last try."""
-    before = measure_controls(program)
+def measure_between(measure, before, program, tries=TRIES):
+    """The records of measure() between the controls `before` and those after it: anew where they moved, until the last try."""
     for left in reversed(range(tries)):
         found, after = measure(), measure_controls(program)
         if left == 0 or not stats.moved_controls([*before, *after]):
@@ -291,8 +290,10 @@ def one_by_one(names, measure, records, say):
 
 
 def measure_all(names, measure, records, controls, say):
-    """Adds the records of all cells, each between two of what the program `controls` can do without any library."""
-    one_by_one(names, lambda name: measure_between(lambda: measure(name), controls), records, say)
+    """Adds the records of all cells, between two of what the program `controls` can do without any library."""
+    records += measure_controls(controls)
+    one_by_one(names, measure, records, say)
+    records += measure_controls(controls)
 
 
 def setup_record(suite, effort, **more):

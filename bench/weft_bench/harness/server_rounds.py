@@ -150,13 +150,14 @@ class ServerColumn(rounds.Column):
         self.least = max(2 * self.cell["times"] * self.cell["depth"], 50 if setup.effort.rounds < 5 else 200)
         self.count = self.least
 
-    def start(self, stack):
+    def start(self, stack, around=(), env=None):
+        """`around`: the words before the server's command, such as a tool that counts; `env`: of the server."""
         mine, servers = self.setup.placement()
         arguments = ["--threads", str(self.setup.threads), *server_cells.server_options(self.cell)]
         arguments += ["--variant", self.variant] if self.variant else []
         arguments += ["--root", str(self.setup.root)] if self.cell["style"] == "file" else []
-        before = ["taskset", "-c", ",".join(map(str, servers)), *self.command[:-1]]
-        self.server = stack.enter_context(Child(self.command[-1], arguments, {"NODE_PATH": NODE_MODULES}, before))
+        before = ["taskset", "-c", ",".join(map(str, servers)), *around, *self.command[:-1]]
+        self.server = stack.enter_context(Child(self.command[-1], arguments, {"NODE_PATH": NODE_MODULES, **(env or {})}, before))
         ready = self.server.answer()
         self.version = ready["version"]
         self.port = ready["port"]

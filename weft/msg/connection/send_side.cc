@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "weft/base/injected_delay.h"
 #include "weft/msg/connection/connection.h"
 #include "weft/msg/connection/io_service.h"
 #include "weft/sys/clock.h"
@@ -156,6 +157,7 @@ bool SendSide::queue_subscription(bool subscribe, const FilterView& topic, bool 
 
 // Returns false if there is no room, nothing changed. The reference to `buffer` is taken over; a big part has one.
 bool SendSide::append_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) noexcept {
+  injected_delay();
   if (body.size() < Writer::kBigPart) {
     if (!writer_.prepare(body.size())) {
       return false;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <new>
 
+#include "weft/base/injected_delay.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/cpu.h"
 #include "weft/sys/fence.h"
@@ -413,6 +414,7 @@ void Loop::dispatch_all(std::size_t count) {
 constexpr Duration kHeldUp = std::chrono::milliseconds(1);
 
 void Loop::turn() noexcept {
+  injected_delay();
   now_ = sys::now();
   activity()->begin_turn(now_);
   const bool ran_jobs = run_jobs();
