@@ -30,6 +30,7 @@ const std::map<std::string_view, Pattern> kPatterns{
 const std::map<std::string_view, bool Cell::*> kFlags{
     {"hwm0", &Cell::unlimited}, {"moved", &Cell::moved}, {"curve", &Cell::curve},   {"tls", &Cell::tls},
     {"ws", &Cell::ws},          {"eco", &Cell::eco},     {"pinned", &Cell::pinned}, {"one_core", &Cell::one_core},
+    {"io2", &Cell::io2},
 };
 
 std::optional<std::size_t> number_in(std::string_view text, std::size_t min, std::size_t max) {
@@ -93,7 +94,7 @@ Cell parse_cell(const std::string& name) {
   for (std::size_t i = 3; i < parts.size(); ++i) {
     if (!take_word(cell, parts[i])) {
       refuse("'" + parts[i] +
-             "' is not one of hwm0, moved, curve, tls, ws, eco, pinned, one_core, "
+             "' is not one of hwm0, moved, curve, tls, ws, eco, pinned, one_core, io2, "
              "x8 (not with pair, burst, one_thread, pipeline), load50 and rest100 (round_trip)");
     }
   }

@@ -45,6 +45,7 @@ struct Cell {
   bool eco = false;       // WEFT_WAIT_MODE=eco: sleep at once instead of spinning; other libraries ignore it
   bool pinned = false;    // each side's threads on one processor
   bool one_core = false;  // the whole process on one processor
+  bool io2 = false;       // ZMQ_IO_THREADS of 2
   int load = 0;           // per cent of the closed-loop rate; rounds.py makes a pause of it
   int rest_ms = 0;        // before each request, while nothing moves
 

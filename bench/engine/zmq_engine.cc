@@ -30,6 +30,9 @@ ZmqContext::ZmqContext() : context_(zmq_ctx_new()) { check_zmq(context_ != nullp
 ZmqContext::~ZmqContext() { zmq_ctx_term(context_); }
 
 void* ZmqContext::open_socket(int type, const Cell& cell) {
+  if (cell.io2) {
+    check_zmq(zmq_ctx_set(context_, ZMQ_IO_THREADS, 2) == 0, "ZMQ_IO_THREADS");
+  }
   void* socket = zmq_socket(context_, type);
   for (int i = 0; socket == nullptr && zmq_errno() == EMFILE && i < kRetries; ++i) {
     std::this_thread::sleep_for(kRetry);  // a context releases closed sockets a little later

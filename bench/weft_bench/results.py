@@ -167,7 +167,8 @@ def of_sockets(cell, where, rounds, of_kind):
     if pattern == "idle_memory":
         found["bytes"] = [result["columns"][ours]] * 3
     result["measures"] = {measure: value for measure, value in found.items() if value}
-    result["ratios"] = {"libzmq": speed} if speed else {}
+    others = {name: stats.ratio(rounds, cost, name, ours) for name in (*cells.RIVALS, "nng") if name in rounds[0]}
+    result["ratios"] = {name: ratio for name, ratio in {"libzmq": speed, **others}.items() if ratio}
     if found.get("limit"):
         result["limit"] = found["limit"]
     if ours == "weft":

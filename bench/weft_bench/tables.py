@@ -88,7 +88,7 @@ SOCKETS = {"push_pull": "Throughput, PUSH to PULL, one way", "pub_sub": "Through
            "burst": "100 messages after a rest, PUSH to PULL, from the first sent to the last received, median",
            "connect_storm": "Time per peer: all connect at once",
            "idle_memory": "Memory of the server per idle connection"}
-SOCKETS_HEAD = ["cell", "Weft", "libzmq", "ratio [95 %]", "Weft is", "CPU ratio", "raw limit, Weft takes", "nng",
+SOCKETS_HEAD = ["cell", "Weft", "libzmq", "ratio [95 %]", "Weft is", "CPU ratio", "raw limit, Weft takes", "other rivals",
                 "bars met", "rounds"]
 TAIL_HEAD = ["cell", "requests", "p50 Weft / libzmq", "p99", "p99.9", "max", "p99 ratio", "p99.9 ratio"]
 USE_HEAD = ["cell", "CPU us Weft / libzmq", "context switches", "system calls", "allocations", "calls counted by"]
@@ -107,7 +107,7 @@ def line_of_sockets(result, details):
             printer.interval(measures.get("speed")), verdict_of(result, measures.get("speed")),
             printer.number(measures["cpu"][0] if "cpu" in measures else None),
             f"{printer.cost(result, raw)}, {printer.times(measures['limit'][0])}" if "limit" in measures else "",
-            printer.cost(result, "nng") if "nng" in result["columns"] else "",
+            ", ".join(f"{name} {printer.cost(result, name)}" for name in result["ratios"] if name != "libzmq"),
             printer.bars_met(result["bars"], "") if result["bars"] and details else "", rounds_of(result)]
 
 

@@ -190,10 +190,10 @@ def measure(arguments, folder, run):
     start = time.monotonic()
     with contextlib.ExitStack() as stack:
         makers = {"micro": lambda: suites.of_micro(arguments.build, quick),
-                  "sockets": lambda: suites.of_sockets(arguments.build, quick, stack),
+                  "sockets": lambda: suites.of_sockets(arguments.build, quick, stack, say),
                   "server": lambda: suites.of_server(arguments.build, quick, stack),
                   "topics": lambda: suites.of_topics(arguments.build, quick),
-                  "sockets_at_load": lambda: suites.at_load(suites.of_sockets(arguments.build, quick, stack), cells.AT_LOAD),
+                  "sockets_at_load": lambda: suites.at_load(suites.of_sockets(arguments.build, quick, stack, say), cells.AT_LOAD),
                   "server_at_load": lambda: suites.at_load(suites.of_server(arguments.build, quick, stack), server_cells.AT_LOAD)}
         try:
             made, run["failures"] = make_suites(run["suites"], makers)

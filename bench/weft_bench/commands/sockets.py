@@ -4,18 +4,18 @@
 import pathlib
 
 from weft_bench import command_line
-from weft_bench.harness import cells, rounds
+from weft_bench.harness import cells, rival_libraries, rounds
 from weft_bench.harness.child import Libraries, libzmq_of_pyzmq
 
 
 def measure(build, against, names, effort=rounds.Effort(), processes=False, nng=False, ours=None, say=command_line.say,
-            records=None):
+            records=None, rivals=None):
     """Measures the cells one after the other; returns all records, and adds them to `records` as they come. `say` is
     given one line per cell with the time that is left. A failed cell is a record too; it does not stop the others."""
     records = [] if records is None else records
     program = build / "bench/bench_sockets"
-    with Libraries(ours or build / "capi/libzmq.so.5", against) as libraries:
-        setup = rounds.Setup(program, libraries, effort, processes, nng)
+    with Libraries(ours or build / "capi/libzmq.so.5", against, rivals) as libraries:
+        setup = rounds.Setup(program, libraries, effort, processes, nng, tuple(rivals or ()))
         records.append(rounds.setup_record("sockets", effort, processes=processes))
         rounds.measure_all(names, lambda name: rounds.measure_cell(setup, name), records, program, say)
     return records
@@ -32,6 +32,8 @@ def parse_arguments(texts):
                         help="the libzmq.so.5 in the column of Weft (default: the one that was built)")
     parser.add_argument("--processes", action="store_true", help="two processes instead of two threads; without inproc")
     parser.add_argument("--nng", action="store_true", help="also nng, where it has the pattern (libnng.so.1)")
+    parser.add_argument("--rivals", action="store_true", help="also libzmq 4.3.5 at its best flags, with one and two I/O threads, "
+                        "and omq-libzmq; cargo brings both, and the first build takes minutes")
     arguments = command_line.parse_cells(parser, texts, cells.choose, "bars",
                                          (rounds.Effort(), rounds.QUICK, rounds.TINY))
     if arguments.processes:
@@ -51,6 +53,7 @@ def parse_arguments(texts):
 
 def main(texts):
     chosen = parse_arguments(texts)
+    rivals = rival_libraries.make(chosen.build / "bench/rivals", command_line.say) if chosen.rivals else {}
     return command_line.run_cells(
         "sockets", lambda records: measure(chosen.build, chosen.against, chosen.chosen, chosen.effort, chosen.processes,
-                                           chosen.nng, chosen.ours, records=records), chosen)
+                                           chosen.nng, chosen.ours, records=records, rivals=rivals), chosen)

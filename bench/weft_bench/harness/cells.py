@@ -13,7 +13,7 @@ A_A = " A/A"  # a cell with this ending is libzmq against itself
 NAME = re.compile(
     r"(?P<pattern>push_pull|pub_sub|router_router|dealer_router|pair|round_trip|one_thread|pipeline|service|broker|burst|connect_storm|idle_memory)"
     r"/(?P<transport>tcp|ipc|inproc)/(?P<size>[1-9][0-9]{1,7})"
-    r"(?P<words>(/(hwm0|moved|curve|tls|ws|eco|pinned|one_core|pyzmq|asyncio|x[1-9][0-9]*|load[1-9][0-9]?|rest[1-9][0-9]{0,4}))*)$")
+    r"(?P<words>(/(hwm0|moved|curve|tls|ws|eco|pinned|one_core|io2|pyzmq|asyncio|x[1-9][0-9]*|load[1-9][0-9]?|rest[1-9][0-9]{0,4}))*)$")
 PYTHON = ("pyzmq", "asyncio")  # through pyzmq: its Socket, its asyncio Socket
 
 
@@ -127,7 +127,12 @@ def runs_in_processes(name):
     return cell["transport"] != "inproc" and cell["pattern"] != "one_thread"
 
 
-def columns_of(name, nng=False):
+# Libraries that ./dev bench sockets --rivals builds, and the words that their columns add to a cell's name.
+RIVALS = {"libzmq_lto": ("libzmq_lto", ""), "libzmq_lto_io2": ("libzmq_lto", "/io2"), "omq": ("omq", "")}
+NOT_OF_RIVALS = {"curve", "tls", "ws", "eco", *PYTHON}  # words of cells that only the two libraries have
+
+
+def columns_of(name, nng=False, rivals=()):
     """[(column, engine, library, name of the cell that it runs)]: what is measured in turns for a cell.
 
     >>> [column for column, *_ in columns_of("round_trip/tcp/64")]
@@ -146,6 +151,10 @@ def columns_of(name, nng=False):
     ['weft', 'libzmq']
     >>> [column for column, *_ in columns_of("push_pull/tcp/64 A/A")]
     ['libzmq again', 'libzmq']
+    >>> columns_of("push_pull/ipc/64", rivals=("libzmq_lto",))[3]
+    ('libzmq_lto_io2', 'zmq', 'libzmq_lto', 'push_pull/ipc/64/io2')
+    >>> columns_of("round_trip/tcp/64/eco", rivals=("omq",)) == columns_of("round_trip/tcp/64/eco")
+    True
     """
     if name.endswith(A_A):
         plain = name.removesuffix(A_A)
@@ -170,4 +179,6 @@ def columns_of(name, nng=False):
     exists = pattern in ("push_pull", "pair", "round_trip", "burst")  # its PUB loses what a subscriber has no room for
     if nng and exists and not {"curve", "tls", "ws", "moved", "hwm0"} & set(words) and not cell["load"]:
         columns.append(("nng", "nng", "weft", name))
+    if pattern not in ("connect_storm", "idle_memory") and not NOT_OF_RIVALS & set(words) and not cell["load"]:
+        columns[2:2] = [(column, "zmq", library, name + more) for column, (library, more) in RIVALS.items() if library in rivals]
     return columns

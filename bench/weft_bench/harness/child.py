@@ -130,9 +130,12 @@ class Libraries:
     missing.
     """
 
-    def __init__(self, weft, libzmq):
+    def __init__(self, weft, libzmq, rivals=None):
+        """`rivals`: {name: rival_libraries.Library}."""
         self.folder = tempfile.TemporaryDirectory(prefix="weft-bench-")
         self.files = {"weft": pathlib.Path(weft).resolve(), "libzmq": pathlib.Path(libzmq).resolve()}
+        self.files |= {name: library.file.resolve() for name, library in (rivals or {}).items()}
+        self.built = {name: library.built for name, library in (rivals or {}).items()}
         with_websocket = next(filter(has_websocket, (self.files["libzmq"], BUILT)), None)
         if with_websocket is not None:
             self.files["libzmq_ws"] = with_websocket.resolve()

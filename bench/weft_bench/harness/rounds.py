@@ -48,6 +48,7 @@ class Setup:
     effort: Effort
     processes: bool = False
     nng: bool = False
+    rivals: tuple = ()  # further libraries of `libraries`
 
     def child(self, column, extra=(), env=None):
         """(program, arguments, environment) of a process that runs the cell of a column."""
@@ -76,6 +77,8 @@ class Column:
         self.interval_ns = 0
         self.version = ""
         self.path = str(setup.libraries.files[self.library]) if self.on_libzmq() else ""
+        built = setup.libraries.built.get(self.library) if self.on_libzmq() else None
+        self.built = {"built": built} if built else {}
 
     def on_libzmq(self):
         """Whether it runs on one of the two libraries that are compared."""
@@ -179,16 +182,29 @@ def run_in_turns(columns, name, effort, records, storms, renew):
     return number, agreed
 
 
+def started(setup, name, stack, records):
+    """The columns of a cell, each verified once. A rival that cannot run the cell is a failure of its column alone."""
+    columns = []
+    for each in cells.columns_of(name, setup.nng, setup.rivals):
+        column = Column(setup, each)
+        try:
+            column.start(stack)
+            if column.cell["pattern"] != "connect_storm":
+                column.warm_up()
+        except ChildError as error:
+            if column.name not in (*cells.RIVALS, "nng"):
+                raise
+            records.append({"kind": "failure", "cell": name, "column": column.name, "why": str(error)})
+            continue
+        columns.append(column)
+    return columns
+
+
 def measure_rounds(setup, name, records):
     with contextlib.ExitStack() as stack:
-        columns = [Column(setup, column) for column in cells.columns_of(name, setup.nng)]
-        for column in columns:
-            column.start(stack)
+        columns = started(setup, name, stack, records)
         storms = columns[0].cell["pattern"] == "connect_storm"
         load = columns[0].cell["load"]
-        if not storms:
-            for column in columns:
-                column.warm_up()
         if load:
             slow_down(columns, load)
 
@@ -239,7 +255,11 @@ def measure_cell(setup, name):
     if cell["pattern"] == "idle_memory":
         columns = [Column(setup, column) for column in cells.columns_of(name)]
         return record_cell(name, cell, lambda records: measure_apart(columns, name, setup.effort, records))
-    return record_cell(name, cell, lambda records: measure_rounds(setup, name, records))
+    found = record_cell(name, cell, lambda records: measure_rounds(setup, name, records))
+    if found[-1]["kind"] == "failure" and setup.rivals:  # perhaps theirs
+        alone = dataclasses.replace(setup, rivals=(), nng=False)
+        return [{**found[-1], "column": "rivals"}, *record_cell(name, cell, lambda records: measure_rounds(alone, name, records))]
+    return found
 
 
 def record_cell(name, cell, measure):
@@ -251,7 +271,7 @@ def record_cell(name, cell, measure):
     except (ChildError, OSError, ValueError) as error:
         return [{"kind": "failure", "cell": name, "why": str(error)}]
     after = busy_and_stolen()
-    records += [{"kind": "library", "name": column.name, "version": column.version, "path": column.path}
+    records += [{"kind": "library", "name": column.name, "version": column.version, "path": column.path, **column.built}
                 for column in columns]
     records.append({
         "kind": "cell", "cell": name, "pattern": cell["pattern"], "size": cell["size"], "rounds": rounds,

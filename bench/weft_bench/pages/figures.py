@@ -15,6 +15,7 @@ import re
 import textwrap
 
 from weft_bench import ROOT, printer, results, stats
+from weft_bench.harness import cells
 from weft_bench.pages import machine
 
 FILE = ROOT / "docs/figures.json"
@@ -22,10 +23,11 @@ RECORDS = ROOT / "docs/figures.records.gz"
 BLOCK = re.compile(r"(<!-- figures: (?P<name>\w+) -->\n)(?P<body>.*?)(<!-- end of figures -->)", re.DOTALL)
 # A rate, a ratio, a share, or a time in a unit in which no bound is set.
 LOOSE = re.compile(r"(?<![\w.])\d[\d.,]*\s?(?:ns|us|µs|[kMG]/s|[kMG]B/s|x|×|times|%|per cent)(?![\w/])")
+RIVALS = ("libzmq", *cells.RIVALS, "nng")  # libzmq is that of the pyzmq wheel
 # name: (title of the first column, suite, [(title, row)], columns [(column, title)], rivals, their description)
 TABLES = {
     "front": ("64 bytes", "sockets", [("PUSH to PULL over tcp", "push_pull/tcp/64")],
-              [("weft", "Weft"), ("libzmq", "libzmq 4.3.5")], ("libzmq",), "libzmq 4.3.5"),
+              [("weft", "Weft"), ("libzmq", "libzmq 4.3.5")], RIVALS, "its closest rival"),
     "sockets": ("64 bytes", "sockets", [
         ("PUSH to PULL over tcp", "push_pull/tcp/64"), ("over ipc", "push_pull/ipc/64"), ("inproc", "push_pull/inproc/64"),
         ("ROUTER to ROUTER over tcp", "router_router/tcp/64"), ("PUB to 8 SUBs over tcp", "pub_sub/tcp/64/x8"),
@@ -33,7 +35,7 @@ TABLES = {
         ("round trip over tcp; Weft spins before it sleeps", "round_trip/tcp/64"), ("over ipc", "round_trip/ipc/64"),
         ("inproc", "round_trip/inproc/64"), ("round trip over tcp; both sleep at once", "round_trip/tcp/64/eco"),
         ("over ipc", "round_trip/ipc/64/eco"), ("inproc", "round_trip/inproc/64/eco")],
-        [("weft", "Weft"), ("libzmq", "libzmq 4.3.5")], ("libzmq",), "libzmq 4.3.5"),
+        [("weft", "Weft"), ("libzmq", "libzmq 4.3.5")], RIVALS, "its closest rival"),
     "server": ("64 bytes", "server", [
         ("echo, 1 connection", "echo/64/x1"), ("one way, 1 connection", "one_way/64/x1"),
         ("one way, 50 connections", "one_way/64/x50"), ("memory of an idle connection", "idle/64/x1000")],
@@ -105,19 +107,22 @@ def of_run(data, suite):
             "The ratio is the median over rounds in turns, with its 95 % interval; above 1x Weft is better.")
 
 
-def beside_best(result, rivals):
-    """The ratio to the rival that came closest. Its interval is unknown where the report has none.
+def beside_best(result, rivals, shown=()):
+    """The ratio to the rival that came closest, and its name if the table does not show it. Its interval is unknown where the
+    report has none.
 
-    >>> beside_best({"ours": "w", "columns": {"w": 2.0, "a": 8.0}, "ratios": {"a": [4.0, 3.0, 5.0]}}, ("a", "b"))
-    [4.0, 3.0, 5.0]
-    >>> beside_best({"ours": "w", "columns": {"w": 2.0, "a": 8.0, "b": 3.0}, "ratios": {"a": [4.0, 3.0, 5.0]}}, ("a", "b"))
-    [1.5, None, None]
+    >>> result = {"ours": "w", "columns": {"w": 2.0, "a": 8.0}, "ratios": {"a": [4.0, 3.0, 5.0]}}
+    >>> beside_best(result, ("a", "b")), beside_best(result, ("a", "b"), ("a",))
+    ('4.00x [3.00, 5.00] (a)', '4.00x [3.00, 5.00]')
+    >>> beside_best({**result, "columns": {"w": 2.0, "a": 8.0, "b": 3.0}}, ("a", "b"))
+    '1.50x [unknown] (b)'
     """
     columns = result["columns"]
     best = min((rival for rival in rivals if rival in columns), key=columns.get, default=None)
     if best is None:
-        return None
-    return result["ratios"].get(best) or [columns[best] / columns[result["ours"]], None, None]
+        return printer.interval(None, "x")
+    ratio = result["ratios"].get(best) or [columns[best] / columns[result["ours"]], None, None]
+    return printer.interval(ratio, "x") + ("" if best in shown else f" ({best})")
 
 
 def block(name, data):
@@ -129,7 +134,7 @@ def block(name, data):
     lines = [[head, *(title for _, title in columns), f"beside {beside}", *(["CPU time beside"] if cpu else [])]]
     for what, result in found:
         lines.append([what, *(printer.cost(result, column) for column, _ in columns),
-                      printer.interval(beside_best(result, rivals), "x"),
+                      beside_best(result, rivals, [column for column, _ in columns]),
                       *([printer.interval(result["measures"]["cpu"], "x")] if cpu else [])])
     if name in BARE:
         return f"{printer.markdown_table(lines)}\n"

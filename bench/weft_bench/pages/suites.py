@@ -5,7 +5,7 @@ import dataclasses
 import os
 
 from weft_bench import results
-from weft_bench.harness import cells, micro_rounds, rounds, server_cells, server_rounds, topics_cells, topics_rounds
+from weft_bench.harness import cells, micro_rounds, rival_libraries, rounds, server_cells, server_rounds, topics_cells, topics_rounds
 from weft_bench.harness.budget import Row
 from weft_bench.harness.busy_loops import busy_loops
 from weft_bench.harness.child import ChildError, Libraries, libzmq_of_pyzmq
@@ -98,15 +98,18 @@ def of_cells(name, chosen, measure_cell, setup, columns_of, everything):
     return suite
 
 
-def of_sockets(build, quick, stack):
+def of_sockets(build, quick, stack, say=lambda line: None):
     against = libzmq_of_pyzmq()
     if against is None:
         raise SuiteError("no libzmq to compare with: pyzmq is not installed; ./dev bench report installs it")
-    libraries = stack.enter_context(Libraries(build / "capi/libzmq.so.5", against))
-    setup = rounds.Setup(build / "bench/bench_sockets", libraries, rounds.QUICK if quick else rounds.Effort())
+    rivals = {} if quick else rival_libraries.make(build / "bench/rivals", say)
+    libraries = stack.enter_context(Libraries(build / "capi/libzmq.so.5", against, rivals))
+    setup = rounds.Setup(build / "bench/bench_sockets", libraries, rounds.QUICK if quick else rounds.Effort(), nng=not quick,
+                         rivals=tuple(rivals))
     everything = list(dict.fromkeys(named_rows("sockets") + cells.BARS))
     chosen = quick_sockets() if quick else [(name, True) for name in everything]
-    return of_cells("sockets", chosen, rounds.measure_cell, setup, cells.columns_of, everything)
+    return of_cells("sockets", chosen, rounds.measure_cell, setup,
+                    lambda name: cells.columns_of(name, setup.nng, setup.rivals), everything)
 
 
 def of_server(build, quick, stack):

@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: MIT
+// Nothing: the dependencies are what the bench needs.
