@@ -32,7 +32,7 @@ class FaultyFleet final : public SimulatedFleet {
   explicit FaultyFleet(std::uint64_t seed) : SimulatedFleet(seed) {
     size_ = 2 + static_cast<unsigned>(random_.below(kHandlesMax - 1));
     calm_ = random_.below(4) == 0;
-    queue_max_ = 32 + random_.below(32);  // more than a handle sends at once
+    queue_max_ = 1 + random_.below(48);  // often less than a handle sends at once
     for (unsigned at = 0; at < size_; ++at) {
       start(at);
     }

@@ -144,16 +144,19 @@ std::vector<Control> MeshState::exchange_messages(std::uint64_t to, Instant now)
   return messages;
 }
 
-std::vector<Control> MeshState::repeated_messages(Instant now) const {
-  std::vector<Control> messages;
+std::vector<Control> MeshState::resend_turn(std::size_t window, Instant now) {
+  if (resend_.begins()) {
+    readiness_.send_again();
+  }
+  std::vector<Control> owed{roster(0)};
   for (const std::uint64_t to : links_.unanswered(ask_, peers_)) {
-    messages.push_back(roster_request(to));
+    owed.push_back(roster_request(to));
   }
   std::vector<Control> probes = readiness_.unanswered(links_.linked(), now);
   std::vector<Control> claims = ownership_.unanswered();
-  std::move(probes.begin(), probes.end(), std::back_inserter(messages));
-  std::move(claims.begin(), claims.end(), std::back_inserter(messages));
-  return messages;
+  std::move(probes.begin(), probes.end(), std::back_inserter(owed));
+  std::move(claims.begin(), claims.end(), std::back_inserter(owed));
+  return resend_.turn(std::move(owed), window);
 }
 
 // --- connections ---

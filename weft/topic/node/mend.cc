@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Node: repairs the steps that failed without memory and without a report: a connection whose end or beginning was not
-// noted, a handle of this process that was not linked, a scout that did not start, messages that peers did not get.
-// Peers that missed messages because they did not read get them again by another rule, and seldom.
+// noted, a handle of this process that was not linked, a scout that did not start. Messages that a peer missed are sent
+// again by the rule of Resend.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -89,7 +89,6 @@ Result<void> Node::mend_now() {
   interest_changed();
   with_mesh([](MeshState& mesh) { return mesh.request_exchange(0, true); });
   exchange();
-  send_unsent();
   return {};
 }
 
@@ -104,13 +103,13 @@ void Node::resend_later() noexcept {
   if (closed() || resend_timer_) {
     return;
   }
-  resend_timer_ = loop_->timers().schedule(loop_->now() + resend_wait_, {&Node::resend, this});
+  const Duration wait = with_mesh([](MeshState& mesh) { return mesh.resend().wait(); });
+  resend_timer_ = loop_->timers().schedule(loop_->now() + wait, {&Node::resend, this});
   if (!resend_timer_) {
     mend_event_->signal();  // the next turn tries again
   }
 }
 
-// While a peer does not read, the waits grow up to kResendLast: no longer than the peer did not read.
 void Node::resend(void* self) {
   Node& node = *static_cast<Node*>(self);
   node.resend_timer_ = {};
@@ -118,24 +117,24 @@ void Node::resend(void* self) {
   if (node.closed() || node.in_.core()->terminated()) {
     return;
   }
-  if (!or_no_memory([&] { return node.resend_now(); })) {
-    node.mend_soon();
+  const Result<Resend::End> end = or_no_memory([&] { return node.resend_now(); });
+  if (node.with_mesh([&](MeshState& mesh) { return mesh.resend().end_turn(end ? *end : Resend::End::failed); })) {
+    node.resend_soon();
   }
-  node.resend_wait_ = node.resends_.load() ? std::min(2 * node.resend_wait_, kResendLast) : kMendFirst;
 }
 
-Result<void> Node::resend_now() {
-  send_roster(0);
-  const std::vector<Control> messages = with_mesh([](MeshState& mesh) {
-    mesh.readiness().send_again();
-    return mesh.repeated_messages(sys::now());
-  });
-  for (const Control& message : messages) {
-    WEFT_TRY(send_control(message));
+Result<Resend::End> Node::resend_now() {
+  const auto window = static_cast<std::size_t>(options_.peer_messages_max);
+  const std::vector<Control> turn = with_mesh([&](MeshState& mesh) { return mesh.resend_turn(window, sys::now()); });
+  for (const Control& control : turn) {
+    const Result<bool> sent = try_send_control(control);
+    if (!sent && sent.error() == Errc::resource_exhausted) {
+      return sent.error();
+    }
+    with_mesh([&](MeshState& mesh) { mesh.resend().note_sent(control, sent && !*sent); });
   }
-  WEFT_TRY(answer_probes());
-  send_unsent();
-  return {};
+  const std::size_t room = WEFT_TRY(answer_probes(0, 0, window - turn.size()));
+  return room == 0 ? Resend::End::more : Resend::End::finished;
 }
 
 // An event of a connection was lost: the socket returns its present connections.

@@ -235,22 +235,13 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   };
   // LinkSource: the origin of an endpoint. other_handle: it may be outdated, see MeshState::begin_named_link().
   enum class LinkSource : std::uint8_t { given, the_handle, other_handle };
-  // Missed: the reason why a peer missed a message. full: it does not read.
-  enum class Missed : std::uint8_t { nothing, full, no_memory };
-  struct Unsent {
-    Control control;
-    unsigned tries = 0;
-  };
   static constexpr Duration kScoutPatience = std::chrono::seconds(1);    // from the handshake to the welcome
   static constexpr Duration kMendFirst = std::chrono::milliseconds(10);  // then twice as long each time
   static constexpr Duration kMendLast = std::chrono::seconds(1);
-  static constexpr Duration kResendLast = std::chrono::seconds(30);
   static constexpr Duration kProbeFirst =
       std::chrono::milliseconds(50);  // of a nats fleet; then twice as long each time
   static constexpr Duration kProbeLast = std::chrono::seconds(1);
   static constexpr unsigned kHeldTries = 64;
-  static constexpr std::size_t kUnsentMax = 1024;
-  static constexpr unsigned kUnsentTries = 16;
   static constexpr Duration kSweepFirst = std::chrono::milliseconds(5);  // then four times as long each time
   static constexpr Duration kSweepLast = std::chrono::seconds(2);
   static constexpr unsigned kPumpMost = 256;  // messages a turn
@@ -318,11 +309,11 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> learn(std::uint64_t instance, const std::string& endpoint, LinkSource from);
   [[nodiscard]] static MeshState::Times times() noexcept;
   // Fails with resource_exhausted: counted, and not sent.
-  [[nodiscard]] Result<void> send_control(Control control) noexcept;
-  [[nodiscard]] Result<Missed> try_send_control(const Control& control) noexcept;  // the same
-  void send_unsent();                                                              // throws std::bad_alloc
-  [[nodiscard]] Result<void> send_all(std::vector<Control>&& controls) noexcept;   // the same as send_control()
-  void send_roster(std::uint64_t to) noexcept;                                     // 0: every peer
+  [[nodiscard]] Result<void> send_control(const Control& control) noexcept;
+  // The same; returns false if a peer missed the message, which the caller notes.
+  [[nodiscard]] Result<bool> try_send_control(const Control& control) noexcept;
+  [[nodiscard]] Result<void> send_all(const std::vector<Control>& controls) noexcept;  // as send_control()
+  void send_roster(std::uint64_t to) noexcept;                                         // 0: every peer
   // The loop sends the roster in one of its next turns. `full`: see MeshState::request_exchange(). Returns false if
   // there is no memory.
   bool exchange_soon(std::uint64_t to, bool full) noexcept;
@@ -335,18 +326,16 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void sweep_soon() noexcept;
   static void sweep(void* self);
 
-  // mend.cc. mend() repeats the steps that failed without memory: links, scouts, and the messages that peers missed.
+  // mend.cc. mend() repeats the steps that failed without memory: links, scouts, and messages.
   void mend_soon() noexcept;  // any thread
   void mend_later() noexcept;
   static void mend(void* self);
   [[nodiscard]] Result<void> mend_now();
-  // The same for peers that missed messages because they did not read. It does not request again from peers that have
-  // answered: one that does not read costs each handle of the fleet a roster from time to time, and no answers.
+  // The same for messages that a peer missed: it did not read, or its queue found no memory.
   void resend_soon() noexcept;
   void resend_later() noexcept;
   static void resend(void* self);
-  [[nodiscard]] Result<void> resend_now();
-  void again_soon(Missed why) noexcept { why == Missed::full ? resend_soon() : mend_soon(); }
+  [[nodiscard]] Result<Resend::End> resend_now();
   [[nodiscard]] Result<void> compare_links();
   void hold(Message&& message) noexcept;
   void take_held() noexcept;
@@ -404,7 +393,11 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static void renew(void* self);
 
   // ready.cc
-  [[nodiscard]] Result<void> answer_probes(std::uint64_t from = 0, std::uint64_t id = 0);  // errors: send_control()'s
+  // Errors: those of send_control().
+  [[nodiscard]] Result<void> answer_probes(std::uint64_t from = 0, std::uint64_t id = 0);
+  // The same for the probes `due`, without the counts that the peers have: at most `room` messages. Returns how many
+  // more would have fitted.
+  [[nodiscard]] Result<std::size_t> answer_probes(std::uint64_t from, std::uint64_t id, std::size_t room);
   void interest_changed() noexcept;
 
   const TopicsOptions options_;
@@ -452,7 +445,6 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   Duration mend_wait_ = kMendFirst;             // loop
   std::atomic<bool> resends_{false};            // resend() is scheduled
   rt::TimerId resend_timer_;                    // loop
-  Duration resend_wait_ = kMendFirst;           // loop
   Message held_;                                // loop: a message of a peer that found no memory
   unsigned held_tries_ = 0;                     // loop
   std::atomic<bool> closed_{false};
@@ -490,13 +482,12 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::map<std::string, std::unique_ptr<Scout>> scouts_;                    // loop
   std::map<std::uint64_t, Service> services_ WEFT_GUARDED_BY(mesh_mutex_);  // by the number of Requests
   std::map<std::uint64_t, IntrusivePtr<SubscriptionCore>> replies_
-      WEFT_GUARDED_BY(mesh_mutex_);                          // of the requests under way
-  std::vector<Unsent> unsent_ WEFT_GUARDED_BY(mesh_mutex_);  // answers that a peer missed
-  rt::TimerId lease_timer_;                                  // loop
-  rt::TimerId sweep_timer_;                                  // loop
-  Duration sweep_wait_{0};                                   // loop
-  std::set<msg::PeerId> sweeps_;                             // loop: ended connections to the XPUB with unread messages
-  std::string proof_;  // CURVE: the proof that a handle shows; const after start()
+      WEFT_GUARDED_BY(mesh_mutex_);  // of the requests under way
+  rt::TimerId lease_timer_;          // loop
+  rt::TimerId sweep_timer_;          // loop
+  Duration sweep_wait_{0};           // loop
+  std::set<msg::PeerId> sweeps_;     // loop: ended connections to the XPUB with unread messages
+  std::string proof_;                // CURVE: the proof that a handle shows; const after start()
   IntrusivePtr<SubscriptionCore> replies_in_;
   IntrusivePtr<SubscriptionCore> requests_in_;
   std::atomic<bool> probed_{false};  // peers have probes

@@ -28,7 +28,7 @@ Result<std::uint64_t> Node::begin_claim(std::string_view topic) {
     claim = WEFT_TRY(mesh_.begin_claim(std::move(wire), times().clock));
   }
   const std::uint64_t id = claim.id;
-  if (const Result<void> sent = send_control(std::move(claim)); !sent) {
+  if (const Result<void> sent = send_control(claim); !sent) {
     const sync::LockGuard lock(mesh_mutex_);
     mesh_.ownership().cancel(id);
     return sent.error();
