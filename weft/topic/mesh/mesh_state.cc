@@ -96,8 +96,8 @@ Control MeshState::roster(std::uint64_t to) const {
   own.endpoint = self_.endpoint;
   own.ask = ask_;
   requests_.append_services(own.services);
-  for (const auto& [topic, epoch] : ownership_.owned()) {
-    own.owned.push_back({topic, epoch});
+  for (const auto& [topic, owned] : ownership_.owned()) {
+    own.owned.push_back({topic, owned.epoch});
   }
   for (const auto& [instance, peer] : peers_.all()) {
     if (self_.names_peers && !peer.roster.endpoint.empty() && own.peers.size() < Roster::kPeersMax) {

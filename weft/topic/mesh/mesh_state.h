@@ -135,7 +135,7 @@ class MeshState {
   // Calls `visit` with each owned topic of each known handle.
   template <typename Visit>
   void each_owned(Visit visit) const {
-    for (const auto& [topic, epoch] : ownership_.owned()) {
+    for (const auto& [topic, owned] : ownership_.owned()) {
       visit(topic);
     }
     for (const auto& [instance, peer] : peers_.all()) {

@@ -53,7 +53,7 @@ void Node::give_up_ownership(const std::string& wire) noexcept {
 bool Node::owns(const std::string& wire, std::uint64_t epoch) const {
   const sync::LockGuard lock(mesh_mutex_);
   const auto found = mesh_.ownership().owned().find(wire);
-  return found != mesh_.ownership().owned().end() && found->second == epoch;
+  return found != mesh_.ownership().owned().end() && found->second.epoch == epoch;
 }
 
 bool Node::owns_now(std::string_view topic) const {
