@@ -120,14 +120,16 @@ Control MeshState::roster_request(std::uint64_t to) const {
   return {.kind = Control::Kind::roster_wanted, .from = self_.instance, .to = to, .id = ask_};
 }
 
-bool MeshState::request_exchange(std::uint64_t to, bool full) noexcept {
+void MeshState::request_exchange(std::uint64_t to, bool full) noexcept {
   exchange_full_ |= full;
   exchange_to_ = !exchange_requested_ || exchange_to_ == to ? to : 0;
-  return !std::exchange(exchange_requested_, true);
+  exchange_requested_ = true;
 }
 
-MeshState::Exchange MeshState::take_exchange() noexcept {
-  exchange_requested_ = false;
+std::optional<MeshState::Exchange> MeshState::take_exchange() noexcept {
+  if (!std::exchange(exchange_requested_, false)) {
+    return std::nullopt;
+  }
   const Exchange exchange{exchange_to_, std::exchange(exchange_full_, false)};
   if (exchange.full) {
     readiness_.send_again();

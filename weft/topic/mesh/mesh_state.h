@@ -73,15 +73,13 @@ class MeshState {
   std::uint64_t next_ask() noexcept { return ++ask_; }
   std::uint64_t next_id() noexcept { return next_id_++; }
   // One roster answers all requests of a turn of the caller's loop. `full`: with the messages that the peer of a new
-  // connection lacks, too: the request for its roster, probes and claims. Returns true if no exchange was requested
-  // before: the caller schedules take_exchange().
-  bool request_exchange(std::uint64_t to, bool full) noexcept;
-  void cancel_exchange() noexcept { exchange_requested_ = false; }  // it was not scheduled: the next one includes it
+  // connection lacks, too: the request for its roster, probes and claims.
+  void request_exchange(std::uint64_t to, bool full) noexcept;
   struct Exchange {
     std::uint64_t to = 0;
     bool full = false;
   };
-  [[nodiscard]] Exchange take_exchange() noexcept;
+  [[nodiscard]] std::optional<Exchange> take_exchange() noexcept;  // the requested one
   // Of a full exchange, the messages after the roster and before the counts of probes.
   [[nodiscard]] std::vector<Control> exchange_messages(std::uint64_t to, Instant now) const;
   // The next messages for peers that missed some, at most `window`; counts of probes may follow them. A peer that has

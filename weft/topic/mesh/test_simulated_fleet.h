@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <set>
 #include <sstream>
@@ -391,15 +392,17 @@ class SimulatedFleet {
     }
   }
   void exchange_soon(Handle& handle, std::uint64_t to, bool full) {
-    if (handle.mesh->request_exchange(to, full)) {
-      schedule(Kind::exchange, handle, delay(1ms));
-    }
+    handle.mesh->request_exchange(to, full);
+    schedule(Kind::exchange, handle, delay(1ms));
   }
   void exchange(Handle& handle) {
-    const MeshState::Exchange exchange = handle.mesh->take_exchange();
-    send(handle, handle.mesh->roster(exchange.to));
-    if (exchange.full) {
-      send_all(handle, handle.mesh->exchange_messages(exchange.to, now_));
+    const std::optional<MeshState::Exchange> exchange = handle.mesh->take_exchange();
+    if (!exchange) {
+      return;
+    }
+    send(handle, handle.mesh->roster(exchange->to));
+    if (exchange->full) {
+      send_all(handle, handle.mesh->exchange_messages(exchange->to, now_));
       answer_probes(handle);
     }
   }

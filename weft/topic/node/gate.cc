@@ -300,7 +300,7 @@ void Node::handle_gate_roster(Control&& control) {
 // The messages of an outage are lost, or came late: rosters, probes and counts go out again.
 void Node::handle_gate_connection(bool stands) noexcept {
   if (stands) {
-    in_loop([](Node& node) { (void)node.exchange_soon(0, true); });
+    in_loop([](Node& node) { node.exchange_soon(0, true); });
   }
 }
 

@@ -92,7 +92,7 @@ void Node::interest_changed() noexcept {
     return probed_.load() ? answer_probes() : Result<void>();
   });
   if (!counted) {
-    mend_soon();  // counts again
+    repair_soon();  // counts again
   }
 }
 

@@ -60,41 +60,31 @@ void Node::send_roster(std::uint64_t to) noexcept {
   const Result<void> sent =
       or_no_memory([&] { return send_control(with_mesh([&](const MeshState& mesh) { return mesh.roster(to); })); });
   if (!sent && sent.error() == Errc::resource_exhausted) {
-    mend_soon();
+    repair_soon();
   }
 }
 
 // A message of an XSUB goes to every peer; one that is for another handle costs its receiver a glance at it. A roster
 // names the peers from which this handle has received messages. So one roster answers all that a turn of the loop
 // brought: handles that come at once, or a peer that asks again and again, cost a roster a turn.
-bool Node::exchange_soon(std::uint64_t to, bool full) noexcept {
-  if (!with_mesh([&](MeshState& mesh) { return mesh.request_exchange(to, full); })) {
-    return true;
-  }
-  try {
-    loop_->post([weak = weak_from_this()] {
-      if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
-        node->exchange();
-      }
-    });
-  } catch (const std::bad_alloc&) {
-    with_mesh([](MeshState& mesh) { mesh.cancel_exchange(); });
-    mend_soon();
-    return false;
-  }
-  return true;
+void Node::exchange_soon(std::uint64_t to, bool full) noexcept {
+  with_mesh([&](MeshState& mesh) { mesh.request_exchange(to, full); });
+  wake(kExchange);
 }
 
 void Node::exchange() noexcept {
-  const MeshState::Exchange exchange = with_mesh([](MeshState& mesh) { return mesh.take_exchange(); });
-  send_roster(exchange.to);
+  const auto exchange = with_mesh([](MeshState& mesh) { return mesh.take_exchange(); });
+  if (!exchange) {
+    return;
+  }
+  send_roster(exchange->to);
   const auto send_rest = [&]() -> Result<void> {
     WEFT_TRY(
-        send_all(with_mesh([&](const MeshState& mesh) { return mesh.exchange_messages(exchange.to, sys::now()); })));
+        send_all(with_mesh([&](const MeshState& mesh) { return mesh.exchange_messages(exchange->to, sys::now()); })));
     return answer_probes();
   };
-  if (exchange.full && !or_no_memory(send_rest)) {
-    mend_soon();  // exchanges all again
+  if (exchange->full && !or_no_memory(send_rest)) {
+    repair_soon();  // exchanges all again
   }
 }
 
@@ -140,15 +130,7 @@ void Node::handle_out() {
   if (out.closed() || out.terminated()) {
     loop_->unwatch(std::exchange(out_watch_, 0));
   } else if (count == kPumpMost) {
-    try {
-      loop_->post([weak = weak_from_this()] {
-        if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
-          node->handle_out();
-        }
-      });
-    } catch (const std::bad_alloc&) {
-      mend_soon();  // reads on
-    }
+    wake(kReadOut);
   }
 }
 
@@ -193,7 +175,7 @@ Result<void> Node::react(MeshState::Reaction&& reaction) {
   counters_.control_malformed += reaction.outcome == Outcome::malformed ? 1 : 0;
   counters_.control_refused += reaction.outcome == Outcome::refused ? 1 : 0;
   if (reaction.roster_to) {
-    (void)exchange_soon(*reaction.roster_to, false);
+    exchange_soon(*reaction.roster_to, false);
   }
   if (reaction.changed) {
     mesh_changed();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Node: repairs the steps that failed without memory and without a report: a connection whose end or beginning was not
-// noted, a handle of this process that was not linked, a scout that did not start. Messages that a peer missed are sent
-// again by the rule of Resend.
+// Node: the work of the loop that any thread requests, and the pass that repairs the steps that failed without memory
+// and without a report: a connection whose end or beginning was not noted, a handle of this process without a link, a
+// scout that did not start. Messages that a peer missed are sent again by the rule of Resend.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -14,50 +14,72 @@
 
 namespace weft::topic {
 
-// Any thread, with any lock except the mesh lock. It allocates nothing.
-void Node::mend_soon() noexcept {
-  if (mend_event_ && !mends_.exchange(true)) {
-    mend_event_->signal();
+void Node::wake(unsigned work) noexcept {
+  if (wake_event_ && (work_.fetch_or(work) & work) != work) {
+    wake_event_->signal();
   }
 }
 
-void Node::Mender::handle_event(const sys::PollEvent& /*event*/) {
-  node.mend_event_->drain();
-  if (node.mends_.load()) {
-    node.mend_later();
-  }
-  if (node.resends_.load()) {
-    node.resend_later();
+void Node::Waker::handle_event(const sys::PollEvent& /*event*/) {
+  const auto stays = node.weak_from_this().lock();
+  if (stays != nullptr) {
+    node.wake_event_->drain();
+    node.handle_work();
   }
 }
 
-// Memory that ran out comes back with time.
-void Node::mend_later() noexcept {
-  if (closed() || mend_timer_) {
+// Memory that ran out comes back with time: so the pass waits.
+void Node::handle_work() noexcept {
+  if (closed()) {
     return;
   }
-  mend_timer_ = loop_->timers().schedule(loop_->now() + mend_wait_, {&Node::mend, this});
-  if (!mend_timer_) {
-    mend_event_->signal();  // the next turn tries again
+  const unsigned work = work_.fetch_and(kRepair | kResend);
+  if ((work & kReadIn) != 0) {
+    handle_in();
+  }
+  if ((work & kReadOut) != 0) {
+    handle_out();
+  }
+  if ((work & kScouts) != 0 && !or_no_memory([&] { return reconcile_scouts(); })) {
+    repair_soon();
+  }
+  if ((work & kExchange) != 0) {
+    exchange();
+  }
+  const unsigned waiting = closed() ? 0 : work_.load();
+  if ((waiting & kRepair) != 0 && !begin_wait(repair_timer_, repair_wait_, &Node::repair)) {
+    wake_event_->signal();  // the next turn tries again
+  }
+  const Duration resend_wait = with_mesh([](MeshState& mesh) { return mesh.resend().wait(); });
+  if ((waiting & kResend) != 0 && !begin_wait(resend_timer_, resend_wait, &Node::resend)) {
+    wake_event_->signal();
   }
 }
 
-void Node::mend(void* self) {
+bool Node::begin_wait(rt::TimerId& timer, Duration wait, void (*then)(void*)) noexcept {
+  if (!timer) {
+    timer = loop_->timers().schedule(loop_->now() + wait, {then, this});
+  }
+  return static_cast<bool>(timer);
+}
+
+void Node::repair(void* self) {
   Node& node = *static_cast<Node*>(self);
-  node.mend_timer_ = {};
-  node.mends_.store(false);
+  node.repair_timer_ = {};
+  node.work_.fetch_and(~unsigned{kRepair});
   if (node.closed() || node.in_.core()->terminated()) {
     return;
   }
-  const Result<void> mended = or_no_memory([&] { return node.mend_now(); });
-  const bool again = !mended && mended.error() == Errc::resource_exhausted;
-  node.mend_wait_ = again || node.mends_.load() ? std::min(2 * node.mend_wait_, kMendLast) : kMendFirst;
+  const Result<void> done = or_no_memory([&] { return node.reconcile(); });
+  const bool again = !done && done.error() == Errc::resource_exhausted;
+  node.repair_wait_ =
+      again || (node.work_.load() & kRepair) != 0 ? std::min(2 * node.repair_wait_, kRepairLast) : kRepairFirst;
   if (again) {
-    node.mend_soon();
+    node.repair_soon();
   }
 }
 
-Result<void> Node::mend_now() {
+Result<void> Node::reconcile() {
   take_held();
   handle_out();
   pump_all();
@@ -71,49 +93,20 @@ Result<void> Node::mend_now() {
   if (fleet_.kind == Fleet::Kind::local) {
     WEFT_TRY(read_directory(false));
   }
-  if (scouts_unsure_.exchange(false)) {
-    std::vector<std::string> anew;
-    for (const auto& [endpoint, scout] : scouts_) {
-      if (!scout->timer) {
-        anew.push_back(endpoint);
-      }
-    }
-    std::for_each(anew.begin(), anew.end(), [this](const std::string& endpoint) { end_scout(endpoint); });
-  }
-  for (const std::string& endpoint : with_mesh([](const MeshState& mesh) { return mesh.links().unconnected(); })) {
-    begin_scout(endpoint);
-  }
+  WEFT_TRY(reconcile_scouts());
   for (const std::string& endpoint : with_mesh([](const MeshState& mesh) { return mesh.links().failed_given(); })) {
     scout_again(endpoint);
   }
   interest_changed();
-  with_mesh([](MeshState& mesh) { return mesh.request_exchange(0, true); });
+  with_mesh([](MeshState& mesh) { mesh.request_exchange(0, true); });
   exchange();
   return {};
-}
-
-// Any thread, with any lock except the mesh lock. It allocates nothing.
-void Node::resend_soon() noexcept {
-  if (mend_event_ && !resends_.exchange(true)) {
-    mend_event_->signal();
-  }
-}
-
-void Node::resend_later() noexcept {
-  if (closed() || resend_timer_) {
-    return;
-  }
-  const Duration wait = with_mesh([](MeshState& mesh) { return mesh.resend().wait(); });
-  resend_timer_ = loop_->timers().schedule(loop_->now() + wait, {&Node::resend, this});
-  if (!resend_timer_) {
-    mend_event_->signal();  // the next turn tries again
-  }
 }
 
 void Node::resend(void* self) {
   Node& node = *static_cast<Node*>(self);
   node.resend_timer_ = {};
-  node.resends_.store(false);
+  node.work_.fetch_and(~unsigned{kResend});
   if (node.closed() || node.in_.core()->terminated()) {
     return;
   }
@@ -152,7 +145,7 @@ Result<void> Node::compare_links() {
   }
   const auto changes = with_mesh([&](const MeshState& mesh) { return mesh.links().differing(stand); });
   for (const auto& [endpoint, up] : changes) {
-    handle_link_or_mend(endpoint, up ? EventKind::handshake_succeeded : EventKind::disconnected);
+    handle_link_or_repair(endpoint, up ? EventKind::handshake_succeeded : EventKind::disconnected);
   }
   return {};
 }
@@ -162,7 +155,7 @@ void Node::hold(Message&& message) noexcept {
   held_ = std::move(message);
   held_tries_ = 0;
   loop_->unwatch(std::exchange(out_watch_, 0));
-  mend_soon();
+  repair_soon();
 }
 
 void Node::take_held() noexcept {
@@ -171,7 +164,7 @@ void Node::take_held() noexcept {
   }
   if (!take_control(held_)) {
     if (++held_tries_ < kHeldTries) {
-      mend_soon();
+      repair_soon();
       return;
     }
     ++counters_.control_lost;
