@@ -3,13 +3,17 @@
 
 #include "weft/topic/topics.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <future>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "tests/exhaustion/walk.h"
+#include "weft/base/no_memory.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
@@ -209,6 +213,69 @@ TEST_P(HandleExhaustion, HandlesMeetThoughTheirThreadsLackMemory) {
     (void)made(topics);
     if (!memory.failed() || testing::Test::HasFailure()) {
       break;
+    }
+  }
+}
+
+// The number of links in each state, whatever their names, and of peers.
+std::string end_state(const topic::MeshState& mesh) {
+  std::multiset<std::string> links;
+  for (const auto& [endpoint, link] : mesh.links().all()) {
+    links.insert(std::string(link.connected ? "connected" : "") + (link.up ? " up" : "") +
+                 (link.plain ? " plain" : "") + (link.other_name ? " other name of " : " to ") +
+                 topic::instance_text(link.instance));
+  }
+  std::string text;
+  for (const std::string& link : links) {
+    text += link + ';';
+  }
+  for (const auto& [instance, peer] : mesh.peers().all()) {
+    text += ' ' + topic::instance_text(instance) + (peer.answered ? " answered" : "");
+  }
+  return text;
+}
+
+// Each allocation of a pass fails once, alone and with all later ones. The pass begins scouts for two names of a peer.
+TEST(TopicsExhaustion, APassThatLackedMemoryIsRepeatedToTheSameEnd) {
+  Context context;
+  Context second;
+  TopicsOptions options;
+  options.fleet = "tcp://";
+  options.listen = "tcp://127.0.0.1:0";
+  const auto peer = *topic::Node::open(second, options, nullptr);
+  const std::vector<std::string> names = {peer->endpoint(), "tcp://localhost" + peer->endpoint().substr(15)};
+  const auto node = *topic::Node::open(context, options, nullptr);
+  for (const std::string& name : names) {
+    ASSERT_TRUE(node->add_peer(name));
+  }
+  const auto rests = [](const topic::MeshState& mesh) {
+    const auto& links = mesh.links().all();
+    return mesh.links().unconnected().empty() && mesh.peers().all().size() == 1 &&
+           mesh.peers().all().begin()->second.answered &&
+           std::any_of(links.begin(), links.end(), [](const auto& each) { return each.second.up; });
+  };
+  ASSERT_TRUE(node->wait_mesh(sys::now() + 20s, rests));
+  const std::string expected = node->with_mesh(end_state);
+  for (const auto length : {FailingMemory::Length::one, FailingMemory::Length::all}) {
+    bool failed = true;
+    for (std::size_t spared = 0; failed && !testing::Test::HasFailure(); ++spared) {
+      SCOPED_TRACE(spared);
+      ASSERT_LT(spared, 20'000u);
+      std::promise<bool> done;
+      node->loop().post([&] {
+        for (const std::string& name : names) {
+          EXPECT_TRUE(node->remove_peer(name));
+          EXPECT_TRUE(node->add_peer(name));
+        }
+        FailingMemory memory(spared, length);
+        const Result<void> first = or_no_memory([&] { return node->reconcile(); });
+        memory.end();
+        EXPECT_TRUE(made(first) || node->reconcile());
+        done.set_value(memory.failed());
+      });
+      failed = done.get_future().get();
+      ASSERT_TRUE(node->wait_mesh(sys::now() + 20s, rests)) << node->with_mesh(end_state);
+      EXPECT_EQ(node->with_mesh(end_state), expected);
     }
   }
 }

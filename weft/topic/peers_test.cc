@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <future>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "weft/sys/path.h"
+#include "weft/topic/node/test_peer.h"
 #include "weft/topic/test_fleets.h"
 #include "weft/topic/topics.h"
 #include "weft/topic/wire/control.h"
@@ -37,53 +39,34 @@ class Peers : public testing::Test {
   Context second_;
 };
 
-// Liar: a socket that speaks the language of handles.
-class Liar {
- public:
-  Liar(Context& context, const std::string& endpoint) : socket_(*context.socket(SocketType::xsub)) {
-    EXPECT_TRUE(socket_.set(option::linger, Duration(5s)));
-    EXPECT_TRUE(socket_.set(option::send_high_water_mark, 0));  // an XSUB drops messages to a peer beyond its mark
-    EXPECT_TRUE(socket_.connect(endpoint));
-    const auto welcome = socket_.recv_until(soon());
-    EXPECT_TRUE(welcome && decode_control(welcome->bytes()));
-  }
-  void say(const Control& control) { EXPECT_TRUE(socket_.send(*encode_control(control))); }
-  void say_bytes(std::string_view bytes) { EXPECT_TRUE(socket_.send(bytes)); }
-  void roster(std::uint64_t from, std::vector<std::string> texts, std::uint64_t revision = 1) {
-    say({.kind = Control::Kind::roster, .from = from, .id = revision, .texts = std::move(texts)});
-  }
-
- private:
-  Socket socket_;
-};
-
 TEST_F(Peers, GarbageIsCountedAndDisturbsNobody) {
   Topics a = fleet_.open(context_);
   Topics b = fleet_.open(second_);
   Subscription s = *b.subscribe("a");
   Publisher p = *a.publisher("a");
   ASSERT_TRUE(p.wait_subscribers(1, soon()));
-  Liar liar(second_, a.endpoint());
+  ControlSender sender(second_, a.endpoint());
   const std::string good = *encode_control({.kind = Control::Kind::probe, .from = 5, .texts = {"a"}});
   std::uint64_t garbage = 0;
   for (std::size_t size = 2; size < good.size(); ++size, ++garbage) {
-    liar.say_bytes(good.substr(0, size));
+    sender.send_bytes(good.substr(0, size));
   }
   for (const char* text : {"", "o", "s", "px", "hx", "qx", "otopic", "e"}) {  // "e" alone is an endpoint of nothing
-    liar.roster(5, {text});
+    sender.send_roster(5, {text});
     garbage += text == std::string("e") ? 0 : 1;
   }
   for (const std::string& text :
        {'n' + std::string(256, 'n'), 'e' + std::string(513, 'e'), 's' + std::string(300, 's') + std::string(1, '\0'),
         std::string("ot") + '\0' + std::to_string(kEpochMax + 1)}) {
-    liar.roster(5, {text});
+    sender.send_roster(5, {text});
     ++garbage;
   }
-  liar.say({.kind = Control::Kind::probe, .from = 5, .texts = {}});
-  liar.say({.kind = Control::Kind::probe, .from = 5, .texts = {std::string(256, 'x')}});
-  liar.say({.kind = Control::Kind::claim, .from = 5, .number = ~std::uint64_t{0}, .texts = {"t"}});
-  liar.say({.kind = Control::Kind::claim, .from = 5, .number = 0, .texts = {"t"}});
-  liar.say({.kind = Control::Kind::claim_answer, .from = 5, .id = 1, .number = ~std::uint64_t{0}, .texts = {"taken"}});
+  sender.send({.kind = Control::Kind::probe, .from = 5, .texts = {}});
+  sender.send({.kind = Control::Kind::probe, .from = 5, .texts = {std::string(256, 'x')}});
+  sender.send({.kind = Control::Kind::claim, .from = 5, .number = ~std::uint64_t{0}, .texts = {"t"}});
+  sender.send({.kind = Control::Kind::claim, .from = 5, .number = 0, .texts = {"t"}});
+  sender.send(
+      {.kind = Control::Kind::claim_answer, .from = 5, .id = 1, .number = ~std::uint64_t{0}, .texts = {"taken"}});
   garbage += 5;
   EXPECT_TRUE(eventually(a, [&] { return a.statistics().control_malformed >= garbage; }))
       << a.statistics().control_malformed << " of " << garbage;
@@ -99,10 +82,10 @@ TEST_F(Peers, RostersAreBoundedInBytes) {
     texts.push_back('s' + std::to_string(i) + std::string(250, 'x') + '\0' + std::string(250, 'g'));
   }
   constexpr std::uint64_t kRosters = 150;
-  std::vector<std::unique_ptr<Liar>> liars;  // a connection speaks for one handle
+  std::vector<std::unique_ptr<ControlSender>> senders;  // a connection speaks for one handle
   for (std::uint64_t from = 1; from <= kRosters; ++from) {
-    liars.push_back(std::make_unique<Liar>(second_, a.endpoint()));
-    liars.back()->roster(from, texts);
+    senders.push_back(std::make_unique<ControlSender>(second_, a.endpoint()));
+    senders.back()->send_roster(from, texts);
   }
   EXPECT_TRUE(eventually(a, [&] { return a.statistics().peers + a.statistics().control_refused >= kRosters; }));
   const std::uint64_t taken = a.statistics().peers;
@@ -115,13 +98,13 @@ TEST_F(Peers, AConnectionSpeaksForOneHandleAndWhatThatToldEndsWithIt) {
   Topics b = fleet_.open(second_);
   ASSERT_TRUE(b.sync(soon()));
   {
-    Liar liar(second_, a.endpoint());
+    ControlSender sender(second_, a.endpoint());
     constexpr std::uint64_t kRosters = 300;
     for (std::uint64_t from = 100; from < 100 + kRosters; ++from) {
-      liar.roster(from,
-                  {"n" + std::to_string(from), std::string("sservice") + '\0', std::string("oworld") + '\0' + "7"});
+      sender.send_roster(
+          from, {"n" + std::to_string(from), std::string("sservice") + '\0', std::string("oworld") + '\0' + "7"});
     }
-    liar.roster(b.instance(), {"nb"}, 1'000'000);  // for a handle that is there
+    sender.send_roster(b.instance(), {"nb"}, 1'000'000);  // for a handle that is there
     ASSERT_TRUE(eventually(a, [&] { return a.statistics().control_refused >= kRosters; }));
     EXPECT_EQ(a.statistics().control_refused, kRosters);
     EXPECT_EQ(a.statistics().peers, 2u);
@@ -136,12 +119,12 @@ TEST_F(Peers, AConnectionSpeaksForOneHandleAndWhatThatToldEndsWithIt) {
 // A peer sends the endpoints of others. Whatever they are, the handle connects only to tcp.
 TEST_F(Peers, AnEndpointOfAnotherKindIsRefused) {
   Topics a = fleet_.open(context_);
-  Liar liar(second_, a.endpoint());
+  ControlSender sender(second_, a.endpoint());
   const auto peer = [](std::uint64_t instance, const std::string& endpoint) {
     return 'p' + instance_text(instance) + '\0' + endpoint;
   };
-  liar.roster(5, {"n", "eipc:///tmp/some.sock", peer(6, "inproc://elsewhere"), peer(7, "shm:///x"), peer(8, "nonsense"),
-                  peer(9, "udp://127.0.0.1:1")});
+  sender.send_roster(5, {"n", "eipc:///tmp/some.sock", peer(6, "inproc://elsewhere"), peer(7, "shm:///x"),
+                         peer(8, "nonsense"), peer(9, "udp://127.0.0.1:1")});
   EXPECT_TRUE(eventually(a, [&] { return a.statistics().control_refused == 5; })) << a.statistics().control_refused;
 }
 
@@ -150,16 +133,16 @@ TEST_F(Peers, ForgedAnswersAreBounded) {
   Topics a = fleet_.open(context_);
   Topics b = fleet_.open(second_);
   ASSERT_TRUE(b.sync(soon()));
-  Liar liar(second_, a.endpoint());
+  ControlSender sender(second_, a.endpoint());
   Publisher p = *a.publisher("a");
   for (std::uint64_t from = 100; from < 1000; ++from) {
     for (std::uint64_t id = 1; id < 4; ++id) {
-      liar.say({.kind = Control::Kind::ready, .from = from, .id = id, .number = ~std::uint64_t{0}});
-      liar.say({.kind = Control::Kind::claim_answer, .from = from, .id = id});
+      sender.send({.kind = Control::Kind::ready, .from = from, .id = id, .number = ~std::uint64_t{0}});
+      sender.send({.kind = Control::Kind::claim_answer, .from = from, .id = id});
     }
-    liar.say({.kind = Control::Kind::probe, .from = from, .id = from, .number = ~std::uint64_t{0}, .texts = {"a"}});
-    liar.say({.kind = Control::Kind::probe, .from = from, .id = 1, .number = ~std::uint64_t{0}, .texts = {"a"}});
-    liar.say({.kind = Control::Kind::roster_wanted, .from = from, .id = ~std::uint64_t{0}});
+    sender.send({.kind = Control::Kind::probe, .from = from, .id = from, .number = ~std::uint64_t{0}, .texts = {"a"}});
+    sender.send({.kind = Control::Kind::probe, .from = from, .id = 1, .number = ~std::uint64_t{0}, .texts = {"a"}});
+    sender.send({.kind = Control::Kind::roster_wanted, .from = from, .id = ~std::uint64_t{0}});
   }
   EXPECT_TRUE(eventually(a, [&] { return a.statistics().control_refused >= 900 * 2 - 1024; }));
   Owned mine = *a.create("world", soon());
@@ -170,10 +153,10 @@ TEST_F(Peers, ForgedAnswersAreBounded) {
 // Epochs follow the time. One that is far ahead would leave none for the owners after it.
 TEST_F(Peers, AnEpochFarAheadIsMalformedAndUsesUpNoTopic) {
   Topics a = fleet_.open(context_);
-  Liar liar(second_, a.endpoint());
+  ControlSender sender(second_, a.endpoint());
   for (const std::uint64_t epoch : {kEpochMax, std::uint64_t{1} << 61U}) {
-    liar.roster(5, {"n", std::string("oworld") + '\0' + std::to_string(epoch)});
-    liar.say({.kind = Control::Kind::claim, .from = 5, .id = 1, .number = epoch, .texts = {"world"}});
+    sender.send_roster(5, {"n", std::string("oworld") + '\0' + std::to_string(epoch)});
+    sender.send({.kind = Control::Kind::claim, .from = 5, .id = 1, .number = epoch, .texts = {"world"}});
   }
   ASSERT_TRUE(eventually(a, [&] { return a.statistics().control_malformed == 4; }));
   EXPECT_TRUE(a.create("world", soon()));
@@ -182,8 +165,8 @@ TEST_F(Peers, AnEpochFarAheadIsMalformedAndUsesUpNoTopic) {
 TEST_F(Peers, AStrangerWithAHigherEpochDeposesNoOwnerThatLives) {
   Topics a = fleet_.open(context_);
   const Owned world = *a.create("world", soon());
-  Liar liar(second_, a.endpoint());
-  liar.roster(
+  ControlSender sender(second_, a.endpoint());
+  sender.send_roster(
       5, {"n", 'l' + instance_text(a.instance()), std::string("oworld") + '\0' + std::to_string(world.epoch() + 1)});
   ASSERT_TRUE(eventually(a, [&] { return a.statistics().peers == 1; }));
   EXPECT_TRUE(world.here());
@@ -195,21 +178,21 @@ TEST_F(Peers, AnOwnerWhoseRosterNeverCameRaisesTheEpoch) {
   ASSERT_TRUE(a.instance() != 0);
   std::uint64_t claimed = 0;
   {
-    Liar owner(second_, a.endpoint());
+    ControlSender owner(second_, a.endpoint());
     claimed = static_cast<std::uint64_t>(
                   std::chrono::duration_cast<std::chrono::microseconds>(sys::wall_now().time_since_epoch()).count()) +
               1'000'000'000;
-    owner.roster(5, {"nowner"});
-    owner.say({.kind = Control::Kind::claim, .from = 5, .id = 1, .number = claimed, .texts = {"world"}});
+    owner.send_roster(5, {"nowner"});
+    owner.send({.kind = Control::Kind::claim, .from = 5, .id = 1, .number = claimed, .texts = {"world"}});
     ASSERT_TRUE(eventually(a, [&] { return a.statistics().peers == 1; }));
-    owner.say_bytes("\x02 garbage behind the claim");
+    owner.send_bytes("\x02 garbage behind the claim");
     ASSERT_TRUE(eventually(a, [&] { return a.statistics().control_malformed == 1; }));
-    owner.roster(5, {"nowner"}, 2);
+    owner.send_roster(5, {"nowner"}, 2);
   }
   Topics b = fleet_.open(second_);  // a peer that answers a's claim
   ASSERT_TRUE(b.sync(soon()));
   Result<Owned> next = b.create("world", sys::now() + 200ms);
-  if (!next) {  // the liar that is gone does not answer: b's claim goes to a only
+  if (!next) {  // the sender that is gone does not answer: b's claim goes to a only
     next = b.create("world", soon());
   }
   ASSERT_TRUE(next) << next.error().message();
@@ -236,51 +219,6 @@ TEST_F(Peers, AFilterOfAPeerOverItsBudgetNeverReachesTheProgram) {
   EXPECT_EQ(b.statistics().dropped(), 0u);
 }
 
-// A port of an address that this process alone has, of all in 127.0.0.0/8: no other process takes it while no Ear
-// listens there.
-std::string ear_endpoint() {
-  const int id = sys::process_id();
-  return "tcp://127." + std::to_string(1 + id / 65'536 % 254) + "." + std::to_string(id / 256 % 256) + "." +
-         std::to_string(id % 256) + ":0";
-}
-
-// Ear: where handles connect to a handle that a Liar is the mouth of.
-class Ear {
- public:
-  // `mark`: of messages that the socket takes before a reader takes them.
-  Ear(Context& context, const std::string& endpoint, int mark = 1000, std::uint64_t instance = kInstance)
-      : socket_(*context.socket(SocketType::xpub)) {
-    EXPECT_TRUE(socket_.set(option::receive_high_water_mark, mark));
-    EXPECT_TRUE(socket_.set(option::receive_buffer, 64 * 1024));  // else the system's grows to many MB
-    const auto welcome = encode_control({.kind = Control::Kind::roster_wanted, .from = instance});
-    EXPECT_TRUE(socket_.set(option::xpub_welcome_message, *welcome));
-    const auto bound = socket_.bind(endpoint);
-    EXPECT_TRUE(bound) << bound.error().message();
-    endpoint_ = bound.value_or("");
-  }
-  static constexpr std::uint64_t kInstance = 5;
-  [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
-  // A handle has connected, and has noticed it.
-  bool greeted() {
-    return hears([](const Control& control) { return control.kind == Control::Kind::roster_wanted; });
-  }
-  // Reads until `wanted` returns true.
-  template <typename Wanted>
-  bool hears(Wanted wanted) {
-    while (const auto message = socket_.recv_until(soon())) {
-      const auto control = decode_control(message->bytes());
-      if (control && wanted(*control)) {
-        return true;
-      }
-    }
-    return false;
-  }
-
- private:
-  Socket socket_;
-  std::string endpoint_;
-};
-
 // Regression: a roster that was handled after the end of its handle's connection brought the handle back, until its
 // lease ran out. Both ways of a peer: one that a roster named, and one that was given.
 TEST_F(Peers, ALateRosterBringsNoLostHandleBackAndTheHandleComesBackItself) {
@@ -288,53 +226,53 @@ TEST_F(Peers, ALateRosterBringsNoLostHandleBackAndTheHandleComesBackItself) {
     SCOPED_TRACE(given);
     TestFleet fleet("tcp");
     Topics a = fleet.open(context_);
-    auto ear = std::make_unique<Ear>(second_, ear_endpoint());
-    const std::string endpoint = ear->endpoint();
+    auto receiver = std::make_unique<ControlReceiver>(second_, unused_endpoint());
+    const std::string endpoint = receiver->endpoint();
     if (given) {
       ASSERT_TRUE(a.add_peer(endpoint));
     }
-    Liar mouth(second_, a.endpoint());
+    ControlSender sender(second_, a.endpoint());
     std::uint64_t revision = 0;
-    const auto tell = [&] {
+    const auto announce = [&] {
       constexpr std::uint64_t kLease = 60'000'000'000;  // ns
-      mouth.say({.kind = Control::Kind::roster,
-                 .from = Ear::kInstance,
-                 .id = ++revision,
-                 .number = kLease,
-                 .texts = {"nlate", 'e' + endpoint}});
+      sender.send({.kind = Control::Kind::roster,
+                   .from = ControlReceiver::kInstance,
+                   .id = ++revision,
+                   .number = kLease,
+                   .texts = {"nlate", 'e' + endpoint}});
     };
-    tell();
-    ASSERT_TRUE(ear->greeted());
+    announce();
+    ASSERT_TRUE(receiver->linked());
     const auto there = a.watch_nodes({}, soon());
     ASSERT_TRUE(there) << there.error().message();
-    ear.reset();
+    receiver.reset();
     const auto left = a.watch_nodes(*there, soon());
     ASSERT_TRUE(left) << left.error().message();
     EXPECT_TRUE(left->empty());
-    tell();
-    mouth.say_bytes("\x02 garbage behind the roster");
+    announce();
+    sender.send_bytes("\x02 garbage behind the roster");
     ASSERT_TRUE(eventually(a, [&] { return a.statistics().control_malformed == 1; }));
     EXPECT_TRUE(a.nodes().empty());
     EXPECT_EQ(a.statistics().peers, 0u);
 
-    ear = std::make_unique<Ear>(second_, endpoint);
-    ASSERT_TRUE(ear->greeted());
-    tell();
+    receiver = std::make_unique<ControlReceiver>(second_, endpoint);
+    ASSERT_TRUE(receiver->linked());
+    announce();
     const auto back = a.watch_nodes({}, soon());
     ASSERT_TRUE(back) << back.error().message();
-    EXPECT_EQ(back->front().instance, Ear::kInstance);
+    EXPECT_EQ(back->front().instance, ControlReceiver::kInstance);
   }
 }
 
 TEST_F(Peers, NobodyWaitsForAPeerThatWasHeardOfAndLeftWithoutAWord) {
   Topics a = fleet_.open(context_);
-  auto ear = std::make_unique<Ear>(second_, ear_endpoint());
-  Liar mouth(second_, a.endpoint());
-  mouth.roster(Ear::kInstance, {"n", 'e' + ear->endpoint()});
-  ASSERT_TRUE(ear->greeted());
-  mouth.roster(Ear::kInstance, {"n", 'e' + ear->endpoint()}, 2);
+  auto receiver = std::make_unique<ControlReceiver>(second_, unused_endpoint());
+  ControlSender sender(second_, a.endpoint());
+  sender.send_roster(ControlReceiver::kInstance, {"n", 'e' + receiver->endpoint()});
+  ASSERT_TRUE(receiver->linked());
+  sender.send_roster(ControlReceiver::kInstance, {"n", 'e' + receiver->endpoint()}, 2);
   ASSERT_TRUE(eventually(a, [&] { return a.statistics().peers == 1; }));
-  ear.reset();
+  receiver.reset();
   ASSERT_TRUE(eventually(a, [&] { return a.statistics().peers == 0; }));
   const auto all = a.sync(soon());
   ASSERT_TRUE(all) << all.error().message();
@@ -350,24 +288,55 @@ std::vector<Owned> own_much(Topics& topics) {
   return owned;
 }
 
-TEST_F(Peers, APeerThatDidNotReadHearsTheNewestRosterWhenItReads) {
+TEST_F(Peers, APeerThatDidNotReadGetsTheNewestRosterWhenItReads) {
   TopicsOptions options = fleet_.options();
   options.peer_messages_max = 1;
   Topics a = fleet_.open(context_, options);
   const std::vector<Owned> owned = own_much(a);
-  Ear ear(second_, ear_endpoint(), 1);
-  Liar mouth(second_, a.endpoint());
-  mouth.roster(Ear::kInstance, {"n", 'e' + ear.endpoint()});
-  ASSERT_TRUE(ear.greeted());
+  ControlReceiver receiver(second_, unused_endpoint(), 1);
+  ControlSender sender(second_, a.endpoint());
+  sender.send_roster(ControlReceiver::kInstance, {"n", 'e' + receiver.endpoint()});
+  ASSERT_TRUE(receiver.linked());
   ASSERT_TRUE(eventually(a, [&] {  // until both systems hold no more
-    mouth.say({.kind = Control::Kind::roster_wanted, .from = Ear::kInstance});
+    sender.send({.kind = Control::Kind::roster_wanted, .from = ControlReceiver::kInstance});
     return a.statistics().control_unsent >= 3;
   }));
   const Service last = *a.serve("last", {}, [](const TopicMessage&) { return Message::copy_of(std::string_view()); });
-  EXPECT_TRUE(ear.hears([](const Control& control) {
+  EXPECT_TRUE(receiver.receives([](const Control& control) {
     return control.kind == Control::Kind::roster &&
            std::find(control.texts.begin(), control.texts.end(), std::string("slast") + '\0') != control.texts.end();
   }));
+}
+
+// The rule is Resend's.
+TEST_F(Peers, AQueueForOneMessageGetsTheMessagesBehindALargeRoster) {
+  TopicsOptions options = fleet_.options();
+  options.peer_messages_max = 1;
+  Topics a = fleet_.open(context_, options);
+  const std::vector<Owned> owned = own_much(a);
+  ControlReceiver receiver(second_, unused_endpoint(), 1);
+  ControlSender sender(second_, a.endpoint());
+  sender.send_roster(ControlReceiver::kInstance, {"n", 'e' + receiver.endpoint()});
+  ASSERT_TRUE(receiver.linked());
+  ASSERT_TRUE(eventually(a, [&] {  // until both systems hold no more
+    sender.send({.kind = Control::Kind::roster_wanted, .from = ControlReceiver::kInstance});
+    return a.statistics().control_unsent >= 3;
+  }));
+  constexpr std::uint64_t kProbes = 30;
+  for (std::uint64_t probe = 1; probe <= kProbes; ++probe) {
+    sender.send({.kind = Control::Kind::probe,
+                 .from = ControlReceiver::kInstance,
+                 .id = probe,
+                 .number = 600'000'000'000,  // ns
+                 .texts = {"a"}});
+  }
+  std::set<std::uint64_t> counted;
+  EXPECT_TRUE(receiver.receives([&](const Control& control) {
+    if (control.kind == Control::Kind::ready) {
+      counted.insert(control.id);
+    }
+    return counted.size() == kProbes;
+  })) << counted.size();
 }
 
 // Regression: while one peer did not read, each handle asked all peers for their rosters every second.
@@ -377,25 +346,25 @@ TEST_F(Peers, WhileAPeerDoesNotReadTheOthersAreNotAskedAgain) {
   Topics a = fleet_.open(context_, options);
   const std::vector<Owned> owned = own_much(a);
   const std::string every_ask = 'h' + instance_text(a.instance()) + '\0' + std::to_string(~std::uint64_t{0});
-  Ear deaf(second_, ear_endpoint(), 1);
-  Ear ear(second_, ear_endpoint(), 1000, 6);
-  Liar mouth_of_deaf(second_, a.endpoint());
-  Liar mouth(second_, a.endpoint());
-  mouth_of_deaf.roster(Ear::kInstance, {"n", 'e' + deaf.endpoint(), every_ask});
-  mouth.roster(6, {"n", 'e' + ear.endpoint(), every_ask});
-  ASSERT_TRUE(deaf.greeted());
-  ASSERT_TRUE(ear.greeted());
-  const auto hears_roster = [&](int& asked) {
-    return ear.hears([&](const Control& control) {
+  ControlReceiver blocked(second_, unused_endpoint(), 1);
+  ControlReceiver receiver(second_, unused_endpoint(), 1000, 6);
+  ControlSender sender_of_blocked(second_, a.endpoint());
+  ControlSender sender(second_, a.endpoint());
+  sender_of_blocked.send_roster(ControlReceiver::kInstance, {"n", 'e' + blocked.endpoint(), every_ask});
+  sender.send_roster(6, {"n", 'e' + receiver.endpoint(), every_ask});
+  ASSERT_TRUE(blocked.linked());
+  ASSERT_TRUE(receiver.linked());
+  const auto receives_roster = [&](int& asked) {
+    return receiver.receives([&](const Control& control) {
       asked += control.kind == Control::Kind::roster_wanted && (control.to == 0 || control.to == 6) ? 1 : 0;
       return control.kind == Control::Kind::roster;
     });
   };
-  // The deaf peer misses a roster: `mouth` asks for rosters until the queue of the deaf peer is full.
+  // The blocked peer misses a roster: `sender` asks for rosters until the queue of the blocked peer is full.
   const auto misses_one = [&](int& asks) {
     for (const std::uint64_t before = a.statistics().control_unsent; a.statistics().control_unsent == before;) {
-      mouth.say({.kind = Control::Kind::roster_wanted, .from = 6});
-      if (!hears_roster(asks)) {
+      sender.send({.kind = Control::Kind::roster_wanted, .from = 6});
+      if (!receives_roster(asks)) {
         return false;
       }
     }
@@ -405,7 +374,7 @@ TEST_F(Peers, WhileAPeerDoesNotReadTheOthersAreNotAskedAgain) {
   ASSERT_TRUE(misses_one(at_first));
   int asked = 0;
   for (int told = 0; told < 5; ++told) {  // the system may take more from the queue at any time
-    ASSERT_TRUE(hears_roster(asked)) << "the handle repeats the missed roster by itself";
+    ASSERT_TRUE(receives_roster(asked)) << "the handle repeats the missed roster by itself";
     ASSERT_TRUE(misses_one(asked));
   }
   EXPECT_EQ(asked, 0);
@@ -415,26 +384,28 @@ TEST_F(Peers, WhileAPeerDoesNotReadTheOthersAreNotAskedAgain) {
 // again.
 TEST_F(Peers, TheSecondAnswerOfAPeerSpoilsNoClaim) {
   Topics a = fleet_.open(context_);
-  Ear ear(second_, ear_endpoint());
-  Liar mouth(second_, a.endpoint());
-  Liar other(second_, a.endpoint());
+  ControlReceiver receiver(second_, unused_endpoint());
+  ControlSender sender(second_, a.endpoint());
+  ControlSender other(second_, a.endpoint());
   const std::string every_ask = std::to_string(~std::uint64_t{0});
-  mouth.roster(Ear::kInstance, {"n", 'e' + ear.endpoint(), 'h' + instance_text(a.instance()) + '\0' + every_ask});
-  other.roster(6, {"n"});
-  ASSERT_TRUE(ear.greeted());
+  sender.send_roster(ControlReceiver::kInstance,
+                     {"n", 'e' + receiver.endpoint(), 'h' + instance_text(a.instance()) + '\0' + every_ask});
+  other.send_roster(6, {"n"});
+  ASSERT_TRUE(receiver.linked());
   ASSERT_TRUE(eventually(a, [&] { return a.statistics().peers == 2; }));
   auto created = std::async(std::launch::async, [&] { return a.create("world", soon()); });
   Control claim;
-  ASSERT_TRUE(ear.hears([&](const Control& control) {
+  ASSERT_TRUE(receiver.receives([&](const Control& control) {
     claim = control;
     return control.kind == Control::Kind::claim;
   }));
   for (const std::uint64_t objection : {std::uint64_t{0}, claim.number}) {
-    mouth.say({.kind = Control::Kind::claim_answer, .from = Ear::kInstance, .id = claim.id, .number = objection});
+    sender.send(
+        {.kind = Control::Kind::claim_answer, .from = ControlReceiver::kInstance, .id = claim.id, .number = objection});
   }
-  mouth.say_bytes("\x02 garbage behind the answers");
+  sender.send_bytes("\x02 garbage behind the answers");
   ASSERT_TRUE(eventually(a, [&] { return a.statistics().control_malformed == 1; }));
-  other.say({.kind = Control::Kind::claim_answer, .from = 6, .id = claim.id});
+  other.send({.kind = Control::Kind::claim_answer, .from = 6, .id = claim.id});
   const auto world = created.get();
   ASSERT_TRUE(world) << world.error().message();
   EXPECT_EQ(world->epoch(), claim.number);
@@ -447,25 +418,25 @@ TEST_F(Peers, AfterAPartitionThatBothRememberTheHigherEpochStays) {
     SCOPED_TRACE(remembers);
     TestFleet fleet("tcp");
     Topics a = fleet.open(context_);
-    auto ear = std::make_unique<Ear>(second_, ear_endpoint());
-    const std::string endpoint = ear->endpoint();
-    Liar mouth(second_, a.endpoint());
-    mouth.roster(Ear::kInstance, {"n", 'e' + endpoint});
-    ASSERT_TRUE(ear->greeted());
-    mouth.roster(Ear::kInstance, {"n", 'e' + endpoint}, 2);
+    auto receiver = std::make_unique<ControlReceiver>(second_, unused_endpoint());
+    const std::string endpoint = receiver->endpoint();
+    ControlSender sender(second_, a.endpoint());
+    sender.send_roster(ControlReceiver::kInstance, {"n", 'e' + endpoint});
+    ASSERT_TRUE(receiver->linked());
+    sender.send_roster(ControlReceiver::kInstance, {"n", 'e' + endpoint}, 2);
     ASSERT_TRUE(eventually(a, [&] { return a.statistics().peers == 1; }));
-    ear.reset();
+    receiver.reset();
     ASSERT_TRUE(eventually(a, [&] { return a.statistics().peers == 0; }));
     const Owned world = *a.create("world", soon());
-    ear = std::make_unique<Ear>(second_, endpoint);
-    ASSERT_TRUE(ear->greeted());
-    // As a handle does, again and again: `a` takes no word before its connection to the ear has shown its proof.
+    receiver = std::make_unique<ControlReceiver>(second_, endpoint);
+    ASSERT_TRUE(receiver->linked());
+    // As a handle does, again and again: `a` takes no word before its connection to the receiver has shown its proof.
     ASSERT_TRUE(eventually(a, [&, number = 3]() mutable {
-      mouth.roster(Ear::kInstance,
-                   {"n", 'e' + endpoint, 'h' + instance_text(a.instance()) + '\0' + every_ask,
-                    remembers ? 'l' + instance_text(a.instance()) : std::string("n"),
-                    std::string("oworld") + '\0' + std::to_string(world.epoch() + 1)},
-                   number++);
+      sender.send_roster(ControlReceiver::kInstance,
+                         {"n", 'e' + endpoint, 'h' + instance_text(a.instance()) + '\0' + every_ask,
+                          remembers ? 'l' + instance_text(a.instance()) : std::string("n"),
+                          std::string("oworld") + '\0' + std::to_string(world.epoch() + 1)},
+                         number++);
       return a.statistics().peers == 1;
     }));
     EXPECT_EQ(world.here(), !remembers);
@@ -532,7 +503,7 @@ TEST_F(SecretFleet, HandlesWithTheKeysMeetAndOthersAreRefusedAndCounted) {
   EXPECT_EQ(a.statistics().peers, 1u);
 }
 
-TEST_F(SecretFleet, WhoHasThePublicKeyOnlyReceivesAndIsNotHeard) {
+TEST_F(SecretFleet, APeerWithThePublicKeyAloneReceivesAndItsMessagesAreRefused) {
   const Keys keys;
   Topics a = open_member(context_, keys);
   Topics b = open_member(second_, keys);
@@ -553,14 +524,14 @@ TEST_F(SecretFleet, WhoHasThePublicKeyOnlyReceivesAndIsNotHeard) {
     ASSERT_TRUE(reader.connect(a.endpoint()));
     ASSERT_TRUE(reader.recv_until(soon()));  // the welcome
     const std::uint64_t before = a.statistics().control_refused;
-    const auto say = [&](const Control& control) { ASSERT_TRUE(reader.send(*encode_control(control))); };
-    say({.kind = Control::Kind::roster,
-         .from = 5,
-         .id = 1,
-         .texts = {"n", std::string("oworld") + '\0' + std::to_string(world.epoch() + 1), std::string("ssvc") + '\0',
-                   'h' + instance_text(a.instance()) + '\0' + "1"}});
-    say({.kind = Control::Kind::claim, .from = 5, .id = 1, .number = world.epoch() + 1, .texts = {"free"}});
-    say({.kind = Control::Kind::roster, .from = b.instance(), .id = 1'000'000, .texts = {"n"}});
+    const auto send = [&](const Control& control) { ASSERT_TRUE(reader.send(*encode_control(control))); };
+    send({.kind = Control::Kind::roster,
+          .from = 5,
+          .id = 1,
+          .texts = {"n", std::string("oworld") + '\0' + std::to_string(world.epoch() + 1), std::string("ssvc") + '\0',
+                    'h' + instance_text(a.instance()) + '\0' + "1"}});
+    send({.kind = Control::Kind::claim, .from = 5, .id = 1, .number = world.epoch() + 1, .texts = {"free"}});
+    send({.kind = Control::Kind::roster, .from = b.instance(), .id = 1'000'000, .texts = {"n"}});
     ASSERT_TRUE(eventually(a, [&] { return a.statistics().control_refused >= before + 3; }));
   }
   EXPECT_TRUE(world.here());

@@ -135,7 +135,7 @@ Result<Published> Stream::publish_strict(std::string_view topic, Bytes body, Pub
   topic::HubLink& link = *core->link();
   const std::string name = WEFT_TRY(or_no_memory([&] { return Result<std::string>(std::string(topic)); }));
   options.deadline = core->answer_by(options.deadline);
-  const auto turn = WEFT_TRY(link.wait(core->strict_news(), options.deadline, [&] { return core->take_turn(name); }));
+  const auto turn = WEFT_TRY(link.wait(core->strict_change(), options.deadline, [&] { return core->take_turn(name); }));
   StreamCore::Turn next;
   const auto publish = [&]() -> Result<Published> {
     if (!options.expect_last) {

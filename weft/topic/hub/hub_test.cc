@@ -355,7 +355,7 @@ TEST_F(HubTest, AMemberThatLiesAboutEverythingHarmsNoOther) {
     random ^= random << 17U;
     return static_cast<std::size_t>(random % count);
   };
-  TestMember liar = member();
+  TestMember hostile = member();
   for (int i = 0; i < 20'000; ++i) {
     Op op = op_of(kKinds[pick(std::size(kKinds))], names[pick(std::size(names))], names[pick(std::size(names))],
                   bodies[pick(std::size(bodies))]);
@@ -370,10 +370,10 @@ TEST_F(HubTest, AMemberThatLiesAboutEverythingHarmsNoOther) {
     if (op.kind == OpKind::declare && op.name == "mine") {
       op.flags = 0;  // redeclaring is a member's right
     }
-    (void)liar.send(op);
+    (void)hostile.send(op);
     if (i % 64 == 0) {
-      OwnedOp said;
-      while (liar.receive(said, sys::now())) {
+      OwnedOp answer;
+      while (hostile.receive(answer, sys::now())) {
       }
     }
   }
@@ -388,8 +388,9 @@ TEST_F(HubTest, AMemberThatLiesAboutEverythingHarmsNoOther) {
 }
 
 TEST_F(HubTest, AMemberThatReceivesNothingHoldsUpNobodyAndTakesBoundedMemory) {
-  auto deaf = context_.socket(SocketType::dealer);
-  ASSERT_TRUE(deaf && deaf->set(option::receive_high_water_mark, 1) && deaf->connect(Hub::endpoint(directory_)));
+  auto blocked = context_.socket(SocketType::dealer);
+  ASSERT_TRUE(blocked && blocked->set(option::receive_high_water_mark, 1) &&
+              blocked->connect(Hub::endpoint(directory_)));
   TestMember m = member();
   StreamSettings settings = process_log();
   settings.survives = Survives::nothing;
@@ -399,7 +400,7 @@ TEST_F(HubTest, AMemberThatReceivesNothingHoldsUpNobodyAndTakesBoundedMemory) {
   read.id = 1;
   std::vector<std::uint8_t> bytes(encoded_size(read));
   encode_op(read, bytes);
-  ASSERT_TRUE(deaf->send(Bytes(bytes)));
+  ASSERT_TRUE(blocked->send(Bytes(bytes)));
   const std::string body(4000, 'x');
   constexpr int kMessages = 20'000;  // 80 MB
   int answered = 0;
@@ -415,7 +416,7 @@ TEST_F(HubTest, AMemberThatReceivesNothingHoldsUpNobodyAndTakesBoundedMemory) {
   }
   EXPECT_EQ(m.answer_to(last).op.error(), Errc::ok);
   EXPECT_EQ(hub_->counters().appended.load(), std::uint64_t{kMessages});
-  // Far from all were encoded for the deaf one: its channel stopped.
+  // Far from all were encoded for the blocked one: its channel stopped.
   EXPECT_LT(hub_->counters().delivered.load(), std::uint64_t{kMessages} / 2 + 8192);
 }
 

@@ -27,17 +27,17 @@ namespace weft::topic {
   return number;
 }
 
-// News: wakes the waiters for a change: threads of a blocking handle, or coroutines of the loop of an asynchronous one,
-// and makes a descriptor readable if a program has one for its event loop.
+// ChangeEvent: wakes the waiters for a change: threads of a blocking handle, or coroutines of the loop of an
+// asynchronous one. It makes a descriptor readable if a program has one for its event loop.
 // Affinity: every call under the lock of the HubLink; coroutines only if the handle belongs to the loop.
-struct News {
+struct ChangeEvent {
   sync::Condition threads;
   rt::AsyncEvent tasks;
   std::optional<sys::EventFd> event{};  // made by descriptor()
   bool event_set = false;
-  sys::EventFd* bell = nullptr;  // rung by each tell(); of a queue that waits for many
+  sys::EventFd* bell = nullptr;  // rung by each notify(); of a queue that waits for many
 
-  void tell() noexcept {
+  void notify() noexcept {
     threads.notify_all();
     if (bell != nullptr) {
       bell->signal();
@@ -50,7 +50,7 @@ struct News {
       event->signal();
     }
   }
-  // A caller found nothing: the descriptor is readable after the next tell().
+  // A caller found nothing: the descriptor is readable after the next notify().
   void found_nothing() noexcept {
     if (event_set) {
       event_set = false;
@@ -61,7 +61,7 @@ struct News {
   [[nodiscard]] Result<int> descriptor() noexcept {
     if (!event) {
       event.emplace(WEFT_TRY(sys::EventFd::make()));
-      tell();  // there may be news already
+      notify();  // there may be input already
     }
     return event->fd();
   }
@@ -105,7 +105,7 @@ class Call : public ListHook, public sync::AtomicCounted<Call> {
   Message request;
   std::uint64_t instance = 0;         // the instance in the request
   IntrusivePtr<SeenInstance> seen{};  // gets the answer's instance when the program gets the answer; may be null
-  News changed;
+  ChangeEvent changed;
 
   bool done = false;
   Error error;    // ok: `answer` holds

@@ -98,7 +98,7 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
     Instant at{};          // the time of that
   };
   Head head;
-  News changed;
+  ChangeEvent changed;
 
   [[nodiscard]] bool live() const noexcept { return caught_up && stored == 0; }
   // The number of deliveries that the hub may still send. It is at least half of the window, or 0.

@@ -215,12 +215,13 @@ TEST_F(ChannelTest, WithABoundOfTriesTheHubHasCountedADeliveryBeforeAProgramGets
 }
 
 TEST_F(ChannelTest, ADeliveryThatBeganIsGivenAtTheDeadlineOfTheCall) {
-  std::atomic<bool> deaf{false};
-  FakeHub hub(context_, endpoint_, store_, [&](FakeHub&, const Op& op) { return !deaf || op.kind != OpKind::begin; });
+  std::atomic<bool> blocked{false};
+  FakeHub hub(context_, endpoint_, store_,
+              [&](FakeHub&, const Op& op) { return !blocked || op.kind != OpKind::begin; });
   TestLink link(context_, endpoint_);
   Stream stream = link.stream({.name = "s"});
   Consumer consumer = *stream.consumer("c", {.tries_max = 3});
-  deaf = true;
+  blocked = true;
   fill(stream, 0, 2);
   Instant wait = sys::now();
   auto delivery = consumer.next_until(wait);
@@ -243,7 +244,7 @@ TEST_F(ChannelTest, AMessageThatAnotherMemberHasIsNotGivenToAProgram) {
   std::atomic<int> begins{0};
   FakeHub hub(context_, endpoint_, store_, [&](FakeHub& self, const Op& op) {
     if (op.kind == OpKind::begin && begins++ == 0) {
-      self.say({.kind = OpKind::answer, .id = op.id, .number = 0, .second = op.number});
+      self.send({.kind = OpKind::answer, .id = op.id, .number = 0, .second = op.number});
       return false;
     }
     return true;
@@ -260,7 +261,7 @@ TEST_F(ChannelTest, ARecallTakesTheEndOfTheQueueThatNoProgramHasSeen) {
   std::atomic<int> acks{0};
   FakeHub hub(context_, endpoint_, store_, [&](FakeHub& self, const Op& op) {
     if (op.kind == OpKind::append && as_text(op.body) == "4") {
-      self.say({.kind = OpKind::recall, .id = 0});  // no channel: nothing
+      self.send({.kind = OpKind::recall, .id = 0});  // no channel: nothing
       self.recall(3);
     }
     return true;
@@ -340,9 +341,9 @@ TEST_F(ChannelTest, AHubThatSendsWithoutCreditFillsNoQueue) {
   TestLink link(context_, endpoint_);
   FakeHub hub(context_, endpoint_, store_, [](FakeHub& self, const Op& op) {
     if (op.kind == OpKind::read) {
-      self.say({.kind = OpKind::answer, .id = op.id, .number = 1});
+      self.send({.kind = OpKind::answer, .id = op.id, .number = 1});
       for (std::uint64_t i = 1; i <= 100; ++i) {
-        self.say({.kind = OpKind::delivery, .id = op.id, .number = i, .key = "a"});
+        self.send({.kind = OpKind::delivery, .id = op.id, .number = i, .key = "a"});
       }
       return false;
     }
@@ -377,16 +378,16 @@ TEST_F(ChannelTest, AHubThatLiesAboutEverythingEndsNothingButItsOwnCalls) {
     const std::uint64_t numbers[] = {0, 1, 2, 7, std::uint64_t{1} << 63U, ~std::uint64_t{0}};
     for (int i = 0; lies && i < 8; ++i) {
       const std::string& body = texts[pick(std::size(texts))];
-      self.say({.kind = kKinds[pick(std::size(kKinds))],
-                .flags = static_cast<std::uint16_t>(pick(3) == 0 ? OpFlags::erased : 0),
-                .id = pick(3) == 0 ? op.id : static_cast<std::uint32_t>(pick(64)),
-                .number = numbers[pick(std::size(numbers))],
-                .second = numbers[pick(std::size(numbers))],
-                .code = static_cast<std::uint16_t>(pick(80)),
-                .name = texts[pick(4)],
-                .key = texts[pick(5)],
-                .headers = as_bytes(texts[pick(std::size(texts))]),
-                .body = as_bytes(body)});
+      self.send({.kind = kKinds[pick(std::size(kKinds))],
+                 .flags = static_cast<std::uint16_t>(pick(3) == 0 ? OpFlags::erased : 0),
+                 .id = pick(3) == 0 ? op.id : static_cast<std::uint32_t>(pick(64)),
+                 .number = numbers[pick(std::size(numbers))],
+                 .second = numbers[pick(std::size(numbers))],
+                 .code = static_cast<std::uint16_t>(pick(80)),
+                 .name = texts[pick(4)],
+                 .key = texts[pick(5)],
+                 .headers = as_bytes(texts[pick(std::size(texts))]),
+                 .body = as_bytes(body)});
     }
     return !lies || op.kind != OpKind::append || pick(2) == 0;
   });
@@ -441,13 +442,13 @@ TEST_F(ChannelTest, ADeliveryThatIsNoneAndAnEndAreTaken) {
   TestLink link(context_, endpoint_);
   FakeHub hub(context_, endpoint_, store_, [](FakeHub& self, const Op& op) {
     if (op.kind == OpKind::read) {
-      self.say({.kind = OpKind::answer, .id = op.id, .number = 5});
-      self.say({.kind = OpKind::delivery, .id = op.id, .number = 4, .key = "a"});  // before the beginning
-      self.say({.kind = OpKind::delivery, .id = op.id, .number = 5, .key = "a"});
-      self.say({.kind = OpKind::delivery, .id = op.id, .number = 5, .key = "a"});
-      self.say({.kind = OpKind::lease_changed, .id = op.id});
-      self.say({.kind = OpKind::ended, .id = op.id, .code = static_cast<std::uint16_t>(Errc::not_found)});
-      self.say({.kind = OpKind::ended, .id = op.id});
+      self.send({.kind = OpKind::answer, .id = op.id, .number = 5});
+      self.send({.kind = OpKind::delivery, .id = op.id, .number = 4, .key = "a"});  // before the beginning
+      self.send({.kind = OpKind::delivery, .id = op.id, .number = 5, .key = "a"});
+      self.send({.kind = OpKind::delivery, .id = op.id, .number = 5, .key = "a"});
+      self.send({.kind = OpKind::lease_changed, .id = op.id});
+      self.send({.kind = OpKind::ended, .id = op.id, .code = static_cast<std::uint16_t>(Errc::not_found)});
+      self.send({.kind = OpKind::ended, .id = op.id});
       return false;
     }
     return true;

@@ -65,11 +65,11 @@ void HubLink::close() noexcept {
       channel->end = kClosed;
       send_op({.kind = OpKind::end, .flags = OpFlags::quiet, .id = id});
       channel->drop_queue();
-      channel->changed.tell();
+      channel->changed.notify();
     }
     channels_.clear();
     declared_.clear();
-    place_.tell();
+    place_.notify();
   }
   flush();
   for (rt::TimerId* const timer : {&timer_, &retry_}) {
@@ -239,7 +239,7 @@ bool HubLink::send_op(const Op& op) noexcept {
 
 // Returns false if the connection is about to end; the ops that it did not take leave again over the next one.
 bool HubLink::send(const Message& message) noexcept {
-  unsaid_bytes_ = 0;
+  unanswered_bytes_ = 0;
   return static_cast<bool>(connection_.socket.try_send(message.share()));
 }
 
@@ -283,11 +283,11 @@ void HubLink::finish(Call& call, const Error& error) noexcept {
     }
   }
   call.request = Message();
-  call.changed.tell();
+  call.changed.notify();
   // Not for each answer: a publisher that waits for a place sends a quarter of all at once.
   if (!call.is_append || in_flight_ == 0 ||
       (in_flight_ <= kInFlightMax / 4 * 3 && in_flight_bytes_ <= kInFlightBytesMax / 4 * 3)) {
-    place_.tell();
+    place_.notify();
   }
 }
 

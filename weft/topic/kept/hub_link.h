@@ -69,7 +69,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   static constexpr unsigned kReceiveMost = 256;  // ops a turn
   // Bytes of deliveries after which the link sends an op, because the hub stops the channels of a member that is silent
   // for 64 MiB.
-  static constexpr std::size_t kUnsaidBytesMax = std::size_t{16} << 20;
+  static constexpr std::size_t kUnansweredBytesMax = std::size_t{16} << 20;
 
   HubLink(rt::Loop& loop, LinkSettings settings);
   HubLink(const HubLink&) = delete;
@@ -96,7 +96,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   [[nodiscard]] static Result<void> outcome(const Call& call) noexcept {
     return !call.done ? Result<void>(Errc::would_block) : call.error == Error() ? Result<void>() : call.error;
   }
-  [[nodiscard]] News& place() noexcept { return place_; }
+  [[nodiscard]] ChangeEvent& place() noexcept { return place_; }
   // A stream that lives in the memory of its hub is declared again to each new one. `op`: declare, whose views the
   // link copies.
   [[nodiscard]] Result<void> keep_declaring(const std::string& stream, const Op& op);
@@ -131,7 +131,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   // Calls `attempt` under the lock, at once and after all news, until it returns a result other than would_block. Fails
   // with timed_out.
   template <typename Attempt>
-  [[nodiscard]] auto wait(News& news, Instant deadline, Attempt attempt) -> decltype(attempt()) {
+  [[nodiscard]] auto wait(ChangeEvent& news, Instant deadline, Attempt attempt) -> decltype(attempt()) {
     sync::UniqueLock lock(mutex_);
     for (;;) {
       auto result = attempt();
@@ -160,7 +160,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   [[nodiscard]] static rt::Task<Result<void>> run_task(std::shared_ptr<HubLink> link, IntrusivePtr<Call> call);
   // wait() for coroutines. `kept` keeps the objects that `attempt` and `news` refer to.
   template <typename T, typename Attempt, typename Kept>
-  [[nodiscard]] static rt::Task<Result<T>> wait_task(std::shared_ptr<HubLink> link, News* news, Attempt attempt,
+  [[nodiscard]] static rt::Task<Result<T>> wait_task(std::shared_ptr<HubLink> link, ChangeEvent* news, Attempt attempt,
                                                      Kept kept) {
     (void)kept;
     for (;;) {
@@ -260,11 +260,11 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   std::size_t in_flight_bytes_ WEFT_GUARDED_BY(mutex_) = 0;
   std::uint32_t last_id_ WEFT_GUARDED_BY(mutex_) = 0;
   std::uint64_t messages_ WEFT_GUARDED_BY(mutex_) = 0;
-  std::size_t unsaid_bytes_ WEFT_GUARDED_BY(mutex_) = 0;  // bytes of deliveries since the last op
+  std::size_t unanswered_bytes_ WEFT_GUARDED_BY(mutex_) = 0;  // bytes of deliveries since the last op
   std::unordered_map<std::uint32_t, IntrusivePtr<KeptChannel>> channels_ WEFT_GUARDED_BY(mutex_);
   std::unordered_map<std::string, Message> declared_ WEFT_GUARDED_BY(mutex_);
   Error trouble_ WEFT_GUARDED_BY(mutex_);  // of the last connection that did not come about, if remote
-  News place_;
+  ChangeEvent place_;
   KeptStatistics counts_ WEFT_GUARDED_BY(mutex_);
   CounterSource hub_counters_ WEFT_GUARDED_BY(mutex_);  // of the last hub that this process hosted
   std::string fleet_store_ WEFT_GUARDED_BY(mutex_);     // the file of the hub, from the hub

@@ -63,7 +63,7 @@ void HubLink::end_channel(KeptChannel& channel, const Error& error) noexcept {
   channel.state = KeptChannel::State::ended;
   channel.end = error;
   channels_.erase(channel.id);
-  channel.changed.tell();
+  channel.changed.notify();
 }
 
 Result<KeptMessage> HubLink::try_next(KeptChannel& channel, Count count) {
@@ -127,7 +127,7 @@ void HubLink::give_back_begun(KeptChannel& channel) noexcept {
              .key = channel.consumer,
              .message_id = InstanceText(channel.instance)});
   }
-  channel.changed.tell();
+  channel.changed.notify();
 }
 
 Result<std::optional<KeptMessage>> HubLink::try_next_stored(KeptChannel& channel) {
@@ -143,7 +143,7 @@ void HubLink::give_credit(KeptChannel& channel) noexcept {
   }
   const std::uint32_t more = channel.credit_due();
   // A program took a message: the queue moves, though the hub has credit enough.
-  const bool word = unsaid_bytes_ >= kUnsaidBytesMax;
+  const bool word = unanswered_bytes_ >= kUnansweredBytesMax;
   if ((more != 0 || word) &&
       send_op({.kind = OpKind::credit, .flags = OpFlags::quiet, .id = channel.id, .number = more})) {
     channel.credit += more;
@@ -251,18 +251,18 @@ void HubLink::handle_channel(KeptChannel& channel, Message&& message, const Op& 
         end_channel(channel, error_of(op));
       } else {
         channel.handle_open(op);
-        channel.changed.tell();
+        channel.changed.notify();
         give_credit(channel);
       }
       return;
     case OpKind::delivery: {
-      unsaid_bytes_ += message.size();
+      unanswered_bytes_ += message.size();
       auto kept = KeptMessage::of(std::move(message), settings_.names, channel.instance);
       const std::uint32_t credit = channel.credit;
       if (!kept) {
         ++counts_.malformed;
       } else if (channel.take(*std::move(kept))) {
-        channel.changed.tell();
+        channel.changed.notify();
       } else if (credit == 0) {
         ++counts_.dropped_unasked;
       } else {
@@ -274,7 +274,7 @@ void HubLink::handle_channel(KeptChannel& channel, Message&& message, const Op& 
     case OpKind::recall: handle_recall(channel, op.number); return;
     case OpKind::caught_up:
       channel.caught_up = true;
-      channel.changed.tell();
+      channel.changed.notify();
       return;
     case OpKind::ended:
       if (!channel.reads()) {
@@ -296,7 +296,7 @@ void HubLink::handle_begun(KeptChannel& channel, const Op& op) noexcept {
       channel.head.counted = true;
     }
   }
-  channel.changed.tell();
+  channel.changed.notify();
   give_credit(channel);
 }
 

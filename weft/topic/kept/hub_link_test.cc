@@ -177,10 +177,10 @@ TEST_F(HubLinkTest, AnswersThatComeTwiceOrToNothingAreCounted) {
   TestLink link(context_, endpoint_);
   FakeHub hub(context_, endpoint_, store_, [](FakeHub& self, const Op& op) {
     if (op.kind == OpKind::append) {
-      self.say({.kind = OpKind::answer, .id = op.id + 1000, .number = 77});
-      self.say({.kind = OpKind::delivery, .id = op.id, .number = 77});
-      self.say({.kind = OpKind::ended, .id = op.id + 7});
-      self.say({.kind = OpKind::append, .id = op.id});
+      self.send({.kind = OpKind::answer, .id = op.id + 1000, .number = 77});
+      self.send({.kind = OpKind::delivery, .id = op.id, .number = 77});
+      self.send({.kind = OpKind::ended, .id = op.id + 7});
+      self.send({.kind = OpKind::append, .id = op.id});
     }
     return true;
   });
@@ -198,14 +198,14 @@ TEST_F(HubLinkTest, ARunOfAnswersEndsTheAppendsThatThereAreAndNothingElse) {
   TestLink link(context_, endpoint_);
   FakeHub hub(context_, endpoint_, store_, [](FakeHub& self, const Op& op) {
     if (op.kind == OpKind::append) {
-      self.say({.kind = OpKind::answer, .flags = OpFlags::run, .id = op.id, .number = 7, .second = 4097});
-      self.say({.kind = OpKind::answer, .flags = OpFlags::run, .id = op.id, .number = 7, .second = 0});
-      self.say({.kind = OpKind::answer, .flags = OpFlags::run, .id = op.id, .second = 1, .code = 9});
-      self.say({.kind = OpKind::answer, .flags = OpFlags::run, .id = op.id - 1, .number = 41, .second = 3});
+      self.send({.kind = OpKind::answer, .flags = OpFlags::run, .id = op.id, .number = 7, .second = 4097});
+      self.send({.kind = OpKind::answer, .flags = OpFlags::run, .id = op.id, .number = 7, .second = 0});
+      self.send({.kind = OpKind::answer, .flags = OpFlags::run, .id = op.id, .second = 1, .code = 9});
+      self.send({.kind = OpKind::answer, .flags = OpFlags::run, .id = op.id - 1, .number = 41, .second = 3});
       return false;
     }
     if (op.kind == OpKind::info) {
-      self.say({.kind = OpKind::answer, .flags = OpFlags::run, .id = op.id, .number = 1, .second = 1});
+      self.send({.kind = OpKind::answer, .flags = OpFlags::run, .id = op.id, .number = 1, .second = 1});
     }
     return true;
   });
@@ -219,16 +219,16 @@ TEST_F(HubLinkTest, ARunOfAnswersEndsTheAppendsThatThereAreAndNothingElse) {
 
 TEST_F(HubLinkTest, BytesThatAreNoOpsAreCounted) {
   TestLink link(context_, endpoint_);
-  Socket liar = *context_.socket(SocketType::router);
-  ASSERT_TRUE(liar.bind(endpoint_));
+  Socket hostile = *context_.socket(SocketType::router);
+  ASSERT_TRUE(hostile.bind(endpoint_));
   std::thread thread([&] {
-    auto first = liar.recv_all();
+    auto first = hostile.recv_all();
     ASSERT_TRUE(first);
     for (const std::size_t size : {0U, 1U, 31U, 40U, 100'000U}) {
       std::vector<Message> parts;
       parts.push_back((*first)[0].share());
       parts.push_back(*Message::copy_of(std::string(size, '\xff')));
-      ASSERT_TRUE(liar.send_all(parts));
+      ASSERT_TRUE(hostile.send_all(parts));
     }
   });
   std::atomic<bool> ended{false};

@@ -351,7 +351,7 @@ void StreamCore::end_turn(const std::string& topic, const Turn& next) noexcept {
       strict_.erase(found);
     }
   }
-  strict_news_.tell();
+  strict_change_.notify();
 }
 
 }  // namespace weft::topic

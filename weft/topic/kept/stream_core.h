@@ -85,7 +85,7 @@ class StreamCore {
                                                               std::size_t bytes) const;
 
   // --- Order::strict, with the link's lock held: one message of a topic at a time ---
-  // Errors: would_block (another one is under way; strict_news() announces its end); resource_exhausted (65,536
+  // Errors: would_block (another one is under way; strict_change() announces its end); resource_exhausted (65,536
   // topics).
   struct Turn {
     std::uint64_t last = 0;
@@ -94,7 +94,7 @@ class StreamCore {
   };
   [[nodiscard]] Result<Turn> take_turn(const std::string& topic);
   void end_turn(const std::string& topic, const Turn& next) noexcept;
-  [[nodiscard]] News& strict_news() noexcept { return strict_news_; }
+  [[nodiscard]] ChangeEvent& strict_change() noexcept { return strict_change_; }
 
  private:
   struct Strict {
@@ -113,7 +113,7 @@ class StreamCore {
   const IntrusivePtr<SeenInstance> seen_ = make_intrusive<SeenInstance>();
   bool kept_declared_ = false;
   std::map<std::string, Strict, std::less<>> strict_;  // the link's lock
-  News strict_news_;
+  ChangeEvent strict_change_;
 };
 
 // The time for which a request without a deadline of its own waits for its answer.

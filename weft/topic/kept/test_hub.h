@@ -73,7 +73,7 @@ class FakeHub {
   }
 
   // For `on_op`: sends any op to the member whose op it is.
-  void say(const Op& op) { send(member_, op); }
+  void send(const Op& op) { send(member_, op); }
   std::atomic<bool> mute_answers{false};  // carries out and does not answer
   std::atomic<int> answer_times{1};
   std::atomic<std::uint64_t> appends{0};

@@ -96,8 +96,8 @@ Control MeshState::roster(std::uint64_t to) const {
   own.endpoint = self_.endpoint;
   own.ask = ask_;
   requests_.append_services(own.services);
-  for (const auto& [topic, epoch] : ownership_.owned()) {
-    own.owned.push_back({topic, epoch});
+  for (const auto& [topic, owned] : ownership_.owned()) {
+    own.owned.push_back({topic, owned.epoch});
   }
   for (const auto& [instance, peer] : peers_.all()) {
     if (self_.names_peers && !peer.roster.endpoint.empty() && own.peers.size() < Roster::kPeersMax) {
@@ -120,14 +120,16 @@ Control MeshState::roster_request(std::uint64_t to) const {
   return {.kind = Control::Kind::roster_wanted, .from = self_.instance, .to = to, .id = ask_};
 }
 
-bool MeshState::request_exchange(std::uint64_t to, bool full) noexcept {
+void MeshState::request_exchange(std::uint64_t to, bool full) noexcept {
   exchange_full_ |= full;
   exchange_to_ = !exchange_requested_ || exchange_to_ == to ? to : 0;
-  return !std::exchange(exchange_requested_, true);
+  exchange_requested_ = true;
 }
 
-MeshState::Exchange MeshState::take_exchange() noexcept {
-  exchange_requested_ = false;
+std::optional<MeshState::Exchange> MeshState::take_exchange() noexcept {
+  if (!std::exchange(exchange_requested_, false)) {
+    return std::nullopt;
+  }
   const Exchange exchange{exchange_to_, std::exchange(exchange_full_, false)};
   if (exchange.full) {
     readiness_.send_again();
@@ -144,16 +146,19 @@ std::vector<Control> MeshState::exchange_messages(std::uint64_t to, Instant now)
   return messages;
 }
 
-std::vector<Control> MeshState::repeated_messages(Instant now) const {
-  std::vector<Control> messages;
+std::vector<Control> MeshState::resend_turn(std::size_t window, Instant now) {
+  if (resend_.begins()) {
+    readiness_.send_again();
+  }
+  std::vector<Control> owed{roster(0)};
   for (const std::uint64_t to : links_.unanswered(ask_, peers_)) {
-    messages.push_back(roster_request(to));
+    owed.push_back(roster_request(to));
   }
   std::vector<Control> probes = readiness_.unanswered(links_.linked(), now);
   std::vector<Control> claims = ownership_.unanswered();
-  std::move(probes.begin(), probes.end(), std::back_inserter(messages));
-  std::move(claims.begin(), claims.end(), std::back_inserter(messages));
-  return messages;
+  std::move(probes.begin(), probes.end(), std::back_inserter(owed));
+  std::move(claims.begin(), claims.end(), std::back_inserter(owed));
+  return resend_.turn(std::move(owed), window);
 }
 
 // --- connections ---

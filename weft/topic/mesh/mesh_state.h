@@ -15,6 +15,7 @@
 #include "weft/topic/mesh/peers.h"
 #include "weft/topic/mesh/readiness.h"
 #include "weft/topic/mesh/requests.h"
+#include "weft/topic/mesh/resend.h"
 #include "weft/topic/wire/control.h"
 
 namespace weft::topic {
@@ -72,19 +73,20 @@ class MeshState {
   std::uint64_t next_ask() noexcept { return ++ask_; }
   std::uint64_t next_id() noexcept { return next_id_++; }
   // One roster answers all requests of a turn of the caller's loop. `full`: with the messages that the peer of a new
-  // connection lacks, too: the request for its roster, probes and claims. Returns true if no exchange was requested
-  // before: the caller schedules take_exchange().
-  bool request_exchange(std::uint64_t to, bool full) noexcept;
-  void cancel_exchange() noexcept { exchange_requested_ = false; }  // it was not scheduled: the next one includes it
+  // connection lacks, too: the request for its roster, probes and claims.
+  void request_exchange(std::uint64_t to, bool full) noexcept;
   struct Exchange {
     std::uint64_t to = 0;
     bool full = false;
   };
-  [[nodiscard]] Exchange take_exchange() noexcept;
+  [[nodiscard]] std::optional<Exchange> take_exchange() noexcept;  // the requested one
   // Of a full exchange, the messages after the roster and before the counts of probes.
   [[nodiscard]] std::vector<Control> exchange_messages(std::uint64_t to, Instant now) const;
-  // For peers that missed messages because they did not read: the messages after the roster and before the counts.
-  [[nodiscard]] std::vector<Control> repeated_messages(Instant now) const;
+  // The next messages for peers that missed some, at most `window`; counts of probes may follow them. A peer that has
+  // answered gets no second request: one that does not read costs each handle of the fleet a roster from time to time,
+  // and no answers. Throws std::bad_alloc: take the turn again.
+  [[nodiscard]] std::vector<Control> resend_turn(std::size_t window, Instant now);
+  [[nodiscard]] Resend& resend() noexcept { return resend_; }
 
   // --- connections ---
   struct LinkChange {
@@ -115,9 +117,9 @@ class MeshState {
     std::vector<std::uint64_t> linked;
   };
   [[nodiscard]] Ended end_connections(const IsOpen& is_open);
-  void handle_gone(std::uint64_t instance);           // the handle closed. Throws std::bad_alloc
+  void handle_gone(std::uint64_t instance);                                  // the handle closed. Throws std::bad_alloc
   void handle_silent(std::uint64_t instance) noexcept { forget(instance); }  // its lease passed; it may come again
-  void handle_lost(std::uint64_t instance) noexcept;  // the same, without memory to note it
+  void handle_lost(std::uint64_t instance) noexcept;                         // the same, without memory to note it
 
   // --- calls of the program ---
   [[nodiscard]] Result<Control> begin_claim(std::string topic, std::uint64_t clock);  // Control::id names the claim
@@ -131,7 +133,7 @@ class MeshState {
   // Calls `visit` with each owned topic of each known handle.
   template <typename Visit>
   void each_owned(Visit visit) const {
-    for (const auto& [topic, epoch] : ownership_.owned()) {
+    for (const auto& [topic, owned] : ownership_.owned()) {
       visit(topic);
     }
     for (const auto& [instance, peer] : peers_.all()) {
@@ -166,6 +168,7 @@ class MeshState {
   Ownership ownership_;
   Readiness readiness_;
   Requests requests_;
+  Resend resend_;
   std::uint64_t revision_ = 1;  // of our roster
   std::uint64_t ask_ = 1;
   std::uint64_t next_id_ = 1;

@@ -99,8 +99,7 @@ Result<std::uint64_t> Ownership::end(std::uint64_t id, bool in_time) {
     return Error(Errc::timed_out, "a peer has not answered to the claim");
   }
   note_epoch(claim.topic, claim.epoch);
-  asks_[claim.topic] = claim.ask;
-  owned_[claim.topic] = claim.epoch;
+  owned_[claim.topic] = {claim.epoch, claim.ask};
   return claim.epoch;
 }
 
@@ -112,7 +111,7 @@ std::optional<Control> Ownership::handle_claim(const Control& claim, std::uint64
   const std::string& topic = claim.texts.front();
   std::uint64_t objection = 0;
   if (const auto owned = owned_.find(topic); owned != owned_.end()) {
-    objection = owned->second;
+    objection = owned->second.epoch;
   }
   for (auto& [id, ours] : claims_) {
     if (ours.topic != topic) {
@@ -169,10 +168,10 @@ bool Ownership::handle_owned(std::uint64_t from, const Peers::Peer& peer, bool w
       claim.lost |= claim.topic == theirs.topic;  // its owner lives
     }
     const auto ours = owned_.find(theirs.topic);
-    if (ours == owned_.end() || peer.our_ask < asks_[theirs.topic]) {
+    if (ours == owned_.end() || peer.our_ask < ours->second.ask) {
       continue;  // a roster of before our claim may be outdated; the peer's answer to our request is on its way
     }
-    const bool theirs_is_later = beats(theirs.epoch, from, ours->second, own_instance_);
+    const bool theirs_is_later = beats(theirs.epoch, from, ours->second.epoch, own_instance_);
     if (theirs_is_later ? peer.parted : !we_noted) {
       give_up(theirs.topic);
       yielded = true;

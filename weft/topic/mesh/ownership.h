@@ -50,10 +50,7 @@ class Ownership {
   // The claims again, each to the peers that have not answered: they may have missed it. A peer that receives a claim
   // twice answers that it is outdated, and the caller claims again, unless the peer's first answer was on its way.
   [[nodiscard]] std::vector<Control> unanswered() const;
-  void give_up(const std::string& topic) noexcept {
-    owned_.erase(topic);
-    asks_.erase(topic);
-  }
+  void give_up(const std::string& topic) noexcept { owned_.erase(topic); }
 
   // --- messages of peers ---
   // The answer to a peer's claim; nothing if the claim is malformed. Throws std::bad_alloc: the claim may be handled
@@ -65,7 +62,11 @@ class Ownership {
   void forget(std::uint64_t instance) noexcept;  // its answers are not awaited any more
 
   // --- queries ---
-  [[nodiscard]] const std::map<std::string, std::uint64_t>& owned() const noexcept { return owned_; }  // with epochs
+  struct Owned {
+    std::uint64_t epoch = 0;
+    std::uint64_t ask = 0;  // our last request for rosters before the claim
+  };
+  [[nodiscard]] const std::map<std::string, Owned>& owned() const noexcept { return owned_; }
   [[nodiscard]] std::size_t claim_count() const noexcept { return claims_.size(); }
   [[nodiscard]] std::size_t epoch_count() const noexcept { return epochs_.size(); }
   [[nodiscard]] std::uint64_t newest_epoch(const std::string& topic) const noexcept;  // 0: unknown
@@ -83,8 +84,7 @@ class Ownership {
   void note_epoch(const std::string& topic, std::uint64_t epoch);
 
   const std::uint64_t own_instance_;
-  std::map<std::string, std::uint64_t> owned_;
-  std::map<std::string, std::uint64_t> asks_;  // of owned topics: Claim::ask
+  std::map<std::string, Owned> owned_;
   std::map<std::string, std::uint64_t> epochs_;
   std::map<std::uint64_t, Claim> claims_;
 };

@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <set>
 #include <sstream>
@@ -58,11 +59,9 @@ class SimulatedFleet {
     std::uint64_t life = 0;
     std::unique_ptr<MeshState> mesh;  // null: it crashed
     std::map<std::string, Connector> connectors;
-    std::vector<Control> unsent;
     Instant paused_until{};
     std::uint64_t clock_ahead = 0;
     bool resends = false;
-    Duration resend_wait = 10ms;
     Program program = Program::idle;
     std::string topic;
     std::uint64_t ask = 0;
@@ -297,6 +296,13 @@ class SimulatedFleet {
 
   // --- messages ---
   void send(Handle& handle, const Control& control) {
+    if (!try_send(handle, control)) {
+      handle.mesh->resend().note_missed(control);
+      resend_soon(handle);
+    }
+  }
+  // Returns false if a peer missed the message.
+  bool try_send(Handle& handle, const Control& control) {
     bool missed = false;
     bool sent = false;
     for (const auto& [endpoint, connector] : handle.connectors) {
@@ -318,12 +324,7 @@ class SimulatedFleet {
       }
     }
     sent_ += sent ? 1 : 0;
-    if (missed) {
-      if (control.kind == Control::Kind::claim_answer) {
-        handle.unsent.push_back(control);
-      }
-      resend_soon(handle);
-    }
+    return !missed;
   }
   Duration transit() { return random_.below(16) == 0 ? delay(500ms) : delay(2ms); }
   void send_all(Handle& handle, const std::vector<Control>& controls) {
@@ -391,40 +392,51 @@ class SimulatedFleet {
     }
   }
   void exchange_soon(Handle& handle, std::uint64_t to, bool full) {
-    if (handle.mesh->request_exchange(to, full)) {
-      schedule(Kind::exchange, handle, delay(1ms));
-    }
+    handle.mesh->request_exchange(to, full);
+    schedule(Kind::exchange, handle, delay(1ms));
   }
   void exchange(Handle& handle) {
-    const MeshState::Exchange exchange = handle.mesh->take_exchange();
-    send(handle, handle.mesh->roster(exchange.to));
-    if (exchange.full) {
-      send_all(handle, handle.mesh->exchange_messages(exchange.to, now_));
+    const std::optional<MeshState::Exchange> exchange = handle.mesh->take_exchange();
+    if (!exchange) {
+      return;
+    }
+    send(handle, handle.mesh->roster(exchange->to));
+    if (exchange->full) {
+      send_all(handle, handle.mesh->exchange_messages(exchange->to, now_));
       answer_probes(handle);
     }
   }
   void resend_soon(Handle& handle) {
     if (!std::exchange(handle.resends, true)) {
-      schedule(Kind::resend, handle, handle.resend_wait);
+      schedule(Kind::resend, handle, handle.mesh->resend().wait());
     }
   }
   void resend(Handle& handle) {
     handle.resends = false;
-    send(handle, handle.mesh->roster(0));
-    handle.mesh->readiness().send_again();
-    send_all(handle, handle.mesh->repeated_messages(now_));
-    answer_probes(handle);
-    send_all(handle, std::exchange(handle.unsent, {}));
-    handle.resend_wait = handle.resends ? std::min<Duration>(2 * handle.resend_wait, 30s) : 10ms;
+    Resend& resend = handle.mesh->resend();
+    const std::vector<Control> turn = handle.mesh->resend_turn(queue_max_, now_);
+    for (const Control& control : turn) {
+      resend.note_sent(control, !try_send(handle, control));
+    }
+    std::size_t room = queue_max_ - turn.size();
+    answer_probes(handle, &room);
+    if (resend.end_turn(room == 0 ? Resend::End::more : Resend::End::finished)) {
+      resend_soon(handle);
+    }
   }
-  void answer_probes(Handle& handle) {
+  void answer_probes(Handle& handle, std::size_t* room = nullptr) {
     Readiness& readiness = handle.mesh->readiness();
     for (const Readiness::PeerProbe& probe : readiness.due(now_, 0, 0)) {
       const std::uint64_t count = handle.subscriptions[probe.topic];
-      if (count != probe.sent) {
-        send(handle, readiness.count_message(probe, count));
-        readiness.sent(probe, count);
+      if (count == probe.sent) {
+        continue;
       }
+      if (room != nullptr && (*room)-- == 0) {
+        *room = 0;
+        return;
+      }
+      send(handle, readiness.count_message(probe, count));
+      readiness.sent(probe, count);
     }
   }
 

@@ -57,7 +57,7 @@ namespace weft {
       "Messages of peers to the handle itself that exceed its bounds.", "topic/node/roster.cc")                        \
   ROW(control_lost, counter, "control_dropped_total", "reason", "no memory", "messages",                               \
       "Messages between handles that were lost: this one had no memory to handle them, again and again.",              \
-      "topic/node/mend.cc")                                                                                            \
+      "topic/node/reconcile.cc")                                                                                       \
   ROW(control_unsent, counter, "control_dropped_total", "reason", "unsent", "messages",                                \
       "Messages between handles that were lost: this one had no memory to send them, or a peer no room.",              \
       "topic/node/roster.cc")                                                                                          \

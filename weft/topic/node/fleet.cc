@@ -93,7 +93,10 @@ Result<void> ProcessFleets::join(Node& node, const msg::ContextCore* context, co
   for (Node* const other : others) {
     WEFT_TRY(other->handle_peer_opened(node.instance(), node.inproc_endpoint(), node.has_inner()));
   }
-  return others.empty() ? Result<void>() : node.exchange_all(0);
+  if (!others.empty()) {
+    node.exchange_soon(0, true);
+  }
+  return {};
 }
 
 Result<void> ProcessFleets::link_all(Node& node) {

@@ -218,7 +218,7 @@ void Node::handle_gate_control(Bytes control) noexcept {
         case Kind::roster_wanted:  // of a handle that came, perhaps; it has none of the probes
           for (Control& probe : node.with_mesh([](MeshState& mesh) { return mesh.readiness().all(sys::now()); })) {
             probe.to = control.from;
-            (void)node.send_control(std::move(probe));
+            (void)node.send_control(probe);
           }
           if (node.options_.presence > Duration::zero()) {
             node.send_roster(control.from);
@@ -300,7 +300,7 @@ void Node::handle_gate_roster(Control&& control) {
 // The messages of an outage are lost, or came late: rosters, probes and counts go out again.
 void Node::handle_gate_connection(bool stands) noexcept {
   if (stands) {
-    in_loop([](Node& node) { (void)node.exchange_soon(0, true); });
+    in_loop([](Node& node) { node.exchange_soon(0, true); });
   }
 }
 

@@ -37,7 +37,7 @@ void Node::watch_links() {
     }
     if (event.endpoint.empty()) {  // the monitor had no memory for it
       node->links_unsure_.store(true);
-      node->mend_soon();
+      node->repair_soon();
       return false;
     }
     try {
@@ -49,23 +49,23 @@ void Node::watch_links() {
       }
       node->loop_->post([weak, endpoint = event.endpoint, kind = event.kind] {
         if (const auto still = weak.lock(); still != nullptr && !still->closed()) {
-          still->handle_link_or_mend(endpoint, kind);
+          still->handle_link_or_repair(endpoint, kind);
         }
       });
     } catch (const std::bad_alloc&) {
       node->links_unsure_.store(true);
-      node->mend_soon();
+      node->repair_soon();
       return false;
     }
     return true;
   });
 }
 
-void Node::handle_link_or_mend(const std::string& endpoint, EventKind kind) noexcept {
+void Node::handle_link_or_repair(const std::string& endpoint, EventKind kind) noexcept {
   try {
     handle_link(endpoint, kind);
   } catch (const std::bad_alloc&) {
-    mend_soon();
+    repair_soon();
   }
 }
 
@@ -81,7 +81,7 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
   }
   bool drop = change.outdated;
   if (up) {
-    (void)exchange_soon(change.instance, true);
+    exchange_soon(change.instance, true);
   } else if (change.given) {
     scout_again(endpoint);
   } else if (fleet_.kind == Fleet::Kind::local && change.instance != 0) {
@@ -116,7 +116,7 @@ Result<void> Node::begin_link(const std::string& endpoint, std::uint64_t instanc
     mesh_changed();
   }
   if (begun.stands) {
-    (void)exchange_soon(instance, true);
+    exchange_soon(instance, true);
   }
   if (begun.step == Links::Step::nothing) {
     return {};
@@ -126,17 +126,11 @@ Result<void> Node::begin_link(const std::string& endpoint, std::uint64_t instanc
     (void)in_.disconnect(endpoint);
     return {};
   }
-  const Result<void> made = or_no_memory([&]() -> Result<void> {
-    if (begun.step == Links::Step::connect) {
-      return in_.connect(endpoint);
-    }
-    loop_->post([weak = weak_from_this(), endpoint] {
-      if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
-        node->begin_scout(endpoint);
-      }
-    });
+  if (begun.step == Links::Step::scout) {
+    wake(kScouts);
     return {};
-  });
+  }
+  const Result<void> made = or_no_memory([&] { return in_.connect(endpoint); });
   if (!made) {
     with_mesh([&](MeshState& mesh) { mesh.abandon_link(endpoint); });
   }
@@ -153,32 +147,27 @@ void Node::end_link(const std::string& endpoint, bool replaced) noexcept {
   if (!removed.known) {
     return;
   }
-  if (removed.scouts) {
-    mend_soon();  // scouts them
-  }
   pump_all();
   (void)in_.disconnect(endpoint);
-  try {
-    loop_->post([weak = weak_from_this(), endpoint] {
-      if (const auto node = weak.lock(); node != nullptr) {
-        node->end_scout(endpoint);
-      }
-    });
-  } catch (const std::bad_alloc&) {
-    mesh_changed();  // the scout finds no link when it comes back
-  }
+  wake(kScouts);
   mesh_changed();
 }
 
 Result<void> Node::handle_peer_opened(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
   if (!async()) {
-    return link_and_exchange(instance, inproc_endpoint, inner);
+    WEFT_TRY(link_inproc(instance, inproc_endpoint, inner));
+    exchange_soon(instance, true);
+    return {};
   }
   loop_->post([weak = weak_from_this(), instance, inproc_endpoint, inner] {
     const auto node = weak.lock();
-    if (node != nullptr && !node->closed() &&
-        !or_no_memory([&] { return node->link_and_exchange(instance, inproc_endpoint, inner); })) {
-      node->mend_soon();  // links every handle that has joined
+    if (node == nullptr || node->closed()) {
+      return;
+    }
+    if (or_no_memory([&] { return node->link_inproc(instance, inproc_endpoint, inner); })) {
+      node->exchange_soon(instance, true);
+    } else {
+      node->repair_soon();  // links every handle that has joined
     }
   });
   return {};
@@ -204,14 +193,6 @@ void Node::handle_peer_closed(std::uint64_t instance, const std::string& inproc_
     });
     mesh_changed();
   }
-}
-
-Result<void> Node::link_and_exchange(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
-  WEFT_TRY(link_inproc(instance, inproc_endpoint, inner));
-  return exchange_all(instance);
-}
-Result<void> Node::exchange_all(std::uint64_t to) {
-  return exchange_soon(to, true) ? Result<void>() : msg::kNoMemoryToSend;
 }
 
 // Each connection that fails is made by the next call: a link that stands may lack the one to the inner socket.

@@ -132,8 +132,8 @@ Result<void> Node::start(Context& context) {
     own_loop_ = WEFT_TRY(rt::Loop::make("topics"));
     loop_ = own_loop_.get();
   }
-  mend_event_.emplace(WEFT_TRY(sys::EventFd::make()));
-  mend_watch_ = WEFT_TRY(loop_->watch(mend_event_->fd(), sys::Interest::readable, false, &mender_));
+  wake_event_.emplace(WEFT_TRY(sys::EventFd::make()));
+  wake_watch_ = WEFT_TRY(loop_->watch(wake_event_->fd(), sys::Interest::readable, false, &waker_));
   WEFT_TRY(make_sockets(context));
   WEFT_TRY(open_inbox());
   watch_links();
@@ -279,14 +279,11 @@ Result<void> Node::begin_tcp() {
 void Node::end_watches() noexcept {
   loop_->unwatch(std::exchange(in_watch_, 0));
   loop_->unwatch(std::exchange(out_watch_, 0));
-  loop_->unwatch(std::exchange(mend_watch_, 0));
-  if (mend_timer_) {
-    loop_->timers().cancel(std::exchange(mend_timer_, {}));
-  }
+  loop_->unwatch(std::exchange(wake_watch_, 0));
   while (!scouts_.empty()) {
-    end_scout(scouts_.begin()->first);
+    end_scout(*scouts_.begin()->second);
   }
-  for (rt::TimerId* const timer : {&lease_timer_, &sweep_timer_, &resend_timer_, &probe_timer_}) {
+  for (rt::TimerId* const timer : {&lease_timer_, &sweep_timer_, &repair_timer_, &resend_timer_, &probe_timer_}) {
     if (*timer) {
       loop_->timers().cancel(std::exchange(*timer, {}));
     }

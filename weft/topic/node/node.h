@@ -159,9 +159,15 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // Connects without a control message.
   [[nodiscard]] Result<void> link_inproc(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
   void unlink_inproc(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
-  [[nodiscard]] Result<void> exchange_all(std::uint64_t to);  // 0: with every peer. Fails with resource_exhausted
+  // The loop sends the roster in one of its next turns. `to`: 0: to every peer. `full`: see
+  // MeshState::request_exchange(). Allocates nothing.
+  void exchange_soon(std::uint64_t to, bool full) noexcept;
   [[nodiscard]] const std::string& inproc_endpoint() const noexcept { return inproc_endpoint_; }
   [[nodiscard]] bool has_inner() const noexcept { return !inside_.empty(); }
+
+  // Compares the mesh with the connections and the scouts of this handle, makes the missing ones, and exchanges all
+  // messages. In the loop. After resource_exhausted or std::bad_alloc the caller repeats the pass: the end is the same.
+  [[nodiscard]] Result<void> reconcile();
 
   // --- requests (requests.cc) ---
   // A request under way: the replies enter its subscription. Owner: the call that waits for the reply.
@@ -211,23 +217,26 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     void handle_event(const sys::PollEvent& event) override;
     Node& node;
   };
-  // Mender: wakes the loop without an allocation.
-  struct Mender final : rt::Watcher {
-    explicit Mender(Node& own) noexcept : node(own) {}
+  // Work: the steps of the loop that any thread requests, without an allocation. The last two wait for their times.
+  enum Work : unsigned { kReadIn = 1, kReadOut = 2, kScouts = 4, kExchange = 8, kRepair = 16, kResend = 32 };
+  struct Waker final : rt::Watcher {
+    explicit Waker(Node& own) noexcept : node(own) {}
     void handle_event(const sys::PollEvent& event) override;
     Node& node;
   };
   // Scout: a socket that asks the handle at a given endpoint for its instance, before the XSUB connects: see Links.
   struct Scout final : rt::Watcher {
-    Scout(Node& own, std::string at) noexcept : node(own), endpoint(std::move(at)) {}
+    Scout(Node& own, std::string at) : node(own), endpoint(std::move(at)) {}
     void handle_event(const sys::PollEvent& event) override;
     static void give_up(void* self);
     Node& node;
     std::string endpoint;
     Socket socket;
     rt::Loop::WatchId watch = 0;
-    rt::TimerId timer;
+    rt::TimerId timer;  // from the handshake on
+    std::shared_ptr<std::atomic<bool>> connected = std::make_shared<std::atomic<bool>>(false);
   };
+  using Scouts = std::map<std::string, std::unique_ptr<Scout>>;  // by endpoint
   // Service: the requests for one service of this handle.
   struct Service {
     IntrusivePtr<SubscriptionCore> requests;
@@ -235,22 +244,13 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   };
   // LinkSource: the origin of an endpoint. other_handle: it may be outdated, see MeshState::begin_named_link().
   enum class LinkSource : std::uint8_t { given, the_handle, other_handle };
-  // Missed: the reason why a peer missed a message. full: it does not read.
-  enum class Missed : std::uint8_t { nothing, full, no_memory };
-  struct Unsent {
-    Control control;
-    unsigned tries = 0;
-  };
-  static constexpr Duration kScoutPatience = std::chrono::seconds(1);    // from the handshake to the welcome
-  static constexpr Duration kMendFirst = std::chrono::milliseconds(10);  // then twice as long each time
-  static constexpr Duration kMendLast = std::chrono::seconds(1);
-  static constexpr Duration kResendLast = std::chrono::seconds(30);
+  static constexpr Duration kScoutPatience = std::chrono::seconds(1);      // from the handshake to the welcome
+  static constexpr Duration kRepairFirst = std::chrono::milliseconds(10);  // then twice as long each time
+  static constexpr Duration kRepairLast = std::chrono::seconds(1);
   static constexpr Duration kProbeFirst =
       std::chrono::milliseconds(50);  // of a nats fleet; then twice as long each time
   static constexpr Duration kProbeLast = std::chrono::seconds(1);
   static constexpr unsigned kHeldTries = 64;
-  static constexpr std::size_t kUnsentMax = 1024;
-  static constexpr unsigned kUnsentTries = 16;
   static constexpr Duration kSweepFirst = std::chrono::milliseconds(5);  // then four times as long each time
   static constexpr Duration kSweepLast = std::chrono::seconds(2);
   static constexpr unsigned kPumpMost = 256;  // messages a turn
@@ -292,7 +292,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
 
   // mesh.cc
   void watch_links();
-  void handle_link_or_mend(const std::string& endpoint, EventKind kind) noexcept;
+  void handle_link_or_repair(const std::string& endpoint, EventKind kind) noexcept;
   void handle_link(const std::string& endpoint, EventKind kind);  // throws std::bad_alloc
   // Fails with resource_exhausted if there is no such link; throws std::bad_alloc. Returns ok without adding a link in
   // a fleet of Links::kLinksMax.
@@ -302,7 +302,6 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void drop_link(const std::string& endpoint) noexcept;
   // `replaced`: another connection to the same handle takes its place.
   void end_link(const std::string& endpoint, bool replaced) noexcept WEFT_REQUIRES(link_mutex_);
-  [[nodiscard]] Result<void> link_and_exchange(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
   void mesh_changed() noexcept;
   [[nodiscard]] Result<void> wait_mesh_for(Instant deadline, const std::function<bool(const MeshState&)>& done);
   // For a function that runs under the mesh lock, where clang cannot follow it.
@@ -318,14 +317,11 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> learn(std::uint64_t instance, const std::string& endpoint, LinkSource from);
   [[nodiscard]] static MeshState::Times times() noexcept;
   // Fails with resource_exhausted: counted, and not sent.
-  [[nodiscard]] Result<void> send_control(Control control) noexcept;
-  [[nodiscard]] Result<Missed> try_send_control(const Control& control) noexcept;  // the same
-  void send_unsent();                                                              // throws std::bad_alloc
-  [[nodiscard]] Result<void> send_all(std::vector<Control>&& controls) noexcept;   // the same as send_control()
-  void send_roster(std::uint64_t to) noexcept;                                     // 0: every peer
-  // The loop sends the roster in one of its next turns. `full`: see MeshState::request_exchange(). Returns false if
-  // there is no memory.
-  bool exchange_soon(std::uint64_t to, bool full) noexcept;
+  [[nodiscard]] Result<void> send_control(const Control& control) noexcept;
+  // The same; returns false if a peer missed the message, which the caller notes.
+  [[nodiscard]] Result<bool> try_send_control(const Control& control) noexcept;
+  [[nodiscard]] Result<void> send_all(const std::vector<Control>& controls) noexcept;  // as send_control()
+  void send_roster(std::uint64_t to) noexcept;                                         // 0: every peer
   void exchange() noexcept;
   [[nodiscard]] bool is_of_fleet(std::uint64_t instance, const std::string& endpoint) const;
 
@@ -335,18 +331,15 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void sweep_soon() noexcept;
   static void sweep(void* self);
 
-  // mend.cc. mend() repeats the steps that failed without memory: links, scouts, and the messages that peers missed.
-  void mend_soon() noexcept;  // any thread
-  void mend_later() noexcept;
-  static void mend(void* self);
-  [[nodiscard]] Result<void> mend_now();
-  // The same for peers that missed messages because they did not read. It does not request again from peers that have
-  // answered: one that does not read costs each handle of the fleet a roster from time to time, and no answers.
-  void resend_soon() noexcept;
-  void resend_later() noexcept;
+  // reconcile.cc
+  void wake(unsigned work) noexcept;  // any thread, with any lock except the mesh lock. Allocates nothing
+  void repair_soon() noexcept { wake(kRepair); }
+  void resend_soon() noexcept { wake(kResend); }
+  void handle_work() noexcept;
+  [[nodiscard]] bool begin_wait(rt::TimerId& timer, Duration wait, void (*then)(void*)) noexcept;
+  static void repair(void* self);
   static void resend(void* self);
-  [[nodiscard]] Result<void> resend_now();
-  void again_soon(Missed why) noexcept { why == Missed::full ? resend_soon() : mend_soon(); }
+  [[nodiscard]] Result<Resend::End> resend_now();
   [[nodiscard]] Result<void> compare_links();
   void hold(Message&& message) noexcept;
   void take_held() noexcept;
@@ -382,11 +375,12 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void handle_gate_refused(const Filter& widened, const Error& why) noexcept override;
 
   // scout.cc, all on the loop
-  void begin_scout(const std::string& endpoint) noexcept;
+  [[nodiscard]] Result<void> reconcile_scouts();  // the links' endpoints that need one, and those that have one
+  [[nodiscard]] Result<void> begin_scout(const std::string& endpoint);
   [[nodiscard]] Result<void> send_scout(Scout& scout);
-  void end_scout(const std::string& endpoint) noexcept;
-  void handle_scouted(const std::string& endpoint, std::uint64_t instance) noexcept;  // 0: a plain publisher
-  void scout_again(const std::string& endpoint);  // throws std::bad_alloc: nothing has changed
+  Scouts::node_type end_scout(Scout& scout) noexcept;                  // returns the scout
+  void handle_scouted(Scout& scout, std::uint64_t instance) noexcept;  // ends it. 0: a plain publisher
+  void scout_again(const std::string& endpoint);                       // throws std::bad_alloc: nothing has changed
   [[nodiscard]] Result<void> set_common(Socket& socket);
 
   // requests.cc
@@ -404,7 +398,11 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static void renew(void* self);
 
   // ready.cc
-  [[nodiscard]] Result<void> answer_probes(std::uint64_t from = 0, std::uint64_t id = 0);  // errors: send_control()'s
+  // Errors: those of send_control().
+  [[nodiscard]] Result<void> answer_probes(std::uint64_t from = 0, std::uint64_t id = 0);
+  // The same for the probes `due`, without the counts that the peers have: at most `room` messages. Returns how many
+  // more would have fitted.
+  [[nodiscard]] Result<std::size_t> answer_probes(std::uint64_t from, std::uint64_t id, std::size_t room);
   void interest_changed() noexcept;
 
   const TopicsOptions options_;
@@ -440,19 +438,16 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   Out out_watcher_{*this};
   rt::Loop::WatchId in_watch_ = 0;
   rt::Loop::WatchId out_watch_ = 0;
-  Mender mender_{*this};
-  std::optional<sys::EventFd> mend_event_;
-  rt::Loop::WatchId mend_watch_ = 0;
-  std::atomic<bool> mends_{false};              // mend() is scheduled
+  Waker waker_{*this};
+  std::optional<sys::EventFd> wake_event_;
+  rt::Loop::WatchId wake_watch_ = 0;
+  std::atomic<unsigned> work_{0};               // of Work
   std::atomic<bool> joined_{false};             // the handle has joined its fleet
   std::atomic<bool> links_unsure_{false};       // an event of a connection was lost
-  std::atomic<bool> scouts_unsure_{false};      // the same of a scout
   std::vector<std::string>* report_ = nullptr;  // loop, in compare_links(): the connected endpoints
-  rt::TimerId mend_timer_;                      // loop
-  Duration mend_wait_ = kMendFirst;             // loop
-  std::atomic<bool> resends_{false};            // resend() is scheduled
+  rt::TimerId repair_timer_;                    // loop
+  Duration repair_wait_ = kRepairFirst;         // loop
   rt::TimerId resend_timer_;                    // loop
-  Duration resend_wait_ = kMendFirst;           // loop
   Message held_;                                // loop: a message of a peer that found no memory
   unsigned held_tries_ = 0;                     // loop
   std::atomic<bool> closed_{false};
@@ -487,16 +482,15 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
                                                          subscriptions_mutex_, answer_mutex_);
   sync::Condition mesh_cv_;
   rt::AsyncEvent mesh_event_;
-  std::map<std::string, std::unique_ptr<Scout>> scouts_;                    // loop
+  Scouts scouts_;                                                           // loop
   std::map<std::uint64_t, Service> services_ WEFT_GUARDED_BY(mesh_mutex_);  // by the number of Requests
   std::map<std::uint64_t, IntrusivePtr<SubscriptionCore>> replies_
-      WEFT_GUARDED_BY(mesh_mutex_);                          // of the requests under way
-  std::vector<Unsent> unsent_ WEFT_GUARDED_BY(mesh_mutex_);  // answers that a peer missed
-  rt::TimerId lease_timer_;                                  // loop
-  rt::TimerId sweep_timer_;                                  // loop
-  Duration sweep_wait_{0};                                   // loop
-  std::set<msg::PeerId> sweeps_;                             // loop: ended connections to the XPUB with unread messages
-  std::string proof_;  // CURVE: the proof that a handle shows; const after start()
+      WEFT_GUARDED_BY(mesh_mutex_);  // of the requests under way
+  rt::TimerId lease_timer_;          // loop
+  rt::TimerId sweep_timer_;          // loop
+  Duration sweep_wait_{0};           // loop
+  std::set<msg::PeerId> sweeps_;     // loop: ended connections to the XPUB with unread messages
+  std::string proof_;                // CURVE: the proof that a handle shows; const after start()
   IntrusivePtr<SubscriptionCore> replies_in_;
   IntrusivePtr<SubscriptionCore> requests_in_;
   std::atomic<bool> probed_{false};  // peers have probes

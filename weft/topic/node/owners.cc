@@ -28,7 +28,7 @@ Result<std::uint64_t> Node::begin_claim(std::string_view topic) {
     claim = WEFT_TRY(mesh_.begin_claim(std::move(wire), times().clock));
   }
   const std::uint64_t id = claim.id;
-  if (const Result<void> sent = send_control(std::move(claim)); !sent) {
+  if (const Result<void> sent = send_control(claim); !sent) {
     const sync::LockGuard lock(mesh_mutex_);
     mesh_.ownership().cancel(id);
     return sent.error();
@@ -53,7 +53,7 @@ void Node::give_up_ownership(const std::string& wire) noexcept {
 bool Node::owns(const std::string& wire, std::uint64_t epoch) const {
   const sync::LockGuard lock(mesh_mutex_);
   const auto found = mesh_.ownership().owned().find(wire);
-  return found != mesh_.ownership().owned().end() && found->second == epoch;
+  return found != mesh_.ownership().owned().end() && found->second.epoch == epoch;
 }
 
 bool Node::owns_now(std::string_view topic) const {

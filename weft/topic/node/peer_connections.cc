@@ -51,7 +51,7 @@ void Node::watch_peer_connections() {
         }
       });
     } catch (const std::bad_alloc&) {
-      node->mend_soon();  // sweeps
+      node->repair_soon();  // sweeps
       return false;
     }
     return true;
@@ -80,7 +80,7 @@ void Node::sweep(void* self) {
     return {};
   });
   for (const std::uint64_t instance : ended.linked) {  // over our own connection to it
-    (void)node.exchange_soon(instance, true);
+    node.exchange_soon(instance, true);
   }
   if (ended.forgot) {
     node.mesh_changed();

@@ -122,14 +122,14 @@ void Node::handle_in() {
   }
   const unsigned most = async() ? kPumpMostOfTurn : kPumpMost;
   if (pump(false, most) == most) {
-    try {
+    try {  // a post to the own thread costs no system call
       loop_->post([weak = weak_from_this()] {
         if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
           node->handle_in();
         }
       });
     } catch (const std::bad_alloc&) {
-      mend_soon();  // reads on
+      wake(kReadIn);
     }
   }
   if (in_.core()->closed() || in_.core()->terminated()) {

@@ -22,7 +22,7 @@ Result<std::uint64_t> Node::begin_probe(const PublisherCore& publisher, Instant 
       const sync::LockGuard lock(mesh_mutex_);
       mesh_.readiness().count_own(id, own);
     }
-    return send_control(std::move(probe));
+    return send_control(probe);
   });
   if (!begun) {
     end_probe(id);
@@ -44,9 +44,13 @@ void Node::end_probe(std::uint64_t probe) noexcept {
   });
 }
 
-// On any thread that subscribes, and on the loop. The subscriptions that are counted here went out before.
-// `from`: only that handle's probe; 0: all.
 Result<void> Node::answer_probes(std::uint64_t from, std::uint64_t id) {
+  const Result<std::size_t> answered = answer_probes(from, id, Readiness::kPeerProbesMax);
+  return answered ? Result<void>() : answered.error();
+}
+
+// On any thread that subscribes, and on the loop. The subscriptions that are counted here went out before.
+Result<std::size_t> Node::answer_probes(std::uint64_t from, std::uint64_t id, std::size_t room) {
   const sync::LockGuard answering(answer_mutex_);
   std::vector<Readiness::PeerProbe> due;
   {
@@ -59,12 +63,16 @@ Result<void> Node::answer_probes(std::uint64_t from, std::uint64_t id) {
     if (count == probe.sent) {
       continue;
     }
+    if (room == 0) {
+      break;
+    }
+    --room;
     WEFT_TRY(
         send_control(with_mesh([&](const MeshState& mesh) { return mesh.readiness().count_message(probe, count); })));
     const sync::LockGuard lock(mesh_mutex_);
     mesh_.readiness().sent(probe, count);
   }
-  return {};
+  return room;
 }
 
 void Node::interest_changed() noexcept {
@@ -84,7 +92,7 @@ void Node::interest_changed() noexcept {
     return probed_.load() ? answer_probes() : Result<void>();
   });
   if (!counted) {
-    mend_soon();  // counts again
+    repair_soon();  // counts again
   }
 }
 

@@ -12,35 +12,28 @@
 
 namespace weft::topic {
 
-// A peer that misses the message is not an error: the socket counts it for statistics(). One that misses it for lack of
-// memory, or because it does not read, gets it again.
-Result<void> Node::send_control(Control control) noexcept {
-  const Result<Missed> sent = try_send_control(control);
+// A peer that misses the message is not an error: the socket counts it for statistics(), and the peer gets it again.
+Result<void> Node::send_control(const Control& control) noexcept {
+  const Result<bool> sent = try_send_control(control);
   if (!sent) {
     return sent.error();
   }
-  if (*sent != Missed::nothing) {
-    // mend() and resend() make up for all others: each has a state, which the next one has, too.
-    if (control.kind == Control::Kind::claim_answer) {
-      (void)or_no_memory([&]() -> Result<void> {
-        const sync::LockGuard lock(mesh_mutex_);
-        if (unsent_.size() < kUnsentMax) {
-          unsent_.push_back({std::move(control), 0});
-        }
-        return {};
-      });
-    }
-    again_soon(*sent);
+  if (!*sent) {
+    (void)or_no_memory([&]() -> Result<void> {
+      with_mesh([&](MeshState& mesh) { mesh.resend().note_missed(control); });
+      return {};
+    });
+    resend_soon();
   }
   return {};
 }
 
-Result<Node::Missed> Node::try_send_control(const Control& control) noexcept {
-  const auto missed = [this]() -> std::pair<std::uint64_t, std::uint64_t> {
+Result<bool> Node::try_send_control(const Control& control) noexcept {
+  const auto missed = [this]() -> std::uint64_t {
     const auto numbers = in_.statistics();
-    return {numbers ? numbers->dropped_no_memory : 0, numbers ? numbers->dropped_full : 0};
+    return numbers ? numbers->dropped_no_memory + numbers->dropped_full : 0;
   };
-  const auto before = missed();
+  const std::uint64_t before = missed();
   const Result<void> sent = or_no_memory([&]() -> Result<void> {
     const std::string bytes = WEFT_TRY(encode_control(control));
     if (gate_ != nullptr) {
@@ -53,36 +46,12 @@ Result<Node::Missed> Node::try_send_control(const Control& control) noexcept {
     counters_.control_unsent += sent.error() == Errc::resource_exhausted ? 1 : 0;
     return sent.error();
   }
-  const auto after = missed();
-  if (after.first != before.first) {
-    return Missed::no_memory;
-  }
-  return after.second == before.second ? Missed::nothing : Missed::full;
+  return missed() == before;
 }
 
-// A peer that reads nothing for longer than the tries take has no claim under way.
-void Node::send_unsent() {
-  std::vector<Unsent> all;
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    all = std::exchange(unsent_, {});
-  }
-  for (Unsent& each : all) {
-    const Result<Missed> sent = try_send_control(each.control);
-    if ((sent && *sent == Missed::nothing) || ++each.tries >= kUnsentTries) {
-      continue;
-    }
-    {
-      const sync::LockGuard lock(mesh_mutex_);
-      unsent_.push_back(std::move(each));
-    }
-    again_soon(sent ? *sent : Missed::no_memory);
-  }
-}
-
-Result<void> Node::send_all(std::vector<Control>&& controls) noexcept {
-  for (Control& control : controls) {
-    WEFT_TRY(send_control(std::move(control)));
+Result<void> Node::send_all(const std::vector<Control>& controls) noexcept {
+  for (const Control& control : controls) {
+    WEFT_TRY(send_control(control));
   }
   return {};
 }
@@ -91,41 +60,31 @@ void Node::send_roster(std::uint64_t to) noexcept {
   const Result<void> sent =
       or_no_memory([&] { return send_control(with_mesh([&](const MeshState& mesh) { return mesh.roster(to); })); });
   if (!sent && sent.error() == Errc::resource_exhausted) {
-    mend_soon();
+    repair_soon();
   }
 }
 
 // A message of an XSUB goes to every peer; one that is for another handle costs its receiver a glance at it. A roster
 // names the peers from which this handle has received messages. So one roster answers all that a turn of the loop
 // brought: handles that come at once, or a peer that asks again and again, cost a roster a turn.
-bool Node::exchange_soon(std::uint64_t to, bool full) noexcept {
-  if (!with_mesh([&](MeshState& mesh) { return mesh.request_exchange(to, full); })) {
-    return true;
-  }
-  try {
-    loop_->post([weak = weak_from_this()] {
-      if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
-        node->exchange();
-      }
-    });
-  } catch (const std::bad_alloc&) {
-    with_mesh([](MeshState& mesh) { mesh.cancel_exchange(); });
-    mend_soon();
-    return false;
-  }
-  return true;
+void Node::exchange_soon(std::uint64_t to, bool full) noexcept {
+  with_mesh([&](MeshState& mesh) { mesh.request_exchange(to, full); });
+  wake(kExchange);
 }
 
 void Node::exchange() noexcept {
-  const MeshState::Exchange exchange = with_mesh([](MeshState& mesh) { return mesh.take_exchange(); });
-  send_roster(exchange.to);
+  const auto exchange = with_mesh([](MeshState& mesh) { return mesh.take_exchange(); });
+  if (!exchange) {
+    return;
+  }
+  send_roster(exchange->to);
   const auto send_rest = [&]() -> Result<void> {
     WEFT_TRY(
-        send_all(with_mesh([&](const MeshState& mesh) { return mesh.exchange_messages(exchange.to, sys::now()); })));
+        send_all(with_mesh([&](const MeshState& mesh) { return mesh.exchange_messages(exchange->to, sys::now()); })));
     return answer_probes();
   };
-  if (exchange.full && !or_no_memory(send_rest)) {
-    mend_soon();  // exchanges all again
+  if (exchange->full && !or_no_memory(send_rest)) {
+    repair_soon();  // exchanges all again
   }
 }
 
@@ -171,15 +130,7 @@ void Node::handle_out() {
   if (out.closed() || out.terminated()) {
     loop_->unwatch(std::exchange(out_watch_, 0));
   } else if (count == kPumpMost) {
-    try {
-      loop_->post([weak = weak_from_this()] {
-        if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
-          node->handle_out();
-        }
-      });
-    } catch (const std::bad_alloc&) {
-      mend_soon();  // reads on
-    }
+    wake(kReadOut);
   }
 }
 
@@ -224,12 +175,12 @@ Result<void> Node::react(MeshState::Reaction&& reaction) {
   counters_.control_malformed += reaction.outcome == Outcome::malformed ? 1 : 0;
   counters_.control_refused += reaction.outcome == Outcome::refused ? 1 : 0;
   if (reaction.roster_to) {
-    (void)exchange_soon(*reaction.roster_to, false);
+    exchange_soon(*reaction.roster_to, false);
   }
   if (reaction.changed) {
     mesh_changed();
   }
-  return reaction.send ? send_control(*std::move(reaction.send)) : Result<void>();
+  return reaction.send ? send_control(*reaction.send) : Result<void>();
 }
 
 namespace {

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// Node: the work of the loop that any thread requests, and the pass that repairs the steps that failed without memory
+// and without a report: a connection whose end or beginning was not noted, a handle of this process without a link, a
+// scout that did not start. Messages that a peer missed are sent again by the rule of Resend.
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "weft/base/no_memory.h"
+#include "weft/msg/message/monitor.h"
+#include "weft/msg/socket/socket_core.h"
+#include "weft/sys/clock.h"
+#include "weft/topic/node/node.h"
+
+namespace weft::topic {
+
+void Node::wake(unsigned work) noexcept {
+  if (wake_event_ && (work_.fetch_or(work) & work) != work) {
+    wake_event_->signal();
+  }
+}
+
+void Node::Waker::handle_event(const sys::PollEvent& /*event*/) {
+  const auto stays = node.weak_from_this().lock();
+  if (stays != nullptr) {
+    node.wake_event_->drain();
+    node.handle_work();
+  }
+}
+
+// Memory that ran out comes back with time: so the pass waits.
+void Node::handle_work() noexcept {
+  if (closed()) {
+    return;
+  }
+  const unsigned work = work_.fetch_and(kRepair | kResend);
+  if ((work & kReadIn) != 0) {
+    handle_in();
+  }
+  if ((work & kReadOut) != 0) {
+    handle_out();
+  }
+  if ((work & kScouts) != 0 && !or_no_memory([&] { return reconcile_scouts(); })) {
+    repair_soon();
+  }
+  if ((work & kExchange) != 0) {
+    exchange();
+  }
+  const unsigned waiting = closed() ? 0 : work_.load();
+  if ((waiting & kRepair) != 0 && !begin_wait(repair_timer_, repair_wait_, &Node::repair)) {
+    wake_event_->signal();  // the next turn tries again
+  }
+  const Duration resend_wait = with_mesh([](MeshState& mesh) { return mesh.resend().wait(); });
+  if ((waiting & kResend) != 0 && !begin_wait(resend_timer_, resend_wait, &Node::resend)) {
+    wake_event_->signal();
+  }
+}
+
+bool Node::begin_wait(rt::TimerId& timer, Duration wait, void (*then)(void*)) noexcept {
+  if (!timer) {
+    timer = loop_->timers().schedule(loop_->now() + wait, {then, this});
+  }
+  return static_cast<bool>(timer);
+}
+
+void Node::repair(void* self) {
+  Node& node = *static_cast<Node*>(self);
+  node.repair_timer_ = {};
+  node.work_.fetch_and(~unsigned{kRepair});
+  if (node.closed() || node.in_.core()->terminated()) {
+    return;
+  }
+  const Result<void> done = or_no_memory([&] { return node.reconcile(); });
+  const bool again = !done && done.error() == Errc::resource_exhausted;
+  node.repair_wait_ =
+      again || (node.work_.load() & kRepair) != 0 ? std::min(2 * node.repair_wait_, kRepairLast) : kRepairFirst;
+  if (again) {
+    node.repair_soon();
+  }
+}
+
+Result<void> Node::reconcile() {
+  take_held();
+  handle_out();
+  pump_all();
+  if (!joined_.load(std::memory_order_acquire)) {
+    return Error(Errc::resource_exhausted, "the handle is not open yet");
+  }
+  WEFT_TRY(compare_links());
+  WEFT_TRY(ProcessFleets::instance().link_all(*this));
+  sweep_wait_ = kSweepFirst;
+  sweep(this);
+  if (fleet_.kind == Fleet::Kind::local) {
+    WEFT_TRY(read_directory(false));
+  }
+  WEFT_TRY(reconcile_scouts());
+  for (const std::string& endpoint : with_mesh([](const MeshState& mesh) { return mesh.links().failed_given(); })) {
+    scout_again(endpoint);
+  }
+  interest_changed();
+  with_mesh([](MeshState& mesh) { mesh.request_exchange(0, true); });
+  exchange();
+  return {};
+}
+
+void Node::resend(void* self) {
+  Node& node = *static_cast<Node*>(self);
+  node.resend_timer_ = {};
+  node.work_.fetch_and(~unsigned{kResend});
+  if (node.closed() || node.in_.core()->terminated()) {
+    return;
+  }
+  const Result<Resend::End> end = or_no_memory([&] { return node.resend_now(); });
+  if (node.with_mesh([&](MeshState& mesh) { return mesh.resend().end_turn(end ? *end : Resend::End::failed); })) {
+    node.resend_soon();
+  }
+}
+
+Result<Resend::End> Node::resend_now() {
+  const auto window = static_cast<std::size_t>(options_.peer_messages_max);
+  const std::vector<Control> turn = with_mesh([&](MeshState& mesh) { return mesh.resend_turn(window, sys::now()); });
+  for (const Control& control : turn) {
+    const Result<bool> sent = try_send_control(control);
+    if (!sent && sent.error() == Errc::resource_exhausted) {
+      return sent.error();
+    }
+    with_mesh([&](MeshState& mesh) { mesh.resend().note_sent(control, sent && !*sent); });
+  }
+  const std::size_t room = WEFT_TRY(answer_probes(0, 0, window - turn.size()));
+  return room == 0 ? Resend::End::more : Resend::End::finished;
+}
+
+// An event of a connection was lost: the socket returns its present connections.
+Result<void> Node::compare_links() {
+  if (!links_unsure_.exchange(false)) {
+    return {};
+  }
+  std::vector<std::string> stand;
+  report_ = &stand;
+  const Result<void> reported = in_.core()->report_pipes();
+  report_ = nullptr;
+  if ((!reported && reported.error() != Errc::would_block) || links_unsure_.load()) {
+    links_unsure_.store(true);
+    return reported || reported.error() == Errc::would_block ? Result<void>(msg::kNoMemoryToSend) : reported;
+  }
+  const auto changes = with_mesh([&](const MeshState& mesh) { return mesh.links().differing(stand); });
+  for (const auto& [endpoint, up] : changes) {
+    handle_link_or_repair(endpoint, up ? EventKind::handshake_succeeded : EventKind::disconnected);
+  }
+  return {};
+}
+
+// A message of a peer, and the messages after it, wait for memory: the peer may never repeat it.
+void Node::hold(Message&& message) noexcept {
+  held_ = std::move(message);
+  held_tries_ = 0;
+  loop_->unwatch(std::exchange(out_watch_, 0));
+  repair_soon();
+}
+
+void Node::take_held() noexcept {
+  if (held_.empty()) {
+    return;
+  }
+  if (!take_control(held_)) {
+    if (++held_tries_ < kHeldTries) {
+      repair_soon();
+      return;
+    }
+    ++counters_.control_lost;
+  }
+  held_ = Message();
+  watch_out();
+}
+
+void Node::watch_out() noexcept {
+  const auto fd = out_.core()->descriptor();
+  const auto watch =
+      fd ? loop_->watch(*fd, sys::Interest::readable, false, &out_watcher_) : Result<rt::Loop::WatchId>(fd.error());
+  out_watch_ = watch ? *watch : 0;
+}
+
+}  // namespace weft::topic
