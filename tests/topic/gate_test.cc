@@ -367,6 +367,37 @@ TEST(OnNatsWithPermissions, ARefusedSubscriptionEnds) {
   EXPECT_EQ(open.next_until(soon())->text(), "1");
 }
 
+// A publication has no answer: one that the server refuses is counted, and the next one arrives.
+TEST(OnNatsWithPermissions, ARefusedMessageIsCounted) {
+  if (std::string(WEFT_NATS_SERVER).empty()) {
+    GTEST_SKIP() << "there is no nats-server";
+  }
+  nats::test::NatsServer server(
+      "authorization { users: [ { user: u, password: p, permissions: { publish: { deny: \"secret.>\" } } } ] }\n");
+  Context near;
+  Context far;
+  TopicsOptions options;
+  options.fleet = server.url();
+  options.security.user = "u";
+  options.security.password = "p";
+  Topics a = *Topics::open(near, options);
+  Topics b = *Topics::open(far, options);
+  Subscription s = *b.subscribe(">");
+  Publisher open = *a.publisher("open.a");
+  Publisher secret = *a.publisher("secret.a");
+  ASSERT_TRUE(open.wait_subscribers(1, soon()));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(secret.publish("no"));
+  }
+  EXPECT_EQ(a.request("secret.b", "no", sys::now() + 50ms).error(), Errc::timed_out);
+  ASSERT_TRUE(open.publish("yes"));
+  EXPECT_EQ(s.next_until(soon())->text(), "yes");
+  ASSERT_TRUE(a.sync(soon()));
+  const TopicsStatistics all = a.statistics();
+  EXPECT_EQ(all.fleet_dropped_refused, 4U);
+  EXPECT_EQ(all.fleet_published, all.fleet_sent + all.fleet_queued + all.fleet_dropped_refused);
+}
+
 // In a cluster the servers learn of a service one after the other.
 TEST(OnThreeServers, ARequestReachesAServiceAtAnotherServer) {
   TestFleet fleet("nats3");
