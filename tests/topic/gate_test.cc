@@ -398,6 +398,31 @@ TEST(OnNatsWithPermissions, ARefusedMessageIsCounted) {
   EXPECT_EQ(all.fleet_published, all.fleet_sent + all.fleet_queued + all.fleet_dropped_refused);
 }
 
+// In a cluster the interest of a subscription travels between the servers before the answer to the probe.
+TEST(OnThreeServers, TheFirstMessageAfterWaitSubscribersArrives) {
+  TestFleet fleet("nats3");
+  if (fleet.missing() != nullptr) {
+    GTEST_SKIP() << fleet.missing();
+  }
+  Context near;
+  Context far;
+  TopicsOptions options = fleet.options();
+  options.fleet = fleet.server(0).url();  // the handles begin at two servers
+  Topics a = fleet.open(near, options);
+  options.fleet = fleet.server(1).url();
+  Topics b = fleet.open(far, options);
+  for (int i = 0; i < 400; ++i) {
+    const std::string topic = "first." + std::to_string(i);
+    Subscription s = *b.subscribe(topic);
+    Publisher p = *a.publisher(topic);
+    ASSERT_TRUE(p.wait_subscribers(1, soon()));
+    ASSERT_TRUE(p.publish(topic));
+    auto m = s.next_until(soon());
+    ASSERT_TRUE(m) << i << ": " << m.error().message();
+    EXPECT_EQ(m->text(), topic);
+  }
+}
+
 // In a cluster the servers learn of a service one after the other.
 TEST(OnThreeServers, ARequestReachesAServiceAtAnotherServer) {
   TestFleet fleet("nats3");
