@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Installs the packages of apt.txt and pip.txt that this machine lacks. Exits 3 when that
+# Installs the packages of apt.txt and pip.txt that this machine lacks. With the argument `tests` it also builds the
+# programs of go.txt into build/go, if there is Go; without them tests are skipped. Exits 3 when that
 # needs rights it does not have. A stamp named after these files makes the next run return at once, without the network.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -16,6 +17,27 @@ retry() {
   done
   return 1
 }
+
+build_go() {
+  local stamp module
+  stamp=build/go/built-$(sha256sum deps/go.txt | cut -c1-16)
+  [[ ! -e $stamp ]] || return 0
+  if ! command -v go >/dev/null; then
+    say "no Go: the tests with programs of deps/go.txt are skipped"
+    return
+  fi
+  mkdir -p build/go
+  for module in $(packages deps/go.txt); do
+    say "go install $module"
+    if ! GOBIN=$PWD/build/go GOFLAGS=-modcacherw go install "$module" >build/go/log 2>&1; then
+      say "the build failed, and tests with it are skipped: $(tail -n 1 build/go/log)"
+      return
+    fi
+  done
+  touch "$stamp"
+}
+
+[[ ${1:-} != tests ]] || build_go
 
 stamp=build/set-up-$(cat deps/apt.txt deps/pip.txt deps/setup.sh | sha256sum | cut -c1-16)
 if [[ -e $stamp && -x .venv/bin/python ]]; then

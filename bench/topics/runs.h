@@ -46,6 +46,9 @@ void run_filters(const std::string& cell, const std::string& engine);
 // `directory`: of the stream's file. `redis`: the unix socket of a server.
 void run_kept(const std::string& cell, const std::string& engine, const std::string& runtime,
               const std::string& directory, const std::string& redis);
+// `url`: of a server of NATS.
+void run_fleet(const std::string& cell, const std::string& engine, const std::string& url);
+void run_fleet_request(const std::string& cell, const std::string& engine, const std::string& url);
 
 // Processor time of this thread, in nanoseconds: the time of cells of one thread, whatever else the machine runs.
 [[nodiscard]] std::uint64_t thread_ns();

@@ -18,16 +18,18 @@ struct Arguments {
   std::string runtime;
   std::string directory;
   std::string redis;
+  std::string nats;
   std::uint32_t ping_pongs = 1'000;
 };
 
 constexpr const char* kUsage = R"(usage: bench_topics --cell NAME [options]
 
   --cell NAME      what to measure: pub_sub/ipc/64, cores/inproc/64/x8, kept/ipc/100 ...; see bench/topics/README.md
-  --engine NAME    topics (default), async, sockets, one_part, prefix_table, redis, redis_x5
+  --engine NAME    topics (default), async, sockets, one_part, prefix_table, redis, redis_x5, libnats, libnats_asap
   --runtime DIR    an empty folder with a short name, for sockets of the system
   --directory DIR  an empty folder for what is kept
   --redis PATH     the unix socket of a Redis
+  --nats URL       a server of NATS
   --ping-pongs N   20 times this many per probe (default: 1000)
 
 Commands on standard input: `run COUNT INTERVAL_NS VERIFY_ALL`, `count COUNT`; an answer is a JSON object in a line.
@@ -59,6 +61,8 @@ Arguments parse(int argc, char** argv) {
       arguments.directory = argv[i];
     } else if (option == "--redis") {
       arguments.redis = argv[i];
+    } else if (option == "--nats") {
+      arguments.nats = argv[i];
     } else if (option == "--ping-pongs") {
       arguments.ping_pongs = static_cast<std::uint32_t>(std::strtoul(argv[i], nullptr, 10));
     } else {
@@ -110,6 +114,10 @@ void run(const Arguments& arguments) {
     run_filters(arguments.cell, arguments.engine);
   } else if (pattern == "kept") {
     run_kept(arguments.cell, arguments.engine, arguments.runtime, arguments.directory, arguments.redis);
+  } else if (pattern == "fleet") {
+    run_fleet(arguments.cell, arguments.engine, arguments.nats);
+  } else if (pattern == "fleet_request") {
+    run_fleet_request(arguments.cell, arguments.engine, arguments.nats);
   } else {
     run_processes(arguments);
   }

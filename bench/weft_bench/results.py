@@ -335,14 +335,16 @@ def of_micro(cell, where, rounds, _):
 
 def cost_of_topics(pattern):
     """Seconds per delivery, of the median round trip, or per message of one thread."""
-    if pattern in ("same_handle", "filters", "kept", "python_trip"):
+    if pattern == "fleet_request":
+        return lambda run: run["p50_ns"] / 1e9
+    if pattern in ("same_handle", "filters", "kept", "python_trip", "fleet"):
         return lambda run: max(run["seconds"], 1e-9) / run["messages"]
     return cost_of_sockets(pattern)
 
 
 def of_topics(cell, where, rounds, of_kind):
-    """Ours beside each rival. In a measure with a rival's name more is better; in `trip` and `beside`, our cost over the
-    rival's, less is.
+    """Ours beside each rival. In a measure with a rival's name more is better; in `trip`, `beside` and `cpu`, our cost
+    over the rival's, less is.
 
     >>> def run(seconds, **more): return {"seconds": seconds, "messages": 1000, "receivers": 1, "cpu_seconds": seconds,
     ...                                   "switches": 10} | more
@@ -370,6 +372,9 @@ def of_topics(cell, where, rounds, of_kind):
         found["trip"] = stats.ratio(rounds, cost, "topics", "sockets")
     if {"topics_aio", "asyncio_libzmq"} <= set(columns):
         found["aio"] = stats.ratio(rounds, cost, "asyncio_libzmq", "topics_aio")
+    if "libnats" in columns:
+        found["cpu"] = stats.ratio(rounds, per_message, "topics", "libnats")
+        found["beside"] = stats.ratio(rounds, cost, "topics", "libnats")
     if "prefix_table" in columns:
         found["beside"] = stats.ratio(rounds, cost, "topics", "prefix_table")
     if "filter_bytes" in rounds[0]["topics"]:

@@ -298,6 +298,7 @@ TOPICS = {"cores": "Between cores of one process: deliveries", "pub_sub": "Betwe
           "round_trip": "Round trips between processes, median",
           "same_handle": "One handle: publish, then next, in one thread",
           "kept": "Kept: acknowledged publishes that survive a loss of power, 500 in flight",
+          "fleet": "A fleet on NATS: messages by a server", "fleet_request": "A fleet on NATS: requests, median",
           "filters": "Filters: a topic in an index of them",
           "python": "Python, between processes: deliveries", "python_trip": "Python, round trips between processes, mean"}
 TOPICS_HEAD = ["cell", "column", "per second", "time", "topics beside it [95 %]", "", "CPU us", "switches", "bytes a filter",
@@ -307,8 +308,9 @@ A ratio above 1 means that topics are faster; `faster` and `SLOWER` are said onl
 sockets: Weft's PUB and SUB with the same messages, [topic][body]; one_part: with the body alone. async: AsyncTopics.
 redis: PUBLISH with one subscriber, or XADD with appendfsync always, over a unix socket, pipelined; redis_x5: over five
 connections. topics_aio: weft.aio. pyzmq and asyncio (zmq.asyncio) on Weft and on the libzmq of its wheel: PUSH to PULL, and
-PAIR for trips, [topic][body]. nats_py, redis_py: their Python clients on a server of their own. prefix_table: the same names
-as prefixes in the table of sockets. CPU time and context switches are per message, of all processes but servers. near, far,
+PAIR for trips, [topic][body]. nats_py, redis_py: their Python clients on a server of their own. libnats: the C client of
+NATS, both clients in one process as the topics are; libnats_asap: with SendAsap. prefix_table: the same names as prefixes in
+the table of sockets. CPU time and context switches are per message, of all processes but servers. near, far,
 mixed: how the two cores stood to each other. others: the share of the busy CPU time that belonged to other programs."""
 
 

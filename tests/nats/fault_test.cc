@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Clients of NATS whose servers die, pause or leave.
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <string>
 #include <vector>
 
@@ -265,6 +270,41 @@ TEST_F(NatsFaultTest, NobodyThereIsReportedWithTheServersName) {
     self->check_books(*client);
   });
 }
+
+// A sanitizer's locks are copied into a forked child.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(TestServers, ATestThatIsKilledLeavesNone) {
+  if (std::string(WEFT_NATS_SERVER).empty()) {
+    GTEST_SKIP() << "there is no nats-server";
+  }
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  int more[2];
+  ASSERT_EQ(::pipe2(more, O_CLOEXEC), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    const NatsServer server;
+    const pid_t pid = server.pid();
+    char byte = 0;
+    if (::write(ends[1], &pid, sizeof pid) == sizeof pid && ::read(more[0], &byte, 1) == 1) {
+      ::kill(::getpid(), SIGKILL);
+    }
+    ::_exit(1);
+  }
+  pid_t server = -1;
+  ASSERT_EQ(::read(ends[0], &server, sizeof server), static_cast<ssize_t>(sizeof server));
+  pollfd ended{static_cast<int>(::syscall(SYS_pidfd_open, server, 0)), POLLIN, 0};
+  ASSERT_GE(ended.fd, 0);
+  ASSERT_EQ(::poll(&ended, 1, 0), 0);
+  ASSERT_EQ(::write(more[1], "x", 1), 1);
+  EXPECT_EQ(::poll(&ended, 1, 30'000), 1);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  for (const int fd : {ended.fd, ends[0], ends[1], more[0], more[1]}) {
+    ::close(fd);
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace weft::nats

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Clients of NATS that log in, and the rights that servers give them.
 #include <array>
-#include <ctime>
 #include <string>
 #include <vector>
 
+#include "tests/support/nats_authority.h"
 #include "tests/support/nats_server.h"
 #include "weft/nats/protocol/nkey.h"
 #include "weft/net/test_certificates.h"
@@ -13,7 +13,9 @@ namespace weft::nats {
 namespace {
 
 using rt::Task;
+using test::Authority;
 using test::in_long;
+using test::key_of;
 using test::NatsServer;
 using test::Watch;
 
@@ -53,12 +55,6 @@ class NatsLoginTest : public test::NatsTest {
     co_return co_await client->flush(in_long());
   }
 };
-
-NKey key_of(KeyKind kind, std::uint8_t fill) {
-  std::array<std::uint8_t, NKey::kSeedSize> seed;
-  seed.fill(fill);
-  return NKey::from_bytes(kind, seed).value();
-}
 
 TEST_F(NatsLoginTest, AUserHasAPassword) {
   run(this, [](NatsLoginTest* self) -> Task<void> {
@@ -118,52 +114,6 @@ TEST_F(NatsLoginTest, AnNkeySignsTheNonce) {
     EXPECT_TRUE(from_file) << from_file.error().message();
   });
 }
-
-// An operator, an account and a user, with tokens that the keys sign.
-class Authority {
- public:
-  [[nodiscard]] std::string config() const {
-    return "operator: \"" + operator_token() + "\"\nresolver: MEMORY\nresolver_preload: { " + account_.public_key() +
-           ": \"" + account_token() + "\" }\n";
-  }
-  void write_credentials(const std::string& file, long lifetime) const {
-    const std::string token =
-        sign(R"({"jti":"u","iat":1,"iss":")" + account_.public_key() + R"(","name":"u","sub":")" + user_.public_key() +
-                 R"(","exp":)" + std::to_string(std::time(nullptr) + lifetime) +
-                 R"(,"nats":{"pub":{},"sub":{},"subs":-1,"data":-1,"payload":-1,"type":"user","version":2}})",
-             account_);
-    const std::string fresh = file + ".new";
-    std::ofstream(fresh) << "-----BEGIN NATS USER JWT-----\n"
-                         << token << "\n------END NATS USER JWT------\n\n"
-                         << "-----BEGIN USER NKEY SEED-----\n"
-                         << user_.seed() << "\n------END USER NKEY SEED------\n";
-    std::filesystem::rename(fresh, file);
-  }
-
- private:
-  [[nodiscard]] static std::string sign(const std::string& claims, const NKey& by) {
-    const std::string text =
-        base64_url(as_bytes(R"({"typ":"JWT","alg":"ed25519-nkey"})")) + '.' + base64_url(as_bytes(claims));
-    return text + '.' + by.sign(as_bytes(text));
-  }
-  [[nodiscard]] std::string operator_token() const {
-    return sign(R"({"jti":"o","iat":1,"iss":")" + operator_.public_key() + R"(","name":"o","sub":")" +
-                    operator_.public_key() + R"(","nats":{"type":"operator","version":2}})",
-                operator_);
-  }
-  [[nodiscard]] std::string account_token() const {
-    return sign(R"({"jti":"a","iat":1,"iss":")" + operator_.public_key() + R"(","name":"a","sub":")" +
-                    account_.public_key() +
-                    R"(","nats":{"limits":{"subs":-1,"data":-1,"payload":-1,"imports":-1,"exports":-1,)"
-                    R"("wildcards":true,"conn":-1,"leaf":-1},"default_permissions":{"pub":{},"sub":{}},)"
-                    R"("type":"account","version":2}})",
-                operator_);
-  }
-
-  const NKey operator_ = key_of(KeyKind::operators, 3);
-  const NKey account_ = key_of(KeyKind::account, 4);
-  const NKey user_ = key_of(KeyKind::user, 5);
-};
 
 TEST_F(NatsLoginTest, ExpiredCredentialsAreRefusedUntilTheirFileIsRenewed) {
   run(this, [](NatsLoginTest* self) -> Task<void> {
@@ -231,8 +181,9 @@ TEST_F(NatsLoginTest, ARefusedSubjectEndsItsSubscriptionAndNotTheConnection) {
     Watch watch;
     std::vector<std::string> refused;
     options.on_event = [&](const ClientEvent& event) {
-      if (event.kind == ClientEvent::Kind::refused) {
+      if (event.kind == ClientEvent::Kind::refused || event.kind == ClientEvent::Kind::unsubscribed) {
         EXPECT_EQ(event.why.code(), Errc::not_permitted);
+        EXPECT_EQ(event.kind == ClientEvent::Kind::refused, event.subject == "not.this");
         refused.emplace_back(event.subject);
       }
       watch.changed();

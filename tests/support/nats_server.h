@@ -35,14 +35,23 @@ namespace weft::nats::test {
 inline constexpr Duration kLong = std::chrono::seconds(30);  // never passes unless something is broken
 [[nodiscard]] inline Instant in_long() { return sys::now() + kLong; }
 
-// NatsServer: a process, on a port of its own choice. The destructor kills it.
+// The nats-server of deps/go.txt, or "" if the set-up did not build it.
+[[nodiscard]] inline std::string current_server() {
+  const std::string program = WEFT_NATS_SERVER_CURRENT;
+  return std::filesystem::exists(program) ? program : std::string();
+}
+
+// NatsServer: a process, on a port of its own choice. The destructor kills it, and so does the end of the thread that
+// started it: a test that is killed leaves no server.
 class NatsServer {
  public:
   // `config`: more lines of its file of configuration. `port`: -1: the server chooses.
-  explicit NatsServer(std::string config = {}, std::vector<std::string> arguments = {})
+  explicit NatsServer(std::string config = {}, std::vector<std::string> arguments = {},
+                      std::string program = WEFT_NATS_SERVER)
       : directory_(sys::make_private_directory().value()),
         config_(std::move(config)),
-        arguments_(std::move(arguments)) {
+        arguments_(std::move(arguments)),
+        program_(std::move(program)) {
     EXPECT_TRUE(start("-1")) << log_;
   }
   NatsServer(const NatsServer&) = delete;
@@ -56,6 +65,7 @@ class NatsServer {
   [[nodiscard]] const std::string& port() const { return port_; }
   [[nodiscard]] const std::string& cluster_port() const { return cluster_port_; }
   [[nodiscard]] const std::string& directory() const { return directory_; }
+  [[nodiscard]] pid_t pid() const { return pid_; }
 
   void kill() {
     if (pid_ > 0) {
@@ -85,7 +95,10 @@ class NatsServer {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
-    std::vector<std::string> words = {WEFT_NATS_SERVER, "-c", file, "-p", port};
+    std::vector<std::string> words = {program_, "-c", file, "-p", port};
+    if (const std::string setpriv = "/usr/bin/setpriv"; std::filesystem::exists(setpriv)) {
+      words.insert(words.begin(), {setpriv, "--pdeathsig", "KILL", "--"});
+    }
     words.insert(words.end(), arguments_.begin(), arguments_.end());
     std::vector<char*> pointers;
     for (std::string& word : words) {
@@ -126,6 +139,7 @@ class NatsServer {
   const std::string directory_;
   const std::string config_;
   const std::vector<std::string> arguments_;
+  const std::string program_;
   pid_t pid_ = -1;
   int output_ = -1;
   std::string port_;

@@ -367,6 +367,62 @@ TEST(OnNatsWithPermissions, ARefusedSubscriptionEnds) {
   EXPECT_EQ(open.next_until(soon())->text(), "1");
 }
 
+// A publication has no answer: one that the server refuses is counted, and the next one arrives.
+TEST(OnNatsWithPermissions, ARefusedMessageIsCounted) {
+  if (std::string(WEFT_NATS_SERVER).empty()) {
+    GTEST_SKIP() << "there is no nats-server";
+  }
+  nats::test::NatsServer server(
+      "authorization { users: [ { user: u, password: p, permissions: { publish: { deny: \"secret.>\" } } } ] }\n");
+  Context near;
+  Context far;
+  TopicsOptions options;
+  options.fleet = server.url();
+  options.security.user = "u";
+  options.security.password = "p";
+  Topics a = *Topics::open(near, options);
+  Topics b = *Topics::open(far, options);
+  Subscription s = *b.subscribe(">");
+  Publisher open = *a.publisher("open.a");
+  Publisher secret = *a.publisher("secret.a");
+  ASSERT_TRUE(open.wait_subscribers(1, soon()));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(secret.publish("no"));
+  }
+  EXPECT_EQ(a.request("secret.b", "no", sys::now() + 50ms).error(), Errc::timed_out);
+  ASSERT_TRUE(open.publish("yes"));
+  EXPECT_EQ(s.next_until(soon())->text(), "yes");
+  ASSERT_TRUE(a.sync(soon()));
+  const TopicsStatistics all = a.statistics();
+  EXPECT_EQ(all.fleet_dropped_refused, 4U);
+  EXPECT_EQ(all.fleet_published, all.fleet_sent + all.fleet_queued + all.fleet_dropped_refused);
+}
+
+// In a cluster the interest of a subscription travels between the servers before the answer to the probe.
+TEST(OnThreeServers, TheFirstMessageAfterWaitSubscribersArrives) {
+  TestFleet fleet("nats3");
+  if (fleet.missing() != nullptr) {
+    GTEST_SKIP() << fleet.missing();
+  }
+  Context near;
+  Context far;
+  TopicsOptions options = fleet.options();
+  options.fleet = fleet.server(0).url();  // the handles begin at two servers
+  Topics a = fleet.open(near, options);
+  options.fleet = fleet.server(1).url();
+  Topics b = fleet.open(far, options);
+  for (int i = 0; i < 400; ++i) {
+    const std::string topic = "first." + std::to_string(i);
+    Subscription s = *b.subscribe(topic);
+    Publisher p = *a.publisher(topic);
+    ASSERT_TRUE(p.wait_subscribers(1, soon()));
+    ASSERT_TRUE(p.publish(topic));
+    auto m = s.next_until(soon());
+    ASSERT_TRUE(m) << i << ": " << m.error().message();
+    EXPECT_EQ(m->text(), topic);
+  }
+}
+
 // In a cluster the servers learn of a service one after the other.
 TEST(OnThreeServers, ARequestReachesAServiceAtAnotherServer) {
   TestFleet fleet("nats3");

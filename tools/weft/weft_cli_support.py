@@ -41,9 +41,10 @@ def run(*arguments: str, code: int = 0, text: str | bytes = "", **more) -> str:
     return out if code == 0 else err
 
 
-def run_blocks(page: str) -> int:
-    """Runs each block of the shell on a page of docs/, whose comments are its output; gives their number."""
+def run_blocks(page: str, of: str = "") -> int:
+    """Runs each block of the shell on a page of docs/ that has these words, whose comments are its output; gives their number."""
     blocks = [block.split("```")[0] for block in (SOURCE / "docs" / page).read_text().split("```sh\n")[1:]]
+    blocks = [block for block in blocks if of in block]
     for block in blocks:
         expected = [line[2:] for line in block.splitlines() if line.startswith("# ")]
         with tempfile.TemporaryDirectory() as folder:

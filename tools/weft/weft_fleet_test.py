@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""weft_fleet_test.py PROGRAM SOURCE METRICS_SIDE KEPT_SIDE: weft fleet up, its servers, and their ends; weft fleet doctor. 77: no nats-server."""
+"""weft_fleet_test.py PROGRAM SOURCE METRICS_SIDE KEPT_SIDE: weft fleet up, its servers, and their ends; weft fleet doctor
+and acl. 77: no nats-server."""
 
 import contextlib
 import json
@@ -10,9 +11,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
-from weft_cli_support import PATIENCE, run, run_all, start, test
+from weft_cli_support import PATIENCE, end, run, run_all, run_blocks, start, test
 
 LONG = ["--timeout", "60"]
 NATS_SERVER = shutil.which("nats-server", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
@@ -28,6 +30,19 @@ def up(*arguments):
             yield command, json.loads(line)
         finally:
             command.kill()
+
+
+@contextlib.contextmanager
+def server_of(config):
+    """The address of a server with these lines of configuration."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "server.conf")
+        file.write_text("host: 127.0.0.1\n" + config, encoding="ascii")
+        with subprocess.Popen([NATS_SERVER, "-c", file, "-p", "-1"], stderr=subprocess.PIPE, text=True) as server:
+            try:
+                yield next(line for line in server.stderr if "client connections on " in line).split()[-1]
+            finally:
+                server.kill()
 
 
 def is_there(pid):
@@ -82,22 +97,47 @@ def the_doctor_warns_of_old_servers_of_one_server_and_of_refused_subjects() -> N
     with up() as (_, told):
         found = states(told["fleet"])
         assert (found["servers"], found["control messages"], found["replies"], found["encryption"]) == ("ok",) * 4, found
-    with tempfile.TemporaryDirectory() as folder:
-        config = Path(folder, "server.conf")
-        config.write_text('host: 127.0.0.1\nauthorization { users: [ { user: u, password: hidden, permissions: '
-                          '{ subscribe: { deny: "_WEFT.>" }, publish: { deny: "_INBOX.>" } } } ] }\n', encoding="ascii")
-        with subprocess.Popen([NATS_SERVER, "-c", config, "-p", "-1"], stderr=subprocess.PIPE, text=True) as server:
-            try:
-                address = next(line for line in server.stderr if "client connections on " in line).split()[-1]
-                found = states(f"nats://u:hidden@{address}")
-                assert (found["servers"], found["control messages"], found["replies"]) == ("warning",) * 3, found
-                run("fleet", "doctor", f"nats://u:hidden@{address}", "--strict", *LONG, code=1)
-                said = run("fleet", "doctor", f"nats://u:hiddentoo@{address}", *LONG, code=1)
-                assert "refuses the credentials" in said and "hidden" not in said, said
-            finally:
-                server.kill()
+    with server_of('authorization { users: [ { user: u, password: hidden, permissions: '
+                   '{ subscribe: { deny: "_WEFT.>" }, publish: { deny: "_INBOX.>" } } } ] }\n') as address:
+        found = states(f"nats://u:hidden@{address}")
+        assert (found["servers"], found["control messages"], found["replies"]) == ("warning",) * 3, found
+        run("fleet", "doctor", f"nats://u:hidden@{address}", "--strict", *LONG, code=1)
+        said = run("fleet", "doctor", f"nats://u:hiddentoo@{address}", *LONG, code=1)
+        assert "refuses the credentials" in said and "hidden" not in said, said
     assert "refused" in run("fleet", "doctor", "nats://127.0.0.1:1", "--timeout", "1", code=1)
     run("fleet", "doctor", code=2)
+
+
+@test
+def the_printed_permissions_permit_what_was_named_and_nothing_else() -> None:
+    users = {"quotes": ["--publish", "px.>"], "reader": ["--subscribe", "px.*"],
+             "asker": ["--request", "svc.upper"], "worker": ["--serve", "svc.upper"]}
+    rows = [f'{{ user: {user}, password: p, {run("fleet", "acl", *roles)} }}' for user, roles in users.items()]
+    with server_of("authorization { users: [ " + ", ".join(rows) + " ] }\n") as address:
+        def of(user):
+            return ["--fleet", f"nats://{user}:p@{address}", *LONG]
+
+        with start("topic", "sub", "px.*", "--count", "1", *of("reader")) as reader:
+            run("topic", "pub", "px.A", "188", *of("quotes"))
+            assert end(reader) == "px.A 188\n"
+        with start("reply", "svc.upper", "HELLO", "--count", "1", *of("worker")) as worker:
+            deadline = time.monotonic() + PATIENCE
+            got = ""
+            while not got and time.monotonic() < deadline:  # until the service is there
+                got = start("request", "svc.upper", "hello", *of("asker")).communicate(timeout=PATIENCE)[0]
+            assert got == "HELLO\n", got
+            end(worker)
+        for user in ("quotes", "asker", "worker"):
+            assert "permit" in run("topic", "sub", "px.*", *of(user), code=1), user
+        with start("topic", "sub", "px.*", "--count", "2", *of("reader")) as reader:
+            run("topic", "pub", "px.A", "ready", *of("quotes"))
+            run("topic", "pub", "px.A", "no", *of("asker"))
+            run("topic", "pub", "px.A", "yes", *of("quotes"))
+            assert end(reader) == "px.A ready\npx.A yes\n"
+    spaced = json.loads(run("fleet", "acl", "--space", "prod", "--json"))
+    assert spaced == {"publish": ["prod.>", "_WEFT.>", "_INBOX.>"], "subscribe": ["prod.>", "_WEFT.>", "_INBOX.>"]}, spaced
+    assert "a..b" in run("fleet", "acl", "--publish", "a..b", code=2)
+    assert run_blocks("fleet.md", "fleet acl") == 1
 
 
 @test

@@ -26,10 +26,11 @@ namespace weft::topic {
 using namespace std::chrono_literals;
 
 // The kinds of fleets that the cases run on. A program with WEFT_NATS_SERVER runs them on servers that the fleet
-// starts: one, or three in a cluster. Between three a service is known later; gate_test.cc has its cases.
+// starts: one, or three in a cluster, of Debian or current ones. Between three a service is known later; gate_test.cc
+// has its cases.
 #ifdef WEFT_NATS_SERVER
-inline const std::string kFleets[] = {"nats", "nats3"};
-inline const std::string kFleetsOfServices[] = {"nats"};
+inline const std::string kFleets[] = {"nats", "nats3", "nats_current", "nats3_current"};
+inline const std::string kFleetsOfServices[] = {"nats", "nats_current"};
 #else
 inline const std::string kFleets[] = {"inproc", "local", "tcp"};
 inline const std::string kFleetsOfServices[] = {"inproc", "local", "tcp"};
@@ -59,12 +60,13 @@ class TestFleet {
       directory_ = *made;
     }
 #ifdef WEFT_NATS_SERVER
-    if (is_nats(kind_) && !std::string_view(WEFT_NATS_SERVER).empty()) {
-      const std::size_t count = kind_ == "nats3" ? 3 : 1;
+    if (is_nats(kind_) && !program().empty()) {
+      const std::size_t count = kind_.starts_with("nats3") ? 3 : 1;
       std::string routes;
       for (std::size_t i = 0; i < count; ++i) {
         servers_.push_back(std::make_unique<nats::test::NatsServer>(
-            count == 1 ? "" : "cluster { name: t, listen: \"127.0.0.1:-1\", routes: [" + routes + "] }\n"));
+            count == 1 ? "" : "cluster { name: t, listen: \"127.0.0.1:-1\", routes: [" + routes + "] }\n",
+            std::vector<std::string>(), program()));
         routes = "\"nats://127.0.0.1:" + servers_.front()->cluster_port() + "\"";
       }
     }
@@ -103,13 +105,21 @@ class TestFleet {
   [[nodiscard]] const std::string& directory() const { return directory_; }
   // Of kind nats, and without a server to start: why the case cannot run.
   [[nodiscard]] const char* missing() const {
-    return is_nats(kind_) && urls().empty() ? "there is no nats-server" : nullptr;
+    if (!is_nats(kind_) || !urls().empty()) {
+      return nullptr;
+    }
+    return is_current() ? "there is no current nats-server: deps/setup.sh tests builds it with Go"
+                        : "there is no nats-server";
   }
 #ifdef WEFT_NATS_SERVER
   [[nodiscard]] nats::test::NatsServer& server(std::size_t number = 0) { return *servers_[number]; }
 #endif
 
  private:
+  [[nodiscard]] bool is_current() const { return kind_.ends_with("_current"); }
+#ifdef WEFT_NATS_SERVER
+  [[nodiscard]] std::string program() const { return is_current() ? nats::test::current_server() : WEFT_NATS_SERVER; }
+#endif
   // A client begins at any of them, so that messages cross the cluster.
   [[nodiscard]] std::string urls() const {
     std::string all;

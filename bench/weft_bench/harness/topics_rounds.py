@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import functools
 import importlib.util
+import os
 import pathlib
 import shutil
 import subprocess
@@ -31,6 +32,7 @@ PYTHON_CHILD = pathlib.Path(__file__).with_name("python_child.py")
 # The module and the server of a column in Python; deps/pip-bench.txt and deps/apt.txt name them.
 NEEDS = {"pyzmq_weft": ("zmq", None), "pyzmq_libzmq": ("zmq", None), "asyncio_weft": ("zmq", None),
          "asyncio_libzmq": ("zmq", None), "nats_py": ("nats", "nats-server"), "redis_py": ("redis", "redis-server")}
+NATS_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
 
 # Of a server that is as fast as it can be: no snapshots, no rewriting of its file, no limit on a subscriber's unread
 # messages. Where it keeps, it syncs its file before it answers.
@@ -53,12 +55,16 @@ class Setup:
         return self.build / "tests/python/site"
 
 
-def missing_for(column):
-    """The reason that a column cannot be measured here, or None.
+def missing_for(column, name=""):
+    """The reason that a column of that cell cannot be measured here, or None.
 
     >>> missing_for("topics"), NEEDS.update(nothing=("no_such_module", None)), missing_for("nothing")
     (None, None, 'Python has no module no_such_module')
     """
+    if name.startswith("fleet") and nats_server() is None:
+        return "no nats-server: deps/apt.txt names it"
+    if column.startswith("libnats") and not pathlib.Path("/usr/include/nats/nats.h").exists():
+        return "no libnats-dev: deps/apt-bench.txt names it"
     if column.startswith("redis") and redis_server() is None:
         return NO_REDIS
     module, server = NEEDS.get(column, (None, None))
@@ -73,6 +79,12 @@ def missing_for(column):
 def redis_server():
     """The program, or None."""
     return shutil.which("redis-server")
+
+
+@functools.cache
+def nats_server():
+    """The program, or None."""
+    return shutil.which("nats-server", path=NATS_PATH)
 
 
 class TopicsColumn(rounds.Column):
@@ -103,6 +115,8 @@ class TopicsColumn(rounds.Column):
                      "--ping-pongs", str(self.setup.effort.ping_pongs)]
         if self.name.startswith("redis"):
             arguments += ["--redis", self.start_redis(runtime, kept)]
+        if self.cell["pattern"].startswith("fleet"):
+            arguments += ["--nats", self.start_nats()]
         self.child = stack.enter_context(Child(self.setup.program, arguments))
         self.version = self.child.answer()["version"]
 
@@ -130,9 +144,20 @@ class TopicsColumn(rounds.Column):
             time.sleep(0.01)
         return path
 
+    def start_nats(self):
+        """The URL of a server on a port of its choice, once it listens."""
+        server = subprocess.Popen([nats_server(), "--addr", "127.0.0.1", "--port", "-1"], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.folders.callback(server.stderr.close)
+        self.folders.callback(end_of, server)
+        port = next((line.rsplit(":", 1)[1].strip() for line in server.stderr if "client connections on " in line), None)
+        if port is None:
+            raise ChildError("nats-server does not listen")
+        return f"nats://127.0.0.1:{port}"
+
     def warm_up(self):
         self.child.run(self.count_min, verify_all=True)
-        self.grow_count(self.count_min, TRIPS_MAX if self.cell["pattern"].endswith("_trip") else
+        self.grow_count(self.count_min, TRIPS_MAX if self.cell["pattern"].endswith(("_trip", "_request")) else
                         PYTHON_MAX if self.is_python else COUNT_MAX)
 
     def finish(self):
@@ -148,11 +173,14 @@ def end_of(server):
 
 def measure_rounds(setup, name, records):
     columns = [TopicsColumn(setup, name, column) for column in topics_cells.columns_of(name)
-               if missing_for(column) is None]
+               if missing_for(column, name) is None]
+    if not columns:
+        raise ChildError(missing_for("topics", name))
     effort = setup.effort
     if columns[0].keeps and effort.rounds > 2:
         effort = dataclasses.replace(effort, repetition_s=KEPT_REPETITION_S, rounds=KEPT_ROUNDS, rounds_max=KEPT_ROUNDS)
-    alone = columns[0].cell["pattern"] in ("filters", "same_handle")  # one thread: there is no placement to wait for
+    # One thread, or a server between: there is no placement to wait for.
+    alone = columns[0].cell["pattern"] in ("filters", "same_handle", "fleet", "fleet_request")
     if alone or columns[0].keeps:
         effort = dataclasses.replace(effort, rounds_max=effort.rounds)
     for column in columns:
@@ -176,5 +204,5 @@ def measure_rounds(setup, name, records):
 def measure_cell(setup, name):
     """All records of one cell; a failure is a record too, and so is a cell that lacks its rival."""
     records = rounds.record_cell(name, topics_cells.parse(name), lambda found: measure_rounds(setup, name, found))
-    reasons = {column: missing_for(column) for column in topics_cells.columns_of(name)}
+    reasons = {column: missing_for(column, name) for column in topics_cells.columns_of(name)}
     return records + [{"kind": "skip", "cell": name, "column": column, "why": why} for column, why in reasons.items() if why]

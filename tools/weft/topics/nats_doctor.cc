@@ -10,7 +10,6 @@
 
 #include "tools/weft/doctor.h"
 #include "weft/nats/client/client.h"
-#include "weft/net/tls.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/rt/task/task_scope.h"
 #include "weft/sys/clock.h"
@@ -48,13 +47,7 @@ nats::ClientOptions client_options(const FleetOptions& fleet) {
   options.name = "weft fleet doctor";
   options.credentials_file = fleet.credentials;
   options.tls_name = fleet.tls_name;
-  if (!fleet.tls_authorities.empty() || !fleet.tls_certificate.empty()) {
-    net::TlsClientOptions tls;
-    tls.ca_file = fleet.tls_authorities;
-    tls.certificate_file = fleet.tls_certificate;
-    tls.key_file = fleet.tls_key;
-    options.tls = need(net::TlsClient::make(tls), "--tls-ca");
-  }
+  need(options.use_tls_files(fleet.tls_authorities, fleet.tls_certificate, fleet.tls_key), "--tls-ca");
   return options;
 }
 

@@ -11,6 +11,7 @@
 #include "tools/weft/topics/hub.h"
 #include "tools/weft/topics/kept.h"
 #include "tools/weft/topics/messages.h"
+#include "tools/weft/topics/nats_acl.h"
 #include "tools/weft/topics/nats_doctor.h"
 #include "tools/weft/topics/nats_servers.h"
 
@@ -401,6 +402,16 @@ Run declare_fleet_doctor(CLI::App& app) {
   return [options](Console& console) { return fleet_doctor(console, options->fleet, options->strict); };
 }
 
+Run declare_fleet_acl(CLI::App& app) {
+  auto options = std::make_shared<FleetAclOptions>();
+  text(app, "--space", options->space, "SPACE", "The first token of every topic");
+  texts(app, "--publish", options->publish, "TOPIC", "Topics that the user publishes: a topic, or tokens; repeatable");
+  texts(app, "--subscribe", options->subscribe, "TOPIC", "Topics that the user subscribes to");
+  texts(app, "--request", options->request, "TOPIC", "Services that the user asks");
+  texts(app, "--serve", options->serve, "TOPIC", "Services that the user is");
+  return [options](Console& console) { return fleet_acl(console, *options); };
+}
+
 std::vector<Command> stream_rows() {
   return {
       {"stream add",
@@ -532,6 +543,12 @@ std::vector<Command> topic_commands() {
                  {{"weft fleet doctor nats://127.0.0.1:4222", "with a warning for each thing to change"},
                   {"weft fleet doctor tls://10.0.0.1:4222 --creds app.creds --strict", "exit code 1 after a warning"}},
                  declare_fleet_doctor});
+  all.push_back({"fleet acl",
+                 "Print the permissions of nats-server that a user of a fleet needs",
+                 {{"weft fleet acl", "of a user who may do everything"},
+                  {"weft fleet acl --publish 'px.>' --serve svc.quote", "of a user who publishes and serves"},
+                  {"weft fleet acl --request 'svc.*' --json", "for other tools"}},
+                 declare_fleet_acl});
   return all;
 }
 

@@ -358,7 +358,7 @@ void ClientState::end_subscriptions_to(std::string_view filter, const Error& why
       }
     }
   });
-  report(ClientEvent::Kind::refused, why, filter);
+  report(ClientEvent::Kind::unsubscribed, why, filter);
   for (std::function<void(const Error&)>& call : to_call) {
     if (call && !silent_) {
       call(why);

@@ -11,6 +11,7 @@
 
 #include "weft/base/bytes.h"
 #include "weft/base/error.h"
+#include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/mem/secret.h"
 #include "weft/nats/protocol/headers.h"
@@ -25,11 +26,12 @@ namespace weft::nats {
 // ClientEvent: a change of a client's connection.
 struct ClientEvent {
   enum class Kind : std::uint8_t {
-    connected,    // the server took the credentials, and has all subscriptions
-    lost,         // a connection ended: `why`
-    unconnected,  // an attempt failed: `why`
-    lame_duck,    // the server announced its end; the client leaves it if there is another one
-    refused,      // the server dropped a message or another operation: `why`, and `subject` if the server named it
+    connected,     // the server took the credentials, and has all subscriptions
+    lost,          // a connection ended: `why`
+    unconnected,   // an attempt failed: `why`
+    lame_duck,     // the server announced its end; the client leaves it if there is another one
+    refused,       // the server dropped a message: `why`, and `subject` if the server named it
+    unsubscribed,  // the server refused the subscriptions to `subject`: `why`
   };
   Kind kind = Kind::connected;
   Error why{};
@@ -78,6 +80,10 @@ struct ClientOptions {
   // Called in the loop's thread, outside of the program's calls. The function may call and destroy the client.
   std::function<void(const ClientEvent&)> on_event{};
   net::Resolver* resolver = nullptr;  // null: Resolver::shared()
+
+  // Sets `tls` from files of PEM; all of them empty: leaves it null. Errors: those of net::TlsClient::make().
+  [[nodiscard]] Result<void> use_tls_files(std::string_view authorities, std::string_view certificate,
+                                           std::string_view key);
 };
 
 // Message: a received message; views that are valid during the call of the subscription's function.

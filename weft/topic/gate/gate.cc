@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "weft/base/no_memory.h"
-#include "weft/net/tls.h"
 #include "weft/sys/clock.h"
 #include "weft/topic/wire/control.h"
 #include "weft/topic/wire/headers.h"
@@ -104,13 +103,7 @@ Result<void> Gate::start() {
   client.credentials_file = options_.credentials_file;
   client.pending_max = options_.outage_bytes_max;
   client.tls_name = options_.tls_server_name;
-  if (!options_.tls_authorities.empty() || !options_.tls_certificate.empty()) {
-    net::TlsClientOptions tls;
-    tls.ca_file = options_.tls_authorities;
-    tls.certificate_file = options_.tls_certificate;
-    tls.key_file = options_.tls_key;
-    client.tls = WEFT_TRY(net::TlsClient::make(tls));
-  }
+  WEFT_TRY(client.use_tls_files(options_.tls_authorities, options_.tls_certificate, options_.tls_key));
   return on_core([&] { return open_clients(client); });
 }
 

@@ -61,7 +61,7 @@ struct GateCounts {
   std::uint64_t sent = 0;             // given to a connection
   std::uint64_t queued = 0;           // waiting for a connection, or in front of it
   std::uint64_t dropped_oldest = 0;   // waiting for a connection, and dropped for newer ones
-  std::uint64_t dropped_refused = 0;  // too large for the server, or no memory
+  std::uint64_t dropped_refused = 0;  // not permitted, too large for the server, or no memory
   std::uint64_t dropped_closed = 0;   // waiting when the last handle left
   std::uint64_t dropped_full = 0;     // the server did not read
   std::uint64_t received = 0;
@@ -145,6 +145,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
   void send_batch() noexcept;
   [[nodiscard]] Result<void> perform(const Outbox::Operation& operation);
   [[nodiscard]] static rt::Task<void> wait_for_room(Gate* self);
+  [[nodiscard]] Result<void> take_subject(std::string_view subject);
   void handle_message(std::uint64_t number, const nats::Message& message) noexcept;
   void handle_bus(const nats::ClientEvent& event) noexcept;
   void handle_work(const nats::ClientEvent& event) noexcept;
@@ -169,19 +170,24 @@ class Gate : public std::enable_shared_from_this<Gate> {
   std::atomic<std::size_t> max_payload_{nats::kMessageMaxDefault};
   std::atomic<State> work_state_{State::connecting};
   std::atomic<std::uint64_t> dropped_refused_{0};
+  std::atomic<std::uint64_t> sent_refused_{0};  // by the server, which reports each one
 
   // The core's.
   std::shared_ptr<serve::ClientHost> host_;
   std::unique_ptr<nats::Client> bus_;
   std::unique_ptr<nats::Client> work_;
   std::unique_ptr<rt::TaskScope> scope_;
-  Outbox batch_;  // taken from the outbox
+  Outbox batch_;                             // taken from the outbox
+  std::atomic<std::size_t> batch_count_{0};  // of its operations, for counts() of any thread
   bool blocked_ = false;
   bool left_ = false;  // the last member left
   std::vector<Member> members_;
   GateInterest interest_;
   std::map<std::uint64_t, nats::SubscriptionId> subscriptions_;  // by the numbers of interest_
+  // The last message's subject; its topic in the wire's form, as text and as a message.
+  std::string subject_;
   std::string topic_;
+  Message name_;
 };
 
 }  // namespace weft::topic

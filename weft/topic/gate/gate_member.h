@@ -10,12 +10,43 @@
 
 namespace weft::topic {
 
+// FleetMessage: a received message, in the bytes of the connection. Members that share a copy make it once.
+// Owner: the gate, during a call. Affinity: the gate's core.
+class FleetMessage {
+ public:
+  // `topic` is in the wire's form.
+  FleetMessage(const Message& topic, Bytes body, std::string_view headers) noexcept
+      : topic_(topic), body_(body), headers_(headers) {}
+  FleetMessage(const FleetMessage&) = delete;
+  FleetMessage& operator=(const FleetMessage&) = delete;
+  ~FleetMessage() = default;
+
+  [[nodiscard]] const Message& topic() const noexcept { return topic_; }
+  [[nodiscard]] Bytes body() const noexcept { return body_; }
+  [[nodiscard]] std::string_view headers() const noexcept { return headers_; }
+  // Returns whether there is memory for the copy, which shared_body() and shared_headers() share from then on.
+  [[nodiscard]] bool copy() noexcept {
+    copied_ = copied_ || (owned_body_.assign_copy(body_) && owned_headers_.assign_copy(as_bytes(headers_)));
+    return copied_;
+  }
+  [[nodiscard]] Message shared_body() const noexcept { return owned_body_.share(); }
+  [[nodiscard]] Message shared_headers() const noexcept { return owned_headers_.share(); }
+
+ private:
+  const Message& topic_;
+  const Bytes body_;
+  const std::string_view headers_;
+  bool copied_ = false;
+  Message owned_body_;
+  Message owned_headers_;
+};
+
 // GateMember: a handle that uses a gate. The gate calls it on the gate's core, from Gate::join() to Gate::leave(). The
 // calls do not wait.
 class GateMember {
  public:
-  // A message of another process. The topic is in the wire's form. The member copies or shares the parts.
-  virtual void handle_gate_message(const Message& topic, const Message& body, const Message& headers) noexcept = 0;
+  // A message of another process.
+  virtual void handle_gate_message(FleetMessage& message) noexcept = 0;
   virtual void handle_gate_control(Bytes control) noexcept = 0;
   // `unserved`: no subscription has the subject.
   virtual void handle_gate_reply(std::uint64_t request, Message&& body, Message&& headers, bool unserved) noexcept = 0;

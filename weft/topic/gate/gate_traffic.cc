@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Gate: operations to the fleet, and messages from it.
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
@@ -52,6 +53,7 @@ void Gate::send_batch() noexcept {
     const sync::LockGuard lock(mutex_);
     scheduled_ = false;
     batch_.swap(outbox_);
+    batch_count_.store(batch_.count(), std::memory_order_relaxed);
   }
   while (!batch_.empty()) {
     const Result<void> performed = or_no_memory([&] { return perform(batch_.front()); });
@@ -66,8 +68,8 @@ void Gate::send_batch() noexcept {
     if (!performed && kind != Outbox::Kind::want && kind != Outbox::Kind::unwant) {
       count_dropped();
     }
-    const sync::LockGuard lock(mutex_);  // queued() is read under it
     batch_.pop();
+    batch_count_.store(batch_.count(), std::memory_order_relaxed);
   }
   wake_waiters();
 }
@@ -211,11 +213,25 @@ Result<void> Gate::answer(std::string_view reply, std::string_view headers, Byte
 
 // --- from the fleet ---
 
+// The topic of a subject, which the next message of the same subject reuses. A name that is empty: no topic has it.
+Result<void> Gate::take_subject(std::string_view subject) {
+  subject_.clear();
+  topic_.clear();
+  name_ = Message();
+  const bool foreign = subject.starts_with('_') || subject.starts_with('$');
+  if (!foreign && names().append_topic(subject, topic_)) {
+    name_ = WEFT_TRY(Message::copy_of(topic_));
+  }
+  subject_ = subject;
+  return {};
+}
+
 void Gate::handle_message(std::uint64_t number, const nats::Message& message) noexcept {
   const Result<void> handled = or_no_memory([&]() -> Result<void> {
-    topic_.clear();
-    const bool foreign = message.subject.starts_with('_') || message.subject.starts_with('$');
-    if (foreign || !names().append_topic(message.subject, topic_) || !interest_.is_first(number, topic_)) {
+    if (message.subject != subject_ || subject_.empty()) {
+      WEFT_TRY(take_subject(message.subject));
+    }
+    if (name_.empty() || !interest_.is_first(number, topic_)) {
       return {};  // one of the engine's own, or the copy of another subscription
     }
     std::string_view headers = as_text(message.headers.block());
@@ -225,16 +241,14 @@ void Gate::handle_message(std::uint64_t number, const nats::Message& message) no
     if (!message.reply.empty() && !find_header(headers, kServiceHeader).empty()) {
       return {};  // a request: of those that serve it
     }
-    const Message topic = WEFT_TRY(Message::copy_of(topic_));
-    const Message body = WEFT_TRY(Message::copy_of(message.body));
-    Message block;
-    if (message.reply.empty()) {
-      block = WEFT_TRY(Message::copy_of(headers));
-    } else {
-      block = WEFT_TRY(Message::copy_of(WEFT_TRY(with_header(headers, kReplyHeader, message.reply))));
+    std::string block;
+    if (!message.reply.empty()) {
+      block = WEFT_TRY(with_header(headers, kReplyHeader, message.reply));
+      headers = block;
     }
+    FleetMessage received(name_, message.body, headers);
     for (const Member& each : members_) {
-      each.member->handle_gate_message(topic, body, block);
+      each.member->handle_gate_message(received);
     }
     return {};
   });
@@ -245,6 +259,9 @@ void Gate::handle_message(std::uint64_t number, const nats::Message& message) no
 
 void Gate::handle_bus(const nats::ClientEvent& event) noexcept {
   using Kind = nats::ClientEvent::Kind;
+  if (event.kind == Kind::refused) {
+    sent_refused_.fetch_add(1, std::memory_order_relaxed);
+  }
   if (event.kind == Kind::connected && bus_ != nullptr) {
     max_payload_.store(bus_->max_payload(), std::memory_order_relaxed);
   }
@@ -257,7 +274,9 @@ void Gate::handle_bus(const nats::ClientEvent& event) noexcept {
 
 void Gate::handle_work(const nats::ClientEvent& event) noexcept {
   using Kind = nats::ClientEvent::Kind;
-  if (event.kind == Kind::connected) {
+  if (event.kind == Kind::refused) {
+    sent_refused_.fetch_add(1, std::memory_order_relaxed);
+  } else if (event.kind == Kind::connected) {
     work_state_.store(State::up, std::memory_order_release);
   } else if (event.kind == Kind::lost || event.kind == Kind::unconnected) {
     work_state_.store(State::away, std::memory_order_release);
@@ -316,7 +335,7 @@ GateCounts Gate::counts() noexcept {
   all.published = published_;
   all.dropped_full = dropped_full_;
   all.dropped_refused = dropped_refused_.load(std::memory_order_relaxed);
-  all.queued = outbox_.count() + batch_.count();
+  all.queued = outbox_.count() + batch_count_.load(std::memory_order_relaxed);
   for (const nats::Client* const client : {bus_.get(), work_.get()}) {
     if (client == nullptr) {
       continue;
@@ -329,6 +348,9 @@ GateCounts Gate::counts() noexcept {
     all.connected += of.connected.value();
     all.received += of.received.value();
   }
+  const std::uint64_t refused = std::min(all.sent, sent_refused_.load(std::memory_order_relaxed));
+  all.sent -= refused;
+  all.dropped_refused += refused;
   return all;
 }
 

@@ -76,7 +76,7 @@ namespace weft {
       "Of these, the ones that were lost: the servers were away, and newer messages needed the room.",                 \
       "topic/node/gate.cc")                                                                                            \
   ROW(fleet_dropped_refused, counter, "fleet_messages_dropped_total", "reason", "refused", "messages",                 \
-      "Of these, the ones that were lost: the server takes none of that size, or memory ran out.",                     \
+      "Of these, the ones that were lost: the server does not permit the topic or size, or memory ran out.",           \
       "topic/node/gate.cc")                                                                                            \
   ROW(fleet_dropped_closed, counter, "fleet_messages_dropped_total", "reason", "closed", "messages",                   \
       "Of these, the ones that were lost: still waiting when the last handle closed.", "topic/node/gate.cc")           \

@@ -136,10 +136,10 @@ void Node::where_subscriptions_are(Function function) noexcept {
 
 // --- messages ---
 
-void Node::handle_gate_message(const Message& topic, const Message& body, const Message& headers) noexcept {
+void Node::handle_gate_message(FleetMessage& message) noexcept {
   if (!async()) {
     const sync::LockGuard lock(pump_mutex_);
-    dispatch(topic.share(), body.share(), headers.share());
+    dispatch_gate_message(message);
     return;
   }
   bool first = false;
@@ -151,16 +151,41 @@ void Node::handle_gate_message(const Message& topic, const Message& body, const 
     }
     first = gate_messages_.empty();
     try {
-      gate_messages_.push_back({topic.share(), body.share(), headers.share()});
+      if (!message.copy()) {
+        throw std::bad_alloc();
+      }
+      gate_messages_.push_back({message.topic().share(), message.shared_body(), message.shared_headers()});
     } catch (const std::bad_alloc&) {
       ++counters_.dropped_for_memory;
       return;
     }
-    gate_bytes_ += TopicMessage::footprint(topic.size(), body.size(), headers.size());
+    gate_bytes_ += TopicMessage::footprint(message.topic().size(), message.body().size(), message.headers().size());
   }
   if (first) {
     in_loop([](Node& node) { node.take_gate_messages(); });
   }
+}
+
+// One subscription gets its copy in its queue, without a block between.
+void Node::dispatch_gate_message(FleetMessage& message) {
+  if (names_.identity()) {
+    const Result<void> matched = or_no_memory([&]() -> Result<void> {
+      interest_.match(message.topic().text(), pump_memo_);
+      return {};
+    });
+    if (matched && pump_memo_.matches.size() == 1) {
+      const Match& only = pump_memo_.matches.front();
+      if (only.subscription->offer_copy(message.topic(), message.body(), message.headers(), only.filter)) {
+        counters_.received.store(counters_.received.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        return;
+      }
+    }
+  }
+  if (!message.copy()) {
+    ++counters_.dropped_for_memory;
+    return;
+  }
+  dispatch(message.topic().share(), message.shared_body(), message.shared_headers());
 }
 
 void Node::take_gate_messages() {

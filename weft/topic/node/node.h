@@ -278,6 +278,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void pump_all();                                               // before a disconnect
   unsigned pump(bool wait_for_lock, unsigned most = kPumpMost);  // returns the number of messages
   void dispatch(Message&& topic, Message&& body, Message&& headers) WEFT_REQUIRES(pump_mutex_);
+  void dispatch_gate_message(FleetMessage& message) WEFT_REQUIRES(pump_mutex_);
   void watch_in();
   void handle_in();
   void lead_ended() noexcept;
@@ -364,7 +365,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<Request> begin_gate_request(std::string wire, Bytes body, std::string_view headers);
   [[nodiscard]] Result<IntrusivePtr<SubscriptionCore>> serve_at_gate(std::string wire, std::string_view group,
                                                                      std::size_t queue_max);
-  void handle_gate_message(const Message& topic, const Message& body, const Message& headers) noexcept override;
+  void handle_gate_message(FleetMessage& message) noexcept override;
   void handle_gate_control(Bytes control) noexcept override;
   void handle_gate_reply(std::uint64_t request, Message&& body, Message&& headers, bool unserved) noexcept override;
   void handle_gate_request(std::uint64_t service, std::string_view reply, Message&& body,
