@@ -254,6 +254,8 @@ def refuses_other_hosts_without_certificates():
         for listen in ("tcp://0.0.0.0:0", "tcp://127.0.0.1:0", "tls+tcp://0.0.0.0:0"):
             said = run("hub", "--directory", directory, "--listen", listen, code=2)
             assert "--tls-cert, --tls-key and --tls-ca" in said, said
+        for bound in (["--address-max", "2"], ["--address-max", "2000", "--listen", "tls+tcp://127.0.0.1:0"]):
+            assert "--address-max is a part of" in run("hub", "--directory", directory, *bound, code=2)
         for hub in ("tcp://127.0.0.1:1", "tls+tcp://127.0.0.1:1"):
             assert "--hub is ipc://PATH, or tls+tcp://" in run("kv", "get", "config", "color", "--hub", hub, code=2)
         assert "belong to --hub" in run("kv", "get", "config", "color", "--directory", directory, "--tls-ca", "ca.pem", code=2)

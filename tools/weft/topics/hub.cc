@@ -135,6 +135,7 @@ topic::HubOptions hub_options(const HubRunOptions& options, const topic::Fleet& 
   hub.store = sys::absolute_path(store + "/" + fleet.name + ".topics");
   hub.store_bytes_max = options.store_bytes_max;
   hub.clients_max = options.clients_max;
+  hub.address_clients_max = options.address_clients_max;
   hub.listen = options.listen;
   hub.group = options.group;
   hub.group_socket = options.group_socket;
@@ -175,6 +176,10 @@ std::unique_ptr<topic::Hub> take_lock(Console& console, Context& context, const 
 int run_hub(Console& console, const HubRunOptions& options) {
   if (options.clients_max == 0 || options.clients_max > kClientsMax) {
     throw Usage("--clients-max is 1 to " + std::to_string(kClientsMax));
+  }
+  if (options.address_clients_max > options.clients_max ||
+      (options.address_clients_max != 0 && options.listen.empty())) {
+    throw Usage("--address-max is a part of --clients-max, and belongs to --listen");
   }
   const topic::Fleet fleet =
       need(topic::Fleet::parse(options.fleet.fleet), "--fleet " + printable(options.fleet.fleet));

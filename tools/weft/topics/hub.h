@@ -14,8 +14,9 @@ struct HubRunOptions {
   std::string store{};                // directory; empty: that of the fleet's handles
   std::uint64_t store_bytes_max = 0;  // 0: as much as the disk holds
   std::uint64_t clients_max = 1024;
-  std::string listen{};  // for members of other hosts; empty: none
-  std::string group{};   // whose members reach the hub, too; empty: none
+  std::uint64_t address_clients_max = 0;  // at `listen`; 0: half of clients_max
+  std::string listen{};                   // for members of other hosts; empty: none
+  std::string group{};                    // whose members reach the hub, too; empty: none
   std::string group_socket{};
   std::string admin{};       // endpoint; empty: no admin port
   std::string token_file{};  // its first line is the token of the admin port

@@ -354,6 +354,9 @@ Run declare_hub(CLI::App& app) {
   bytes(app, "--store-max", options->store_bytes_max, "Of the file; without it as much as the disk holds")
       ->group(kSettings);
   number(app, "--clients-max", options->clients_max, "N", "Connections of members, to 16384 (1024)")->group(kSettings);
+  number(app, "--address-max", options->address_clients_max, "N",
+         "Of them from one address, such as that of a NAT, at --listen (half)")
+      ->group(kSettings);
   text(app, "--listen", options->listen, "ENDPOINT",
        "Also for other hosts: tls+tcp://HOST:PORT, with --tls-cert, --tls-key and --tls-ca")
       ->group(kSettings);

@@ -212,7 +212,9 @@ Result<void> Hub::Impl::listen() {
     return {};
   }
   // A stranger holds a connection until its handshake ends: the members of this host keep room.
-  const std::size_t share = std::max<std::size_t>(1, options.clients_max / HubOptions::kAddressShare);
+  const std::size_t share = options.address_clients_max != 0
+                                ? std::min(options.address_clients_max, options.clients_max)
+                                : std::max<std::size_t>(1, options.clients_max / HubOptions::kAddressShare);
   WEFT_TRY(socket.set(option::address_connections_max, static_cast<int>(share)));
   const Instant end = deadline_after(sys::now(), kListenMost);
   auto bound = socket.bind(options.listen);

@@ -24,12 +24,14 @@ struct HubOptions {
   std::uint64_t store_bytes_max = 0;  // of the file; 0: as much as the disk holds
   // Bytes of the file STORE.reserve, whose room lets consumers acknowledge on a full disk.
   std::uint64_t store_reserve_bytes = std::uint64_t{8} << 20U;
-  bool store_in_memory = false;   // of the machine: no stream survives power. The hub finds tmpfs itself
-  std::size_t clients_max = 256;  // connections
+  bool store_in_memory = false;    // of the machine: no stream survives power. The hub finds tmpfs itself
+  std::size_t clients_max = 1024;  // connections
   // Where members of other hosts connect: "tls+tcp://HOST:PORT"; empty: nowhere. The certificate, its key and the
   // authorities of members are files (PEM); a member without a certificate of theirs is refused.
   std::string listen{};
-  // Connections of one address to `listen`, which strangers reach, too: a part of clients_max.
+  // Connections of one address to `listen`, which strangers reach, too. Members behind one NAT have one address.
+  // 0: clients_max / kAddressShare.
+  std::size_t address_clients_max = 0;
   static constexpr std::size_t kAddressShare = 2;
   std::string tls_certificate{};
   std::string tls_key{};

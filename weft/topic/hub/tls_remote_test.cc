@@ -191,6 +191,15 @@ TEST_F(RemoteHub, StrangersOfOneAddressLeaveRoomForMembersOfThisHost) {
   EXPECT_EQ(attempts, 1);
 }
 
+TEST_F(RemoteHub, AnAddressHasThePlacesThatTheHubIsGivenForIt) {
+  HubOptions options = hub_options();
+  options.clients_max = 8;
+  options.address_clients_max = 2;
+  const auto hub = *Hub::host(hub_context_, options);
+  Strangers strangers(hub->listening(), 8);
+  EXPECT_TRUE(strangers.wait_closed(6));
+}
+
 TEST_F(RemoteHub, AHubOrAHandleWithoutCertificatesIsRefused) {
   for (std::string HubOptions::* const missing :
        {&HubOptions::tls_certificate, &HubOptions::tls_key, &HubOptions::tls_authorities}) {
