@@ -23,6 +23,9 @@ struct HubRunOptions {
   std::string tls_certificate{};
   std::string tls_key{};
   std::string tls_authorities{};  // of clients of the admin port, and of members of other hosts
+  std::string curve_key{};        // of tcp:// at `listen`: a file of `weft keygen`
+  std::string curve_members{};    // a file with the public keys of members
+  bool admin_no_client_cert = false;
   double drain = 0;               // seconds from SIGTERM, with /readyz at 503, to the stop
 };
 

@@ -105,7 +105,7 @@ TEST_F(RemoteHub, AForeignCertificateIsRefusedAndTheErrorHasTheReason) {
   settings.remote = true;
   settings.make_socket = [this, &keys]() -> Result<Socket> {
     Socket socket = *context_.socket(SocketType::dealer);
-    EXPECT_TRUE(set_tls(socket, keys));
+    EXPECT_TRUE(set_hub_keys(socket, keys));
     return socket;
   };
   auto link = std::make_shared<HubLink>(*loop, std::move(settings));
