@@ -492,8 +492,8 @@ ZMQ_EXPORT int weft_socket_subscribe_glob(void* socket, const char* glob);
 ZMQ_EXPORT int weft_socket_unsubscribe_glob(void* socket, const char* glob);
 
 /* --- Weft's counters of a socket --- */
-/* Writes the first `count` counters, in the order of weft_socket_statistic_name(), and returns how many there are. A later
-   version may have more, at any place. docs/metrics.md explains them. Returns -1 with ENOTSOCK or EFAULT. */
+/* Writes the first `count` counters, in the order of weft_socket_statistic_name(). Returns the number of all counters,
+   or -1 with ENOTSOCK or EFAULT. A later version may have more, at any place. docs/metrics.md explains them. */
 ZMQ_EXPORT int weft_socket_statistics(void* socket, uint64_t* values, size_t count);
 /* The name of a counter, such as "sent" or "dropped_full"; NULL beyond the last. The text is never freed. */
 ZMQ_EXPORT const char* weft_socket_statistic_name(size_t index);

@@ -63,8 +63,8 @@ struct Screen {
 // The first characters of printable text, at most so many.
 [[nodiscard]] std::string cut(std::string_view text, std::size_t characters);
 
-// The line as several, none wider than `columns`, broken at spaces; all but the first begin with `under` spaces. A word that
-// is too long stays whole.
+// The line as several, none wider than `columns`, broken at spaces; all except the first begin with `under` spaces. A
+// word that is too long stays whole.
 [[nodiscard]] std::string broken(std::string_view line, std::size_t columns, std::size_t under);
 
 enum class Colour : std::uint8_t { red, yellow, green, bold };

@@ -33,8 +33,8 @@ CLI::Option* bytes(CLI::App& app, const char* name, std::uint64_t& into, const c
 // A number of any size, as sequences and revisions are.
 CLI::Option* sequence(CLI::App& app, const char* name, std::uint64_t& into, const char* help);
 
-// --tls-cert, --tls-key, --tls-ca and --tls-name of a side that connects; --tls-insecure, if it has that. `certificate` says
-// what the certificate is for; `default_authorities` what counts without --tls-ca.
+// --tls-cert, --tls-key, --tls-ca and --tls-name of a side that connects; --tls-insecure, if it has that. `certificate`
+// is the purpose of the certificate, and `default_authorities` the default of --tls-ca, for the help.
 template <typename Options>
 void declare_tls(CLI::App& app, Options& options, const char* certificate, const char* default_authorities) {
   const auto add = [&app](const char* name, std::string& into, const char* type, const std::string& help) {

@@ -26,7 +26,7 @@ struct HubRunOptions {
   std::string curve_key{};        // of tcp:// at `listen`: a file of `weft keygen`
   std::string curve_members{};    // a file with the public keys of members
   bool admin_no_client_cert = false;
-  double drain = 0;               // seconds from SIGTERM, with /readyz at 503, to the stop
+  double drain = 0;  // seconds from SIGTERM, with /readyz at 503, to the stop
 };
 
 // Runs until a signal, and then returns 0. Failure: the hub ended by itself.
