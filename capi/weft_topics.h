@@ -114,7 +114,8 @@ typedef struct weft_topics_options {
   size_t queue_bytes_max;        /* of one subscription; 0: 8 MiB */
   int peer_messages_max;         /* that wait for one peer; 0: 1,000 */
   int64_t presence_ms;           /* how long others list this handle while it is silent; 0: not at all */
-  /* tcp, CURVE: the keys of the fleet and of this handle, 40 characters of Z85 each, all four or none. */
+  /* tcp, CURVE: the keys of the fleet and of this handle, 40 characters of Z85 each, all four or none, or the last
+     two with curve_hub_public. */
   const char* curve_server_public;
   const char* curve_server_secret;
   const char* curve_public;
@@ -124,8 +125,9 @@ typedef struct weft_topics_options {
   const char* tls_key;
   const char* tls_authorities;
   const char* tls_server_name; /* in the certificate of every peer; NULL: the host of its endpoint */
-  /* The hub of the kept topics. "tls+tcp://HOST:PORT": of another host; needs the PEM files. "ipc://PATH": of another
-     user of this host. NULL: that of the local fleet. */
+  /* The hub of the kept topics. "tls+tcp://HOST:PORT": of another host; needs the PEM files. "tcp://HOST:PORT": the
+     same with CURVE; needs curve_hub_public, curve_public and curve_secret. "ipc://PATH": of another user of this
+     host. NULL: that of the local fleet. */
   const char* hub;
   /* nats, one of them: a user and its password, a token, or the name of a file, which is read at each connection. */
   const char* user;
@@ -134,6 +136,7 @@ typedef struct weft_topics_options {
   const char* nkey_seed_file;
   const char* credentials_file; /* .creds: a JWT and a seed */
   size_t outage_bytes_max;      /* nats: of messages that wait while the servers are away; 0: 8 MiB */
+  const char* curve_hub_public; /* of a hub at tcp://, 40 characters of Z85; the fleet's two keys may then be NULL */
 } weft_topics_options;
 
 /* Joins a fleet. Errors: invalid_argument (an option); not_supported; invalid_state (the directory belongs to another

@@ -491,6 +491,13 @@ ZMQ_EXPORT int weft_socket_unsubscribe(void* socket, int kind, const void* text,
 ZMQ_EXPORT int weft_socket_subscribe_glob(void* socket, const char* glob);
 ZMQ_EXPORT int weft_socket_unsubscribe_glob(void* socket, const char* glob);
 
+/* --- Weft's counters of a socket --- */
+/* Writes the first `count` counters, in the order of weft_socket_statistic_name(). Returns the number of all counters,
+   or -1 with ENOTSOCK or EFAULT. A later version may have more, at any place. docs/metrics.md explains them. */
+ZMQ_EXPORT int weft_socket_statistics(void* socket, uint64_t* values, size_t count);
+/* The name of a counter, such as "sent" or "dropped_full"; NULL beyond the last. The text is never freed. */
+ZMQ_EXPORT const char* weft_socket_statistic_name(size_t index);
+
 /* --- Weft's own --- */
 /* Options of bound sockets (int; 0, the default: without a bound). A connection beyond a bound is closed at once. */
 #define WEFT_CONNECTIONS_MAX 1001         /* of the socket */

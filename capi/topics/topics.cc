@@ -80,6 +80,7 @@ Result<TopicsOptions> topics_options_of(const weft_topics_options* given) {
   WEFT_TRY(put_key(security.curve_server_secret, c.curve_server_secret));
   WEFT_TRY(put_key(security.curve_public, c.curve_public));
   WEFT_TRY(put_key(security.curve_secret, c.curve_secret));
+  WEFT_TRY(put_key(security.curve_hub_public, c.curve_hub_public));
   security.tls_certificate = text_or_empty(c.tls_certificate);
   security.tls_key = text_or_empty(c.tls_key);
   security.tls_authorities = text_or_empty(c.tls_authorities);

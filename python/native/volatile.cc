@@ -9,9 +9,9 @@ namespace {
 
 // (fleet, space, node, listen, advertise, runtime_directory, store_directory, never_hosts, separator,
 // queue_messages_max, queue_bytes_max, peer_messages_max, presence_ms, 4 keys of CURVE, 4 names of TLS, hub,
-// user, password, token, nkey_seed_file, credentials_file, outage_bytes_max) -> handle
+// user, password, token, nkey_seed_file, credentials_file, outage_bytes_max, curve_hub_public) -> handle
 PyObject* open(Args& args) {
-  args.expect(28);
+  args.expect(29);
   weft_topics_options options{};
   options.struct_size = sizeof options;
   options.fleet = args.text_or_null(0);
@@ -42,6 +42,7 @@ PyObject* open(Args& args) {
   options.nkey_seed_file = args.text_or_null(25);
   options.credentials_file = args.text_or_null(26);
   options.outage_bytes_max = args.count(27);
+  options.curve_hub_public = args.text_or_null(28);
   weft_topics* topics = nullptr;
   check(unlocked([&] { return weft_topics_open(&options, &topics); }), "join fleet", args[0]);
   return of_handle(topics);

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from . import _lib
 from ._lazy import names_of
 from ._numbers import Event, Option, Poll, SocketType
-from ._sockets import Again, Context, Error, Monitor, MonitorEvent, Part, Parts, Poller, Socket, curve_keypair
+from ._sockets import Again, Context, Error, Monitor, MonitorEvent, Part, Parts, Poller, Socket, Statistics, curve_keypair
 
 if TYPE_CHECKING:
     from .topics import *
 
 __all__ = [
     "Again", "Context", "Error", "Event", "Monitor", "MonitorEvent", "Option", "Part", "Parts", "Poll", "Poller", "Socket",
-    "SocketType", "curve_keypair", "library",
+    "SocketType", "Statistics", "curve_keypair", "library",
     "PAIR", "PUB", "SUB", "REQ", "REP", "DEALER", "ROUTER", "PULL", "PUSH", "XPUB", "XSUB", "STREAM",
     "IDENTITY", "SUBSCRIBE", "UNSUBSCRIBE", "FD", "EVENTS", "LINGER", "SNDHWM", "RCVHWM", "RCVTIMEO", "SNDTIMEO",
     "LAST_ENDPOINT",

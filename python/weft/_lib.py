@@ -42,6 +42,8 @@ _declare("zmq_poll", _I, _P, _I, ctypes.c_long)
 _declare("zmq_socket_monitor", _I, _P, _C, _I)
 _declare("zmq_curve_keypair", _I, _C, _C)
 _declare("weft_last_error_text", _C)
+_declare("weft_socket_statistics", _I, _P, ctypes.POINTER(ctypes.c_uint64), _S)
+_declare("weft_socket_statistic_name", _C, _S)
 _declare("weft_version", None, *[ctypes.POINTER(_I)] * 3)
 
 

@@ -218,15 +218,13 @@ class StreamInfo(NamedTuple):
 
 @dataclass(frozen=True)
 class Curve:
-    """The keys of a tcp fleet and of this handle, 40 characters of Z85 each."""
+    """Keys, 40 characters of Z85 each: those of a tcp fleet and of this handle; or that of a hub at tcp:// and of this handle."""
 
-    server_public: str
-    server_secret: str
-    public: str
-    secret: str
-
-    def __repr__(self) -> str:
-        return f"Curve(server_public={self.server_public!r}, public={self.public!r})"  # no secret
+    server_public: Optional[str] = None
+    server_secret: Optional[str] = field(default=None, repr=False)
+    public: Optional[str] = None
+    secret: Optional[str] = field(default=None, repr=False)
+    hub_public: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -421,7 +419,7 @@ def open_arguments(fleet: str, space: Optional[str], node: Optional[str], listen
     return (fleet, space, node, listen, advertise, runtime_directory and os.fspath(runtime_directory),
             store_directory and os.fspath(store_directory), not hosts, ord(separator), queue_messages_max, queue_bytes_max,
             peer_messages_max, duration(presence), *keys, *files, hub, entry.user, entry.password, entry.token,
-            entry.nkey_seed_file, entry.credentials_file, outage_bytes_max)
+            entry.nkey_seed_file, entry.credentials_file, outage_bytes_max, curve.hub_public if curve else None)
 
 
 def consume_arguments(stream: int, name: str, filter: Optional[str], start: Start, tries_max: int, ack_wait: Timeout,

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import datetime
 import errno
+import functools
 import itertools
 import json
 import math
@@ -265,6 +266,15 @@ class Socket:
         self._check(_lib.lib.zmq_socket_monitor(self._handle, endpoint.encode(), int(events)), "monitor", self._where())
         return Monitor(self._context, endpoint)
 
+    def statistics(self) -> "Statistics":
+        """Its counters now."""
+        names = _statistic_names()
+        values = (ctypes.c_uint64 * len(names))()
+        if _lib.lib.weft_socket_statistics(self._handle, values, len(names)) < 0:
+            raise _fail("read statistics of", self._where())
+        numbers = dict(zip(names, values))
+        return Statistics(**{name: numbers[name] for name in Statistics._fields})
+
     def fileno(self) -> int:
         """The descriptor that becomes readable when the socket's EVENTS change (by edges, as of libzmq)."""
         return self.get_int(Option.FD)
@@ -303,6 +313,53 @@ class Socket:
     def _check(self, result: int, operation: str = "", name: Optional[str] = None) -> None:
         if result != 0:
             raise _fail(operation, name)
+
+
+class Statistics(NamedTuple):
+    """The counters of a socket since it was made, and three gauges: `queued_out`, `queued_in` and `peers`. docs/metrics.md explains
+    each, and how they balance."""
+
+    sent: int
+    arrived: int
+    dropped_full: int
+    dropped_no_peer: int
+    dropped_lost: int
+    dropped_conflated: int
+    dropped_unexpected: int
+    dropped_excess: int
+    dropped_no_memory: int
+    dropped_too_long: int
+    dropped_refused: int
+    dropped_overflow: int
+    queued_out: int
+    queued_in: int
+    peers: int
+    binds: int
+    binds_failed: int
+    accepted: int
+    accepts_failed: int
+    refused_full: int
+    refused_address: int
+    refused_rate: int
+    connected: int
+    connects_failed: int
+    reconnects: int
+    handshakes: int
+    handshakes_failed: int
+    disconnected: int
+    bounds_exceeded: int
+    events_dropped: int
+
+    @property
+    def dropped(self) -> int:
+        """The messages that vanished, for all reasons."""
+        return sum(number for name, number in self._asdict().items() if name.startswith("dropped_"))
+
+
+@functools.lru_cache(maxsize=1)
+def _statistic_names() -> Tuple[str, ...]:
+    names = (_lib.lib.weft_socket_statistic_name(index) for index in itertools.count())
+    return tuple(name.decode() for name in itertools.takewhile(lambda name: name is not None, names))
 
 
 class MonitorEvent(NamedTuple):

@@ -4,6 +4,7 @@
 import array
 import asyncio
 import errno
+import itertools
 import os
 import pathlib
 import pickle
@@ -12,7 +13,7 @@ import unittest
 
 import weft
 from topics_case import PATIENCE
-from weft import _numbers, aio
+from weft import _lib, _numbers, aio
 
 LONG_FLOOD = 5000
 
@@ -229,6 +230,26 @@ class Calls(unittest.TestCase):
         push.send(b"secret")
         self.assertEqual(pull.recv(), [b"secret"])
         self.assertEqual((push.get(weft.Option.MECHANISM), push.get(weft.Option.CURVE_SERVERKEY)), (2, public))
+
+
+class Counters(unittest.TestCase):
+    def test_statistics_are_those_of_the_library(self):
+        names = list(itertools.takewhile(bool, map(_lib.lib.weft_socket_statistic_name, itertools.count())))
+        self.assertEqual([name.decode() for name in names], list(weft.Statistics._fields))
+
+    def test_statistics_count_messages_and_drops(self):
+        with weft.Context() as context, context.socket(weft.PUB) as pub, context.socket(weft.PULL) as pull, \
+                context.socket(weft.PUSH) as push:
+            push.connect(pull.bind("inproc://counted"))
+            push.send([b"two", b"parts"])
+            self.assertEqual(pull.recv(), [b"two", b"parts"])
+            sent, got = push.statistics(), pull.statistics()
+            self.assertEqual((sent.sent, sent.arrived, got.arrived, got.dropped, got.peers), (1, 0, 1, 0, 1))
+            self.assertEqual(sent._replace(dropped_full=2, dropped_lost=3).dropped, 5)
+            pub.close()
+            with self.assertRaises(weft.Error) as refused:
+                pub.statistics()
+            self.assertEqual(refused.exception.errno, errno.ENOTSOCK)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """weft.Topics: messages, requests, errors, threads, signals and ends."""
 
+import contextlib
 import datetime
 import gc
 import pickle
@@ -9,6 +10,7 @@ import signal
 import threading
 import unittest
 import warnings
+from dataclasses import replace
 
 import weft
 from topics_case import MESSAGES, PATIENCE, Case
@@ -390,6 +392,17 @@ class Errors(Case):
     def test_no_secret_is_in_a_repr(self):
         curve = weft.Curve("public one", "secret one", "public two", "secret two")
         self.assertNotIn("secret", repr(curve).replace("server_secret", ""))
+
+    def test_a_hub_with_curve_needs_its_key_and_a_pair(self):
+        public, secret = (key.decode() for key in weft.curve_keypair())
+        whole = weft.Curve(hub_public=public, public=public, secret=secret)
+        for curve in (whole, replace(whole, hub_public=None), replace(whole, secret=None), None):
+            with self.subTest(curve=curve), contextlib.ExitStack() as stack:
+                if curve is not whole:
+                    stack.enter_context(self.assertRaises(weft.TopicsError))
+                weft.Topics("inproc:curve", hub="tcp://127.0.0.1:1", curve=curve).close()
+        with self.assertRaises(weft.TopicsError):
+            weft.Topics("inproc:curve", hub="tcp://127.0.0.1:1", curve=replace(whole, hub_public="short"))
 
 
 if __name__ == "__main__":

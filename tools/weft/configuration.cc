@@ -80,11 +80,12 @@ void show_entry(Console& console, const config::Entry& entry) {
   if (!entry.origin.empty()) {
     line += "  (" + entry.origin + (entry.key != nullptr ? "; default " + entry.fallback : "") + ")";
   }
-  console.line(printable(line));
+  console.prose(printable(line), 4);
   if (entry.key != nullptr) {
     const std::string bounds = entry.key->bounds();
-    console.line("    " + std::string(config::describe(entry.key->kind)) + (bounds.empty() ? "" : ", " + bounds) +
-                 ", changes " + change_of(*entry.key) + ": " + entry.key->doc);
+    console.prose("    " + std::string(config::describe(entry.key->kind)) + (bounds.empty() ? "" : ", " + bounds) +
+                      ", changes " + change_of(*entry.key) + ": " + entry.key->doc,
+                  4);
   }
 }
 

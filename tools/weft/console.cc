@@ -132,6 +132,29 @@ void Console::progress(std::string_view text) {
   }
 }
 
+std::string broken(std::string_view line, std::size_t columns, std::size_t under) {
+  std::string out;
+  std::string rest(line);
+  while (rest.size() > columns) {
+    const std::size_t space = rest.rfind(' ', columns);
+    if (space == std::string::npos || space <= under) {
+      break;
+    }
+    out.append(rest, 0, space).append("\n");
+    rest = std::string(under, ' ') + rest.substr(space + 1);
+  }
+  return out + rest;
+}
+
+void Console::prose(std::string_view text, std::size_t under, std::string_view first, std::string_view painted) {
+  const Screen terminal = screen();
+  std::string shown = terminal.rows == 0 ? std::string(text) : broken(text, terminal.columns, under);
+  if (shown.starts_with(first)) {
+    shown.replace(0, first.size(), painted);
+  }
+  line(shown);
+}
+
 std::string Console::paint(Colour colour, std::string_view text) const {
   static constexpr const char* kCodes[] = {"31", "33", "32", "1"};
   if (!colour_ || json) {

@@ -63,6 +63,10 @@ struct Screen {
 // The first characters of printable text, at most so many.
 [[nodiscard]] std::string cut(std::string_view text, std::size_t characters);
 
+// The line as several, none wider than `columns`, broken at spaces; all except the first begin with `under` spaces. A
+// word that is too long stays whole.
+[[nodiscard]] std::string broken(std::string_view line, std::size_t columns, std::size_t under);
+
 enum class Colour : std::uint8_t { red, yellow, green, bold };
 
 // Console: the standard streams of one command.
@@ -76,6 +80,9 @@ class Console {
   // As it is, and flushed. Throws Failure when the stream takes no more, and Stopped when its reader has gone.
   void print(std::string_view text);
   void line(std::string_view text);
+  // A line for people: on a terminal it breaks at the terminal's width, and continues after `under` spaces. `painted`
+  // replaces its first bytes, which it is the coloured form of.
+  void prose(std::string_view text, std::size_t under, std::string_view first = {}, std::string_view painted = {});
   void record(const Record& record) { line(to_json(record)); }
   void note(std::string_view text);  // "weft COMMAND: text" on standard error
   // Replaces the last line of a terminal; nothing when standard error is not a terminal. An empty text clears it.

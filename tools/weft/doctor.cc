@@ -186,10 +186,10 @@ int print_findings(Console& console, const Findings& findings, bool strict) {
     name.resize(std::max<std::size_t>(name.size(), 29), ' ');
     const std::string word(state_name(each.state));
     const std::string gap(8 - word.size(), ' ');
-    console.line(console.paint(kColours[static_cast<std::size_t>(each.state)], word) + gap + name + " " +
-                 printable(each.value));
+    console.prose(word + gap + name + " " + printable(each.value), 38, word,
+                  console.paint(kColours[static_cast<std::size_t>(each.state)], word));
     if (!each.advice.empty()) {
-      console.line("        -> " + each.advice);
+      console.prose("        -> " + each.advice, 11);
     }
   }
   return strict && warned ? kExitFailed : 0;

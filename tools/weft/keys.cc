@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::size_t kTextSize = 40;
 constexpr std::size_t kFileMax = 4096;
+constexpr std::size_t kKeysMax = 65'536;  // as many as a hub takes
 
 std::string encode_key(const zmtp::CurveKey& key) {
   std::string text(kTextSize, ' ');
@@ -81,6 +82,35 @@ std::string read_public_key(const std::string& key_or_file) {
     return key_or_file;
   }
   return need_field(key_or_file, "public");
+}
+
+std::vector<std::string> read_public_keys(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::vector<std::string> keys;
+  std::size_t number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    std::istringstream words(line);
+    std::string name;
+    std::string key;
+    std::string more;
+    if (!(words >> name) || name.starts_with('#')) {  // a key may have a #
+      continue;
+    }
+    if (name != "public" || !(words >> key) || words >> more) {
+      throw Failure(printable(file) + ":" + std::to_string(number) +
+                    ": a line is `public KEY`, or a comment that begins with #");
+    }
+    if (keys.size() == kKeysMax) {
+      throw Failure(printable(file) + " has more than 65,536 keys");
+    }
+    (void)decode_key(key);
+    keys.push_back(std::move(key));
+  }
+  if (!in.eof() || keys.empty()) {
+    throw Failure(printable(file) + (in.eof() ? ": there is no key" : ": the file cannot be read"));
+  }
+  return keys;
 }
 
 std::string decode_key(const std::string& z85) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "tools/weft/console.h"
 
@@ -17,7 +18,8 @@ struct KeyPair {
 [[nodiscard]] KeyPair make_key_pair();
 [[nodiscard]] KeyPair read_key_pair(const std::string& file);               // as keygen writes it
 [[nodiscard]] std::string read_public_key(const std::string& key_or_file);  // Z85, or a file that has a public key
-[[nodiscard]] std::string decode_key(const std::string& z85);               // 32 bytes
+[[nodiscard]] std::vector<std::string> read_public_keys(const std::string& file);  // each line `public KEY`
+[[nodiscard]] std::string decode_key(const std::string& z85);                      // 32 bytes
 
 struct KeygenOptions {
   std::string out;        // writes OUT (mode 600) and OUT.pub instead of printing

@@ -102,15 +102,7 @@ std::string wrapped(std::string_view text, std::size_t indent) {
     const std::size_t blank = std::min(line.find_first_not_of(' '), line.size());
     const bool described = blank == 2 && line.size() > indent && line[indent - 1] == ' ' && line[indent] != ' ';
     const std::size_t under = described ? indent : blank;
-    while (line.size() > kColumns) {
-      const std::size_t space = line.rfind(' ', kColumns);
-      if (space == std::string::npos || space <= under) {
-        break;  // one long word
-      }
-      out.append(line, 0, space).append("\n");
-      line = std::string(under, ' ') + line.substr(space + 1);
-    }
-    out.append(line).append("\n");
+    out.append(broken(line, kColumns, under)).append("\n");
   }
   return out;
 }

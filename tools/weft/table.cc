@@ -28,6 +28,7 @@ namespace weft::cli {
 namespace {
 
 constexpr const char* kEndpoints = "Endpoints";
+constexpr const char* kSystemAuthorities = "; else the system's authorities";
 
 void declare_security(CLI::App& app, LinkOptions& link) {
   app.add_flag("--curve-server", link.curve_server, "Be the server of CURVE; needs --curve-key")->group(kSecurity);
@@ -35,13 +36,7 @@ void declare_security(CLI::App& app, LinkOptions& link) {
   text(app, "--curve-server-key", link.curve_server_key, "KEY",
        "Be a client of CURVE: the server's public key, or its file; without --curve-key the client's pair is fresh")
       ->group(kSecurity);
-  text(app, "--tls-cert", link.tls_certificate, "FILE", "PEM: our certificate for tls+tcp and wss")->group(kSecurity);
-  text(app, "--tls-key", link.tls_key, "FILE", "PEM: its key")->group(kSecurity);
-  text(app, "--tls-ca", link.tls_authorities, "FILE", "PEM: whom to trust; without it the system's authorities")
-      ->group(kSecurity);
-  text(app, "--tls-name", link.tls_name, "NAME", "The name in the server's certificate; else the endpoint's host")
-      ->group(kSecurity);
-  app.add_flag("--tls-insecure", link.tls_insecure, "Take any certificate, even a forged one")->group(kSecurity);
+  declare_tls(app, link, " for tls+tcp and wss", kSystemAuthorities);
 }
 
 void declare_link(CLI::App& app, LinkOptions& link) {
@@ -143,14 +138,7 @@ Run declare_tap(CLI::App& app) {
 
 void declare_admin(CLI::App& app, AdminPort& port) {
   text(app, "--token-file", port.token_file, "FILE", "Its first line is the token of the admin port")->group(kSecurity);
-  text(app, "--tls-ca", port.tls_authorities, "FILE", "PEM: whom to trust for tls+tcp; else the system's authorities")
-      ->group(kSecurity);
-  text(app, "--tls-name", port.tls_name, "NAME", "The name in the port's certificate; else the endpoint's host")
-      ->group(kSecurity);
-  text(app, "--tls-cert", port.tls_certificate, "FILE", "PEM: our certificate, for a port that requests one")
-      ->group(kSecurity);
-  text(app, "--tls-key", port.tls_key, "FILE", "PEM: its key")->group(kSecurity);
-  app.add_flag("--tls-insecure", port.tls_insecure, "Take any certificate, even a forged one")->group(kSecurity);
+  declare_tls(app, port, ", for a port that requests one", kSystemAuthorities);
 }
 
 Run declare_call(CLI::App& app) {
@@ -172,13 +160,7 @@ Run declare_call(CLI::App& app) {
   text(app, "--response", options->response, "TABLE", "The answer's table in --schema; else its root_type")
       ->group(kMessages);
   number(app, "--timeout", options->timeout, "SECONDS", "For the connection and the answer (10)");
-  text(app, "--tls-cert", options->tls_certificate, "FILE", "PEM: our certificate")->group(kSecurity);
-  text(app, "--tls-key", options->tls_key, "FILE", "PEM: its key")->group(kSecurity);
-  text(app, "--tls-ca", options->tls_authorities, "FILE", "PEM: whom to trust; without it the system's authorities")
-      ->group(kSecurity);
-  text(app, "--tls-name", options->tls_name, "NAME", "The name in the server's certificate; else the endpoint's host")
-      ->group(kSecurity);
-  app.add_flag("--tls-insecure", options->tls_insecure, "Take any certificate, even a forged one")->group(kSecurity);
+  declare_tls(app, *options, "", kSystemAuthorities);
   return [options](Console& console) {
     options->body.hex = options->shown.hex;
     return call(console, *options);

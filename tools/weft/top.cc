@@ -159,20 +159,35 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
 
 using Cells = std::vector<std::vector<std::string>>;
 
-void append_table(const Cells& cells, std::vector<std::string>& lines) {
+// A table that is wider than `columns` is several, each with the first column; 0: no width is too much.
+void append_table(const Cells& cells, std::size_t columns, std::vector<std::string>& lines) {
   std::vector<std::size_t> widths(cells[0].size());
   for (const auto& row : cells) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       widths[i] = std::max(widths[i], width_of(row[i]));
     }
   }
-  for (const auto& row : cells) {
-    std::string line = padded(row[0], widths[0], false);
-    for (std::size_t i = 1; i < row.size(); ++i) {
-      line += "  " + padded(row[i], widths[i], true);
+  std::size_t begin = 1;
+  do {
+    std::size_t end = begin;
+    for (std::size_t width = widths[0]; end < widths.size(); ++end) {
+      width += 2 + widths[end];
+      if (columns != 0 && width > columns && end > begin) {
+        break;
+      }
     }
-    lines.push_back(line);
-  }
+    if (begin != 1) {
+      lines.emplace_back();
+    }
+    for (const auto& row : cells) {
+      std::string line = padded(row[0], widths[0], false);
+      for (std::size_t i = begin; i < std::min(end, row.size()); ++i) {
+        line += "  " + padded(row[i], widths[i], true);
+      }
+      lines.push_back(line);
+    }
+    begin = end;
+  } while (begin < widths.size());
 }
 
 // The two last reads of a program's counters.
@@ -189,7 +204,8 @@ class Samples {
   }
 
   [[nodiscard]] Record record() const;
-  [[nodiscard]] std::vector<std::string> lines() const;  // the head of each table begins with its title
+  // The head of each table begins with its title.
+  [[nodiscard]] std::vector<std::string> lines(std::size_t columns) const;
 
  private:
   [[nodiscard]] const Values* before(std::size_t section, const std::map<std::string, std::string>& labels) const {
@@ -235,7 +251,7 @@ Record Samples::record() const {
   return record;
 }
 
-std::vector<std::string> Samples::lines() const {
+std::vector<std::string> Samples::lines(std::size_t columns) const {
   const bool with_rates = !before_.empty();
   std::vector<std::string> lines;
   for (std::size_t s = 0; s < now_.size(); ++s) {
@@ -258,7 +274,7 @@ std::vector<std::string> Samples::lines() const {
     if (!lines.empty()) {
       lines.emplace_back();
     }
-    append_table(cells, lines);
+    append_table(cells, columns, lines);
   }
   if (lines.empty()) {
     lines.emplace_back("no sockets, servers, cores or topics are on the page");
@@ -275,7 +291,7 @@ struct View {
 std::string milliseconds(double ms) { return format(ms < 10 ? "%.2f ms" : "%.0f ms", ms); }
 
 // The slowest operations of the page /debug/traces.
-View read_traces(const TopOptions& options) {
+View read_traces(const TopOptions& options, std::size_t columns) {
   const std::string page =
       read_page(options.admin, "/debug/traces", deadline_after(sys::now(), seconds(options.timeout)));
   std::vector<Object> rows;
@@ -305,7 +321,7 @@ View read_traces(const TopOptions& options) {
   if (rows.empty()) {
     view.lines.emplace_back("no operation was recorded in this minute and the one before");
   } else {
-    append_table(cells, view.lines);
+    append_table(cells, columns, view.lines);
   }
   view.record.emplace_back("traces", std::move(rows));
   return view;
@@ -350,12 +366,13 @@ int top(Console& console, const TopOptions& options) {
     throw Usage("--once is one sample, --count several");
   }
   Samples samples(options);
-  const auto look = [&samples, &options] {
+  const std::size_t columns = options.once ? console.screen().columns : 0;  // a live table is cut
+  const auto look = [&samples, &options, columns] {
     if (options.traces) {
-      return read_traces(options);
+      return read_traces(options, columns);
     }
     samples.read();
-    return View{samples.record(), samples.lines()};
+    return View{samples.record(), samples.lines(columns)};
   };
   View view = look();
   if (options.once) {

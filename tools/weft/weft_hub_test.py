@@ -2,11 +2,13 @@
 """weft_hub_test.py PROGRAM SOURCE METRICS_SIDE KEPT_SIDE: weft hub, its successor, its admin port, and its service manager."""
 
 import contextlib
+import http.client
 import json
 import os
 import shutil
 import signal
 import socket
+import ssl
 import stat
 import subprocess
 import sys
@@ -249,13 +251,77 @@ def serves_other_hosts_that_have_a_certificate():
 
 
 @test
+def lets_the_operator_choose_whether_scrapers_need_a_certificate():
+    findings = {each["name"]: each["value"] for each in map(json.loads, run("doctor", "--json").splitlines())}
+    if shutil.which("openssl") is None or findings["tls"] != "built in":
+        print("skipped: no openssl to make certificates, or a build without TLS")
+        return
+    with folder() as directory:
+        make_certificates(directory)
+        token = "0123456789abcdef0123"
+        Path(f"{directory}/token").write_text(token + "\n")
+        tls = ["--tls-cert", f"{directory}/peer.crt", "--tls-key", f"{directory}/peer.key", "--tls-ca", f"{directory}/ca.crt"]
+        for choice, served in ([], False), (["--admin-no-client-cert"], True):
+            hub = Hub(directory, "--listen", "tls+tcp://127.0.0.1:0", "--admin", "tcp://127.0.0.1:0", "--token-file",
+                      f"{directory}/token", *tls, *choice)
+            admin = hub.note("admin port at").split()[-1].replace("tcp://", "https://").replace("tls+", "")
+            hub.note("serves")
+            trust = ssl.create_default_context(cafile=f"{directory}/ca.crt")
+            trust.check_hostname = False
+            scrape = urllib.request.Request(f"{admin}/metrics", headers={"Authorization": f"Bearer {token}"})
+            try:
+                with urllib.request.urlopen(scrape, timeout=PATIENCE, context=trust) as answer:
+                    assert served and b"weft_hub" in answer.read()
+            except (OSError, http.client.HTTPException):
+                assert not served
+            hub.stop(signal.SIGTERM, 0)
+        assert "belong to --admin" in run("hub", "--directory", directory, "--admin-no-client-cert", code=2)
+
+
+@test
+def serves_other_hosts_that_have_a_key():
+    findings = {each["name"]: each["value"] for each in map(json.loads, run("doctor", "--json").splitlines())}
+    if findings["curve"] != "built in":
+        print("skipped: a build without CURVE")
+        return
+    with folder() as directory, folder() as keys:
+        for name in ("hub", "ann", "bob"):
+            run("keygen", "--out", f"{keys}/{name}.key")
+        members = Path(keys) / "members"
+        listen = ["--listen", "tcp://127.0.0.1:0", "--curve-key", f"{keys}/hub.key", "--curve-members", str(members)]
+        for text, says in (("", "there is no key"), ("public\n", "members:1: a line is"), ("# ann\npublic x\n", "40 characters of Z85")):
+            members.write_text(text)
+            assert says in run("hub", "--directory", directory, *listen, code=1)
+        with_hash = "public " + "0#000" * 8 + "\n"  # Z85 has this character
+        members.write_text("# of the shop\n" + with_hash + Path(f"{keys}/ann.key.pub").read_text())
+        hub = Hub(directory, *listen)
+        listens = hub.note("listens for other hosts at").split()[-1]
+        hub.note("serves")
+
+        def far(name: str, server: str = "hub") -> list[str]:
+            return ["--hub", listens, "--curve-key", f"{keys}/{name}.key", "--curve-server-key", f"{keys}/{server}.key.pub"]
+        assert run("kv", "put", "config", "color", "blue", *far("ann"), *LONG) == "1\n"
+        assert run("kv", "get", "config", "color", "--directory", directory, *LONG) == "blue\n"
+        for keys_of, says in ((far("bob"), "does the hub have this handle's key?"), (far("ann", "bob"), "is the server's key right?")):
+            for seconds in ("0.5", "4", "15"):  # a busy machine needs longer for the first attempt
+                said = run("kv", "get", "config", "color", *keys_of, "--timeout", seconds, code=1)
+                if "last: " in said:
+                    break
+            assert f"last: {listens}" in said and says in said, said
+        hub.stop(signal.SIGTERM, 0)
+
+
+@test
 def refuses_other_hosts_without_certificates():
     with folder() as directory:
         for listen in ("tcp://0.0.0.0:0", "tcp://127.0.0.1:0", "tls+tcp://0.0.0.0:0"):
             said = run("hub", "--directory", directory, "--listen", listen, code=2)
-            assert "--tls-cert, --tls-key and --tls-ca" in said, said
+            assert "--tls-cert, --tls-key and --tls-ca" in said and "--curve-key and --curve-members" in said, said
+        assert "belong to --hub" in run("kv", "get", "config", "color", "--curve-key", "key", "--curve-server-key", "key", code=2)
+        for bound in (["--address-max", "2"], ["--address-max", "2000", "--listen", "tls+tcp://127.0.0.1:0"]):
+            assert "--address-max is a part of" in run("hub", "--directory", directory, *bound, code=2)
         for hub in ("tcp://127.0.0.1:1", "tls+tcp://127.0.0.1:1"):
-            assert "--hub is ipc://PATH, or tls+tcp://" in run("kv", "get", "config", "color", "--hub", hub, code=2)
+            assert "--hub is ipc://PATH, tls+tcp://" in run("kv", "get", "config", "color", "--hub", hub, code=2)
         assert "belong to --hub" in run("kv", "get", "config", "color", "--directory", directory, "--tls-ca", "ca.pem", code=2)
 
 

@@ -18,7 +18,7 @@ import termios
 import threading
 from pathlib import Path
 
-from weft_cli_support import PATIENCE, PROGRAM, SOURCE, admin_port, end, peer, run, run_all, start, test, zmq
+from weft_cli_support import KEPT_SIDE, PATIENCE, PROGRAM, SOURCE, admin_port, end, peer, run, run_all, start, test, zmq
 
 sys.path.append(str(SOURCE / "tests/support"))
 from tls_peers import Certificates  # noqa: E402
@@ -278,6 +278,50 @@ def shows_a_program_live():
     assert "refused" in run("top", "tcp://127.0.0.1:1", code=1)
     for wrong in (["wss://127.0.0.1:1"], ["nowhere"], ["tcp://127.0.0.1:1", "-i", "0"], ["tcp://127.0.0.1:1", "--once", "-n", "2"]):
         run("top", *wrong, code=2)
+
+
+def on_terminal(columns: int, *arguments: str) -> list[str]:
+    """The lines of a command whose standard streams are a terminal of so many columns."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen([PROGRAM, *arguments], stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    shown = b""
+    with contextlib.suppress(OSError):  # the terminal's end
+        while read := os.read(master, 65536):
+            shown += read
+    os.close(master)
+    assert process.wait(PATIENCE) == 0, (arguments, shown)
+    return re.sub(r"\x1b\[[0-9]*[mKJH]", "", shown.decode()).split("\r\n")
+
+
+@test
+def fits_into_a_terminal_of_80_columns():
+    commands = [["doctor"], ["report"], ["config", "show"], ["keygen"], ["bench", "--seconds", "0.05"]]
+    with contextlib.ExitStack() as stack:
+        directory = stack.enter_context(tempfile.TemporaryDirectory())
+        os.chmod(directory, 0o700)
+        admin, _ = stack.enter_context(admin_port())
+        if admin:
+            commands += [["top", admin, "--once"], ["top", admin, "--traces", "--once"]]
+        if KEPT_SIDE:
+            here = ["--directory", directory]
+            hub = stack.enter_context(subprocess.Popen([PROGRAM, "hub", *here], stderr=subprocess.DEVNULL))
+            stack.callback(hub.kill)
+            filters = [f"a-long-name-of-orders-{i}.>" for i in range(6)]
+            run("stream", "add", "orders-of-a-shop-with-a-long-name", *filters, *here)
+            run("kv", "put", "config", "color", "blue", *here)
+            commands += [["stream", "ls", *here], ["stream", "info", "orders-of-a-shop-with-a-long-name", *here], ["kv", "ls", *here],
+                         ["kv", "get", "config", "color", *here], ["topic", "ls", *here]]
+        for command in commands:
+            lines = on_terminal(80, *command)
+            assert max(map(len, lines)) <= 80, (command, [line for line in lines if len(line) > 80])
+            # The same words as without a terminal, whose lines are not broken.
+            if command[0] in ("config", "kv") or command[:2] == ["stream", "info"]:
+                assert " ".join(lines).split() == run(*command).split(), command
+        if admin:
+            head = [line for line in on_terminal(40, "top", admin, "--once") if line.startswith("SOCKET ")]
+            assert len(head) > 1 and " ".join(head).count("PEERS") == 1, head  # a table that is too wide is several
 
 
 @test

@@ -85,7 +85,7 @@ Result<std::shared_ptr<HubLink>> make(Node& node) {
         return Error(Errc::closed, "the context was closed");
       }
       Socket socket(WEFT_TRY(context->make_socket(SocketType::dealer)));
-      WEFT_TRY(set_tls(socket, keys));
+      WEFT_TRY(set_hub_keys(socket, keys));
       return socket;
     };
     return std::make_shared<HubLink>(node.loop(), std::move(settings));
@@ -94,7 +94,12 @@ Result<std::shared_ptr<HubLink>> make(Node& node) {
 
 }  // namespace
 
-Result<void> set_tls(Socket& socket, const FleetSecurity& keys) {
+Result<void> set_hub_keys(Socket& socket, const FleetSecurity& keys) {
+  if (keys.curve_of_hub()) {
+    WEFT_TRY(socket.set(option::curve_public_key, keys.curve_public));
+    WEFT_TRY(socket.set(option::curve_secret_key, keys.curve_secret));
+    return socket.set(option::curve_server_key, keys.curve_hub_public);
+  }
   if (!keys.tls()) {
     return {};
   }

@@ -16,8 +16,9 @@ class Node;
 // Returns the link to the hub of a handle: that of TopicsOptions::hub, or of its local fleet. The first call makes it.
 // Errors: not_supported (the fleet is not of this host, and no hub is named); closed; errors of the runtime directory.
 [[nodiscard]] Result<std::shared_ptr<HubLink>> hub_link_of(Node& node);
-// The certificates of a socket that connects to the hub of another host. Without them it does nothing.
-[[nodiscard]] Result<void> set_tls(Socket& socket, const FleetSecurity& keys);
+// The certificates, or the keys of CURVE, of a socket that connects to the hub of another host. Without them it does
+// nothing.
+[[nodiscard]] Result<void> set_hub_keys(Socket& socket, const FleetSecurity& keys);
 [[nodiscard]] KeptStatistics kept_statistics_of(Node* node);  // all 0 before the first use, and without a node
 
 }  // namespace weft::topic

@@ -20,7 +20,8 @@ CHECK(queue_messages_max, offsetof(weft_topics_options, queue_messages_max) == 7
 CHECK(tls_server_name, offsetof(weft_topics_options, tls_server_name) == 160);
 CHECK(hub, offsetof(weft_topics_options, hub) == 168);
 CHECK(outage_bytes_max, offsetof(weft_topics_options, outage_bytes_max) == 216);
-CHECK(options, sizeof(weft_topics_options) == 224);
+CHECK(curve_hub_public, offsetof(weft_topics_options, curve_hub_public) == 224);
+CHECK(options, sizeof(weft_topics_options) == 232);
 CHECK(header, sizeof(weft_topics_header) == 16);
 CHECK(timeout_ms, offsetof(weft_topics_publish_options, timeout_ms) == 32);
 CHECK(publish_options, sizeof(weft_topics_publish_options) == 40);

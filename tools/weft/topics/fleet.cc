@@ -55,18 +55,36 @@ std::string hub_of(const FleetOptions& options) {
     throw Usage("only a local fleet keeps topics: --fleet local, or local:NAME");
   }
   if (options.hub.empty()) {
-    if (!security_of(options).empty()) {
-      throw Usage("--tls-cert, --tls-key, --tls-ca and --tls-name belong to --hub ENDPOINT");
+    if (!security_of(options).empty() || !options.curve_key.empty() || !options.curve_hub_key.empty()) {
+      throw Usage("--tls-cert, --tls-key, --tls-ca, --tls-name and keys of CURVE belong to --hub ENDPOINT");
     }
     return topic::Hub::endpoint(
         need(topic::LocalDirectory::open(options.directory, fleet.name), "the directory of the fleet").path());
   }
-  const bool here = options.hub.starts_with("ipc://");
-  if (here ? !security_of(options).empty() : !options.hub.starts_with("tls+tcp://") || !security_of(options).tls()) {
-    throw Usage("--hub is ipc://PATH, or tls+tcp://HOST:PORT with --tls-cert, --tls-key and --tls-ca");
+  const bool tls = !security_of(options).empty();
+  const bool curve = !options.curve_hub_key.empty() && !options.curve_key.empty();
+  const bool any_curve = !options.curve_hub_key.empty() || !options.curve_key.empty();
+  const bool fits = options.hub.starts_with("tcp://")       ? curve && !tls
+                    : options.hub.starts_with("tls+tcp://") ? security_of(options).tls() && !any_curve
+                                                            : options.hub.starts_with("ipc://") && !tls && !any_curve;
+  if (!fits) {
+    throw Usage(
+        "--hub is ipc://PATH, tls+tcp://HOST:PORT with --tls-cert, --tls-key and --tls-ca, or tcp://HOST:PORT with "
+        "--curve-key and --curve-server-key");
   }
   (void)need(net::parse_endpoint(options.hub, false), "--hub " + printable(options.hub));
   return options.hub;
+}
+
+FleetSecurity hub_keys_of(const FleetOptions& options) {
+  FleetSecurity keys = security_of(options);
+  if (!options.curve_key.empty()) {
+    const KeyPair own = read_key_pair(options.curve_key);
+    keys.curve_public = decode_key(own.public_key);
+    keys.curve_secret = decode_key(own.secret_key);
+    keys.curve_hub_public = decode_key(read_public_key(options.curve_hub_key));
+  }
+  return keys;
 }
 
 Instant after(double count) { return deadline_after(sys::now(), seconds(count)); }
@@ -144,10 +162,9 @@ KeptLink::KeptLink(const FleetOptions& options) : options_(options) {
   settings.remote = !options.hub.empty();
   settings.id = fresh_id();
   settings.names = need(topic::Names::make(options.space, '.'), "--space " + printable(options.space));
-  settings.make_socket = [this,
-                          keys = options.hub.empty() ? FleetSecurity() : security_of(options)]() -> Result<Socket> {
+  settings.make_socket = [this, keys = hub_keys_of(options)]() -> Result<Socket> {
     Socket socket = WEFT_TRY(context_.socket(SocketType::dealer));
-    WEFT_TRY(topic::set_tls(socket, keys));
+    WEFT_TRY(topic::set_hub_keys(socket, keys));
     return socket;
   };
   loop_ = need(rt::Loop::make("kept"), "a loop");

@@ -22,15 +22,18 @@ namespace weft::cli {
 struct FleetOptions {
   std::string fleet = "local";
   std::string space{};
-  std::string directory{};        // local: the runtime directory; empty: the user's
-  std::string listen{};           // tcp
-  std::string curve_key{};        // tcp: a file of `weft keygen`: the fleet's pair
+  std::string directory{};  // local: the runtime directory; empty: the user's
+  std::string listen{};     // tcp
+  // A file of `weft keygen`: the pair of a tcp fleet; of kept topics our own
+  std::string curve_key{};
+  std::string curve_hub_key{};    // of kept topics: the public key of `hub`, or its file
   std::string credentials{};      // nats: a .creds file
   std::string tls_certificate{};  // tls+tcp
   std::string tls_key{};
   std::string tls_authorities{};
   std::string tls_name{};
-  std::string hub{};    // of kept topics: ipc://PATH, or tls+tcp:// with tls_...; empty: that of the fleet
+  // Of kept topics: ipc://PATH, tls+tcp:// with tls_..., or tcp:// with curve_...; empty: that of the fleet
+  std::string hub{};
   double timeout = -1;  // seconds for each answer and each message; negative: 30 s, and no end
 };
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "tools/weft/keys.h"
 #include "weft/net/tls.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/server/admin.h"
@@ -71,8 +72,11 @@ class Port {
  public:
   Port(Console& console, const HubRunOptions& options, const std::atomic<Phase>& phase) {
     if (options.admin.empty()) {
-      if (!options.token_file.empty() || (!options.tls_certificate.empty() && options.listen.empty())) {
-        throw Usage("--token-file belongs to --admin ENDPOINT, and --tls-cert to --admin or to --listen");
+      if (!options.token_file.empty() || options.admin_no_client_cert ||
+          (!options.tls_certificate.empty() && options.listen.empty())) {
+        throw Usage(
+            "--token-file and --admin-no-client-cert belong to --admin ENDPOINT, and --tls-cert to --admin or to "
+            "--listen");
       }
       return;
     }
@@ -91,7 +95,7 @@ class Port {
       net::TlsServerOptions tls;
       tls.certificate_file = options.tls_certificate;
       tls.key_file = options.tls_key;
-      tls.client_ca_file = options.tls_authorities;
+      tls.client_ca_file = options.admin_no_client_cert ? std::string() : options.tls_authorities;
       all.tls = need(net::TlsServer::make(tls), "--tls-cert");
       all.remote = !all.token.empty();
     }
@@ -135,12 +139,20 @@ topic::HubOptions hub_options(const HubRunOptions& options, const topic::Fleet& 
   hub.store = sys::absolute_path(store + "/" + fleet.name + ".topics");
   hub.store_bytes_max = options.store_bytes_max;
   hub.clients_max = options.clients_max;
+  hub.address_clients_max = options.address_clients_max;
   hub.listen = options.listen;
   hub.group = options.group;
   hub.group_socket = options.group_socket;
-  hub.tls_certificate = options.listen.empty() ? "" : options.tls_certificate;
-  hub.tls_key = options.listen.empty() ? "" : options.tls_key;
-  hub.tls_authorities = options.listen.empty() ? "" : options.tls_authorities;
+  if (options.listen.starts_with("tls+tcp://")) {
+    hub.tls_certificate = options.tls_certificate;
+    hub.tls_key = options.tls_key;
+    hub.tls_authorities = options.tls_authorities;
+  } else if (!options.listen.empty()) {
+    hub.curve_secret_key = decode_key(read_key_pair(options.curve_key).secret_key);
+    for (const std::string& key : read_public_keys(options.curve_members)) {
+      hub.curve_members.push_back(decode_key(key));
+    }
+  }
   hub.on_stored = [feed = std::make_shared<topic::StoredFeed>(node)](std::vector<store::ReadMessage>&& messages) {
     return feed->take(std::move(messages));
   };
@@ -170,21 +182,36 @@ std::unique_ptr<topic::Hub> take_lock(Console& console, Context& context, const 
   }
 }
 
+void check_listen(const HubRunOptions& options) {
+  const bool curve = !options.curve_key.empty() && !options.curve_members.empty();
+  const bool any_curve = !options.curve_key.empty() || !options.curve_members.empty();
+  const bool tls = !options.tls_certificate.empty() && !options.tls_key.empty() && !options.tls_authorities.empty();
+  const bool fits = options.listen.starts_with("tcp://")       ? curve
+                    : options.listen.starts_with("tls+tcp://") ? tls && !any_curve
+                                                               : options.listen.empty() && !any_curve;
+  if (!fits) {
+    throw Usage(
+        "--listen is tls+tcp://HOST:PORT, and needs --tls-cert, --tls-key and --tls-ca; or tcp://HOST:PORT, and needs "
+        "--curve-key and --curve-members");
+  }
+}
+
 }  // namespace
 
 int run_hub(Console& console, const HubRunOptions& options) {
   if (options.clients_max == 0 || options.clients_max > kClientsMax) {
     throw Usage("--clients-max is 1 to " + std::to_string(kClientsMax));
   }
+  if (options.address_clients_max > options.clients_max ||
+      (options.address_clients_max != 0 && options.listen.empty())) {
+    throw Usage("--address-max is a part of --clients-max, and belongs to --listen");
+  }
   const topic::Fleet fleet =
       need(topic::Fleet::parse(options.fleet.fleet), "--fleet " + printable(options.fleet.fleet));
   if (fleet.kind != topic::Fleet::Kind::local) {
     throw Usage("only a local fleet has a hub: --fleet local, or local:NAME");
   }
-  if (!options.listen.empty() && (!options.listen.starts_with("tls+tcp://") || options.tls_certificate.empty() ||
-                                  options.tls_key.empty() || options.tls_authorities.empty())) {
-    throw Usage("--listen is tls+tcp://HOST:PORT, and needs --tls-cert, --tls-key and --tls-ca");
-  }
+  check_listen(options);
   if (options.group.empty() != options.group_socket.empty()) {
     throw Usage("--group GROUP and --group-socket PATH belong together");
   }

@@ -14,15 +14,19 @@ struct HubRunOptions {
   std::string store{};                // directory; empty: that of the fleet's handles
   std::uint64_t store_bytes_max = 0;  // 0: as much as the disk holds
   std::uint64_t clients_max = 1024;
-  std::string listen{};  // for members of other hosts; empty: none
-  std::string group{};   // whose members reach the hub, too; empty: none
+  std::uint64_t address_clients_max = 0;  // at `listen`; 0: half of clients_max
+  std::string listen{};                   // for members of other hosts; empty: none
+  std::string group{};                    // whose members reach the hub, too; empty: none
   std::string group_socket{};
   std::string admin{};       // endpoint; empty: no admin port
   std::string token_file{};  // its first line is the token of the admin port
   std::string tls_certificate{};
   std::string tls_key{};
   std::string tls_authorities{};  // of clients of the admin port, and of members of other hosts
-  double drain = 0;               // seconds from SIGTERM, with /readyz at 503, to the stop
+  std::string curve_key{};        // of tcp:// at `listen`: a file of `weft keygen`
+  std::string curve_members{};    // a file with the public keys of members
+  bool admin_no_client_cert = false;
+  double drain = 0;  // seconds from SIGTERM, with /readyz at 503, to the stop
 };
 
 // Runs until a signal, and then returns 0. Failure: the hub ended by itself.

@@ -112,12 +112,14 @@ void print_stream(Console& console, const StreamInfo& info) {
     console.record(record_of(info));
     return;
   }
-  console.line(printable(info.name) + " " + std::string(name_of(info.settings.keep)) + " " +
-               std::string(name_of(info.settings.survives)) + ", " + std::to_string(info.next - info.first) +
-               " messages from " + std::to_string(info.first) + ", " + std::to_string(info.bytes) + " bytes");
+  console.prose(printable(info.name) + " " + std::string(name_of(info.settings.keep)) + " " +
+                    std::string(name_of(info.settings.survives)) + ", " + std::to_string(info.next - info.first) +
+                    " messages from " + std::to_string(info.first) + ", " + std::to_string(info.bytes) + " bytes",
+                4);
   for (const StreamInfo::Consumer& each : info.consumers) {
-    console.line("  " + printable(each.name) + " has all below " + std::to_string(each.floor) + ", " +
-                 std::to_string(each.waiting) + " to acknowledge");
+    console.prose("  " + printable(each.name) + " has all below " + std::to_string(each.floor) + ", " +
+                      std::to_string(each.waiting) + " to acknowledge",
+                  4);
   }
 }
 
@@ -191,14 +193,16 @@ int stream_info(Console& console, const StreamOneOptions& options) {
     return 0;
   }
   print_stream(console, info);
-  console.line("  topics " + topics_text(info));
-  console.line("  at most " + std::to_string(info.settings.bytes_max) + " bytes, then " +
-               std::string(name_of(info.settings.when_full)) +
-               (info.settings.age_max == Duration::zero()
-                    ? std::string()
-                    : format(", for %g s", std::chrono::duration<double>(info.settings.age_max).count())));
-  console.line("  evicted " + std::to_string(info.evicted) + ", dropped unread " + std::to_string(info.dropped_unread) +
-               ", damaged " + std::to_string(info.damaged));
+  console.prose("  topics " + topics_text(info), 4);
+  console.prose("  at most " + std::to_string(info.settings.bytes_max) + " bytes, then " +
+                    std::string(name_of(info.settings.when_full)) +
+                    (info.settings.age_max == Duration::zero()
+                         ? std::string()
+                         : format(", for %g s", std::chrono::duration<double>(info.settings.age_max).count())),
+                4);
+  console.prose("  evicted " + std::to_string(info.evicted) + ", dropped unread " +
+                    std::to_string(info.dropped_unread) + ", damaged " + std::to_string(info.damaged),
+                4);
   return 0;
 }
 

@@ -112,7 +112,7 @@ int topic_ls(Console& console, const TopicLsOptions& options) {
     if (console.json) {
       console.record({{"kind", std::string("node")}, {"name", node.node}, {"endpoint", node.endpoint}});
     } else {
-      console.line("node " + printable(node.node) + " " + printable(node.endpoint));
+      console.prose("node " + printable(node.node) + " " + printable(node.endpoint), 4);
     }
   }
   for (const std::string& topic : owned) {

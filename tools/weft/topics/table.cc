@@ -22,14 +22,6 @@ namespace {
 constexpr const char* kFleet = "Fleet";
 constexpr const char* kSettings = "Settings";
 
-void declare_tls(CLI::App& app, FleetOptions& fleet) {
-  text(app, "--tls-cert", fleet.tls_certificate, "FILE", "PEM: our certificate for tls+tcp")->group(kSecurity);
-  text(app, "--tls-key", fleet.tls_key, "FILE", "PEM: its key")->group(kSecurity);
-  text(app, "--tls-ca", fleet.tls_authorities, "FILE", "PEM: whom to trust")->group(kSecurity);
-  text(app, "--tls-name", fleet.tls_name, "NAME", "The name in the certificates; else the endpoint's host")
-      ->group(kSecurity);
-}
-
 void declare_local(CLI::App& app, FleetOptions& fleet) {
   text(app, "--fleet", fleet.fleet, "FLEET", "local (the default), or local:NAME")->group(kFleet);
   text(app, "--directory", fleet.directory, "DIR", "Where its programs meet; else the runtime directory of the user")
@@ -39,9 +31,14 @@ void declare_local(CLI::App& app, FleetOptions& fleet) {
 void declare_kept(CLI::App& app, FleetOptions& fleet) {
   declare_local(app, fleet);
   text(app, "--hub", fleet.hub, "ENDPOINT",
-       "tls+tcp://HOST:PORT, ipc://PATH: a hub of another host or user; else that of the fleet")
+       "tls+tcp://HOST:PORT, tcp://HOST:PORT, ipc://PATH: a hub of another host or user; else that of the fleet")
       ->group(kFleet);
-  declare_tls(app, fleet);
+  declare_tls(app, fleet, " for tls+tcp", "");
+  text(app, "--curve-key", fleet.curve_key, "FILE",
+       "For a hub at tcp://: our pair, as `weft keygen --out FILE` writes it")
+      ->group(kSecurity);
+  text(app, "--curve-server-key", fleet.curve_hub_key, "KEY", "The public key of that hub, or its file")
+      ->group(kSecurity);
   text(app, "--space", fleet.space, "SPACE", "The first token of every name")->group(kFleet);
   number(app, "--timeout", fleet.timeout, "SECONDS", "For each answer (30) and each message (no end)")->group(kFleet);
 }
@@ -58,7 +55,7 @@ void declare_fleet(CLI::App& app, FleetOptions& fleet) {
   text(app, "--curve-key", fleet.curve_key, "FILE", "The fleet's pair, as `weft keygen --out FILE` writes it")
       ->group(kSecurity);
   text(app, "--creds", fleet.credentials, "FILE", "Of a nats fleet: the credentials of its user")->group(kSecurity);
-  declare_tls(app, fleet);
+  declare_tls(app, fleet, " for tls+tcp", "");
 }
 
 void declare_shown(CLI::App& app, ShownOptions& shown) {
@@ -355,8 +352,12 @@ Run declare_hub(CLI::App& app) {
   bytes(app, "--store-max", options->store_bytes_max, "Of the file; without it as much as the disk holds")
       ->group(kSettings);
   number(app, "--clients-max", options->clients_max, "N", "Connections of members, to 16384 (1024)")->group(kSettings);
+  number(app, "--address-max", options->address_clients_max, "N",
+         "Of them from one address, such as that of a NAT, at --listen (half)")
+      ->group(kSettings);
   text(app, "--listen", options->listen, "ENDPOINT",
-       "Also for other hosts: tls+tcp://HOST:PORT, with --tls-cert, --tls-key and --tls-ca")
+       "Also for other hosts: tls+tcp://HOST:PORT, with --tls-cert, --tls-key and --tls-ca; or tcp://HOST:PORT, with "
+       "--curve-key and --curve-members")
       ->group(kSettings);
   text(app, "--group", options->group, "GROUP", "Also for the members of this group, at --group-socket")
       ->group(kSettings);
@@ -368,10 +369,19 @@ Run declare_hub(CLI::App& app) {
       ->group(kSettings);
   text(app, "--token-file", options->token_file, "FILE", "Its first line is the token of the admin port")
       ->group(kSecurity);
+  text(app, "--curve-key", options->curve_key, "FILE", "The hub's pair, as `weft keygen --out FILE` writes it")
+      ->group(kSecurity);
+  text(app, "--curve-members", options->curve_members, "FILE",
+       "The public keys of members, as `weft keygen` writes them: lines `public KEY`; others are refused")
+      ->group(kSecurity);
+  app.add_flag("--admin-no-client-cert", options->admin_no_client_cert,
+               "Clients of --admin need no certificate of --tls-ca, only the token")
+      ->group(kSecurity);
   text(app, "--tls-cert", options->tls_certificate, "FILE", "PEM: the certificate of --listen and of --admin")
       ->group(kSecurity);
   text(app, "--tls-key", options->tls_key, "FILE", "PEM: its key")->group(kSecurity);
-  text(app, "--tls-ca", options->tls_authorities, "FILE", "PEM: the authorities of the clients of both")
+  text(app, "--tls-ca", options->tls_authorities, "FILE",
+       "PEM: the authorities of members at --listen and of clients of --admin")
       ->group(kSecurity);
   return [options](Console& console) { return run_hub(console, *options); };
 }
@@ -398,7 +408,7 @@ Run declare_fleet_doctor(CLI::App& app) {
   number(app, "--timeout", options->fleet.timeout, "SECONDS", "For each answer (5)");
   text(app, "--creds", options->fleet.credentials, "FILE", "The credentials of the user of the handles")
       ->group(kSecurity);
-  declare_tls(app, options->fleet);
+  declare_tls(app, options->fleet, " for tls+tcp", "");
   return [options](Console& console) { return fleet_doctor(console, options->fleet, options->strict); };
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -16,7 +17,9 @@
 #include "weft/sys/path.h"
 #include "weft/sys/small_file.h"
 #include "weft/sys/thread.h"
+#include "weft/topic/hub/member_keys.h"
 #include "weft/topic/hub/session.h"
+#include "weft/zmtp/curve.h"
 
 namespace weft::topic {
 namespace {
@@ -48,6 +51,7 @@ struct Hub::Impl {
   HubOptions options;
   std::shared_ptr<HubCounters> counters = std::make_shared<HubCounters>();
   HubClock clock;
+  std::optional<MemberKeys> keys;  // ends after the socket: without it CURVE would admit every client
   Socket socket;
   sys::EventFd stop_event;
   std::unique_ptr<HubSession> session;
@@ -66,6 +70,7 @@ struct Hub::Impl {
   void run() noexcept;
   [[nodiscard]] Result<void> open_store();
   [[nodiscard]] Result<void> listen();
+  [[nodiscard]] Result<void> set_curve(bool on);
   [[nodiscard]] Result<void> listen_to_group();
   [[nodiscard]] Error serve();
   [[nodiscard]] bool take_op(const store::Now& now);
@@ -75,19 +80,28 @@ struct Hub::Impl {
 
 namespace {
 
-// Any program that reaches the listener has every kept topic. So each one proves a certificate.
+constexpr Error kListenerKeys(
+    Errc::invalid_argument,
+    "a hub listens for other hosts at tls+tcp://HOST:PORT with a certificate, its key and authorities, or at "
+    "tcp://HOST:PORT with a CURVE key and the keys of its members");
+
+// Any program that reaches the listener has every kept topic. So each one proves a certificate or a key.
 Result<void> set_listener(Socket& socket, const HubOptions& options) {
+  const bool curve = options.listen.starts_with("tcp://");
   if (options.group.empty() != options.group_socket.empty()) {
     return Error(Errc::invalid_argument, "a group and the path of its socket belong together");
   }
   if (options.listen.empty()) {
     return {};
   }
-  if (!options.listen.starts_with("tls+tcp://") || options.tls_certificate.empty() || options.tls_key.empty() ||
-      options.tls_authorities.empty()) {
-    return Error(
-        Errc::invalid_argument,
-        "a hub listens for other hosts at tls+tcp://HOST:PORT only, with a certificate, its key and authorities");
+  const bool files = !options.tls_certificate.empty() && !options.tls_key.empty() && !options.tls_authorities.empty();
+  if (curve ? options.curve_secret_key.size() != MemberKeys::kKeySize
+            : !options.listen.starts_with("tls+tcp://") || !files) {
+    return kListenerKeys;
+  }
+  if (curve) {
+    return zmtp::curve_available() ? Result<void>()
+                                   : Error(Errc::not_supported, "this build has no libsodium, and so no CURVE");
   }
   WEFT_TRY(socket.set(option::tls_certificate, options.tls_certificate));
   WEFT_TRY(socket.set(option::tls_key, options.tls_key));
@@ -117,6 +131,9 @@ Result<std::unique_ptr<Hub>> Hub::begin(Context& context, const HubOptions& opti
   auto event = WEFT_TRY(sys::EventFd::make());
   auto impl = std::make_unique<Impl>(std::move(lock), std::move(socket), std::move(event));
   impl->options = options;
+  if (options.listen.starts_with("tcp://")) {
+    impl->keys = WEFT_TRY(MemberKeys::make(context, options.curve_members));
+  }
   impl->thread = WEFT_TRY(sys::Thread::start(&Impl::run, impl.get()));
   return std::unique_ptr<Hub>(new Hub(std::move(impl)));
 }
@@ -171,6 +188,7 @@ void Hub::Impl::run() noexcept {
     end = Error(Errc::resource_exhausted, "memory for the hub");
   }
   socket.close();
+  keys.reset();
   session.reset();
   store_lock.close();
   lock.close();
@@ -212,8 +230,11 @@ Result<void> Hub::Impl::listen() {
     return {};
   }
   // A stranger holds a connection until its handshake ends: the members of this host keep room.
-  const std::size_t share = std::max<std::size_t>(1, options.clients_max / HubOptions::kAddressShare);
+  const std::size_t share = options.address_clients_max != 0
+                                ? std::min(options.address_clients_max, options.clients_max)
+                                : std::max<std::size_t>(1, options.clients_max / HubOptions::kAddressShare);
   WEFT_TRY(socket.set(option::address_connections_max, static_cast<int>(share)));
+  WEFT_TRY(set_curve(true));
   const Instant end = deadline_after(sys::now(), kListenMost);
   auto bound = socket.bind(options.listen);
   while (!bound && bound.error() == Errc::address_in_use && sys::now() < end &&
@@ -226,9 +247,21 @@ Result<void> Hub::Impl::listen() {
   }
   WEFT_TRY(bound);
   WEFT_TRY(socket.set(option::address_connections_max, 0));  // of the sockets of this host
+  WEFT_TRY(set_curve(false));
   const sync::LockGuard guard(mutex);
   listening = *std::move(bound);
   return {};
+}
+
+// A listener has the options of its bind.
+Result<void> Hub::Impl::set_curve(bool on) {
+  if (!keys) {
+    return {};
+  }
+  WEFT_TRY(socket.set(option::curve_secret_key, on ? options.curve_secret_key : std::string()));
+  WEFT_TRY(socket.set(option::curve_server, on));
+  WEFT_TRY(socket.set(option::zap_domain, on ? std::string(MemberKeys::kDomain) : std::string()));
+  return socket.set(option::zap_enforce_domain, on);
 }
 
 // The modes of the directory and of the socket choose the members: a process may have the group as one of several.
@@ -304,15 +337,23 @@ Error Hub::Impl::serve() {
   while (!stopping.load(std::memory_order_acquire)) {
     store::Now now = clock.now();
     const Instant deadline = more ? now.steady : session->next_deadline(now);
-    PollItem items[2];
+    PollItem items[3];
     items[0].socket = &socket;
-    items[0].want_input = true;
     items[1].fd = stop_event.fd();
-    items[1].want_input = true;
+    std::size_t count = 2;
+    if (keys) {
+      items[count++].socket = &keys->socket();
+    }
+    for (PollItem& each : items) {
+      each.want_input = true;
+    }
     const Duration wait = time_left(deadline, now.steady);
-    const auto ready = poll(items, wait);
+    const auto ready = poll(std::span(items, count), wait);
     if (!ready && ready.error() != Errc::interrupted) {
       return ready.error();
+    }
+    if (keys) {
+      keys->answer();
     }
     now = clock.now();
     const Instant end = deadline_after(now.steady, options.turn_time_max);

@@ -24,16 +24,22 @@ struct HubOptions {
   std::uint64_t store_bytes_max = 0;  // of the file; 0: as much as the disk holds
   // Bytes of the file STORE.reserve, whose room lets consumers acknowledge on a full disk.
   std::uint64_t store_reserve_bytes = std::uint64_t{8} << 20U;
-  bool store_in_memory = false;   // of the machine: no stream survives power. The hub finds tmpfs itself
-  std::size_t clients_max = 256;  // connections
-  // Where members of other hosts connect: "tls+tcp://HOST:PORT"; empty: nowhere. The certificate, its key and the
-  // authorities of members are files (PEM); a member without a certificate of theirs is refused.
+  bool store_in_memory = false;    // of the machine: no stream survives power. The hub finds tmpfs itself
+  std::size_t clients_max = 1024;  // connections
+  // Where members of other hosts connect; empty: nowhere. "tls+tcp://HOST:PORT": with tls_certificate, tls_key and
+  // tls_authorities, which are files (PEM); a member without a certificate of these authorities is refused.
+  // "tcp://HOST:PORT": with CURVE, by curve_secret_key of the hub and curve_members, the public keys of the members, 32
+  // bytes each; a member with another key is refused.
   std::string listen{};
-  // Connections of one address to `listen`, which strangers reach, too: a part of clients_max.
+  // Connections of one address to `listen`, which strangers reach, too. Members behind one NAT have one address.
+  // 0: clients_max / kAddressShare.
+  std::size_t address_clients_max = 0;
   static constexpr std::size_t kAddressShare = 2;
   std::string tls_certificate{};
   std::string tls_key{};
   std::string tls_authorities{};
+  std::string curve_secret_key{};
+  std::vector<std::string> curve_members{};
   // Where members of other users of this host connect: the path of a socket, in a directory that its group may enter,
   // and the group's name or number. Both or none.
   std::string group_socket{};
@@ -63,9 +69,9 @@ class Hub {
  public:
   // Opens the store and begins to host. Errors: would_block (another process hosts); conflict (a hub of another
   // directory has the store open); invalid_state (the directory does not belong to this user only); invalid_argument
-  // (`listen` without a certificate, key and authorities, or not of tls+tcp; a group without a socket); not_found (the
-  // group); those of make_group_directory(), of the store's open and of
-  // Socket::bind; resource_exhausted.
+  // (`listen` without its keys, or of another transport; a group without a socket); not_found (the group);
+  // not_supported (CURVE without libsodium); those of MemberKeys::make(); those of make_group_directory(), of the
+  // store's open and of Socket::bind; resource_exhausted.
   [[nodiscard]] static Result<std::unique_ptr<Hub>> host(Context& context, const HubOptions& options);
   // The same without waiting for the disk: the hub's thread opens the store. wait_open() and ended() return the errors
   // of the store's open and of the bind.

@@ -105,7 +105,7 @@ TEST_F(RemoteHub, AForeignCertificateIsRefusedAndTheErrorHasTheReason) {
   settings.remote = true;
   settings.make_socket = [this, &keys]() -> Result<Socket> {
     Socket socket = *context_.socket(SocketType::dealer);
-    EXPECT_TRUE(set_tls(socket, keys));
+    EXPECT_TRUE(set_hub_keys(socket, keys));
     return socket;
   };
   auto link = std::make_shared<HubLink>(*loop, std::move(settings));
@@ -189,6 +189,15 @@ TEST_F(RemoteHub, StrangersOfOneAddressLeaveRoomForMembersOfThisHost) {
     link->close();
   }
   EXPECT_EQ(attempts, 1);
+}
+
+TEST_F(RemoteHub, AnAddressHasThePlacesThatTheHubIsGivenForIt) {
+  HubOptions options = hub_options();
+  options.clients_max = 8;
+  options.address_clients_max = 2;
+  const auto hub = *Hub::host(hub_context_, options);
+  Strangers strangers(hub->listening(), 8);
+  EXPECT_TRUE(strangers.wait_closed(6));
 }
 
 TEST_F(RemoteHub, AHubOrAHandleWithoutCertificatesIsRefused) {

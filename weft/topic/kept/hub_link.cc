@@ -136,7 +136,8 @@ Error HubLink::unsent() const noexcept {
   if (trouble_ == Errc::ok) {
     return kUnsent;
   }
-  const std::string_view text = trouble_.text();
+  const std::string_view text =
+      trouble_ == Errc::handshake_refused ? "does the hub have this handle's key?" : trouble_.text();
   return Error(Errc::timed_out, sync::keep_text({"no hub took the request in time; last: ", settings_.endpoint, ": ",
                                                  describe(trouble_.code()), text.empty() ? "" : ": ", text},
                                                 kUnsent.static_text()));

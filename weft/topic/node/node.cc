@@ -24,23 +24,41 @@ std::uint64_t fresh_instance() {
   return instance;
 }
 
+// Removes those of the keys that the hub of another host takes.
+Result<void> check_hub(const TopicsOptions& options, const Fleet& fleet, FleetSecurity& keys) {
+  const bool curve = options.hub.starts_with("tcp://");
+  const bool tls = options.hub.starts_with("tls+tcp://");
+  if (!keys.curve_hub_public.empty() && !curve) {
+    return Error(Errc::invalid_argument, "only a hub at tcp://HOST:PORT has a key of CURVE");
+  }
+  if (options.hub.empty() || options.hub.starts_with("ipc://")) {
+    return {};
+  }
+  if (curve ? !keys.curve_of_hub() : !tls || !keys.tls()) {
+    return Error(
+        Errc::invalid_argument,
+        "another hub is ipc://PATH; tls+tcp://HOST:PORT, which needs a certificate, its key and authorities; or "
+        "tcp://HOST:PORT, which needs the hub's public key and a pair of CURVE keys");
+  }
+  WEFT_TRY(net::parse_endpoint(options.hub, false));
+  keys.curve_hub_public.clear();
+  if (curve && !keys.curve()) {
+    keys.curve_public.clear();
+    keys.curve_secret.clear();
+  }
+  if (tls && !fleet.tls) {
+    keys.tls_certificate.clear();
+    keys.tls_key.clear();
+    keys.tls_authorities.clear();
+    keys.tls_server_name.clear();
+  }
+  return {};
+}
+
 // A key without an effect would protect nothing.
 Result<void> check_security(const TopicsOptions& options, const Fleet& fleet) {
   FleetSecurity keys = options.security;
-  if (!options.hub.empty() && !options.hub.starts_with("ipc://")) {
-    if (!options.hub.starts_with("tls+tcp://") || !keys.tls()) {
-      return Error(
-          Errc::invalid_argument,
-          "another hub is ipc://PATH, or tls+tcp://HOST:PORT, which needs a certificate, its key and authorities");
-    }
-    WEFT_TRY(net::parse_endpoint(options.hub, false));
-    if (!fleet.tls) {  // they have an effect
-      keys.tls_certificate.clear();
-      keys.tls_key.clear();
-      keys.tls_authorities.clear();
-      keys.tls_server_name.clear();
-    }
-  }
+  WEFT_TRY(check_hub(options, fleet, keys));
   if (fleet.tls) {
     for (const std::string* const text : {&options.listen, &options.advertise}) {
       if (!text->empty() && !text->starts_with(fleet.scheme())) {

@@ -20,6 +20,9 @@ struct FleetSecurity {
   std::string curve_server_secret;  // of this handle as the one that peers connect to
   std::string curve_public;         // of this handle as the one that connects
   std::string curve_secret;
+  // Of a hub at "tcp://HOST:PORT" (TopicsOptions::hub): its public key. The hub has curve_public among the keys of its
+  // members. A fleet of any kind may have such a hub; the two keys of the fleet above stay empty without CURVE in it.
+  std::string curve_hub_public{};
   std::string tls_certificate{};  // of this handle, then the chain to its authority
   std::string tls_key{};          // its key, without a pass phrase
   std::string tls_authorities{};  // of peers
@@ -33,9 +36,13 @@ struct FleetSecurity {
   std::string credentials_file{};  // .creds: a JWT and a seed
 
   [[nodiscard]] bool curve() const noexcept { return !curve_server_public.empty(); }
+  [[nodiscard]] bool curve_of_hub() const noexcept {
+    return !curve_hub_public.empty() && !curve_public.empty() && !curve_secret.empty();
+  }
   [[nodiscard]] bool empty() const noexcept {
     return curve_server_public.empty() && curve_server_secret.empty() && curve_public.empty() && curve_secret.empty() &&
-           tls_certificate.empty() && tls_key.empty() && tls_authorities.empty() && tls_server_name.empty() && !login();
+           curve_hub_public.empty() && tls_certificate.empty() && tls_key.empty() && tls_authorities.empty() &&
+           tls_server_name.empty() && !login();
   }
   [[nodiscard]] bool login() const noexcept {
     return !user.empty() || !password.empty() || !token.empty() || !nkey_seed_file.empty() || !credentials_file.empty();
@@ -62,7 +69,8 @@ struct TopicsOptions {
   // handles of a fleet. Empty: runtime_directory if it is given, otherwise $XDG_STATE_HOME/weft or ~/.local/state/weft.
   std::string store_directory{};
   // The hub of the kept topics. "tls+tcp://HOST:PORT": of another host, where `weft hub --listen` serves it; needs the
-  // three PEM files of `security`. "ipc://PATH": of another user of this host, whose `weft hub --group` lets a group
+  // three PEM files of `security`. "tcp://HOST:PORT": the same with CURVE; needs curve_hub_public, curve_public and
+  // curve_secret. "ipc://PATH": of another user of this host, whose `weft hub --group` lets a group
   // in. Empty: the hub of the local fleet.
   std::string hub{};
   bool hosts = true;                                   // local: this process becomes the hub if no other one is
