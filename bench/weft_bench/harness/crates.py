@@ -9,7 +9,7 @@ import subprocess
 from weft_bench import BENCH
 from weft_bench.harness import server_cells
 
-MANIFEST = BENCH / "server/crates/Cargo.toml"
+SOURCES = BENCH / "server/crates"
 OFFLINE = "WEFT_TEST_OFFLINE"  # set: cargo uses what an earlier run has downloaded
 BUILD_S = 1800
 SHOWN = 300  # characters of cargo's reason
@@ -24,6 +24,12 @@ def cargo():
 def program(build, name, role="server"):
     """The server of a crate, or its client; `build` is bench/server in the folder of the build."""
     return build / f"crates/release/{role}_{name}"
+
+
+def manifest_in(folder, sources):
+    """A copy of a crate's sources in the folder of the build, beside which cargo keeps its lock; the copy's manifest."""
+    shutil.copytree(sources, folder / "sources", dirs_exist_ok=True)  # with their times, so that cargo sees no change
+    return folder / "sources/Cargo.toml"
 
 
 def reason_in(log):
@@ -45,7 +51,7 @@ def make(build, names):
     if found is None:
         return "there is no cargo (Rust's rustup installs it)"
     log = build / "crates.log"
-    command = [found, "build", "--release", "--manifest-path", str(MANIFEST), "--target-dir", str(build / "crates")]
+    command = [found, "build", "--release", "--manifest-path", str(manifest_in(build, SOURCES)), "--target-dir", str(build / "crates")]
     command += [f"--bin=server_{name}" for name in names]
     command += [f"--bin=client_{name}" for name in names if name in server_cells.RPC_CLIENTS]
     command += (["--offline"] if os.environ.get(OFFLINE) else [])

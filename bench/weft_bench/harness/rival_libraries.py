@@ -8,9 +8,9 @@ import pathlib
 import subprocess
 
 from weft_bench import BENCH
-from weft_bench.harness.crates import BUILD_S, OFFLINE, cargo, reason_in
+from weft_bench.harness.crates import BUILD_S, OFFLINE, cargo, manifest_in, reason_in
 
-MANIFEST = BENCH / "rivals/Cargo.toml"
+SOURCES = BENCH / "rivals"
 LIBZMQ = {"BUILD_STATIC": "OFF", "BUILD_TESTS": "OFF", "WITH_PERF_TOOL": "OFF", "WITH_DOCS": "OFF", "ENABLE_CPACK": "OFF",
           "WITH_LIBSODIUM": "ON", "ENABLE_CURVE": "ON", "CMAKE_BUILD_TYPE": "Release"}
 LIBZMQ_FLAGS = "-O3 -DNDEBUG -flto"
@@ -44,7 +44,7 @@ def cargo_with(words, folder):
     if found is None:
         raise RivalError("there is no cargo (Rust's rustup installs it)")
     offline = ["--offline"] if os.environ.get(OFFLINE) else []
-    return run([found, *words, "--manifest-path", str(MANIFEST), *offline], folder / f"{words[0]}.log")
+    return run([found, *words, "--manifest-path", str(manifest_in(folder, SOURCES)), *offline], folder / f"{words[0]}.log")
 
 
 def tree_of(metadata, crate):
