@@ -171,6 +171,7 @@ bench::Body model_stream(std::size_t payload) {
     const std::vector<std::uint8_t> body(payload, 7);
     auto ring = mem::RingBuffer::make(16 * (payload + 128), 16 * (payload + 128)).value();
     flatbuffers::FlatBufferBuilder requests;
+    flatbuffers::FlatBufferBuilder answers;
     asio::io_context loop(1);
     std::uint64_t count = 0;
     std::uint64_t sum = 0;
@@ -184,8 +185,7 @@ bench::Body model_stream(std::size_t payload) {
       const schema::Echo& echo = *schema::GetEcho(bytes.data());
       ++count;
       sum += sum_of(*echo.data());
-      flatbuffers::FlatBufferBuilder answer(payload + 64);
-      batch.send({id, 0}, build_echo(answer, bytes_of(echo)));
+      batch.send({id, 0}, build_echo(answers, bytes_of(echo)));
       co_return true;
     };
     const auto connection = [&]() -> asio::awaitable<void> {

@@ -159,7 +159,7 @@ struct Moodycamel {
 template <typename T, typename Run>
 void each(Run run) {
   run("weft", std::type_identity<Ours<T>>());
-  run("vyukov", std::type_identity<Vyukov<T>>());
+  run("vyukov_model", std::type_identity<Vyukov<T>>());
 #ifdef WEFT_RIVAL_moodycamel_mpsc
   run("moodycamel", std::type_identity<Moodycamel<T>>());
 #endif
@@ -276,7 +276,7 @@ void fan_in(bench::RowBuilder row, const char* name, int producers, std::size_t 
     }
   });
   for (const char* name : {"MpscQueue_2P1C (honest)", "MpscQueue_4P1C (honest)", "MpscQueue_2P1C/8 B (honest)"}) {
-    bench::row(name).bar("vyukov", 3);
+    bench::row(name).bar("vyukov_model", 3);
   }
   return true;
 }();

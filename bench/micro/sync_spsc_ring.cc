@@ -69,6 +69,46 @@ struct PublishedModel {
   std::uint64_t mask;
 };
 
+// The usual ring of Rigtorp's kind, which no package brings: each side keeps a copy of the other's counter, on a line of its
+// own, and reads the counter itself only if the copy has no room or no item.
+template <typename T>
+struct RigtorpModel {
+  explicit RigtorpModel(std::size_t capacity) : slots(capacity), mask(capacity - 1) {}
+  bool push(const T& item) {
+    const std::uint64_t place = tail.load(std::memory_order_relaxed);
+    if (place - known_head > mask) {
+      known_head = head.load(std::memory_order_acquire);
+      if (place - known_head > mask) {
+        return false;
+      }
+    }
+    slots[place & mask] = item;
+    tail.store(place + 1, std::memory_order_release);
+    return true;
+  }
+  bool pop(T& item) {
+    const std::uint64_t place = head.load(std::memory_order_relaxed);
+    if (place == known_tail) {
+      known_tail = tail.load(std::memory_order_acquire);
+      if (place == known_tail) {
+        return false;
+      }
+    }
+    item = slots[place & mask];
+    head.store(place + 1, std::memory_order_release);
+    return true;
+  }
+  // It has no batches.
+  std::size_t push_some(std::span<const T> from) { return push(from[0]) ? 1 : 0; }
+  std::size_t pop_some(std::span<T> to) { return pop(to[0]) ? 1 : 0; }
+  std::vector<T> slots;
+  std::uint64_t mask;
+  alignas(64) std::atomic<std::uint64_t> tail{0};
+  alignas(64) std::uint64_t known_head = 0;
+  alignas(64) std::atomic<std::uint64_t> head{0};
+  alignas(64) std::uint64_t known_tail = 0;
+};
+
 #ifdef WEFT_RIVAL_boost_spsc
 template <typename T>
 struct Boost {
@@ -97,6 +137,7 @@ struct Moodycamel {
 template <typename T, typename Run>
 void each(Run run) {
   run("weft", std::type_identity<Ours<T>>());
+  run("rigtorp_model", std::type_identity<RigtorpModel<T>>());
 #ifdef WEFT_RIVAL_boost_spsc
   run("boost", std::type_identity<Boost<T>>());
 #endif
