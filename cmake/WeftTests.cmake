@@ -121,7 +121,7 @@ function(weft_add_unit_test target)
   if(target MATCHES "^(base|sys|sync|mem|zmtp|net|store|stop_orders)_test$")
     set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
   elseif(CMAKE_UNITY_BUILD)
-    target_compile_options(${target} PRIVATE -Wno-shadow -Wno-subobject-linkage)
+    target_compile_options(${target} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()
 
