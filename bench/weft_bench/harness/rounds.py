@@ -66,6 +66,8 @@ class Setup:
 class Column:
     """One column of a cell while it is measured."""
 
+    built = None  # how a rival was built, where that is known
+
     def __init__(self, setup, column):
         self.setup = setup
         self.name, self.engine, self.library, cell = column
@@ -77,8 +79,8 @@ class Column:
         self.interval_ns = 0
         self.version = ""
         self.path = str(setup.libraries.files[self.library]) if self.on_libzmq() else ""
-        built = setup.libraries.built.get(self.library) if self.on_libzmq() else None
-        self.built = {"built": built} if built else {}
+        if self.on_libzmq():
+            self.built = setup.libraries.built.get(self.library)
 
     def on_libzmq(self):
         """Whether it runs on one of the two libraries that are compared."""
@@ -271,7 +273,8 @@ def record_cell(name, cell, measure):
     except (ChildError, OSError, ValueError) as error:
         return [{"kind": "failure", "cell": name, "why": str(error)}]
     after = busy_and_stolen()
-    records += [{"kind": "library", "name": column.name, "version": column.version, "path": column.path, **column.built}
+    records += [{"kind": "library", "name": column.name, "version": column.version, "path": column.path,
+                 **({"built": column.built} if column.built else {})}
                 for column in columns]
     records.append({
         "kind": "cell", "cell": name, "pattern": cell["pattern"], "size": cell["size"], "rounds": rounds,
