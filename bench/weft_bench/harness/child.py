@@ -27,9 +27,12 @@ class Child:
         self.errors = tempfile.TemporaryFile()  # read when it failed
         command = [*before, str(program), *arguments]
         # A session of its own: Ctrl-C reaches only us, and we end the whole group.
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, start_new_session=True,
-            env=os.environ | (env or {}))
+        try:
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
+                                            start_new_session=True, env=os.environ | (env or {}))
+        except OSError:
+            self.errors.close()
+            raise
         self.text = b""
 
     def __enter__(self):

@@ -51,11 +51,11 @@ def between(controls, found):
     return [controls[0], *found, controls[1]]
 
 
-def make_folder(parent, complete=True, controls=STEADY):
+def make_folder(parent, complete=True, controls=STEADY, card=None):
     """A folder as a run leaves it."""
     folder = pathlib.Path(parent, "report")
     folder.mkdir(parents=True)
-    run = {"machine": copy.deepcopy(CARD), "effort": "quick", "started": "2026-01-01T00:00:00",
+    run = {"machine": copy.deepcopy(card or CARD), "effort": "quick", "started": "2026-01-01T00:00:00",
            "suites": ["micro", "sockets"], "complete": complete}
     (folder / report.RUN).write_text(json.dumps(run), encoding="utf-8")
     records.append(folder / "micro.jsonl", between(controls, micro_records("SpscQueue_Throughput/1024")))
