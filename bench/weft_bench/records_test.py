@@ -57,7 +57,7 @@ class Files(unittest.TestCase):
 
     def test_an_unknown_command_is_a_usage_error_that_names_the_others(self):
         done = run("nonsense")
-        self.assertEqual((done.returncode, "gate instructions micro report server sockets tables" in done.stderr), (2, True))
+        self.assertEqual((done.returncode, "counts gate instructions micro report server slowdowns sockets tables" in done.stderr), (2, True))
 
 
 if __name__ == "__main__":
