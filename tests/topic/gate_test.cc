@@ -367,7 +367,7 @@ TEST(OnNatsWithPermissions, ARefusedSubscriptionEnds) {
   EXPECT_EQ(open.next_until(soon())->text(), "1");
 }
 
-// A publication has no answer: one that the server refuses is counted, and the next one arrives.
+// A publication has no answer, and a request fails: one that the server refuses is counted, and the next one arrives.
 TEST(OnNatsWithPermissions, ARefusedMessageIsCounted) {
   if (std::string(WEFT_NATS_SERVER).empty()) {
     GTEST_SKIP() << "there is no nats-server";
@@ -389,13 +389,81 @@ TEST(OnNatsWithPermissions, ARefusedMessageIsCounted) {
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(secret.publish("no"));
   }
-  EXPECT_EQ(a.request("secret.b", "no", sys::now() + 50ms).error(), Errc::timed_out);
+  EXPECT_EQ(a.request("secret.b", "no", soon()).error(), Errc::not_permitted);
   ASSERT_TRUE(open.publish("yes"));
   EXPECT_EQ(s.next_until(soon())->text(), "yes");
   ASSERT_TRUE(a.sync(soon()));
   const TopicsStatistics all = a.statistics();
   EXPECT_EQ(all.fleet_dropped_refused, 4U);
   EXPECT_EQ(all.fleet_published, all.fleet_sent + all.fleet_queued + all.fleet_dropped_refused);
+}
+
+// The others on other subjects go on, also those that wait at the same time.
+TEST(OnNatsWithPermissions, ARefusedRequestFailsAtOnceAndOthersGoOn) {
+  if (std::string(WEFT_NATS_SERVER).empty()) {
+    GTEST_SKIP() << "there is no nats-server";
+  }
+  nats::test::NatsServer server(
+      "authorization { users: [ { user: u, password: p, permissions: { publish: { deny: \"secret.>\" } } } ] }\n");
+  Context near;
+  Context far;
+  TopicsOptions options;
+  options.fleet = server.url();
+  options.security.user = "u";
+  options.security.password = "p";
+  Topics a = *Topics::open(near, options);
+  Topics b = *Topics::open(far, options);
+  RequestQueue service = *b.serve("open.a");
+  ASSERT_TRUE(b.sync(soon()));
+  Result<TopicMessage> answer = Error(Errc::timed_out);
+  std::thread asker([&] { answer = a.request("open.a", "question", soon()); });
+  auto asked = service.next_until(soon());
+  for (int i = 0; i < 3; ++i) {
+    const Instant deadline = soon();
+    const auto refused = a.request("secret.a", "no", deadline);
+    EXPECT_EQ(refused.error(), Errc::not_permitted) << refused.error().message();
+    EXPECT_EQ(refused.error().fate(), Fate::not_sent);
+    EXPECT_LT(sys::now(), deadline);
+  }
+  EXPECT_TRUE(asked);
+  if (asked) {
+    EXPECT_TRUE(asked->reply("answer"));
+  }
+  asker.join();
+  ASSERT_TRUE(answer) << answer.error().message();
+  EXPECT_EQ(answer->text(), "answer");
+}
+
+TEST(OnNatsWithPermissions, ARefusedServiceEndsAndAnotherGoesOn) {
+  if (std::string(WEFT_NATS_SERVER).empty()) {
+    GTEST_SKIP() << "there is no nats-server";
+  }
+  nats::test::NatsServer server(
+      "authorization { users: [ { user: u, password: p, permissions: { subscribe: { deny: \"secret.>\" } } } ] }\n");
+  Context near;
+  Context far;
+  TopicsOptions options;
+  options.fleet = server.url();
+  options.security.user = "u";
+  options.security.password = "p";
+  Topics a = *Topics::open(near, options);
+  Topics b = *Topics::open(far, options);
+  RequestQueue open = *b.serve("open.a");
+  {
+    RequestQueue refused = *b.serve("secret.a");
+    EXPECT_EQ(refused.next_until(soon()).error(), Errc::not_permitted);
+    EXPECT_EQ(a.request("secret.a", "x", soon()).error(), Errc::unreachable);
+  }
+  Result<TopicMessage> answer = Error(Errc::timed_out);
+  std::thread asker([&] { answer = a.request("open.a", "question", soon()); });
+  auto asked = open.next_until(soon());
+  EXPECT_TRUE(asked);
+  if (asked) {
+    EXPECT_TRUE(asked->reply("answer"));
+  }
+  asker.join();
+  ASSERT_TRUE(answer) << answer.error().message();
+  EXPECT_EQ(answer->text(), "answer");
 }
 
 // In a cluster the interest of a subscription travels between the servers before the answer to the probe.

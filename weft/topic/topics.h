@@ -61,7 +61,7 @@ class Topics {
   // Sends the request to one member of each group that serves the topic, and returns the first reply. Errors:
   // unreachable, at once, if no handle serves the topic; timed_out; connection_closed (the handle that received the
   // request has gone; it may have answered); resource_exhausted (the service's queue is full, or 65,536 requests are
-  // under way); the error of the handler.
+  // under way); not_permitted (by a server of a fleet on NATS); the error of the handler.
   Result<TopicMessage> request(std::string_view topic, Bytes body, Instant deadline, const Headers& headers = {});
   Result<TopicMessage> request(std::string_view topic, std::string_view body, Instant deadline,
                                const Headers& headers = {}) {

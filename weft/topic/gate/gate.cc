@@ -263,7 +263,16 @@ Result<void> Gate::serve(GateMember& member, std::uint64_t service, std::string_
       (void)body.assign_copy(m.body);
       to->handle_gate_request(service, m.reply, std::move(body), block_of(m));
     };
-    found->services[service] = WEFT_TRY(work_->subscribe(subject, handler, {.group = group}));
+    nats::Subscribing how;
+    how.group = group;
+    how.on_ended = [this, to = &member, service](const Error& why) {
+      for (Member& each : members_) {
+        if (each.member == to && each.services.erase(service) != 0) {
+          to->handle_gate_service_refused(service, why);
+        }
+      }
+    };
+    found->services[service] = WEFT_TRY(work_->subscribe(subject, handler, std::move(how)));
     return {};
   });
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "weft/base/bytes.h"
 #include "weft/base/error.h"
@@ -57,6 +58,10 @@ class GateMember {
   virtual void handle_gate_room() noexcept = 0;                   // publish() that failed with would_block may succeed
   // The server refuses the subscription, a widened filter of one or more of the handles, and has dropped it.
   virtual void handle_gate_refused(const Filter& widened, const Error& why) noexcept = 0;
+  // The same of a service's subscription. stop_serving() stays to be called, and does nothing more.
+  virtual void handle_gate_service_refused(std::uint64_t service, const Error& why) noexcept = 0;
+  // The server refuses a message to the subject: each request to it that is under way, or the answer to one.
+  virtual void handle_gate_request_refused(std::string_view subject, const Error& why) noexcept = 0;
 
  protected:
   GateMember() = default;

@@ -276,6 +276,9 @@ void Gate::handle_work(const nats::ClientEvent& event) noexcept {
   using Kind = nats::ClientEvent::Kind;
   if (event.kind == Kind::refused) {
     sent_refused_.fetch_add(1, std::memory_order_relaxed);
+    for (const Member& each : members_) {
+      each.member->handle_gate_request_refused(event.subject, event.why);
+    }
   } else if (event.kind == Kind::connected) {
     work_state_.store(State::up, std::memory_order_release);
   } else if (event.kind == Kind::lost || event.kind == Kind::unconnected) {

@@ -346,7 +346,13 @@ Result<Node::Request> Node::begin_gate_request(std::string wire, Bytes body, std
     }
     request.id = mesh_.next_id();
     request.replies = make_intrusive<SubscriptionCore>(Full::drop_newest, kRepliesMax, options_.queue_bytes_max);
-    replies_.emplace(request.id, request.replies);
+    const auto place = replies_.emplace(request.id, Asked{request.replies, subject}).first;
+    try {
+      asked_.emplace(place->second.subject, request.id);
+    } catch (const std::bad_alloc&) {
+      replies_.erase(place);
+      throw;
+    }
   }
   ++counters_.requests;
   const Result<void> sent = gate_->ask(subject, instance_, request.id, block, body);
@@ -365,7 +371,7 @@ void Node::handle_gate_reply(std::uint64_t request, Message&& body, Message&& he
     {
       const sync::LockGuard lock(node.mesh_mutex_);
       if (const auto found = node.replies_.find(request); found != node.replies_.end()) {
-        replies = found->second;
+        replies = found->second.replies;
       }
     }
     if (replies == nullptr) {
@@ -382,10 +388,26 @@ void Node::handle_gate_reply(std::uint64_t request, Message&& body, Message&& he
 void Node::handle_gate_requests_lost() noexcept {
   where_subscriptions_are([](Node& node) {
     const sync::LockGuard lock(node.mesh_mutex_);
-    for (const auto& [id, replies] : node.replies_) {
-      replies->end(Error(Errc::connection_closed, "the connection ended; the request may have been answered"));
+    for (const auto& [id, asked] : node.replies_) {
+      asked.replies->end(Error(Errc::connection_closed, "the connection ended; the request may have been answered"));
     }
   });
+}
+
+// The server names the subject alone, and the same user sent them all: the refusals of the others follow.
+void Node::handle_gate_request_refused(std::string_view subject, const Error& why) noexcept {
+  const Result<void> taken = or_no_memory([&]() -> Result<void> {
+    where_subscriptions_are([subject = std::string(subject), why = why.with_fate(Fate::not_sent)](Node& node) {
+      const sync::LockGuard lock(node.mesh_mutex_);
+      auto each = node.asked_.lower_bound({subject, 0});
+      while (each != node.asked_.end() && each->first == subject) {
+        node.replies_.at(each->second).replies->end(why);
+        each = node.asked_.erase(each);
+      }
+    });
+    return {};
+  });
+  counters_.control_lost += taken ? 0 : 1;  // the requests' deadlines pass
 }
 
 Result<IntrusivePtr<SubscriptionCore>> Node::serve_at_gate(std::string wire, std::string_view group,
@@ -412,6 +434,15 @@ Result<IntrusivePtr<SubscriptionCore>> Node::serve_at_gate(std::string wire, std
     return served.error();
   }
   return requests;
+}
+
+void Node::handle_gate_service_refused(std::uint64_t service, const Error& why) noexcept {
+  where_subscriptions_are([service, why](Node& node) {
+    const sync::LockGuard lock(node.mesh_mutex_);
+    if (const auto found = node.services_.find(service); found != node.services_.end()) {
+      found->second.requests->end(why);
+    }
+  });
 }
 
 void Node::handle_gate_request(std::uint64_t service, std::string_view reply, Message&& body,

@@ -263,7 +263,7 @@ Result<void> Node::remove_peer(std::string_view endpoint) {
 // --- waiting for the mesh ---
 
 void Node::mesh_changed() noexcept {
-  std::map<std::uint64_t, IntrusivePtr<SubscriptionCore>> ended;  // takes the nodes: it allocates nothing
+  std::map<std::uint64_t, Asked> ended;  // takes the nodes: it allocates nothing
   {
     const sync::LockGuard lock(mesh_mutex_);
     mesh_.requests().take_ended([&](std::uint64_t id) {
@@ -271,8 +271,8 @@ void Node::mesh_changed() noexcept {
       ended.insert(replies_.extract(id));
     });
   }
-  for (const auto& [id, replies] : ended) {
-    replies->end(Error(Errc::connection_closed, "the handle that was asked is gone"));
+  for (const auto& [id, asked] : ended) {
+    asked.replies->end(Error(Errc::connection_closed, "the handle that was asked is gone"));
   }
   mesh_cv_.notify_all();
   if (async()) {

@@ -346,8 +346,8 @@ void Node::close() noexcept {
   }
   {
     const sync::LockGuard lock(mesh_mutex_);
-    for (const auto& [id, replies] : replies_) {
-      replies->close(kClosed);
+    for (const auto& [id, asked] : replies_) {
+      asked.replies->close(kClosed);
     }
     for (const auto& [id, service] : services_) {
       service.requests->close(kClosed);

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weft/base/list.h"
@@ -242,6 +243,11 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     IntrusivePtr<SubscriptionCore> requests;
     std::size_t queue_max = 0;
   };
+  // Asked: a request under way.
+  struct Asked {
+    IntrusivePtr<SubscriptionCore> replies;
+    std::string subject{};  // at a gate
+  };
   // LinkSource: the origin of an endpoint. other_handle: it may be outdated, see MeshState::begin_named_link().
   enum class LinkSource : std::uint8_t { given, the_handle, other_handle };
   static constexpr Duration kScoutPatience = std::chrono::seconds(1);      // from the handshake to the welcome
@@ -374,6 +380,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void handle_gate_requests_lost() noexcept override;
   void handle_gate_room() noexcept override;
   void handle_gate_refused(const Filter& widened, const Error& why) noexcept override;
+  void handle_gate_service_refused(std::uint64_t service, const Error& why) noexcept override;
+  void handle_gate_request_refused(std::string_view subject, const Error& why) noexcept override;
 
   // scout.cc, all on the loop
   [[nodiscard]] Result<void> reconcile_scouts();  // the links' endpoints that need one, and those that have one
@@ -485,13 +493,14 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   rt::AsyncEvent mesh_event_;
   Scouts scouts_;                                                           // loop
   std::map<std::uint64_t, Service> services_ WEFT_GUARDED_BY(mesh_mutex_);  // by the number of Requests
-  std::map<std::uint64_t, IntrusivePtr<SubscriptionCore>> replies_
-      WEFT_GUARDED_BY(mesh_mutex_);  // of the requests under way
-  rt::TimerId lease_timer_;          // loop
-  rt::TimerId sweep_timer_;          // loop
-  Duration sweep_wait_{0};           // loop
-  std::set<msg::PeerId> sweeps_;     // loop: ended connections to the XPUB with unread messages
-  std::string proof_;                // CURVE: the proof that a handle shows; const after start()
+  std::map<std::uint64_t, Asked> replies_ WEFT_GUARDED_BY(mesh_mutex_);     // of the requests under way
+  // The requests at a gate, by their subjects, which are texts in replies_. One that was refused is not in it.
+  std::set<std::pair<std::string_view, std::uint64_t>> asked_ WEFT_GUARDED_BY(mesh_mutex_);
+  rt::TimerId lease_timer_;       // loop
+  rt::TimerId sweep_timer_;       // loop
+  Duration sweep_wait_{0};        // loop
+  std::set<msg::PeerId> sweeps_;  // loop: ended connections to the XPUB with unread messages
+  std::string proof_;             // CURVE: the proof that a handle shows; const after start()
   IntrusivePtr<SubscriptionCore> replies_in_;
   IntrusivePtr<SubscriptionCore> requests_in_;
   std::atomic<bool> probed_{false};  // peers have probes

@@ -55,7 +55,7 @@ Result<Node::Request> Node::begin_request(std::string_view topic, Bytes body, st
     request.replies = make_intrusive<SubscriptionCore>(Full::drop_newest, members.size(), options_.queue_bytes_max);
     mesh_.requests().begin(request.id, members);
     try {
-      replies_.emplace(request.id, request.replies);
+      replies_.emplace(request.id, Asked{request.replies});
     } catch (const std::bad_alloc&) {
       mesh_.requests().end(request.id);
       throw;
@@ -82,7 +82,10 @@ Result<Node::Request> Node::begin_request(std::string_view topic, Bytes body, st
 void Node::end_request(std::uint64_t id) noexcept {
   const sync::LockGuard lock(mesh_mutex_);
   mesh_.requests().end(id);
-  replies_.erase(id);
+  if (const auto found = replies_.find(id); found != replies_.end()) {
+    asked_.erase({found->second.subject, id});
+    replies_.erase(found);
+  }
 }
 
 Result<TopicMessage> Node::reply_of(Result<TopicMessage> received) {
@@ -113,7 +116,7 @@ void Node::handle_reply(TopicMessage&& message) {
   {
     const sync::LockGuard lock(mesh_mutex_);
     if (const auto found = replies_.find(id); found != replies_.end()) {
-      replies = found->second;
+      replies = found->second.replies;
     }
   }
   if (replies == nullptr) {
