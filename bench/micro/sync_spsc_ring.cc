@@ -69,8 +69,8 @@ struct PublishedModel {
   std::uint64_t mask;
 };
 
-// The usual ring of Rigtorp's kind, which no package brings: each side keeps a copy of the other's counter, on a line of its
-// own, and reads the counter itself only if the copy has no room or no item.
+// The usual ring of Rigtorp's kind, which no package brings: each side keeps a copy of the other's counter, on a line
+// of its own, and reads the counter itself only if the copy has no room or no item.
 template <typename T>
 struct RigtorpModel {
   explicit RigtorpModel(std::size_t capacity) : slots(capacity), mask(capacity - 1) {}

@@ -11,7 +11,8 @@
 #include <type_traits>
 
 // The model checker: runs a small concurrent scenario under every interleaving of its atomic operations and every value
-// that the C++ memory model lets a load return, within the bounds of its Options. The checker reports the first execution that breaks a rule.
+// that the C++ memory model lets a load return, within the bounds of its Options. The checker reports the first
+// execution that breaks a rule.
 //
 // A scenario is a function that builds its state on its own stack, calls run_threads() and then checks the final state.
 // The checker runs it again and again; it must behave the same but for the checker's decisions. All of its threads are
