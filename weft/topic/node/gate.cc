@@ -208,18 +208,22 @@ void Node::handle_gate_room() noexcept {
 }
 
 void Node::handle_gate_refused(const Filter& widened, const Error& why) noexcept {
-  where_subscriptions_are([widened, why](Node& node) {
-    std::vector<IntrusivePtr<SubscriptionCore>> all;
-    {
-      const sync::LockGuard lock(node.subscriptions_mutex_);
-      all = node.subscriptions_;
-    }
-    for (const auto& each : all) {
-      if (node.interest_.has_widened(*each, widened)) {
-        each->end(why);
+  const Result<void> taken = or_no_memory([&]() -> Result<void> {
+    where_subscriptions_are([widened, why](Node& node) {
+      std::vector<IntrusivePtr<SubscriptionCore>> all;
+      {
+        const sync::LockGuard lock(node.subscriptions_mutex_);
+        all = node.subscriptions_;
       }
-    }
+      for (const auto& each : all) {
+        if (node.interest_.has_widened(*each, widened)) {
+          each->end(why);
+        }
+      }
+    });
+    return {};
   });
+  counters_.control_lost += taken ? 0 : 1;
 }
 
 // --- the other handles ---
@@ -365,24 +369,28 @@ Result<Node::Request> Node::begin_gate_request(std::string wire, Bytes body, std
 }
 
 void Node::handle_gate_reply(std::uint64_t request, Message&& body, Message&& headers, bool unserved) noexcept {
-  where_subscriptions_are([request, body = std::make_shared<Message>(std::move(body)),
-                           headers = std::make_shared<Message>(std::move(headers)), unserved](Node& node) {
-    IntrusivePtr<SubscriptionCore> replies;
-    {
-      const sync::LockGuard lock(node.mesh_mutex_);
-      if (const auto found = node.replies_.find(request); found != node.replies_.end()) {
-        replies = found->second.replies;
+  const Result<void> taken = or_no_memory([&]() -> Result<void> {
+    where_subscriptions_are([request, body = std::make_shared<Message>(std::move(body)),
+                             headers = std::make_shared<Message>(std::move(headers)), unserved](Node& node) {
+      IntrusivePtr<SubscriptionCore> replies;
+      {
+        const sync::LockGuard lock(node.mesh_mutex_);
+        if (const auto found = node.replies_.find(request); found != node.replies_.end()) {
+          replies = found->second.replies;
+        }
       }
-    }
-    if (replies == nullptr) {
-      ++node.counters_.late_replies;
-    } else if (unserved) {
-      replies->close(Error(Errc::unreachable, "nobody serves this topic"));
-    } else {
-      ++node.counters_.replies;
-      replies->offer(TopicMessage(Message(), std::move(*body), std::move(*headers), {}));
-    }
+      if (replies == nullptr) {
+        ++node.counters_.late_replies;
+      } else if (unserved) {
+        replies->close(Error(Errc::unreachable, "nobody serves this topic"));
+      } else {
+        ++node.counters_.replies;
+        replies->offer(TopicMessage(Message(), std::move(*body), std::move(*headers), {}));
+      }
+    });
+    return {};
   });
+  counters_.control_lost += taken ? 0 : 1;  // the request's deadline passes
 }
 
 void Node::handle_gate_requests_lost() noexcept {
