@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Instructions, system calls and allocations per message, of cells in which luck decides nothing: sockets of one thread, and a
+"""Instructions, system calls and allocations per message, of cells in which luck decides little: sockets of one thread, and a
 server with one request under way.
 
-`check` counts those of bench/counts.json and fails where one is above it by more than its tolerance in each of three tries: a
+`check` counts those of bench/counts.json and fails where one is above it by more than its tolerance in each of five tries: a
 thread that is held up waits for longer, and never does less. It is skipped (exit status 77) for another compiler than the one
-that the file names. `update` writes the file anew, with the least of three tries."""
+that the file names. `update` writes the file anew, with the least of five tries."""
 
 import argparse
 import contextlib
@@ -25,9 +25,9 @@ SOCKETS = ("one_thread/inproc/64", "one_thread/tcp/64", "one_thread/tcp/65536")
 SERVER = ("echo/64/x1", "http/5/x16")
 COUNT, REPETITIONS = 400, (1, 3)  # messages of a repetition; the difference of the runs leaves out what is done once
 MANY = 20_000  # of a repetition without a tool, beside which what a repetition allocates does not count
-TRIES = 3
+TRIES = 5
 # How far a count may be above the stored one: a share of it, and so much more.
-TOLERANCES = {"instructions": (0.06, 30.0), "syscalls": (0.02, 0.1), "allocations": (0.0, 0.02)}
+TOLERANCES = {"instructions": (0.10, 60.0), "syscalls": (0.02, 0.2), "allocations": (0.0, 0.02)}
 # Of a program of sockets only these are counted: the benchmark's own threads wait in loops.
 CALLS = [f"--toggle-collect={name}" for name in ("zmq_send", "zmq_recv", "zmq_msg_send", "zmq_msg_recv")]
 TOOLS = {"instructions": "valgrind", "syscalls": "strace"}
@@ -121,7 +121,7 @@ def complaints(stored, measured):
 
     >>> complaints({"a": {"syscalls": 2.0, "allocations": 0.0}}, {"a": {"syscalls": 3.0, "allocations": 0.01}})
     ['a: 3 syscalls per message instead of 2']
-    >>> complaints({"a": {"instructions": 1000.0}}, {"a": {"instructions": 1055.0}}), complaints({}, {"a": {"syscalls": 1.0}})
+    >>> complaints({"a": {"instructions": 1000.0}}, {"a": {"instructions": 1155.0}}), complaints({}, {"a": {"syscalls": 1.0}})
     ([], ['a is not in counts.json: run ./dev bench counts update'])
     """
     found = []
