@@ -29,7 +29,7 @@ CALIBRATIONS = 4
 LEAST_FOUND, RUNS, NULLS = 19, 20, 25
 MUST_FIND = 0.30
 # Rows: (class, kind, name, the room whose delay they meet).
-CLASSES = (("a part, one thread", "row", "PoolAllocator_AllocDealloc/64", "mem"),
+CLASSES = (("a part, one thread", "row", "Task_Sleep0", "rt"),
            ("a part, several threads", "row", "Pool_AllocHereFreeThere/64 (honest)", "mem"),
            ("sockets, one way", "cell", "push_pull/tcp/64", "msg"),
            ("sockets, round trip", "cell", "round_trip/tcp/64", "msg"),
@@ -109,13 +109,14 @@ class Pair:
 
     def steps_for(self, wanted):
         """The steps that make it so much slower."""
-        steps = 100
+        _, cost = self.slowdown(0)
+        steps = wanted * cost * (1 if self.kind == "row" else 1e9)  # a step takes about a nanosecond
         for _ in range(CALIBRATIONS):
-            found, _ = self.slowdown(steps)
+            found, _ = self.slowdown(round(steps))
             if abs(found - 1 - wanted) < 0.1 * wanted:
                 break
-            steps = min(max(round(steps * wanted / max(found - 1, 0.1 * wanted)), 1), STEPS_MAX)
-        return steps
+            steps *= min(max(wanted / max(found - 1, 0.01), 1 / 4), 4)
+        return min(max(round(steps), 1), STEPS_MAX)
 
     def verdict(self, steps, budget):
         """(what the gate says, whether it warns), and the slowdown that it measured."""
