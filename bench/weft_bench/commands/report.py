@@ -5,6 +5,7 @@ Korean, and the raw records. A run that was ended goes on with --resume, or is s
 import argparse
 import contextlib
 import datetime
+import functools
 import json
 import pathlib
 import signal
@@ -189,12 +190,12 @@ def measure(arguments, folder, run):
     quick = run["effort"] == "quick"
     start = time.monotonic()
     with contextlib.ExitStack() as stack:
-        makers = {"micro": lambda: suites.of_micro(arguments.build, quick),
-                  "sockets": lambda: suites.of_sockets(arguments.build, quick, stack, say),
-                  "server": lambda: suites.of_server(arguments.build, quick, stack),
+        of_sockets = functools.cache(lambda: suites.of_sockets(arguments.build, quick, stack, say))
+        of_server = functools.cache(lambda: suites.of_server(arguments.build, quick, stack))
+        makers = {"micro": lambda: suites.of_micro(arguments.build, quick), "sockets": of_sockets, "server": of_server,
                   "topics": lambda: suites.of_topics(arguments.build, quick),
-                  "sockets_at_load": lambda: suites.at_load(suites.of_sockets(arguments.build, quick, stack, say), cells.AT_LOAD),
-                  "server_at_load": lambda: suites.at_load(suites.of_server(arguments.build, quick, stack), server_cells.AT_LOAD)}
+                  "sockets_at_load": lambda: suites.at_load(of_sockets(), cells.AT_LOAD),
+                  "server_at_load": lambda: suites.at_load(of_server(), server_cells.AT_LOAD)}
         try:
             made, run["failures"] = make_suites(run["suites"], makers)
             if arguments.figures:

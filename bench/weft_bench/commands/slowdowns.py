@@ -28,13 +28,13 @@ STEPS_MAX = 10_000_000
 CALIBRATIONS = 4
 LEAST_FOUND, RUNS, NULLS = 19, 20, 25
 MUST_FIND = 0.30
-# Rows: (class, kind, name, the room whose delay they meet).
-CLASSES = (("a part, one thread", "row", "Task_Sleep0", "rt"),
-           ("a part, several threads", "row", "Pool_AllocHereFreeThere/64 (honest)", "mem"),
-           ("sockets, one way", "cell", "push_pull/tcp/64", "msg"),
-           ("sockets, round trip", "cell", "round_trip/tcp/64", "msg"),
-           ("the server, echo", "server", "echo/64/x1", "rt"))
-PAGE = ROOT / "docs/design/0019-what-the-gate-finds.md"
+# Rows: (class, kind, name).
+CLASSES = (("a part, one thread", "row", "Task_Sleep0"),
+           ("a part, several threads", "row", "Pool_AllocHereFreeThere/64 (honest)"),
+           ("sockets, one way", "cell", "push_pull/tcp/64"),
+           ("sockets, round trip", "cell", "round_trip/tcp/64"),
+           ("the server, echo", "server", "echo/64/x1"))
+PAGE = ROOT / "docs/design/0019-slowdowns-that-the-gate-finds.md"
 BLOCK = re.compile(r"(<!-- slowdowns -->\n).*?(<!-- end of slowdowns -->)", re.DOTALL)
 HEAD = ["class", "row", "slowdown", "as measured", "runs", "slower", "warned", "not slower", "cannot tell", "seconds a run"]
 
@@ -58,7 +58,7 @@ def with_steps(data, steps):
 def build_slowed():
     """The release build whose delay can be set."""
     say("build the library with a place for a delay")
-    gate.run("cmake", "-S", ROOT, "-B", TREE, "-G", "Ninja", "--preset", "release", "-DCMAKE_CXX_FLAGS=-DWEFT_INJECTED_DELAY")
+    gate.run("cmake", "-S", ROOT, "-B", TREE, "--preset", "release", "-DCMAKE_CXX_FLAGS=-DWEFT_INJECTED_DELAY")
     gate.run("cmake", "--build", TREE, "--parallel", "--target", *gate.TARGETS, *gate.SERVER_TARGETS, "bench_load")
     return TREE
 
@@ -104,7 +104,7 @@ class Pair:
     def slowdown(self, steps):
         """(the middle of the slowdown by so many steps, the old cost)."""
         with self.rounds(steps) as measure:
-            taken = [each for visit in range(gate.stats.GATE_ROUNDS // comparisons.VISIT_ROUNDS) for each in measure(visit)]
+            taken = [each for visit in range(stats.GATE_ROUNDS // comparisons.VISIT_ROUNDS) for each in measure(visit)]
         return stats.median([each["new"] / each["old"] for each in taken]), stats.median([each["old"] for each in taken])
 
     def steps_for(self, wanted):
@@ -119,7 +119,7 @@ class Pair:
         return min(max(round(steps), 1), STEPS_MAX)
 
     def verdict(self, steps, budget):
-        """(what the gate says, whether it warns), and the slowdown that it measured."""
+        """The result of the gate's comparison: its verdict, its warning and the slowdown that it measured."""
         with self.rounds(steps) as measure:
             compared = comparisons.Comparison(self.name, measure)
             comparisons.measure_all([compared], budget, lambda *_: None)
@@ -187,7 +187,7 @@ def parse_arguments(texts):
     wanted = chosen.classes.split(",") if chosen.classes else [""]
     chosen.classes = [each for each in CLASSES if any(part in each[2] for part in wanted)]
     if not chosen.classes:
-        parser.error(f"no row has such a name; there are: {', '.join(name for _, _, name, _ in CLASSES)}")
+        parser.error(f"no row has such a name; there are: {', '.join(name for _, _, name in CLASSES)}")
     return chosen
 
 
@@ -206,7 +206,7 @@ def main(texts):
     try:
         build = build_slowed()
         slowdowns = (0.0, MUST_FIND) if chosen.check else (0.0, 0.05, 0.10, 0.15, MUST_FIND)
-        lines = [line for title, kind, name, _ in chosen.classes
+        lines = [line for title, kind, name in chosen.classes
                  for line in measure_class(build, title, kind, name, slowdowns, chosen)]
     except (gate.GateError, ChildError, OSError) as error:
         say(f"slowdowns: {error}")
