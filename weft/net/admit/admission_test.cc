@@ -46,9 +46,13 @@ TEST(Admission, AnAddressHasNoMoreConnectionsThanItsBoundAndGetsThemBack) {
 TEST(Admission, TwoTablesWithoutASeedPlaceAddressesDifferently) {
   const auto forgotten = [] {
     const auto admission = std::move(Admission::make({.accept_rate = {1, 1}, .entries_max = 64})).value();
+    for (int i = 0; i < 100; ++i) {
+      (void)admission->admit(peer("10.0.0." + std::to_string(i)), kStart);
+    }
+    // Backwards: forwards, each place of too many addresses forgets an address just before its turn.
     std::string addresses;
-    for (int i = 0; i < 400; ++i) {
-      addresses += admission->admit(peer("10.0.0." + std::to_string(i % 100)), kStart) ? '1' : '0';
+    for (int i = 99; i >= 0; --i) {
+      addresses += admission->admit(peer("10.0.0." + std::to_string(i)), kStart) ? '1' : '0';
     }
     return addresses;
   };
