@@ -62,7 +62,8 @@ class Tables(unittest.TestCase):
         daily = re.search(r"presets=\(([^)]*)\) options", text)[1].split()
         efforts = {"./dev test": daily,
                    "./dev test --quick": re.search(r"--quick\) presets=\(([^)]*)\)", text)[1].split(),
-                   "./dev test --nightly": [re.search(r"--nightly\).*presets\[0\]=(\w+)", text)[1], *daily[1:]]}
+                   "./dev test --nightly": [re.search(r"--nightly\).*presets\[0\]=(\w+)", text)[1], *daily[1:],
+                                            *re.search(r"--nightly\).*presets\+=\(([^)]*)\)", text)[1].split()]}
         self.assertEqual({names_in(effort)[0]: names_in(presets) for effort, _, presets in rows_of("effort")}, efforts)
 
     def test_the_programs_without_threads_are_left_out_of_one_build(self):

@@ -152,7 +152,7 @@ bool may_join(zmtp::SocketType a, zmtp::SocketType b) noexcept {
 
 Result<std::string> SocketCore::bind_inproc(const net::Endpoint& endpoint) {
   std::string text = endpoint.text();
-  if (auto bound = context_.bind_inproc(endpoint.name, *this, freeze_options()); !bound) {
+  if (auto bound = context_->bind_inproc(endpoint.name, *this, options_.freeze()); !bound) {
     monitor_.emit(EventKind::bind_failed, text, bound.error());
     return bound.error();
   }
@@ -164,7 +164,7 @@ Result<std::uint32_t> SocketCore::connect_inproc(const net::Endpoint& endpoint) 
   auto link = std::make_shared<InprocLink>();
   link->keep[0] = shared_from_this();
   link->owner[0].store(this, std::memory_order_release);
-  const FrozenOptions options = freeze_options();
+  const FrozenOptions options = options_.freeze();
   link->freeze(0, options);
   if (conflates(*options)) {
     link->channel[0].conflate();
@@ -172,8 +172,8 @@ Result<std::uint32_t> SocketCore::connect_inproc(const net::Endpoint& endpoint) 
   }
   const std::uint32_t routing_id = WEFT_TRY(adopt_inproc(link, 0, endpoint.text()));
   try {
-    for (InprocBinder binder = context_.find_inproc(endpoint.name, link); binder.core != nullptr;
-         binder = context_.find_inproc(endpoint.name, link)) {
+    for (InprocBinder binder = context_->find_inproc(endpoint.name, link); binder.core != nullptr;
+         binder = context_->find_inproc(endpoint.name, link)) {
       if (!may_join(wire_type(), binder.core->wire_type())) {
         disconnect_inproc(*link, 0);
         return Error(Errc::incompatible_peer, "the bound socket's type cannot talk to this one");
@@ -245,7 +245,8 @@ Result<std::uint32_t> SocketCore::adopt_inproc(const std::shared_ptr<InprocLink>
     name_peer(*pipe);
   }
   const FrozenOptions frozen = link->frozen(end);
-  const Options& marks = end == 0 ? options_ : *frozen;  // the connect is now, under the lock; the bind was earlier
+  const Options& marks =
+      end == 0 ? options_.read() : *frozen;  // the connect is now, under the lock; the bind was earlier
   link->set_marks(end, marks.send_high_water_mark, marks.receive_high_water_mark);
   try {
     attach(*pipe);
@@ -317,7 +318,7 @@ void SocketCore::close_inproc(Pipe& pipe, Instant deadline) noexcept {
   link.closed[end].store(true);
   link.owner[end].store(nullptr);
   const bool nothing_sent = link.channel[end].written() == 0;
-  context_.expire_pending(link, nothing_sent ? Instant::min() : deadline);
+  context_->expire_pending(link, nothing_sent ? Instant::min() : deadline);
   peer = link.owner[1 - end].load();
   if (peer != nullptr) {
     core_of(*peer).inproc_peer_closed(link, 1 - end);

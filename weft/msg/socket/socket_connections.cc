@@ -16,7 +16,7 @@ Pipe& SocketCore::pipe_of(Connection& connection) noexcept { return static_cast<
 
 Result<std::unique_ptr<ZapRequest>> SocketCore::ask_authenticator(rt::Loop& loop, const ZapQuestion& question,
                                                                   ZapRequest::Done done) {
-  return ask_zap(context_, loop, question, std::move(done));
+  return ask_zap(*context_, loop, question, std::move(done));
 }
 
 void SocketCore::collect_signals() noexcept {
@@ -33,13 +33,8 @@ void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const Listeni
                   Error(Errc::resource_exhausted, "connections that ended hold too much that was not received"));
     return;
   }
-  int connections_max = 0;
-  {
-    const sync::LockGuard options(options_mutex_);
-    connections_max = options_.connections_max;
-  }
-  const Instant now = context_.io().loop().now();
-  auto place = bounds_.admit(*stream, listening.gate, connections_max, now);
+  const Instant now = context_->io().loop().now();
+  auto place = bounds_.admit(*stream, listening.gate, options_.get(&Options::connections_max), now);
   monitor_.emit_made(place ? EventKind::accepted : EventKind::accept_failed, [&] {
     MonitorEvent event{EventKind::accepted, listening.endpoint, Error(), {}, stream->fd()};
     if (!place) {
@@ -59,10 +54,10 @@ void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const Listeni
 }
 
 void SocketCore::add_connection(Lobby::Guest guest, const Listening& listening) {
-  auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), listening.options,
+  auto connection = std::make_shared<Connection>(shared_from_this(), context_->io(), listening.options,
                                                  std::move(guest.peer), listening.endpoint, listening.layering);
   const sync::ScopedLock lock(receive_mutex_, table_mutex_);
-  if (closed_.load(std::memory_order_relaxed)) {
+  if (closed()) {
     return;
   }
   make_room_for_end();
@@ -70,12 +65,12 @@ void SocketCore::add_connection(Lobby::Guest guest, const Listening& listening) 
   accepted.place = std::move(guest.place);
   try {
     connection->apply_marks(*listening.options);
-    context_.io().loop().post([connection] { connection->link().start(); });
+    context_->io().loop().post([connection] { connection->link().start(); });
   } catch (const std::bad_alloc&) {
     endpoints_.erase(connection.get());
     throw;
   }
-  context_.connection_started();  // before close() can find the connection
+  context_->connection_started();  // before close() can find the connection
 }
 
 void SocketCore::make_room_for_end() { ended_.reserve(endpoints_.pipe_count() + 1); }
@@ -105,7 +100,7 @@ bool SocketCore::leave_pipe(Pipe& pipe) noexcept {
 
 void SocketCore::end_left(const std::shared_ptr<Connection>& connection, Instant deadline) noexcept {
   forget_descriptor(*connection);
-  context_.io().request(connection, IoService::read);
+  context_->io().request(connection, IoService::read);
   connection->link().request_close(deadline);
 }
 
@@ -128,8 +123,8 @@ Result<void> SocketCore::disconnect_peer(std::uint32_t routing_id) {
       const sync::LockGuard table(table_mutex_);
       Endpoints::ConnectedPipe& peer = endpoints_.at(pipe.connection());
       connection = peer.connection;
-      endpoints_.forget_name(peer);   // the socket that dialled does not dial again
-      context_.connection_started();  // as in take_bound()
+      endpoints_.forget_name(peer);    // the socket that dialled does not dial again
+      context_->connection_started();  // as in take_bound()
     }
     unswept = leave_pipe(pipe);
   }
@@ -137,7 +132,7 @@ Result<void> SocketCore::disconnect_peer(std::uint32_t routing_id) {
     start_sweep();
   }
   if (connection != nullptr) {
-    const Counted counted(context_);
+    const Counted counted(*context_);
     connection->link().announce_end();
     end_left(connection, deadline);
   } else {
@@ -150,7 +145,7 @@ Result<void> SocketCore::disconnect_peer(std::uint32_t routing_id) {
 bool SocketCore::connection_ready(Connection& connection, Bytes identity) {
   const sync::ScopedLock lock(receive_mutex_, send_mutex_);
   Pipe& pipe = pipe_of(connection);
-  if (closed_.load(std::memory_order_relaxed) || pipe.notes.left) {
+  if (closed() || pipe.notes.left) {
     return true;  // the connection only lingers: the pattern does not get it
   }
   pipe.notes.peer = connection.link().peer();
@@ -196,7 +191,7 @@ void SocketCore::connection_lost(Connection& connection) {
 }
 
 void SocketCore::connection_lingers(const std::string& endpoint, bool connected, Instant until) noexcept {
-  context_.connection_lingers(endpoint, connected, until);
+  context_->connection_lingers(endpoint, connected, until);
 }
 
 void SocketCore::connection_finished(Connection& connection) {
@@ -226,7 +221,7 @@ void SocketCore::connection_finished(Connection& connection) {
     monitor_.emit(EventKind::closed, connection.endpoint());
   }
   end_feed_if_quiet();
-  context_.connection_ended();
+  context_->connection_ended();
 }
 
 // The other end is gone for good. The application can still receive the pipe's input.
@@ -263,7 +258,7 @@ void SocketCore::bury_drained() noexcept {
 Result<void> SocketCore::handle_subscription(Connection& connection, bool subscribe, const FilterView& topic) {
   {
     const sync::LockGuard lock(send_mutex_);
-    if (!closed_.load(std::memory_order_relaxed)) {
+    if (!closed()) {
       WEFT_TRY(pattern_->handle_subscription(pipe_of(connection), subscribe, topic));
     }
   }
@@ -274,43 +269,43 @@ Result<void> SocketCore::handle_subscription(Connection& connection, bool subscr
 // The I/O thread does the work that detaching left in the pattern, a part every kSweepEvery: a thread that sends finds
 // the lock free in between.
 void SocketCore::start_sweep() noexcept {
-  if (sweeps_.exchange(true)) {
+  if (sweep_.active.exchange(true)) {
     return;
   }
   bool counted = false;
   try {
-    counted = context_.start_io().has_value();
+    counted = context_->start_io().has_value();
     if (counted) {
-      context_.io().loop().post([this, keep = shared_from_this()] { sweep(); });
+      context_->io().loop().post([this, keep = shared_from_this()] { sweep(); });
       return;
     }
   } catch (const std::bad_alloc&) {
     // as below
   }
   if (counted) {
-    context_.connection_ended();
+    context_->connection_ended();
   }
-  sweeps_.store(false);  // the next peer that leaves starts it
+  sweep_.active.store(false);  // the next peer that leaves starts it
 }
 
 void SocketCore::sweep() noexcept {
   constexpr Duration kSweepEvery = std::chrono::milliseconds(1);
-  const std::shared_ptr<SocketCore> keep = sweeping_ != nullptr ? std::move(sweeping_) : shared_from_this();
-  sweeps_.store(false);  // before the lock: work that is left after this sweep starts another
+  const std::shared_ptr<SocketCore> keep = sweep_.keep != nullptr ? std::move(sweep_.keep) : shared_from_this();
+  sweep_.active.store(false);  // before the lock: work that is left after this sweep starts another
   bool more = false;
   if (!closed()) {
     const sync::LockGuard lock(send_mutex_);
     more = pattern_->sweep();
   }
   const auto fire = [](void* core) { static_cast<SocketCore*>(core)->sweep(); };
-  if (more && !sweeps_.exchange(true)) {
-    if (context_.io().loop().timers().schedule(deadline_after(sys::now(), kSweepEvery), {fire, this})) {
-      sweeping_ = keep;
+  if (more && !sweep_.active.exchange(true)) {
+    if (context_->io().loop().timers().schedule(deadline_after(sys::now(), kSweepEvery), {fire, this})) {
+      sweep_.keep = keep;
       return;
     }
-    sweeps_.store(false);
+    sweep_.active.store(false);
   }
-  context_.connection_ended();
+  context_->connection_ended();
 }
 
 Result<std::size_t> SocketCore::topics() {
@@ -320,7 +315,7 @@ Result<std::size_t> SocketCore::topics() {
 
 Result<std::size_t> SocketCore::subscribers() {
   const sync::LockGuard lock(send_mutex_);
-  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+  if (refuses()) {
     return refusal();
   }
   if (!traits_.takes_subscriptions && !(traits_.groups && !traits_.receives)) {

@@ -15,29 +15,23 @@ SocketCore::SocketCore(ContextCore& context, const PatternRow& row)
     : ConnectionOwner({row.traits.wire, row.traits.receives, row.traits.takes_subscriptions, row.traits.single_part,
                        row.traits.groups},
                       context.wait_mode()),
-      context_(context),
+      context_(context.shared_from_this()),
       traits_(row.traits),
-      keep_context_(context.shared_from_this()),
-      receive_timeout_(options_.receive_timeout.count()),
-      pattern_(row.make(row.traits, options_)) {
+      pattern_(row.make(row.traits, options_.read())) {
   share_.receive_mutex = &receive_mutex_;
   share_.send_mutex = &send_mutex_;
-  send_bounds_.set(options_);
-  share_.send_timeout.store(options_.send_timeout.count(), std::memory_order_relaxed);
+  send_bounds_.set(options_.read());
+  share_.send_timeout.store(options_.read().send_timeout.count(), std::memory_order_relaxed);
 }
 
 SocketCore::~SocketCore() = default;
 
 Error SocketCore::refusal() const noexcept {
-  return closed_.load(std::memory_order_relaxed) ? Error(Errc::closed, "the socket is closed")
-                                                 : Error(Errc::terminated, "the context was shut down");
+  return closed() ? Error(Errc::closed, "the socket is closed") : Error(Errc::terminated, "the context was shut down");
 }
 
 Duration SocketCore::send_timeout() const noexcept {
   return Duration(share_.send_timeout.load(std::memory_order_relaxed));
-}
-Duration SocketCore::receive_timeout() const noexcept {
-  return Duration(receive_timeout_.load(std::memory_order_relaxed));
 }
 
 Result<void> SocketCore::set_options(const std::function<Result<void>(Options&)>& change) {
@@ -46,23 +40,18 @@ Result<void> SocketCore::set_options(const std::function<Result<void>(Options&)>
   }
   {
     const sync::ScopedLock lock(receive_mutex_, send_mutex_);
-    Options changed = options_;
+    const Options& current = options_.read();
+    Options changed = current;
     WEFT_TRY(change(changed));
-    const bool marks_change = changed.send_high_water_mark != options_.send_high_water_mark ||
-                              changed.receive_high_water_mark != options_.receive_high_water_mark;
+    const bool marks_change = changed.send_high_water_mark != current.send_high_water_mark ||
+                              changed.receive_high_water_mark != current.receive_high_water_mark;
     WEFT_TRY(check_security(changed));
-    if (changed.router_raw != options_.router_raw && type() == SocketType::router) {
+    if (changed.router_raw != current.router_raw && type() == SocketType::router) {
       WEFT_TRY(make_raw(changed.router_raw));
     }
-    {
-      const sync::LockGuard options(options_mutex_);
-      options_.wipe_secrets();
-      options_ = std::move(changed);
-      frozen_.reset();
-    }
-    send_bounds_.set(options_);
-    share_.send_timeout.store(options_.send_timeout.count(), std::memory_order_relaxed);
-    receive_timeout_.store(options_.receive_timeout.count(), std::memory_order_relaxed);
+    options_.replace(std::move(changed));
+    send_bounds_.set(current);
+    share_.send_timeout.store(current.send_timeout.count(), std::memory_order_relaxed);
     if (marks_change) {
       apply_marks();
     }
@@ -71,55 +60,41 @@ Result<void> SocketCore::set_options(const std::function<Result<void>(Options&)>
   return {};
 }
 
-Options SocketCore::options_copy() const {
-  const sync::LockGuard lock(options_mutex_);
-  return options_;
-}
-
-FrozenOptions SocketCore::freeze_options() {
-  const sync::LockGuard lock(options_mutex_);
-  if (frozen_ == nullptr) {
-    frozen_ = std::make_shared<const Options>(options_);
-  }
-  return frozen_;
-}
-
 Instant SocketCore::linger_end() const noexcept {
-  const sync::LockGuard lock(options_mutex_);
-  if (options_.linger == Duration::zero()) {
+  const Duration linger = options_.get(&Options::linger);
+  if (linger == Duration::zero()) {
     return kNoLinger;
   }
-  return options_.linger < Duration::zero() ? kNever : deadline_after(sys::now(), options_.linger);
+  return linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);
 }
 
 // A raw ROUTER keeps its type and gets the pattern of STREAM.
 Result<void> SocketCore::make_raw(bool raw) {
   const sync::LockGuard lock(table_mutex_);
   // Raw peers pass no mechanism, and have no inproc.
-  if (!endpoints_.empty() || context_.binds_inproc(*this)) {
+  if (!endpoints_.empty() || context_->binds_inproc(*this)) {
     return Error(Errc::invalid_argument, "router_raw has to be set before anything is bound or connected");
   }
-  auto pattern = find_pattern(raw ? SocketType::stream : SocketType::router)->make(traits_, options_);
+  auto pattern = find_pattern(raw ? SocketType::stream : SocketType::router)->make(traits_, options_.read());
   ended_.remember(pattern_->drops());
   pattern_ = std::move(pattern);
   return {};
 }
 
 bool SocketCore::raw() const noexcept {
-  const sync::LockGuard lock(options_mutex_);
-  return type() == SocketType::stream || (type() == SocketType::router && options_.router_raw);
+  return type() == SocketType::stream || (type() == SocketType::router && options_.get(&Options::router_raw));
 }
 
 void SocketCore::apply_marks() {
   const sync::LockGuard lock(table_mutex_);
   for (const auto& [connection, keep] : endpoints_.connections()) {
-    connection->apply_marks(options_);
+    connection->apply_marks(options_.read());
     connection->receive_side().handle_credit();
     connection->link().request_marks();
   }
   for (const auto& [pipe, keep] : endpoints_.inproc_pipes()) {
     InprocLink& link = *pipe->link();
-    link.set_marks(pipe->link_end(), options_.send_high_water_mark, options_.receive_high_water_mark);
+    link.set_marks(pipe->link_end(), options_.read().send_high_water_mark, options_.read().receive_high_water_mark);
     if (ConnectionOwner* peer = link.owner[1 - pipe->link_end()].load(std::memory_order_acquire); peer != nullptr) {
       peer->share().output_parker.wake_with_fence();
     }
@@ -128,7 +103,7 @@ void SocketCore::apply_marks() {
 
 Result<void> SocketCore::subscribe(const FilterView& topic, bool on) {
   const sync::LockGuard lock(send_mutex_);
-  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+  if (refuses()) {
     return refusal();
   }
   if (traits_.groups) {
@@ -139,7 +114,7 @@ Result<void> SocketCore::subscribe(const FilterView& topic, bool on) {
 
 Result<void> SocketCore::join(Bytes group, bool on) {
   const sync::LockGuard lock(send_mutex_);
-  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+  if (refuses()) {
     return refusal();
   }
   if (!traits_.groups) {
@@ -151,7 +126,7 @@ Result<void> SocketCore::join(Bytes group, bool on) {
 
 Result<bool> SocketCore::peer_writable(Bytes routing_id) {
   const sync::LockGuard lock(send_mutex_);
-  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+  if (refuses()) {
     return refusal();
   }
   return pattern_->peer_writable(routing_id);
@@ -169,19 +144,16 @@ std::string SocketCore::farewell(const Options& options, bool outgoing) const {
 
 // Option connect_routing_id names the peer of the next connect, once.
 void SocketCore::name_peer(Pipe& pipe) noexcept {
-  const sync::LockGuard lock(options_mutex_);
-  pipe.notes.names_peer = !options_.connect_routing_id.empty();
+  pipe.notes.names_peer = !options_.read().connect_routing_id.empty();
   if (pipe.notes.names_peer) {
-    pipe.notes.routing_id = std::exchange(options_.connect_routing_id, {});
-    frozen_.reset();
+    options_.change(
+        [&pipe](Options& options) { pipe.notes.routing_id = std::exchange(options.connect_routing_id, {}); });
   }
 }
 
 void SocketCore::give_name_back(Pipe& pipe) noexcept {
-  const sync::LockGuard lock(options_mutex_);
   if (pipe.notes.names_peer) {
-    options_.connect_routing_id = std::move(pipe.notes.routing_id);
-    frozen_.reset();
+    options_.change([&pipe](Options& options) { options.connect_routing_id = std::move(pipe.notes.routing_id); });
   }
 }
 
@@ -206,14 +178,14 @@ void SocketCore::detach(Pipe& pipe) noexcept {
 // --- the end ---
 
 void SocketCore::terminate() noexcept {
-  terminated_.store(true, std::memory_order_release);
+  ends_.terminated.store(true, std::memory_order_release);
   monitor_.end(Errc::terminated);
   share_.input_parker.wake_with_fence();
   share_.output_parker.wake_with_fence();
 }
 
 void SocketCore::close() noexcept {
-  if (closed_.exchange(true) || context_.inherited()) {
+  if (ends_.closed.exchange(true) || context_->inherited()) {
     return;
   }
   const auto keep = shared_from_this();
@@ -224,7 +196,7 @@ void SocketCore::close() noexcept {
   share_.output_parker.wake_with_fence();
   monitor_.end(Errc::closed);
   end_feed_if_quiet();
-  context_.forget(*this);
+  context_->forget(*this);
 }
 
 void SocketCore::close_pipes(Instant deadline) noexcept {

@@ -18,6 +18,7 @@
 #include "weft/msg/message/statistics.h"
 #include "weft/msg/pattern/pattern.h"
 #include "weft/msg/socket/accept_bounds.h"
+#include "weft/msg/socket/current_options.h"
 #include "weft/msg/socket/ended_pipes.h"
 #include "weft/msg/socket/endpoints.h"
 #include "weft/msg/socket/input_set.h"
@@ -118,15 +119,15 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
     }
   }
   [[nodiscard]] Duration send_timeout() const noexcept;  // negative: for ever
-  [[nodiscard]] Duration receive_timeout() const noexcept;
-  [[nodiscard]] Options options_copy() const;
+  [[nodiscard]] Duration receive_timeout() const noexcept { return options_.receive_timeout(); }
+  [[nodiscard]] Options options_copy() const { return options_.copy(); }
   [[nodiscard]] Result<bool> peer_writable(Bytes routing_id);
   [[nodiscard]] Result<std::size_t> subscribers();
   [[nodiscard]] Result<std::size_t> topics();
   void close() noexcept;  // idempotent
-  [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool closed() const noexcept { return ends_.closed.load(std::memory_order_relaxed); }
   void terminate() noexcept;  // every call fails with `terminated` from now on
-  [[nodiscard]] bool terminated() const noexcept { return terminated_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool terminated() const noexcept { return ends_.terminated.load(std::memory_order_acquire); }
 
   // --- calls that set something up ---
   // They throw std::bad_alloc, with nothing changed, and are cancellation points. Handles call them through set_up(),
@@ -233,9 +234,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> send_or_wait(Outbound& part, Timeout timeout);
   [[nodiscard]] Result<void> recv_or_wait(Inbound& part, Timeout timeout);
   [[nodiscard]] Error refusal() const noexcept;
-  [[nodiscard]] bool refuses() const noexcept {
-    return closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] bool refuses() const noexcept { return closed() || ends_.terminated.load(std::memory_order_relaxed); }
   [[nodiscard]] Result<void> try_send(Outbound& part);
   // `deadline`: of the wait that the calling thread is in; Instant::min(): it does not wait.
   [[nodiscard]] Result<void> try_receive(Inbound& part, bool poll_descriptors, Instant deadline);
@@ -258,11 +257,10 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void sweep() noexcept;  // I/O thread
   void bury_drained() noexcept WEFT_REQUIRES(receive_mutex_);
   void apply_marks();
-  [[nodiscard]] FrozenOptions freeze_options();
   [[nodiscard]] Result<void> make_raw(bool raw)
       WEFT_REQUIRES(receive_mutex_, send_mutex_);  // before the first bind and connect
   [[nodiscard]] Result<void> emit_pipes();
-  void end_feed() noexcept WEFT_REQUIRES(feed_mutex_);
+  void end_feed() noexcept WEFT_REQUIRES(feed_.mutex);
   void end_feed_if_quiet() noexcept;
   void unbind_all() noexcept;
   [[nodiscard]] std::shared_ptr<Lobby> make_lobby(const Listening& listening);
@@ -302,27 +300,28 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] bool unbind_datagrams(const std::string& name);  // returns false if no datagrams are bound there
   [[nodiscard]] Result<std::string> open_datagrams(std::string_view text, const net::Endpoint& endpoint, bool binds);
 
-  ContextCore& context_;
+  const std::shared_ptr<ContextCore> context_;  // a call may be under way while another thread closes the context
   const PatternTraits& traits_;
-  const std::shared_ptr<ContextCore> keep_context_;  // a call may be under way while another thread closes the context
-  mutable sync::StdMutex options_mutex_;
-  Options options_;  // written with the receive, send and options lock, read with any of them
-  FrozenOptions frozen_
-      WEFT_GUARDED_BY(options_mutex_);  // options lock: a copy of options_; null: none since they changed
-  std::atomic<Duration::rep> receive_timeout_;
+  CurrentOptions options_;
   std::unique_ptr<Pattern> pattern_;
   std::uint64_t attached_count_ = 0;  // both locks: pipes, ever
   Monitor monitor_;
   AcceptBounds bounds_;
-  sync::StdMutex feed_mutex_ WEFT_ACQUIRED_BEFORE(receive_mutex_, send_mutex_, options_mutex_, table_mutex_);
-  std::shared_ptr<MonitorFeed> feed_ WEFT_GUARDED_BY(feed_mutex_);
+  struct Feed {
+    sync::StdMutex mutex;
+    std::shared_ptr<MonitorFeed> active WEFT_GUARDED_BY(mutex);
+  };
+  Feed feed_;
   std::function<void()> on_inproc_peer_;
 
-  sync::Mutex receive_mutex_ WEFT_ACQUIRED_BEFORE(send_mutex_, options_mutex_, table_mutex_);
-  sync::Mutex send_mutex_ WEFT_ACQUIRED_BEFORE(options_mutex_, table_mutex_);
+  sync::Mutex receive_mutex_ WEFT_ACQUIRED_BEFORE(send_mutex_, table_mutex_);
+  sync::Mutex send_mutex_ WEFT_ACQUIRED_BEFORE(table_mutex_);
   SendBounds send_bounds_ WEFT_GUARDED_BY(send_mutex_);
-  std::atomic<bool> closed_{false};
-  std::atomic<bool> terminated_{false};
+  struct Ends {
+    std::atomic<bool> closed{false};
+    std::atomic<bool> terminated{false};
+  };
+  Ends ends_;
 
   // Waiting.
   sync::SpinBudget input_spin_;
@@ -340,12 +339,18 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   sync::StdMutex table_mutex_;
   std::atomic<std::size_t> inproc_count_{0};  // for endpoints_
   Endpoints endpoints_ WEFT_GUARDED_BY(table_mutex_){inproc_count_};
-  std::shared_ptr<SocketCore> sweeping_;        // I/O thread: this, while a timer is to call sweep()
-  std::atomic<bool> sweeps_{false};             // from start_sweep() to the last sweep()
+  struct Sweep {
+    std::shared_ptr<SocketCore> keep;  // I/O thread: the socket, while a timer is to call sweep()
+    std::atomic<bool> active{false};   // from start_sweep() to the last sweep()
+  };
+  Sweep sweep_;
   std::atomic<std::uint64_t> unread_ended_{0};  // for ended_
   EndedPipes ended_ WEFT_GUARDED_BY(receive_mutex_){unread_ended_};
-  std::uint64_t received_ WEFT_GUARDED_BY(receive_mutex_) = 0;         // parts
-  std::uint64_t received_before_ WEFT_GUARDED_BY(receive_mutex_) = 0;  // the last announcement
+  struct Received {
+    std::uint64_t parts = 0;
+    std::uint64_t before = 0;  // the last announcement
+  };
+  Received received_ WEFT_GUARDED_BY(receive_mutex_);
 };
 
 // The boundary of the calls that set something up: set_up(core, &SocketCore::bind, endpoint). If memory runs out in

@@ -57,22 +57,22 @@ Result<std::uint32_t> SocketCore::connect_datagrams(std::string_view text, const
 }
 
 Result<std::string> SocketCore::open_datagrams(std::string_view text, const net::Endpoint& endpoint, bool binds) {
-  const FrozenOptions options = freeze_options();
+  const FrozenOptions options = options_.freeze();
   WEFT_TRY(refuse_security(*options));
   {
     const sync::LockGuard table(table_mutex_);
     WEFT_TRY(refuse_second_datagrams());
   }
   net::UdpSocket udp = WEFT_TRY(net::open_udp(endpoint, binds, udp_options(*options), stream_options(*options)));
-  WEFT_TRY(context_.start_io());
-  Counted counted(context_);
+  WEFT_TRY(context_->start_io());
+  Counted counted(*context_);
   const int fd = udp.fd.fd();
   const auto form = type() == SocketType::dgram ? DatagramStream::Form::addressed : DatagramStream::Form::grouped;
   const std::uint64_t part_max =
       options->max_message_size < 0 ? zmtp::kFrameBodySizeMax : static_cast<std::uint64_t>(options->max_message_size);
   auto stream = std::make_unique<DatagramStream>(std::move(udp.fd), form, binds ? sys::SocketAddress() : udp.to,
                                                  part_max, share_.drops);
-  auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), options,
+  auto connection = std::make_shared<Connection>(shared_from_this(), context_->io(), options,
                                                  Accepted{std::move(stream)}, udp.text, nullptr);
   // The entries are made first: to move them into the tables needs no memory.
   Endpoints::ConnectedNames entry{{binds ? udp.text : std::string(text), connection}};
@@ -81,7 +81,7 @@ Result<std::string> SocketCore::open_datagrams(std::string_view text, const net:
     if (closed()) {
       return refusal();
     }
-    connection->apply_marks(options_);
+    connection->apply_marks(options_.read());
     const sync::LockGuard table(table_mutex_);
     WEFT_TRY(refuse_second_datagrams());  // of another thread, since the check above
     make_room_for_end();
@@ -97,7 +97,7 @@ Result<std::string> SocketCore::open_datagrams(std::string_view text, const net:
     counted.keep();
   }
   monitor_.emit(binds ? EventKind::listening : EventKind::connected, udp.text, Error(), fd);
-  context_.io().run([&] { connection->link().start(); });
+  context_->io().run([&] { connection->link().start(); });
   share_.output_parker.wake_with_fence();  // a waiting sender can send through the new pipe
   return udp.text;
 }
@@ -123,7 +123,7 @@ bool SocketCore::unbind_datagrams(const std::string& name) {
       }
     }
   }
-  context_.io().run([&] {
+  context_->io().run([&] {
     for (const auto& connection : ended.connections) {
       connection->link().handle_requests(IoService::read_held);
       connection->link().close(deadline);
@@ -131,7 +131,7 @@ bool SocketCore::unbind_datagrams(const std::string& name) {
   });
   share_.output_parker.wake_with_fence();  // a sender that waits for room retries, and fails
   if (!ended.connections.empty()) {
-    context_.connection_ended();
+    context_->connection_ended();
   }
   return true;
 }

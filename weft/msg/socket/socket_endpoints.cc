@@ -55,7 +55,7 @@ Error describe_unknown(std::string_view text) {
 }  // namespace
 
 Result<std::string> SocketCore::bind(std::string_view text) {
-  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+  if (refuses()) {
     return refusal();
   }
   const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(text, true));
@@ -67,7 +67,7 @@ Result<std::string> SocketCore::bind(std::string_view text) {
   if (endpoint.transport == net::Transport::inproc) {
     return bind_inproc(endpoint);
   }
-  const FrozenOptions options = freeze_options();
+  const FrozenOptions options = options_.freeze();
   auto layering = make_layering(endpoint, true, *options);
   auto listener = layering ? open_listener(endpoint, *options) : layering.error();
   if (!listener) {
@@ -78,8 +78,8 @@ Result<std::string> SocketCore::bind(std::string_view text) {
   if (net::transport_row(endpoint.transport).over_tcp) {
     gate = WEFT_TRY(bounds_.make_gate(*options));
   }
-  WEFT_TRY(context_.start_io());
-  const Counted counted(context_);
+  WEFT_TRY(context_->start_io());
+  const Counted counted(*context_);
   const int fd = (*listener)->fd();
   std::string exact = (*listener)->bound_endpoint();
   // The entry is made first: to move it into the table needs no memory.
@@ -90,7 +90,7 @@ Result<std::string> SocketCore::bind(std::string_view text) {
     return refusal();
   }
   // Under the lock: a thread that closes the socket finds the acceptor, and asks the I/O thread after this.
-  context_.io().loop().post(
+  context_->io().loop().post(
       [acceptor = bound.begin()->second.acceptor, keep = shared_from_this()] { acceptor->start(); });
   monitor_.emit(EventKind::listening, exact, Error(), fd);
   endpoints_.add_bound(bound);
@@ -105,9 +105,8 @@ Result<std::unique_ptr<net::Listener>> SocketCore::open_listener(const net::Endp
   auto listener = WEFT_TRY(net::Listener::open(endpoint, stream));
   listener->set_filter(std::move(filter));
   if (options.use_fd >= 0) {
-    const sync::LockGuard lock(options_mutex_);
-    options_.use_fd = -1;  // the listener owns it; the next bind opens its own
-    frozen_.reset();
+    // The listener owns it; the next bind opens its own.
+    options_.change([](Options& current) { current.use_fd = -1; });
   }
   return listener;
 }
@@ -122,7 +121,7 @@ std::shared_ptr<Lobby> SocketCore::make_lobby(const Listening& listening) {
     opening.assign(output.begin(), output.end());
   }
   return std::make_shared<Lobby>(
-      context_.io().loop(), std::move(opening), listening.options->handshake_timeout,
+      context_->io().loop(), std::move(opening), listening.options->handshake_timeout,
       Lobby::Handlers{[this, listening](Lobby::Guest&& guest) { add_connection(std::move(guest), listening); },
                       [this, endpoint = listening.endpoint] {
                         monitor_.emit(EventKind::accept_failed, endpoint,
@@ -135,7 +134,7 @@ Endpoints::Bound SocketCore::make_bound(std::unique_ptr<net::Listener> listener,
     monitor_.emit(EventKind::accept_failed, endpoint, error);
   };
   auto lobby = make_lobby(listening);
-  auto acceptor = net::Acceptor::make(context_.io().loop(), std::move(listener),
+  auto acceptor = net::Acceptor::make(context_->io().loop(), std::move(listener),
                                       {[this, listening, lobby](std::unique_ptr<net::Stream> stream) {
                                          add_accepted(std::move(stream), listening, *lobby);
                                        },
@@ -169,7 +168,7 @@ Result<std::uint32_t> SocketCore::connect_peer(std::string_view text) {
 }
 
 Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
-  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+  if (refuses()) {
     return refusal();
   }
   const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(text, false));
@@ -181,13 +180,13 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
   if (endpoint.transport == net::Transport::inproc) {
     return connect_inproc(endpoint);
   }
-  const FrozenOptions options = freeze_options();
+  const FrozenOptions options = options_.freeze();
   auto proxy = WEFT_TRY(proxy_for(endpoint, *options));
   auto layering = WEFT_TRY(make_layering(endpoint, false, *options));
-  WEFT_TRY(context_.start_io());
-  Counted counted(context_);
-  auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), options, endpoint, std::move(proxy),
-                                                 std::move(layering));
+  WEFT_TRY(context_->start_io());
+  Counted counted(*context_);
+  auto connection = std::make_shared<Connection>(shared_from_this(), context_->io(), options, endpoint,
+                                                 std::move(proxy), std::move(layering));
   Endpoints::ConnectedNames entry{{std::string(text), connection}};
   std::uint32_t routing_id = 0;
   {
@@ -195,7 +194,7 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
     if (closed()) {
       return refusal();
     }
-    connection->apply_marks(options_);
+    connection->apply_marks(options_.read());
     const sync::LockGuard table(table_mutex_);
     if (traits_.connects_once && endpoints_.knows(entry.begin()->first)) {
       return routing_id;
@@ -211,7 +210,7 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
         routing_id = pipe.notes.origin.routing_id;
       }
       // Under the locks: a thread that closes the socket finds the connection, and asks the I/O thread after this.
-      context_.io().loop().post([connection, keep = shared_from_this()] { connection->link().start(); });
+      context_->io().loop().post([connection, keep = shared_from_this()] { connection->link().start(); });
     } catch (const std::bad_alloc&) {
       if (pipe.notes.attached) {
         detach(pipe);
@@ -237,14 +236,12 @@ Result<void> SocketCore::refuse_raw(const net::Endpoint& endpoint) const {
 // STREAM: the caller of connect reads the peer's name in the option routing_id, unless the caller chose the name.
 void SocketCore::report_id(const Pipe& pipe) {
   if (type() == SocketType::stream && !pipe.notes.names_peer) {
-    const sync::LockGuard lock(options_mutex_);
-    options_.routing_id = pipe.notes.routing_id;
-    frozen_.reset();
+    options_.change([&pipe](Options& options) { options.routing_id = pipe.notes.routing_id; });
   }
 }
 
 Result<void> SocketCore::unbind(std::string_view text) {
-  if (closed_.load(std::memory_order_relaxed)) {
+  if (closed()) {
     return refusal();
   }
   Endpoints::Bound bound = take_bound(std::string(text));
@@ -252,7 +249,7 @@ Result<void> SocketCore::unbind(std::string_view text) {
     if (unbind_datagrams(std::string(text))) {
       return {};
     }
-    if (context_.unbind_inproc(std::string(text), *this)) {
+    if (context_->unbind_inproc(std::string(text), *this)) {
       monitor_.emit(EventKind::closed, text);
       return {};
     }
@@ -261,8 +258,8 @@ Result<void> SocketCore::unbind(std::string_view text) {
   if (bound.acceptor == nullptr) {
     return describe_unknown(text);
   }
-  const Counted counted(context_);
-  context_.io().run([&] { close_bound(bound); });
+  const Counted counted(*context_);
+  context_->io().run([&] { close_bound(bound); });
   close_accepted(bound.acceptor->endpoint());
   return {};
 }
@@ -273,7 +270,7 @@ Endpoints::Bound SocketCore::take_bound(const std::string& name) {
   const sync::LockGuard lock(table_mutex_);
   Endpoints::Bound bound = endpoints_.take_bound(name);
   if (bound.acceptor != nullptr) {
-    context_.connection_started();  // under the lock, before close() passes: the I/O thread stays
+    context_->connection_started();  // under the lock, before close() passes: the I/O thread stays
   }
   return bound;
 }
@@ -291,12 +288,12 @@ void SocketCore::close_accepted(const std::string& endpoint) noexcept {
           pattern_->detach(connected.pipe);
         }
         connected.pipe.notes.left = true;
-        context_.io().request(connected.connection, IoService::read_held);
+        context_->io().request(connected.connection, IoService::read_held);
         connection->link().request_close(deadline);
       }
     }
   }
-  context_.io().run([] {});  // the I/O thread has begun: a message that a peer sends from now on comes too late
+  context_->io().run([] {});  // the I/O thread has begun: a message that a peer sends from now on comes too late
   share_.output_parker.wake_with_fence();  // a sender that waits for one of them retries, and fails
 }
 
@@ -307,17 +304,17 @@ void SocketCore::unbind_all() noexcept {
     bound = endpoints_.take_all_bound();
   }
   if (!bound.empty()) {
-    context_.io().run([&] {
+    context_->io().run([&] {
       for (const auto& [name, endpoint] : bound) {
         close_bound(endpoint);
       }
     });
   }
-  context_.unbind_all_inproc(*this);
+  context_->unbind_all_inproc(*this);
 }
 
 Result<void> SocketCore::disconnect(std::string_view text) {
-  if (closed_.load(std::memory_order_relaxed)) {
+  if (closed()) {
     return refusal();
   }
   Endpoints::Disconnected ended;
@@ -333,7 +330,7 @@ Result<void> SocketCore::disconnect(std::string_view text) {
     disconnect_inproc(*link, 0);
   }
   if (!ended.connections.empty()) {
-    context_.connection_ended();
+    context_->connection_ended();
   }
   return {};
 }
@@ -344,7 +341,7 @@ bool SocketCore::take_connected(const std::string& name, Endpoints::Disconnected
   const sync::LockGuard table(table_mutex_);
   const bool any = endpoints_.disconnect(name, into);
   if (!into.connections.empty()) {
-    context_.connection_started();  // as in take_bound()
+    context_->connection_started();  // as in take_bound()
   }
   return any;
 }

@@ -10,7 +10,7 @@
 namespace weft::msg {
 
 Result<void> SocketCore::start_feed(std::string_view text, SocketType type, MonitorFeed::Encode encode) {
-  const sync::LockGuard lock(feed_mutex_);
+  const sync::LockGuard lock(feed_.mutex);
   if (closed() || terminated()) {
     return refusal();
   }
@@ -19,9 +19,9 @@ Result<void> SocketCore::start_feed(std::string_view text, SocketType type, Moni
     return Error(Errc::unknown_transport, "events go out over inproc only");
   }
   end_feed();
-  feed_ = WEFT_TRY(MonitorFeed::open(context_, text, type, std::move(encode)));
+  feed_.active = WEFT_TRY(MonitorFeed::open(*context_, text, type, std::move(encode)));
   try {
-    monitor_.set_sink([feed = feed_](const MonitorEvent& event) {
+    monitor_.set_sink([feed = feed_.active](const MonitorEvent& event) {
       const bool is_lost = event.endpoint.empty() && event.kind != EventKind::stopped;  // and counted
       return is_lost || feed->take(event);
     });
@@ -33,7 +33,7 @@ Result<void> SocketCore::start_feed(std::string_view text, SocketType type, Moni
 }
 
 Result<void> SocketCore::stop_feed() {
-  const sync::LockGuard lock(feed_mutex_);
+  const sync::LockGuard lock(feed_.mutex);
   if (closed()) {
     return refusal();
   }
@@ -80,9 +80,9 @@ Result<void> SocketCore::emit_pipes() {
 
 void SocketCore::end_feed() noexcept {
   monitor_.set_sink(nullptr);
-  if (feed_ != nullptr) {
-    feed_->close();
-    feed_.reset();
+  if (feed_.active != nullptr) {
+    feed_.active->close();
+    feed_.active.reset();
   }
 }
 
@@ -94,7 +94,7 @@ void SocketCore::end_feed_if_quiet() noexcept {
       return;
     }
   }
-  const sync::LockGuard lock(feed_mutex_);
+  const sync::LockGuard lock(feed_.mutex);
   end_feed();
 }
 

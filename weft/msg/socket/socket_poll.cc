@@ -10,7 +10,7 @@ namespace weft::msg {
 Readiness SocketCore::readiness(Readiness wanted, Instant deadline) {
   const bool asleep = deadline != Instant::min();
   Readiness ready;
-  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+  if (refuses()) {
     return wanted;  // the next call returns the error
   }
   if (wanted.input) {
@@ -72,7 +72,7 @@ void SocketCore::forget(Readiness wanted, sync::WakeList::Sleeper& sleeper) noex
 
 Result<int> SocketCore::descriptor() {
   const sync::LockGuard lock(receive_mutex_);
-  if (closed_.load(std::memory_order_relaxed)) {
+  if (closed()) {
     return refusal();
   }
   if (!watch_) {
@@ -100,7 +100,7 @@ bool SocketCore::announces_heavily() noexcept {
   if (inproc_count_.load(std::memory_order_relaxed) == 0) {
     return false;
   }
-  const std::uint64_t parts = received_ - std::exchange(received_before_, received_);
+  const std::uint64_t parts = received_.parts - std::exchange(received_.before, received_.parts);
   return share_.input_parker.ask_for_fences(parts < kFewParts);
 }
 

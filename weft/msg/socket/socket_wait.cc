@@ -56,7 +56,7 @@ Result<void> SocketCore::try_receive(Inbound& part, bool look, Instant deadline)
     result = pattern_->receive(part);
   }
   share_.turn.end_waiting();
-  received_ += result ? 1 : 0;
+  received_.parts += result ? 1 : 0;
   if (!ended_.empty()) [[unlikely]] {
     bury_drained();
   }
@@ -113,7 +113,7 @@ Result<void> SocketCore::recv_or_wait(Inbound& part, Timeout timeout) {
 }
 
 void SocketCore::flush_batches() noexcept {
-  if (!share_.has_unflushed.load(std::memory_order_relaxed) || context_.inherited()) {
+  if (!share_.has_unflushed.load(std::memory_order_relaxed) || context_->inherited()) {
     return;  // a forked child has a copy of the parent's batch
   }
   const sync::LockGuard lock(send_mutex_);
