@@ -25,8 +25,8 @@ class IoService;
 // Accepted: a stream from a listener.
 struct Accepted {
   std::unique_ptr<net::Stream> stream;
-  Instant since{};          // time of the peer's arrival
-  std::size_t greeted = 0;  // bytes of our greeting that the kernel has already taken
+  Instant since{};                   // time of the peer's arrival
+  std::size_t greeting_written = 0;  // bytes of our greeting that the kernel has already taken
 };
 
 // The other end's name for monitor events: `address` with the scheme of `endpoint`. Empty: it has no address, and is

@@ -34,7 +34,7 @@ class ConnectionOwner {
   // Connections are plain bytes: STREAM, and ROUTER with the option router_raw.
   [[nodiscard]] virtual bool raw() const noexcept = 0;
   // The last message of a connection that we made (`outgoing`) or the peer made; empty: none.
-  [[nodiscard]] virtual std::string farewell(const Options& options, bool outgoing) const = 0;
+  [[nodiscard]] virtual std::string last_message(const Options& options, bool outgoing) const = 0;
   [[nodiscard]] virtual Monitor& monitor() noexcept = 0;
   // Returns null if no authenticator is bound, or an error if the question cannot be sent. I/O thread.
   [[nodiscard]] virtual Result<std::unique_ptr<ZapRequest>> ask_authenticator(rt::Loop& loop,

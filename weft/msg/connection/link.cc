@@ -34,7 +34,7 @@ Link::Link(ConnectionCommon& common, SendSide& send, ReceiveSide& receive, std::
       send_(send),
       receive_(receive),
       keep_owner_(std::move(owner)),
-      arrival_{accepted.since, accepted.greeted} {}
+      arrival_{accepted.since, accepted.greeting_written} {}
 
 std::shared_ptr<void> Link::keep_alive() const { return common_.connection.shared_from_this(); }
 

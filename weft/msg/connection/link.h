@@ -41,7 +41,7 @@ class Link final : public rt::Watcher, public ListHook {
 
   [[nodiscard]] const std::shared_ptr<const KnownPeer>& peer() const noexcept { return peer_; }
   // I/O thread, from the end of the handshake on.
-  [[nodiscard]] bool peer_has_filters() const noexcept { return greets() && common_.local_end.peer_has_filters(); }
+  [[nodiscard]] bool peer_has_filters() const noexcept { return speaks_zmtp() && common_.local_end.peer_has_filters(); }
   [[nodiscard]] SocketShare& share() noexcept { return common_.share; }
   [[nodiscard]] bool connecting() const noexcept { return connector_ != nullptr; }  // any thread
   [[nodiscard]] const std::string& other_end() const noexcept { return other_end_; }
@@ -122,7 +122,7 @@ class Link final : public rt::Watcher, public ListHook {
   // link_handshake.cc
   void begin_handshake(std::unique_ptr<net::Stream> stream);
   [[nodiscard]] Result<void> put_layer();
-  [[nodiscard]] bool greets() const;
+  [[nodiscard]] bool speaks_zmtp() const;
   [[nodiscard]] Error describe_refusal() const;
   void handle_handshake();
   void end_handshake(bool writable, int os_errno);
@@ -162,7 +162,7 @@ class Link final : public rt::Watcher, public ListHook {
   // link_end.cc
   [[nodiscard]] bool take_both_batons() noexcept;
   void finish_take_down();
-  [[nodiscard]] bool queue_farewell() noexcept;
+  [[nodiscard]] bool queue_last_message() noexcept;
   [[nodiscard]] bool keeps_stream(const Error& reason) const;
   void begin_later() noexcept;
   void drop_stream(bool keep = false) noexcept;
@@ -191,7 +191,7 @@ class Link final : public rt::Watcher, public ListHook {
   // Of an accepted connection.
   struct Arrival {
     Instant at{};
-    std::size_t greeted = 0;  // bytes of our greeting that went out before
+    std::size_t greeting_written = 0;  // bytes of our greeting that went out before
   };
   // The turns of the I/O thread.
   struct Line {

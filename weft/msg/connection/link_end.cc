@@ -71,7 +71,7 @@ void Link::finish_take_down() {
   if (!closing_.begun && tells(kEnd)) {
     queued |= receive_.queue_notice();
   }
-  queued |= !closing_.begun && queue_farewell();
+  queued |= !closing_.begun && queue_last_message();
   if (queued) {
     common_.share.signal_input(*common_.pipe);
   }
@@ -114,10 +114,10 @@ void Link::begin_later() noexcept {
   schedule<&Link::begin>(timers_.retry, sys::now() + kMemoryRetry);
 }
 
-// Without memory the farewell is left out.
-bool Link::queue_farewell() noexcept {
+// Without memory the last message is left out.
+bool Link::queue_last_message() noexcept {
   try {
-    return receive_.queue_farewell(common_.owner.farewell(*common_.options, connecting()));
+    return receive_.queue_last_message(common_.owner.last_message(*common_.options, connecting()));
   } catch (const std::bad_alloc&) {
     return false;
   }

@@ -50,10 +50,10 @@ void Link::begin_handshake(std::unique_ptr<net::Stream> stream) {
     emit(EventKind::connected, Error(), common_.stream->fd());
   }
   receive_.begin_handshake();
-  if (greets() || common_.layered()) {
+  if (speaks_zmtp() || common_.layered()) {
     // Of a raw connection: for the time of the layer's handshake.
     common_.local_end.start(connecting() ? sys::now() : arrival_.at, opening_);
-    common_.local_end.consume_output(arrival_.greeted);
+    common_.local_end.consume_output(arrival_.greeting_written);
   }
   phase_ = Phase::handshake;
   if (const auto put = put_layer(); !put) {
@@ -67,7 +67,7 @@ void Link::begin_handshake(std::unique_ptr<net::Stream> stream) {
     return;
   }
   watch_ = *watch;
-  if (!greets() && !common_.layered()) {
+  if (!speaks_zmtp() && !common_.layered()) {
     enter_traffic();
     return;
   }
@@ -88,7 +88,7 @@ Result<void> Link::put_layer() {
 }
 
 // A connection of plain bytes has no handshake, and one of datagrams has no peer for it. Requires a stream.
-bool Link::greets() const { return !raw_ && !common_.stream->state().datagrams; }
+bool Link::speaks_zmtp() const { return !raw_ && !common_.stream->state().datagrams; }
 
 bool Link::write_handshake(int& os_errno) {
   push_layer();
@@ -384,17 +384,17 @@ Error Link::describe_refusal() const {
   if (raw_) {
     return {Errc::resource_exhausted, "too many connections have ended and were not received from"};
   }
-  return greets() ? Error(Errc::address_in_use, "another peer has this routing id")
-                  : Error(Errc::invalid_state, "the socket has an endpoint for datagrams already");
+  return speaks_zmtp() ? Error(Errc::address_in_use, "another peer has this routing id")
+                       : Error(Errc::invalid_state, "the socket has an endpoint for datagrams already");
 }
 
 void Link::enter_traffic() {
   WEFT_ASSERT(send_.held_by_link() && receive_.held_by_link());
-  const bool speaks_zmtp = greets();
-  zmtp::Mechanism* const cipher = speaks_zmtp ? common_.local_end.cipher() : nullptr;
+  const bool has_mechanism = speaks_zmtp();
+  zmtp::Mechanism* const cipher = has_mechanism ? common_.local_end.cipher() : nullptr;
   const zmtp::Framing framing = raw_ ? zmtp::Framing::none : common_.local_end.framing();
   send_.connect(cipher, framing, common_.local_end.minor_version(),
-                speaks_zmtp && common_.local_end.peer_has_filters());
+                has_mechanism && common_.local_end.peer_has_filters());
   receive_.connect(cipher, framing);
   choose_opening();
   phase_ = Phase::traffic;
@@ -416,7 +416,7 @@ void Link::enter_traffic() {
     connector_->handle_success();
   }
   traffic_since_ = sys::now();
-  if (speaks_zmtp) {
+  if (has_mechanism) {
     emit(EventKind::handshake_succeeded, Error(), common_.stream->fd());
     schedule_peer_time();
   } else {

@@ -71,7 +71,7 @@ class LoneOwner final : public ConnectionOwner {
   [[nodiscard]] bool conflates(const Options& /*options*/) const noexcept override { return false; }
   [[nodiscard]] bool raw() const noexcept override { return true; }
   void batch_begun() noexcept override {}
-  [[nodiscard]] std::string farewell(const Options& /*options*/, bool /*outgoing*/) const override { return {}; }
+  [[nodiscard]] std::string last_message(const Options& /*options*/, bool /*outgoing*/) const override { return {}; }
   [[nodiscard]] Monitor& monitor() noexcept override { return monitor_; }
   [[nodiscard]] Result<std::unique_ptr<ZapRequest>> ask_authenticator(rt::Loop& /*loop*/,
                                                                       const ZapQuestion& /*question*/,

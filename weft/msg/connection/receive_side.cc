@@ -324,7 +324,7 @@ bool ReceiveSide::read_rest(bool& queued) noexcept {
   return !stalled();
 }
 
-bool ReceiveSide::queue_farewell(const std::string& text) noexcept {
+bool ReceiveSide::queue_last_message(const std::string& text) noexcept {
   WEFT_ASSERT(held_by_link());
   Outbound part{as_bytes(text), nullptr, false};
   return !text.empty() && channel_.push(part);

@@ -77,7 +77,7 @@ class ReceiveSide {
   // two return it.
   [[nodiscard]] bool read_rest(bool& queued) noexcept;
   [[nodiscard]] bool queue_notice() noexcept;  // that the connection is there, or that it is lost
-  [[nodiscard]] bool queue_farewell(const std::string& text) noexcept;
+  [[nodiscard]] bool queue_last_message(const std::string& text) noexcept;
   void disconnect() noexcept;
   // The I/O thread stopped at the mark of the channel, or at the end of its turn.
   [[nodiscard]] bool stalled() const noexcept { return next_.pause() != NextReader::Pause::none; }

@@ -16,13 +16,13 @@ class Dealer : public Pattern {
   void attach(Pipe& pipe) override {
     queue_.attach(pipe);
     balancer_.attach(pipe);
-    greet(pipe);  // before the application's messages
+    send_hello(pipe);  // before the application's messages
   }
   bool ready(Pipe& pipe, Bytes /*identity*/) override {
-    greet(pipe);
+    send_hello(pipe);
     return true;
   }
-  void lost(Pipe& pipe) override { pipe.notes.greeted = pipe.notes.probed = false; }
+  void lost(Pipe& pipe) override { pipe.notes.hello_sent = pipe.notes.probed = false; }
   void detach(Pipe& pipe) override { balancer_.detach(pipe); }
   void activate(Pipe& pipe) override { queue_.activate(pipe); }
   void deactivate(Pipe& pipe) override { queue_.detach(pipe); }

@@ -50,11 +50,11 @@ bool Pattern::offer_first(Pipe& pipe, Outbound& part) {
   return static_cast<bool>(offered);
 }
 
-void Pattern::greet(Pipe& pipe) {
+void Pattern::send_hello(Pipe& pipe) {
   const FrozenOptions frozen = pipe.options();
-  if (!frozen->hello_message.empty() && !pipe.notes.greeted) {
+  if (!frozen->hello_message.empty() && !pipe.notes.hello_sent) {
     Outbound hello{as_bytes(frozen->hello_message), nullptr, false};
-    pipe.notes.greeted = offer_first(pipe, hello);
+    pipe.notes.hello_sent = offer_first(pipe, hello);
   }
   probe(pipe);
 }

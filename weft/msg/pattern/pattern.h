@@ -97,7 +97,7 @@ class Pattern {
   // Option probe_router: sends an empty message, once per connection. Both locks.
   void probe(Pipe& pipe);
   // Option hello_message: sends it once per connection, before the probe. Both locks.
-  void greet(Pipe& pipe);
+  void send_hello(Pipe& pipe);
   [[nodiscard]] static bool offer_first(Pipe& pipe, Outbound& part);  // returns false if the pipe is full
 
   const PatternTraits& traits_;

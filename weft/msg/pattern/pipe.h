@@ -114,7 +114,7 @@ class Pipe final : public PipeShare {
     bool datagrams = false;                 // both locks: the other end joins no groups
     bool gone = false;                      // receive lock, both to set: STREAM: the connection ended by itself
     std::string other_end;                  // both locks: address of the other end; empty if no monitor watched
-    bool greeted = false;                   // both locks: this connection got its hello message
+    bool hello_sent = false;                // both locks: this connection got its hello message
     bool probed = false;                    // both locks: this connection got its probe
   };
   Notes notes;

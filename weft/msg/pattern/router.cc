@@ -24,18 +24,18 @@ class Router final : public Pattern {
     queue_.attach(pipe);
     if (pipe.notes.names_peer && !peers_.contains(pipe.notes.routing_id)) {
       name(pipe, pipe.notes.routing_id);  // the application may queue messages for the peer before it is connected
-      greet(pipe);
+      send_hello(pipe);
     }
   }
 
   bool ready(Pipe& pipe, Bytes identity) override {
     const bool known = find_name(pipe, identity);
     if (known) {
-      greet(pipe);
+      send_hello(pipe);
     }
     return known;
   }
-  void lost(Pipe& pipe) override { pipe.notes.greeted = pipe.notes.probed = false; }
+  void lost(Pipe& pipe) override { pipe.notes.hello_sent = pipe.notes.probed = false; }
 
   void detach(Pipe& pipe) override {
     forget_name(pipe);

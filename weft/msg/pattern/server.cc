@@ -22,13 +22,13 @@ class Server final : public Pattern {
       id = make_id();
     }
     peers_[id] = &pipe;
-    greet(pipe);
+    send_hello(pipe);
   }
   bool ready(Pipe& pipe, Bytes /*identity*/) override {
-    greet(pipe);
+    send_hello(pipe);
     return true;
   }
-  void lost(Pipe& pipe) override { pipe.notes.greeted = pipe.notes.probed = false; }
+  void lost(Pipe& pipe) override { pipe.notes.hello_sent = pipe.notes.probed = false; }
   void detach(Pipe& pipe) override { peers_.erase(pipe.notes.origin.routing_id); }
   void activate(Pipe& pipe) override { queue_.activate(pipe); }
   void deactivate(Pipe& pipe) override { queue_.detach(pipe); }

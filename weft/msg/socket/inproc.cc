@@ -309,9 +309,9 @@ void SocketCore::close_inproc(Pipe& pipe, Instant deadline) noexcept {
   ConnectionOwner* peer = link.owner[1 - end].load();
   if (peer != nullptr && end == 0) {
     try {
-      const std::string text = peer->farewell(*link.frozen(1), false);
+      const std::string text = peer->last_message(*link.frozen(1), false);
       Outbound part{as_bytes(text), nullptr, false};
-      (void)(!text.empty() && link.channel[end].push(part));  // without memory the farewell is left out
+      (void)(!text.empty() && link.channel[end].push(part));  // without memory the last message is left out
     } catch (const std::bad_alloc&) {                         // NOLINT(bugprone-empty-catch): the same
     }
   }

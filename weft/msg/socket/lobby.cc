@@ -7,32 +7,32 @@
 namespace weft::msg {
 
 void Lobby::enter(std::unique_ptr<net::Stream> stream, AcceptBounds::Place place) {
-  auto seat = std::make_unique<Seat>(*this, Guest{{std::move(stream), loop_.now()}, std::move(place)});
-  Accepted& peer = seat->guest.peer;
+  auto entry = std::make_unique<Entry>(*this, Pending{{std::move(stream), loop_.now()}, std::move(place)});
+  Accepted& peer = entry->pending.peer;
   if (!opening_.empty()) {
     const Bytes opening(opening_);
     const sys::IoResult written = peer.stream->write({&opening, 1});
-    peer.greeted = written.status == sys::IoResult::Status::done ? written.bytes : 0;
+    peer.greeting_written = written.status == sys::IoResult::Status::done ? written.bytes : 0;
   }
   // Edge-triggered: bytes that came before count as an edge.
   constexpr auto kInterest = sys::Interest::readable | sys::Interest::peer_closed;
-  const auto watch = loop_.watch(peer.stream->fd(), kInterest, true, seat.get());
-  seat->watch = watch ? *watch : 0;
-  seats_.push_back(*seat);
+  const auto watch = loop_.watch(peer.stream->fd(), kInterest, true, entry.get());
+  entry->watch = watch ? *watch : 0;
+  entries_.push_back(*entry);
   ++size_;
   if (!watch || !await_late()) {
-    leave(*seat.release());  // its new owner reports failures
+    leave(*entry.release());  // its new owner reports failures
   } else {
-    (void)seat.release();  // the list's
+    (void)entry.release();  // the list's
   }
 }
 
 void Lobby::close() noexcept {
   const bool inherited = birth_.elsewhere();
-  while (Seat* const seat = seats_.pop_front()) {
-    const std::unique_ptr<Seat> owned(seat);
+  while (Entry* const entry = entries_.pop_front()) {
+    const std::unique_ptr<Entry> owned(entry);
     if (!inherited) {
-      loop_.unwatch(seat->watch);
+      loop_.unwatch(entry->watch);
     }
   }
   size_ = 0;
@@ -41,19 +41,19 @@ void Lobby::close() noexcept {
   }
 }
 
-Lobby::Guest Lobby::take(Seat& seat) noexcept {
-  const std::unique_ptr<Seat> owned(&seat);
-  seat.unhook();
-  loop_.unwatch(seat.watch);
+Lobby::Pending Lobby::take(Entry& entry) noexcept {
+  const std::unique_ptr<Entry> owned(&entry);
+  entry.unhook();
+  loop_.unwatch(entry.watch);
   if (--size_ == 0 && late_timer_) {  // an empty lobby wakes no thread
     (void)loop_.timers().cancel(std::exchange(late_timer_, {}));
   }
-  return std::move(seat.guest);
+  return std::move(entry.pending);
 }
 
-void Lobby::leave(Seat& seat) noexcept {
+void Lobby::leave(Entry& entry) noexcept {
   try {
-    handlers_.handle(take(seat));
+    handlers_.handle(take(entry));
   } catch (const std::bad_alloc&) {
     handlers_.lost();
   }
@@ -64,19 +64,19 @@ bool Lobby::await_late() noexcept {
   if (patience_ == Duration::zero() || late_timer_) {
     return true;
   }
-  late_timer_ = loop_.timers().schedule(deadline_after(seats_.front().guest.peer.since, patience_),
+  late_timer_ = loop_.timers().schedule(deadline_after(entries_.front().pending.peer.since, patience_),
                                         {[](void* self) { static_cast<Lobby*>(self)->handle_late(); }, this});
   return static_cast<bool>(late_timer_);
 }
 
 void Lobby::handle_late() noexcept {
   late_timer_ = {};
-  for (int i = 0; i < kLateAtOnce && !seats_.empty() && seats_.front().guest.peer.since + patience_ <= loop_.now();
-       ++i) {
-    leave(seats_.front());
+  for (int i = 0;
+       i < kLateAtOnce && !entries_.empty() && entries_.front().pending.peer.since + patience_ <= loop_.now(); ++i) {
+    leave(entries_.front());
   }
-  while (!seats_.empty() && !await_late()) {
-    leave(seats_.front());
+  while (!entries_.empty() && !await_late()) {
+    leave(entries_.front());
   }
 }
 

@@ -33,13 +33,13 @@ class Lobby {
  public:
   static constexpr int kLateAtOnce = 64;
 
-  struct Guest {
+  struct Pending {
     Accepted peer;
     AcceptBounds::Place place;
   };
   // `handle` may throw std::bad_alloc: then the lobby calls `lost`, and the peer's stream is closed.
   struct Handlers {  // none is empty
-    std::function<void(Guest&&)> handle;
+    std::function<void(Pending&&)> handle;
     std::function<void()> lost;
   };
 
@@ -56,16 +56,16 @@ class Lobby {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:
-  struct Seat final : rt::Watcher, ListHook {
-    Seat(Lobby& of, Guest&& sits) noexcept : lobby(of), guest(std::move(sits)) {}
+  struct Entry final : rt::Watcher, ListHook {
+    Entry(Lobby& of, Pending&& peer) noexcept : lobby(of), pending(std::move(peer)) {}
     void handle_event(const sys::PollEvent& /*event*/) override { lobby.leave(*this); }
     Lobby& lobby;
-    Guest guest;
+    Pending pending;
     rt::Loop::WatchId watch = 0;
   };
 
-  [[nodiscard]] Guest take(Seat& seat) noexcept;
-  void leave(Seat& seat) noexcept;
+  [[nodiscard]] Pending take(Entry& entry) noexcept;
+  void leave(Entry& entry) noexcept;
   [[nodiscard]] bool await_late() noexcept;
   void handle_late() noexcept;
 
@@ -73,7 +73,7 @@ class Lobby {
   const std::vector<std::uint8_t> opening_;
   const Duration patience_;
   const Handlers handlers_;
-  List<Seat> seats_;
+  List<Entry> entries_;
   std::size_t size_ = 0;
   rt::TimerId late_timer_;
   const sys::Birth birth_;

@@ -36,11 +36,11 @@ class LobbyTest : public testing::Test {
   void make(Duration patience, std::string_view opening = "opening") {
     const Bytes bytes = as_bytes(opening);
     lobby_ = std::make_unique<Lobby>(*loop_, std::vector<std::uint8_t>(bytes.begin(), bytes.end()), patience,
-                                     Lobby::Handlers{[this](Lobby::Guest&& guest) {
+                                     Lobby::Handlers{[this](Lobby::Pending&& pending) {
                                                        if (without_memory_) {
                                                          throw std::bad_alloc();
                                                        }
-                                                       left_.push_back(std::move(guest));
+                                                       left_.push_back(std::move(pending));
                                                        ++by_turn_[loop_->now()];
                                                        handed_over_.give();
                                                      },
@@ -104,7 +104,7 @@ class LobbyTest : public testing::Test {
   std::unique_ptr<rt::Loop> loop_;
   std::unique_ptr<Lobby> lobby_;
   rt::test::Signal handed_over_;
-  std::vector<Lobby::Guest> left_;
+  std::vector<Lobby::Pending> left_;
   std::map<Instant, int> by_turn_;
   bool without_memory_ = false;
   int lost_ = 0;
@@ -125,7 +125,7 @@ TEST_F(LobbyTest, TheFirstByteHandsThePeerOver) {
   ASSERT_TRUE(handed_over_.take());
   on_loop([&] {
     ASSERT_EQ(left_.size(), 1u);
-    EXPECT_EQ(left_[0].peer.greeted, 7u);
+    EXPECT_EQ(left_[0].peer.greeting_written, 7u);
     std::uint8_t byte = 0;
     MutableBytes into(&byte, 1);
     EXPECT_EQ(left_[0].peer.stream->read({&into, 1}).bytes, 1u);
@@ -141,7 +141,7 @@ TEST_F(LobbyTest, AByteThatCameBeforeThePeerEnteredHandsItOver) {
   on_loop([&] { lobby_->enter(std::move(ends.ours), {}); });
   ASSERT_TRUE(handed_over_.take());
   on_loop([&] {
-    EXPECT_EQ(left_[0].peer.greeted, 0u);
+    EXPECT_EQ(left_[0].peer.greeting_written, 0u);
     EXPECT_EQ(loop_->timers().size(), 0u);
   });
 }

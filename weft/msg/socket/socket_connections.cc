@@ -53,16 +53,16 @@ void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const Listeni
   }
 }
 
-void SocketCore::add_connection(Lobby::Guest guest, const Listening& listening) {
+void SocketCore::add_connection(Lobby::Pending pending, const Listening& listening) {
   auto connection = std::make_shared<Connection>(shared_from_this(), context_->io(), listening.options,
-                                                 std::move(guest.peer), listening.endpoint, listening.layering);
+                                                 std::move(pending.peer), listening.endpoint, listening.layering);
   const sync::ScopedLock lock(receive_mutex_, table_mutex_);
   if (closed()) {
     return;
   }
   make_room_for_end();
   Endpoints::ConnectedPipe& accepted = endpoints_.add(*this, connection);
-  accepted.place = std::move(guest.place);
+  accepted.place = std::move(pending.place);
   try {
     connection->apply_marks(*listening.options);
     context_->io().loop().post([connection] { connection->link().start(); });

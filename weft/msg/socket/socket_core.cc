@@ -135,7 +135,7 @@ Result<bool> SocketCore::peer_writable(Bytes routing_id) {
 bool SocketCore::conflates(const Options& options) const noexcept { return traits_.conflates && options.conflate; }
 
 // Options disconnect_message and hiccup_message.
-std::string SocketCore::farewell(const Options& options, bool outgoing) const {
+std::string SocketCore::last_message(const Options& options, bool outgoing) const {
   if (outgoing) {
     return traits_.takes_hiccup ? options.hiccup_message : std::string();
   }

@@ -169,7 +169,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   // --- for connections, see ConnectionOwner ---
   [[nodiscard]] bool conflates(const Options& options) const noexcept override;
   [[nodiscard]] bool raw() const noexcept override;
-  [[nodiscard]] std::string farewell(const Options& options, bool outgoing) const override;
+  [[nodiscard]] std::string last_message(const Options& options, bool outgoing) const override;
   [[nodiscard]] Monitor& monitor() noexcept override { return monitor_; }
   [[nodiscard]] Result<std::unique_ptr<ZapRequest>> ask_authenticator(rt::Loop& loop, const ZapQuestion& question,
                                                                       ZapRequest::Done done) override;
@@ -192,7 +192,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   };
   // I/O thread, like the next. Closes the stream instead if a bound is reached. Throws std::bad_alloc.
   void add_accepted(std::unique_ptr<net::Stream> stream, const Listening& listening, Lobby& lobby);
-  void add_connection(Lobby::Guest guest, const Listening& listening);  // throws std::bad_alloc
+  void add_connection(Lobby::Pending pending, const Listening& listening);  // throws std::bad_alloc
 
   // --- inproc (inproc.cc) ---
   [[nodiscard]] static bool join_inproc(const std::shared_ptr<InprocLink>& link, const InprocBinder& bound);

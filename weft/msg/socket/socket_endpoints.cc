@@ -122,7 +122,7 @@ std::shared_ptr<Lobby> SocketCore::make_lobby(const Listening& listening) {
   }
   return std::make_shared<Lobby>(
       context_->io().loop(), std::move(opening), listening.options->handshake_timeout,
-      Lobby::Handlers{[this, listening](Lobby::Guest&& guest) { add_connection(std::move(guest), listening); },
+      Lobby::Handlers{[this, listening](Lobby::Pending&& pending) { add_connection(std::move(pending), listening); },
                       [this, endpoint = listening.endpoint] {
                         monitor_.emit(EventKind::accept_failed, endpoint,
                                       Error(Errc::resource_exhausted, "no memory for an accepted connection"));
