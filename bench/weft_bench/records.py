@@ -84,6 +84,11 @@ def append(path, records):
         file.write(lines_of(records))
 
 
+def drop_rows(path, names):
+    """Takes away what a file holds of these rows."""
+    path.write_text(lines_of([record for record in read(path) if record.get("cell") not in names]), encoding="utf-8")
+
+
 def is_within_a_row(line):
     """Whether a line is not whole, or a record that other records of the same row follow.
 

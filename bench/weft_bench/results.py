@@ -434,6 +434,16 @@ def controls_around(records):
     return found
 
 
+def void_rows(records):
+    """The rows around which the controls moved.
+
+    >>> moved = [{"kind": "controls", "futex_us": 2.0}, {"kind": "cell", "cell": "a"}, {"kind": "controls", "futex_us": 3.0}]
+    >>> void_rows(moved + [{"kind": "cell", "cell": "b"}, {"kind": "controls", "futex_us": 3.1}])
+    {'a'}
+    """
+    return {cell for cell, controls in controls_around(records).items() if stats.moved_controls(controls)}
+
+
 def between(result, controls):
     """The result with the controls around it. It is void where they moved: no bar of it is met or missed.
 

@@ -36,7 +36,7 @@ def add_controls(build, folder, run):
 
 
 def measure_suites(wanted, folder, program, seconds=None):
-    """Measures what is missing in each suite's file, what is needed first; the rows that there was no time for.
+    """Measures what is missing or void in each suite's file, what is needed first; the rows that there was no time for.
 
     `program` measures the controls around each row. `seconds` is for all rows of the suites; those that are there already took their share."""
     todo = []
@@ -45,9 +45,12 @@ def measure_suites(wanted, folder, program, seconds=None):
         path.touch()
         records.drop_unfinished(path)
         try:
-            done = suite.done(records.read(path))
+            taken = records.read(path)
+            void = results.void_rows(taken)
+            records.drop_rows(path, void)
         except records.RecordError as error:
             raise UsageError(f"cannot go on: {error}") from error
+        done = suite.done(taken) - void
         todo += [(suite, row) for row in suite.rows if row.name not in done]
     tries = rounds.TRIES if seconds is None else 1
     todo.sort(key=lambda entry: not entry[1].needed)  # stable: the order of the suites otherwise
@@ -128,7 +131,8 @@ def parse_arguments(texts):
     parser.add_argument("--out", metavar="DIR", type=pathlib.Path, help="the folder to make (default: build/report/TIME)")
     parser.add_argument("--suites", metavar="NAME,...", default=",".join(results.SUITES), help="default: %(default)s")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--resume", metavar="DIR", type=pathlib.Path, help="go on with a run that was ended")
+    how.add_argument("--resume", metavar="DIR", type=pathlib.Path,
+                     help="go on with a run that was ended, and measure its void rows again")
     how.add_argument("--render", metavar="DIR", type=pathlib.Path, help="measure nothing: the page of what is there")
     parser.add_argument("--baseline", metavar="DIR", type=pathlib.Path, help="an earlier report of this machine, to compare")
     parser.add_argument("--figures", action="store_true", help="only what README.md and docs/ show, and put it there")
@@ -206,6 +210,8 @@ def measure(arguments, folder, run):
             run["left_out"] = [{"suite": suite.name, "row": name, "why": "--full measures it"}
                                for suite in made for name in suite.left_out]
             run["left_out"] += measure_suites(made, folder, arguments.build / CONTROLS, seconds)
+            if not quick:  # once more where the controls moved
+                measure_suites(made, folder, arguments.build / CONTROLS)
             run["complete"] = True
             add_controls(arguments.build, folder, run)
         except KeyboardInterrupt:

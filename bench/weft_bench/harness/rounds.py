@@ -20,6 +20,7 @@ BURSTS_MIN = 5  # a burst takes milliseconds
 STRACE_COUNT, STRACE_TRIPS = 10_000, 500  # every call costs tens of microseconds there
 ROUNDS_MIN = 5  # of a cell that takes longer than it should
 TRIES = 3  # of a row around which the controls moved
+CONTROL_SAMPLES = 3  # of a measurement of the controls
 
 
 @dataclasses.dataclass
@@ -283,10 +284,22 @@ def record_cell(name, cell, measure):
     return records
 
 
+def middle_controls(samples):
+    """The last record of the controls, with the middle of each control: a moment in which the machine stood still is no move.
+
+    >>> middle_controls([{"futex_us": 2.0, "busy_seconds": 1.0}, {"futex_us": 90.0}, {"futex_us": 2.1, "busy_seconds": 3.0}])
+    {'futex_us': 2.1, 'busy_seconds': 3.0}
+    """
+    names = [name for name in samples[-1] if name.endswith(stats.CONTROL_UNITS)]
+    return {**samples[-1], **{name: stats.median([each[name] for each in samples]) for name in names}}
+
+
 def measure_controls(program):
-    try:
+    def sample():
         with Child(program, ["--controls"]) as child:
-            return [child.answer()]
+            return child.answer()
+    try:
+        return [middle_controls([sample() for _ in range(CONTROL_SAMPLES)])]
     except (ChildError, OSError) as error:
         return [{"kind": "failure", "cell": "controls", "why": str(error)}]
 

@@ -293,6 +293,26 @@ class Records(unittest.TestCase):
             self.assertEqual([each.get("cell", each.get("futex_us")) for each in found], [futex[-2], "abc"[again - 1], futex[-1]])
             self.assertEqual(list(controls), [])
 
+    def test_rows_that_are_void_are_measured_again_when_a_run_goes_on(self):
+        folder, measured = pathlib.Path(self.parent.name), []
+
+        def measure(name, allowance):
+            measured.append(name)
+            return round_trip_records(name)
+        suite = suites.Suite("sockets", [Row(name, 1.0) for name in ("round_trip/tcp/64", "round_trip/ipc/64")], measure)
+        for futex, rows, void in (([2, 2, 9, 2, 9], ["tcp", "ipc", "ipc", "ipc"], {"round_trip/ipc/64"}),
+                                  ([2, 2.1], ["ipc"], set()), ([2], [], set())):
+            controls = iter(futex)
+            with unittest.mock.patch.object(rounds, "measure_controls",
+                                            lambda program: [{**STEADY[0], "futex_us": next(controls)}]):
+                report.measure_suites([suite], folder, None)
+            taken = records.read(folder / "sockets.jsonl")
+            self.assertEqual([name.split("/")[1] for name in measured], rows)
+            self.assertEqual(results.void_rows(taken), void)
+            self.assertEqual(sorted(each["cell"] for each in taken if each["kind"] == "cell"),
+                             ["round_trip/ipc/64", "round_trip/tcp/64"])
+            measured.clear()
+
     def test_a_table_between_controls_that_moved_says_void_in_each_row(self):
         for controls, void in ((STEADY, False), (MOVED, True)):
             text = tables.report("sockets", between(controls, round_trip_records()))
