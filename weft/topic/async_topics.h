@@ -20,6 +20,7 @@
 #include "weft/serve/server/server.h"
 #include "weft/topic/async_key_value.h"
 #include "weft/topic/async_stream.h"
+#include "weft/topic/session_topics.h"
 #include "weft/topic/topics.h"
 
 namespace weft {
@@ -130,6 +131,10 @@ class AsyncTopics {
   Result<Ongoing> forward(std::string_view filter, serve::Server& server, serve::GroupId group,
                           std::function<Result<serve::SharedFrame>(const TopicMessage&)> encode,
                           const SubscriptionOptions& options = {});
+  // Sends messages to single sessions of this core: those of `user.42`, say. Errors: invalid_state (called on another
+  // thread than the core's); closed; resource_exhausted.
+  Result<SessionTopics> session_topics(serve::Server& server, SessionFrame encode,
+                                       const SubscriptionOptions& options = {});
 
   // Kept topics. Name options with texts before the co_await (rt/task/task.h has the reason).
   [[nodiscard]] rt::Task<Result<AsyncStream>> stream(const StreamOptions& options);

@@ -25,6 +25,7 @@ class Names {
   [[nodiscard]] Result<Filter> filter(std::string_view text) const;  // Filter::parse() of the program's text
   // The program's name of a topic on the wire. Topics without the space stay unchanged.
   [[nodiscard]] std::string decode(std::string_view wire) const;
+  [[nodiscard]] char separator() const noexcept { return separator_; }  // the program's
   [[nodiscard]] bool identity() const noexcept { return space_.empty() && separator_ == '.'; }
 
  private:
