@@ -3,12 +3,14 @@
 // program runs every step in a directory of its own, and ends.
 #include "weft/topic/topics.h"
 
+#include <array>
 #include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -201,6 +203,11 @@ class Reader {
     }
     return Reader(dialer.take_stream());
   }
+  weft::Result<void> say(std::string line) {
+    line += '\n';
+    weft::Bytes bytes = weft::as_bytes(line);
+    return stream_->write({&bytes, 1}).bytes == line.size() ? weft::Result<void>() : weft::Errc::connection_closed;
+  }
   weft::Result<std::string> line() {
     while (input_.find('\n') == std::string::npos) {
       weft::sys::PollFd polled{.fd = stream_->fd(), .want = weft::sys::Interest::readable};
@@ -245,6 +252,92 @@ weft::Result<void> to_sessions(weft::Context& context) {
   stop.request_stop();
   WEFT_TRY(forwarding.get());
   return server->stop(soon());
+}
+
+// --- one session of a server ---
+
+// The topics of each core's sessions, which the core's thread alone uses.
+using OfCores = std::array<std::optional<weft::SessionTopics>, 2>;
+
+struct Greeter {
+  OfCores* of_cores;
+
+  void on_open(weft::serve::SessionOf<Lines>& /*session*/) {}
+  // The client says which user it is: a real server checks a password first.
+  void on_frame(weft::serve::SessionOf<Lines>& session, const weft::serve::BodyFrame& frame) {
+    auto& topics = of_cores->at(session.id().core());
+    const auto added = topics ? topics->add("user." + std::string(weft::as_text(frame.body)), session.id())
+                              : weft::Result<void>(weft::Errc::closed);
+    (void)session.send({}, weft::as_bytes(added ? "you are here" : "come later"));
+  }
+  void on_close(weft::serve::SessionOf<Lines>& session, const weft::Error& /*why*/) {
+    if (auto& topics = of_cores->at(session.id().core())) {
+      topics->remove_all(session.id());
+    }
+  }
+};
+
+// One of these on each core that has sessions.
+weft::rt::Task<weft::Result<void>> reach_sessions(weft::rt::Core* core, weft::Context* context,
+                                                  weft::serve::Server* server, OfCores* of_cores) {
+  weft::TopicsOptions options;
+  options.fleet = "inproc:users";
+  weft::Result<weft::AsyncTopics> topics = co_await weft::AsyncTopics::open(*core, *context, options);
+  if (!topics) {
+    co_return topics.error();
+  }
+  auto of_sessions = topics->session_topics(*server, [](const weft::TopicMessage& message) {
+    return weft::serve::SharedFrame::encode(Lines(), {}, message.body());
+  });
+  if (!of_sessions) {
+    co_return of_sessions.error();
+  }
+  of_cores->at(core->index()) = *std::move(of_sessions);
+  (void)co_await weft::rt::sleep(1h);  // until the task is cancelled
+  of_cores->at(core->index()).reset();
+  co_return weft::Result<void>();
+}
+
+// Any process of the fleet.
+weft::Result<void> whisper(weft::Context& context) {
+  weft::Topics topics = WEFT_TRY(weft::Topics::open(context, {.fleet = "inproc:users"}));
+  weft::Publisher user = WEFT_TRY(topics.publisher("user.42"));
+  WEFT_TRY(user.wait_subscribers(1, soon()));
+  return user.publish("for your eyes only");
+}
+weft::Result<void> be_user(weft::Context& context, const std::string& endpoint) {
+  Reader client = WEFT_TRY(Reader::connect(endpoint));
+  std::string answer;
+  while (answer != "you are here") {
+    WEFT_TRY(client.say("42"));
+    answer = WEFT_TRY(client.line());
+  }
+  WEFT_TRY(whisper(context));
+  const std::string whispered = WEFT_TRY(client.line());
+  return expect(whispered, "for your eyes only");
+}
+
+weft::Result<void> to_one_session(weft::Context& context) {
+  weft::rt::RuntimeOptions cores;
+  cores.cores = 2;
+  const auto runtime = WEFT_TRY(weft::rt::Runtime::start(cores));
+  const auto server = WEFT_TRY(weft::serve::Server::make(*runtime));
+  OfCores of_cores;
+  const std::string endpoint =
+      WEFT_TRY(server->listen<Lines>("tcp://127.0.0.1:0", {}, [&] { return Greeter{&of_cores}; }, Lines()));
+  std::stop_source stop;
+  const auto reach = [&](unsigned core) {
+    weft::rt::Core* const of = &runtime->core(core);
+    return weft::rt::spawn(*of, reach_sessions(of, &context, server.get(), &of_cores), stop.get_token());
+  };
+  auto first = WEFT_TRY(reach(0));
+  auto second = WEFT_TRY(reach(1));
+  const auto done = be_user(context, endpoint);
+  stop.request_stop();
+  WEFT_TRY(first.get());
+  WEFT_TRY(second.get());
+  WEFT_TRY(server->stop(soon()));
+  return done;
 }
 
 // --- kept topics ---
@@ -337,6 +430,7 @@ weft::Result<void> run() {
   WEFT_TRY(step("requests", requests(topics)));
   WEFT_TRY(step("owners and presence", owners(context)));
   WEFT_TRY(step("to the sessions of a server", to_sessions(context)));
+  WEFT_TRY(step("to one session", to_one_session(context)));
   const auto kept = keep(context);
   if (!kept && kept.error() == weft::Errc::not_supported) {
     std::printf("kept topics: %s\n", kept.error().message().c_str());
