@@ -64,6 +64,9 @@ rt::Task<Result<void>> await_mesh(NodePtr node, Instant deadline, MeshDone done)
     if (node->closed()) {
       co_return Error(Errc::closed, "the handle of topics was closed");
     }
+    if (const Error refused = node->control_refused(); refused != Errc::ok) {
+      co_return refused;
+    }
     const Instant now = sys::now();
     if (now >= deadline) {
       co_return Error(Errc::timed_out, "the fleet did not come so far in time");
@@ -268,6 +271,9 @@ void Ongoing::stop() noexcept {
   if (state_ != nullptr) {
     state_->stop();
   }
+}
+Result<void> Ongoing::status() const noexcept {
+  return state_ == nullptr ? Result<void>(kAsyncTopicsMoved) : state_->messages->status();
 }
 
 namespace {

@@ -91,6 +91,8 @@ class Ongoing {
   Ongoing& operator=(Ongoing&&) noexcept;
   ~Ongoing();
   void stop() noexcept;  // idempotent
+  // Like Service::status(), for a forwarding, too.
+  [[nodiscard]] Result<void> status() const noexcept;
 
  private:
   std::shared_ptr<State> state_;

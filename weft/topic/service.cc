@@ -12,7 +12,7 @@
 namespace weft {
 
 namespace {
-constexpr Error kRequestsMoved(Errc::closed, "the queue of requests was moved from");
+constexpr Error kRequestsMoved(Errc::closed, "the service was moved from");
 constexpr std::size_t kReplyBytesMax = std::size_t{64} << 20;  // the bound of every volatile message
 }  // namespace
 
@@ -87,6 +87,10 @@ void Service::stop() noexcept {
     run->threads.clear();  // joins
     run->node.reset();
   }
+}
+
+Result<void> Service::status() const noexcept {
+  return run_ == nullptr ? Result<void>(kRequestsMoved) : run_->requests->status();
 }
 
 // --- TakenRequest ---

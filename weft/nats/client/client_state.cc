@@ -151,7 +151,7 @@ void ClientState::on_open(Session& session) noexcept {
   pings_ = pongs_ = 0;
   restoring_ = true;
   unsubscribe_due_.clear();
-  why_ = Error();
+  why_ = inbox_refused_ = Error();
   try {
     const Result<void> sent = session.send({.op = Op::connect}, as_bytes(login_.text()));
     if (!sent) {
@@ -336,7 +336,7 @@ void ClientState::handle_error(Session& session, const Codec::Frame& frame) {
   counts_.server_errors.add();
   const ServerError read = read_server_error(as_text(frame.body));
   switch (read.scope) {
-    case ServerError::Scope::subscription: end_subscriptions_to(read.subject, read.error); return;
+    case ServerError::Scope::subscription: end_subscriptions_to(read.subject, read.group, read.error); return;
     case ServerError::Scope::publish:
     case ServerError::Scope::call: report(ClientEvent::Kind::refused, read.error, read.subject); return;
     case ServerError::Scope::login: login_refused_ = true; break;
@@ -346,10 +346,12 @@ void ClientState::handle_error(Session& session, const Codec::Frame& frame) {
   session.abort(serve::CloseReason::service, read.error);
 }
 
-void ClientState::end_subscriptions_to(std::string_view filter, const Error& why) {
+void ClientState::end_subscriptions_to(std::string_view filter, std::string_view group, const Error& why) {
   std::vector<std::function<void(const Error&)>> to_call;
   subscriptions_.for_each([&](SlotId id, Subscription& subscription) {
-    if (subscription.filter == filter && !subscription.ended && id != inbox_id_) {
+    if (id == inbox_id_ && subscription.filter == filter && group.empty()) {
+      inbox_refused_ = why;
+    } else if (subscription.filter == filter && subscription.group == group && !subscription.ended) {
       to_call.push_back(std::move(subscription.on_ended));
       if (id == called_) {
         subscription.ended = true;
@@ -358,6 +360,9 @@ void ClientState::end_subscriptions_to(std::string_view filter, const Error& why
       }
     }
   });
+  if (inbox_refused_ != Errc::ok) {
+    in_flight_.fail_all(inbox_refused_.with_fate(Fate::outcome_unknown));
+  }
   report(ClientEvent::Kind::unsubscribed, why, filter);
   for (std::function<void(const Error&)>& call : to_call) {
     if (call && !silent_) {

@@ -115,7 +115,7 @@ class ClientState final : public std::enable_shared_from_this<ClientState> {
   void handle_answer(const Codec::Frame& frame);
   void handle_info(const Codec::Frame& frame);
   void handle_error(Session& session, const Codec::Frame& frame);
-  void end_subscriptions_to(std::string_view filter, const Error& why);
+  void end_subscriptions_to(std::string_view filter, std::string_view group, const Error& why);
   void arm_timer(Duration wait) noexcept;
   void handle_timer() noexcept;
   void cancel_run() noexcept;
@@ -163,6 +163,7 @@ class ClientState final : public std::enable_shared_from_this<ClientState> {
   // Over all connections.
   SlotMap<Subscription> subscriptions_;
   SlotId inbox_id_;
+  Error inbox_refused_;           // by the server of this connection: no request has an answer
   SlotId called_{};               // the subscription whose function runs
   std::deque<std::string> kept_;  // whole frames
   std::size_t kept_bytes_ = 0;

@@ -22,6 +22,9 @@ Result<void> ClientState::ask(RequestWaiter& waiter, std::string_view subject, B
   if (!ready_ || !session_->is_open() || !kept_.empty()) {
     return refusal();
   }
+  if (inbox_refused_ != Errc::ok) {
+    return inbox_refused_.with_fate(Fate::not_sent);
+  }
   const std::uint32_t number = WEFT_TRY(in_flight_.add(waiter, 0));
   Inbox::Subject place;
   Result<void> sent = send_message(subject, body, {inbox_.subject(number, place), headers});

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "weft/nats/protocol/server_error.h"
 
+#include <charconv>
 #include <cstddef>
+#include <cstdint>
 
 namespace weft::nats {
 
@@ -69,19 +71,84 @@ constexpr Error kOther(Errc::connection_closed, "the server reported an error an
   return true;
 }
 
-// The first text in double quotes.
-[[nodiscard]] std::string_view quoted(std::string_view text) noexcept {
-  const std::size_t begin = text.find('"');
+void append_utf8(std::string& text, std::uint32_t point) {
+  if (point < 0x80) {
+    text += static_cast<char>(point);
+  } else if (point < 0x800) {
+    text += static_cast<char>(0xc0U | point >> 6U);
+    text += static_cast<char>(0x80U | (point & 0x3fU));
+  } else {
+    if (point < 0x10000) {
+      text += static_cast<char>(0xe0U | point >> 12U);
+    } else {
+      text += static_cast<char>(0xf0U | (point >> 18U & 7U));
+      text += static_cast<char>(0x80U | (point >> 12U & 0x3fU));
+    }
+    text += static_cast<char>(0x80U | (point >> 6U & 0x3fU));
+    text += static_cast<char>(0x80U | (point & 0x3fU));
+  }
+}
+
+// Takes one escape of Go's %q, behind its backslash. Returns false if it is none.
+bool take_escape(std::string_view& rest, std::string& into) {
+  constexpr std::string_view kLetters = "abfnrtv";
+  constexpr std::string_view kBytes = "\a\b\f\n\r\t\v";
+  if (rest.empty()) {
+    return false;
+  }
+  const char kind = rest.front();
+  rest.remove_prefix(1);
+  if (kind == '"' || kind == '\\') {
+    into += kind;
+    return true;
+  }
+  if (const std::size_t place = kLetters.find(kind); place != std::string_view::npos) {
+    into += kBytes[place];
+    return true;
+  }
+  const std::size_t digits = kind == 'x' ? 2 : kind == 'u' ? 4 : kind == 'U' ? 8 : 0;
+  std::uint32_t value = 0;
+  if (digits == 0 || rest.size() < digits ||
+      std::from_chars(rest.data(), rest.data() + digits, value, 16).ptr != rest.data() + digits) {
+    return false;
+  }
+  rest.remove_prefix(digits);
+  if (kind == 'x') {
+    into += static_cast<char>(value);
+  } else {
+    append_utf8(into, value);
+  }
+  return true;
+}
+
+// The first text in double quotes after `from`, which the server wrote with Go's %q; `from` is behind it afterwards.
+// Empty: there is none.
+[[nodiscard]] std::string quoted(std::string_view& from) {
+  const std::size_t begin = from.find('"');
   if (begin == std::string_view::npos) {
     return {};
   }
-  const std::size_t end = text.find('"', begin + 1);
-  return end == std::string_view::npos ? std::string_view() : text.substr(begin + 1, end - begin - 1);
+  std::string_view rest = from.substr(begin + 1);
+  std::string text;
+  while (!rest.empty()) {
+    const char c = rest.front();
+    rest.remove_prefix(1);
+    if (c == '"') {
+      from = rest;
+      return text;
+    }
+    if (c != '\\') {
+      text += c;
+    } else if (!take_escape(rest, text)) {
+      return {};
+    }
+  }
+  return {};
 }
 
 }  // namespace
 
-ServerError read_server_error(std::string_view text) noexcept {
+ServerError read_server_error(std::string_view text) {
   if (text.starts_with('\'')) {
     text.remove_prefix(1);
   }
@@ -90,11 +157,17 @@ ServerError read_server_error(std::string_view text) noexcept {
   }
   for (const Row& row : kRows) {
     if (begins_with(text, row.begin)) {
-      const bool names = row.scope == Scope::publish || row.scope == Scope::subscription;
-      return {row.scope, row.error, names ? quoted(text) : std::string_view()};
+      ServerError read{row.scope, row.error};
+      if (row.scope == Scope::publish || row.scope == Scope::subscription) {
+        read.subject = quoted(text);
+        if (constexpr std::string_view kGroup = " using queue "; text.starts_with(kGroup)) {
+          read.group = quoted(text);
+        }
+      }
+      return read;
     }
   }
-  return {Scope::connection, kOther, {}};
+  return {Scope::connection, kOther};
 }
 
 }  // namespace weft::nats

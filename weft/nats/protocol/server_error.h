@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "weft/base/error.h"
 
 namespace weft::nats {
 
-// ServerError: the meaning of a line `-ERR 'text'`. A value; `subject` is a view into the text.
+// ServerError: the meaning of a line `-ERR 'text'`. A value.
 struct ServerError {
   enum class Scope : std::uint8_t {
     publish,       // a message to `subject` was dropped; the connection stays
@@ -19,10 +20,11 @@ struct ServerError {
   };
   Scope scope = Scope::connection;
   Error error{};  // its text is static
-  std::string_view subject{};
+  std::string subject{};
+  std::string group{};  // of the refused subscription; empty: it has none
 };
 
-// Never fails: a text that is not in the table ends the connection with connection_closed, as a server does after it.
-[[nodiscard]] ServerError read_server_error(std::string_view text) noexcept;
+// Throws std::bad_alloc; fails in no other way: a text that is not in the table ends the connection with connection_closed, as a server does after it.
+[[nodiscard]] ServerError read_server_error(std::string_view text);
 
 }  // namespace weft::nats

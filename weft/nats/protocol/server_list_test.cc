@@ -127,6 +127,8 @@ TEST(NatsServerError, EachTextHasItsMeaning) {
   const auto subscription = read_server_error("'Permissions Violation for Subscription to \"a.>\" using queue \"q\"'");
   EXPECT_EQ(subscription.scope, Scope::subscription);
   EXPECT_EQ(subscription.subject, "a.>");
+  EXPECT_EQ(subscription.group, "q");
+  EXPECT_EQ(publish.group, "");
   EXPECT_EQ(read_server_error("'Authorization Violation'").scope, Scope::login);
   EXPECT_EQ(read_server_error("'Authorization Violation'").error.code(), Errc::handshake_refused);
   EXPECT_EQ(read_server_error("'User Authentication Expired'").scope, Scope::login);
@@ -140,6 +142,21 @@ TEST(NatsServerError, EachTextHasItsMeaning) {
        {"", "'", "''", "'Permissions Violation for Publish to \"'", "Permissions Violation"}) {
     EXPECT_FALSE(read_server_error(odd).error == Errc::ok) << odd;
     EXPECT_EQ(read_server_error(odd).subject, "");
+  }
+}
+
+// The server writes names with Go's %q.
+TEST(NatsServerError, ANameWithQuotesOrOtherBytesIsTheOneThatWasSent) {
+  const auto read = [](const std::string& name, const std::string& group) {
+    return read_server_error("'Permissions Violation for Subscription to \"" + name + "\" using queue \"" + group +
+                             "\"'");
+  };
+  EXPECT_EQ(read(R"(a.\"b\\c)", "q").subject, R"(a."b\c)");
+  EXPECT_EQ(read(R"(a.\"b\\c)", R"(\"q\")").group, R"("q")");
+  EXPECT_EQ(read(R"(\x7f\xff\u200b\U000e0001)", "q").subject, "\x7f\xff\xe2\x80\x8b\xf3\xa0\x80\x81");
+  EXPECT_EQ(read("b\xc3\xa4r", "q").subject, "b\xc3\xa4r");
+  for (const char* const odd : {R"(\x7)", R"(\u20)", R"(\q)", R"(\xzz)"}) {
+    EXPECT_EQ(read(odd, "q").subject, "") << odd;
   }
 }
 

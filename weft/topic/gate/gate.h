@@ -147,6 +147,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
   [[nodiscard]] static rt::Task<void> wait_for_room(Gate* self);
   [[nodiscard]] Result<void> take_subject(std::string_view subject);
   void handle_message(std::uint64_t number, const nats::Message& message) noexcept;
+  void refuse_control(const Error& why) noexcept;
   void handle_bus(const nats::ClientEvent& event) noexcept;
   void handle_work(const nats::ClientEvent& event) noexcept;
   void wake_waiters() noexcept;
@@ -180,7 +181,8 @@ class Gate : public std::enable_shared_from_this<Gate> {
   Outbox batch_;                             // taken from the outbox
   std::atomic<std::size_t> batch_count_{0};  // of its operations, for counts() of any thread
   bool blocked_ = false;
-  bool left_ = false;  // the last member left
+  bool left_ = false;      // the last member left
+  Error control_refused_;  // the subscription of all handles; ok: it stands
   std::vector<Member> members_;
   GateInterest interest_;
   std::map<std::uint64_t, nats::SubscriptionId> subscriptions_;  // by the numbers of interest_

@@ -62,6 +62,9 @@ class GateMember {
   virtual void handle_gate_service_refused(std::uint64_t service, const Error& why) noexcept = 0;
   // The server refuses a message to the subject: each request to it that is under way, or the answer to one.
   virtual void handle_gate_request_refused(std::string_view subject, const Error& why) noexcept = 0;
+  // The server refuses the subscription to the answers of requests, or the messages between handles, for good.
+  virtual void handle_gate_replies_refused(const Error& why) noexcept = 0;
+  virtual void handle_gate_control_refused(const Error& why) noexcept = 0;
 
  protected:
   GateMember() = default;

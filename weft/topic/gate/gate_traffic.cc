@@ -257,6 +257,13 @@ void Gate::handle_message(std::uint64_t number, const nats::Message& message) no
   }
 }
 
+void Gate::refuse_control(const Error& why) noexcept {
+  control_refused_ = why;
+  for (const Member& each : members_) {
+    each.member->handle_gate_control_refused(why);
+  }
+}
+
 void Gate::handle_bus(const nats::ClientEvent& event) noexcept {
   using Kind = nats::ClientEvent::Kind;
   if (event.kind == Kind::refused) {

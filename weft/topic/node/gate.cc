@@ -345,6 +345,9 @@ Result<Node::Request> Node::begin_gate_request(std::string wire, Bytes body, std
     if (closed()) {
       return Error(Errc::closed, "the handle of topics was closed");
     }
+    if (replies_refused_ != Errc::ok) {
+      return replies_refused_.with_fate(Fate::not_sent);
+    }
     if (replies_.size() >= Requests::kRequestsMax) {
       return Error(Errc::resource_exhausted, "65,536 requests are under way");
     }
@@ -416,6 +419,31 @@ void Node::handle_gate_request_refused(std::string_view subject, const Error& wh
     return {};
   });
   counters_.control_lost += taken ? 0 : 1;  // the requests' deadlines pass
+}
+
+void Node::handle_gate_replies_refused(const Error& why) noexcept {
+  {
+    const sync::LockGuard lock(mesh_mutex_);
+    replies_refused_ = why;
+  }
+  where_subscriptions_are([why](Node& node) {
+    const sync::LockGuard inner(node.mesh_mutex_);
+    for (const auto& [id, asked] : node.replies_) {
+      asked.replies->end(why);
+    }
+  });
+}
+
+void Node::handle_gate_control_refused(const Error& why) noexcept {
+  {
+    const sync::LockGuard lock(mesh_mutex_);
+    control_refused_ = why;
+  }
+  in_loop([](Node& node) { node.mesh_changed(); });
+}
+Error Node::control_refused() noexcept {
+  const sync::LockGuard lock(mesh_mutex_);
+  return control_refused_;
 }
 
 Result<IntrusivePtr<SubscriptionCore>> Node::serve_at_gate(std::string wire, std::string_view group,

@@ -286,6 +286,9 @@ Result<void> Node::wait_mesh_for(Instant deadline, const std::function<bool(cons
     if (closed()) {
       return Error(Errc::closed, "the handle of topics was closed");
     }
+    if (control_refused_ != Errc::ok) {
+      return control_refused_;
+    }
     if (!sync::sleep_until(mesh_cv_, lock, deadline)) {
       return Error(Errc::timed_out, "the fleet did not come so far in time");
     }

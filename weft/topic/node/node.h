@@ -138,6 +138,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> add_peer(std::string_view endpoint);
   [[nodiscard]] Result<void> remove_peer(std::string_view endpoint);
   // Waits on the mesh: calls `done` with the MeshState, under the mesh lock, after each change of the mesh.
+  // Why the waits for other handles cannot end, on a fleet with a server; ok: they can.
+  [[nodiscard]] Error control_refused() noexcept;
   template <typename Done>
   [[nodiscard]] Result<void> wait_mesh(Instant deadline, const Done& done) {
     return wait_mesh_for(deadline, std::cref(done));  // a function of this size allocates nothing
@@ -382,6 +384,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void handle_gate_refused(const Filter& widened, const Error& why) noexcept override;
   void handle_gate_service_refused(std::uint64_t service, const Error& why) noexcept override;
   void handle_gate_request_refused(std::string_view subject, const Error& why) noexcept override;
+  void handle_gate_replies_refused(const Error& why) noexcept override;
+  void handle_gate_control_refused(const Error& why) noexcept override;
 
   // scout.cc, all on the loop
   [[nodiscard]] Result<void> reconcile_scouts();  // the links' endpoints that need one, and those that have one
@@ -494,6 +498,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   Scouts scouts_;                                                           // loop
   std::map<std::uint64_t, Service> services_ WEFT_GUARDED_BY(mesh_mutex_);  // by the number of Requests
   std::map<std::uint64_t, Asked> replies_ WEFT_GUARDED_BY(mesh_mutex_);     // of the requests under way
+  Error replies_refused_ WEFT_GUARDED_BY(mesh_mutex_);  // by the fleet's server: no request has an answer
+  Error control_refused_ WEFT_GUARDED_BY(mesh_mutex_);  // the same of the messages between handles
   // The requests at a gate, by their subjects, which are texts in replies_. One that was refused is not in it.
   std::set<std::pair<std::string_view, std::uint64_t>> asked_ WEFT_GUARDED_BY(mesh_mutex_);
   rt::TimerId lease_timer_;       // loop

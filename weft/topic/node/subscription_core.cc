@@ -122,6 +122,11 @@ void SubscriptionCore::close_input(const Error& reason) noexcept {
   wake();
 }
 
+Result<void> SubscriptionCore::status() noexcept {
+  const sync::LockGuard lock(mutex_);
+  return closed_ ? Result<void>(end_) : Result<void>();
+}
+
 std::uint64_t SubscriptionCore::lost() noexcept {
   const sync::LockGuard lock(mutex_);
   return queue_.lost().sum();

@@ -54,6 +54,7 @@ class SubscriptionCore final : public sync::AtomicCounted<SubscriptionCore> {
   void close(const Error& reason) noexcept;  // idempotent: the first reason stays. Drops the queue
   void end(const Error& reason) noexcept;    // the same, without the messages in the queue, which can still be taken
   [[nodiscard]] std::uint64_t lost() noexcept;
+  [[nodiscard]] Result<void> status() noexcept;  // the reason of close() or end()
 
   void add_sleeper(Sleeper& sleeper) noexcept;
   void remove_sleeper(Sleeper& sleeper) noexcept;
