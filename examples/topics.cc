@@ -263,7 +263,7 @@ struct Greeter {
   OfCores* of_cores;
 
   void on_open(weft::serve::SessionOf<Lines>& /*session*/) {}
-  // The client says which user it is: a real server checks a password first.
+  // The client sends the name of its user: a real server checks a password first.
   void on_frame(weft::serve::SessionOf<Lines>& session, const weft::serve::BodyFrame& frame) {
     auto& topics = of_cores->at(session.id().core());
     const auto added = topics ? topics->add("user." + std::string(weft::as_text(frame.body)), session.id())

@@ -230,7 +230,7 @@ TEST_P(OfSessions, AllSessionsOfAUserGetAMessageUntilTheyAreRemoved) {
   Client second(endpoint_);
   for (Client* const each : {&first, &second}) {
     ASSERT_EQ(ask(*each, kAdd, "user.7"), "ok");
-    ASSERT_EQ(ask(*each, kAdd, "user.7"), "ok");  // once all the same
+    ASSERT_EQ(ask(*each, kAdd, "user.7"), "ok");  // still once
     ASSERT_EQ(ask(*each, kAdd, "team"), "ok");
   }
   // Of one core or of two.

@@ -230,7 +230,6 @@ Result<void> AsyncSubscription::remove(const Result<Filter>& filter) {
 std::uint64_t AsyncSubscription::missed() const noexcept { return core_ == nullptr ? 0 : core_->subscription->lost(); }
 
 // --- Ongoing ---
-
 struct Ongoing::State {
   State(NodePtr own, IntrusivePtr<SubscriptionCore> from, bool is_service)
       : node(std::move(own)), messages(std::move(from)), serves(is_service), scope(node->loop()) {}

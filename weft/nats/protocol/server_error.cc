@@ -89,7 +89,7 @@ void append_utf8(std::string& text, std::uint32_t point) {
   }
 }
 
-// Takes one escape of Go's %q, behind its backslash. Returns false if it is none.
+// Takes one escape of Go's %q, after its backslash. Returns false if it is malformed.
 bool take_escape(std::string_view& rest, std::string& into) {
   constexpr std::string_view kLetters = "abfnrtv";
   constexpr std::string_view kBytes = "\a\b\f\n\r\t\v";
@@ -121,7 +121,7 @@ bool take_escape(std::string_view& rest, std::string& into) {
   return true;
 }
 
-// The first text in double quotes after `from`, which the server wrote with Go's %q; `from` is behind it afterwards.
+// The first text in double quotes after `from`, which the server wrote with Go's %q; `from` then has the rest.
 // Empty: there is none.
 [[nodiscard]] std::string quoted(std::string_view& from) {
   const std::size_t begin = from.find('"');

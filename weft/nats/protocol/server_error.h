@@ -24,7 +24,8 @@ struct ServerError {
   std::string group{};  // of the refused subscription; empty: it has none
 };
 
-// Throws std::bad_alloc; fails in no other way: a text that is not in the table ends the connection with connection_closed, as a server does after it.
+// Throws std::bad_alloc; fails in no other way: a text that is not in the table ends the connection with
+// connection_closed, as a server does after it.
 [[nodiscard]] ServerError read_server_error(std::string_view text);
 
 }  // namespace weft::nats

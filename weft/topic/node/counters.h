@@ -65,7 +65,7 @@ namespace weft {
       "Connections to this handle whose handshake failed: no keys, wrong ones, or no ZMTP.",                           \
       "topic/node/node.cc")                                                                                            \
   ROW(not_forwarded, counter, "messages_not_forwarded_total", "", "", "messages",                                      \
-      "Messages that were not forwarded to all their sessions: not encoded, no room, or the session had ended.",         \
+      "Messages that were not forwarded to all their sessions: not encoded, no room, or the session had ended.",       \
       "topic/node/node.h")                                                                                             \
   ROW(fleet_published, counter, "fleet_messages_published_total", "", "", "messages",                                  \
       "Messages, requests and control messages for the servers of a nats fleet, of all handles that share the gate.",  \
