@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -20,10 +21,11 @@ LONG = ["--timeout", "60"]
 class Bridge:
     """A `weft bridge` of the sections, on the local fleet of the folder."""
 
-    def __init__(self, directory: str, sections: str, *arguments: str, name: str = "b"):
+    def __init__(self, directory: str, sections: str, *arguments: str, name: str = "b", fleet: str = ""):
         file = f"{directory}/{name}.toml"
+        where = fleet or f'directory = "{directory}"'
         with open(file, "w") as out:
-            out.write(f'[bridge]\nname = "{name}"\ndrain = "2 s"\n[fleet]\ndirectory = "{directory}"\n{sections}')
+            out.write(f'[bridge]\nname = "{name}"\ndrain = "2 s"\n[fleet]\n{where}\n{sections}')
         self.process = subprocess.Popen([PROGRAM, "bridge", file, "--json", *arguments], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)
         self.endpoints = {}
@@ -209,6 +211,30 @@ def only_programs_with_the_key_reach_a_curve_server():
             assert sub.recv_multipart() == [b"px.A", b"1"]
             assert stranger.poll(0) == 0
         bridge.stop()
+
+
+@test
+def carries_both_ways_on_a_server_of_nats():
+    server = shutil.which("nats-server", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
+    if server is None:
+        print("there is no nats-server: deps/setup.sh tests installs it")
+        return
+    with folder() as directory, start("fleet", "up", "--json", "--servers", "1", "--program", server) as servers:
+        try:
+            url = json.loads(servers.stdout.readline())["fleet"]
+            there = ["--fleet", url, *LONG]
+            bridge = Bridge(directory, '[[subscribers]]\nname = "out"\nbind = ["tcp://127.0.0.1:*"]\n'
+                            '[[publishers]]\nname = "in"\nbind = ["tcp://127.0.0.1:*"]\nprefix = "z."\n', fleet=f'fleet = "{url}"')
+            with zmtp(zmq.SUB, bridge.endpoints["out"], "px.A") as sub, zmtp(zmq.PUB, bridge.endpoints["in"]) as pub:
+                run("topic", "pub", "px.B", "not wanted", "--wait", "0", *there)  # px.> brings it, XPUB drops it
+                run("topic", "pub", "px.A", "188", *there)
+                assert sub.recv_multipart() == [b"px.A", b"188"]
+                reader = start("topic", "sub", "z.>", "-n", "1", *there)
+                until(lambda: reader.poll() is not None, lambda: pub.send_multipart([b"px.C", b"42"]))
+                assert end(reader) == "z.px.C 42\n"
+            bridge.stop()
+        finally:
+            servers.terminate()
 
 
 @test

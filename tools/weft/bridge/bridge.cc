@@ -43,7 +43,7 @@ struct Bridge::Core {
   rt::AsyncEvent stop;
   std::vector<Line> lines;
 
-  // Units of sections in the order of the file. Returns the reason of a failure.
+  // Makes the units of the sections. Returns the reason of a failure.
   std::string open(Surroundings& around, std::vector<std::unique_ptr<Unit>>& units) {
     constexpr std::array kMakers{make_publishers, make_subscribers};
     for (Section& section : settings.sections) {
