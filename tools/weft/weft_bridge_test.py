@@ -139,7 +139,7 @@ def frames_and_bytes_pass_through_two_bridges():
                     got.append(sub.recv_multipart())
             until(lambda: got, attempt)
             assert got[0] == message, got
-            # More bytes behind the body than headers hold: dropped, under its reason.
+            # More bytes after the body than headers hold: dropped, under its reason.
             pub.send_multipart([b"px.A", b"", b"x" * 70_000])
             pub.send_multipart([b"px.end", b""])
             sub.setsockopt(zmq.RCVTIMEO, PATIENCE * 1000)

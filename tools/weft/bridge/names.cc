@@ -20,7 +20,7 @@ std::string swapped(std::string_view text, char separator) {
   return out;
 }
 
-// The value of a character of base64; 64: it is none.
+// The value of a character of base64; 64: it has none.
 unsigned digit_of(char c) noexcept {
   if (c >= 'A' && c <= 'Z') {
     return static_cast<unsigned>(c - 'A');
@@ -137,7 +137,7 @@ void Via::add(std::string_view entry) {
   }
 }
 
-// What a peer names is cut to the bounds: beyond them a message is one in a loop.
+// The entries of a peer are cut to the bounds: a message with more of them is one in a loop.
 void Via::add_all(std::string_view entries) {
   std::size_t taken = 0;
   split(entries, ',', [&](std::string_view each) {

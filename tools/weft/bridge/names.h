@@ -13,7 +13,7 @@
 #include "weft/msg/message/message.h"
 #include "weft/topic/wire/headers.h"
 
-// What becomes what between a ZeroMQ message and a message of a fleet. No I/O.
+// The forms of a message: the frames of ZeroMQ, and the topic, body and headers of a fleet. No I/O.
 namespace weft::bridge {
 
 // Names: the topics of one section. The fleet's topic is `prefix`, then the ZeroMQ topic with `separator` and '.'
@@ -34,13 +34,13 @@ class Names {
   char separator_;
 };
 
-inline constexpr std::size_t kPartsMax = 64;   // frames behind the body
+inline constexpr std::size_t kPartsMax = 64;   // frames after the body
 inline constexpr std::size_t kHopsMax = 16;    // entries of a way
 inline constexpr std::size_t kEntryMax = 129;  // bytes of an entry: two names and a '/'
 inline constexpr const char* kPartsHeader = "Weft-Parts";
 inline constexpr const char* kViaHeader = "Weft-Via";
 
-// The frames behind the body as the value of Weft-Parts: "2;aGk=,": their number, then base64 with a comma between two.
+// The frames after the body as the value of Weft-Parts: "2;aGk=,": their number, then base64 with a comma between two.
 [[nodiscard]] std::string encode_parts(std::span<const Message> parts);
 // Nothing: the value is not one of encode_parts(), or has more than kPartsMax frames.
 [[nodiscard]] std::optional<std::vector<std::string>> decode_parts(std::string_view value);

@@ -48,7 +48,7 @@ class Publishers final : public Unit {
     }
   }
 
-  // Gives the message to the fleet, and returns the counter of what became of it.
+  // Gives the message to the fleet, and returns the counter of the outcome.
   Counters::Number& publish(std::vector<Message> frames) {
     Via via;
     if (const char* const property = frames[0].peer_property(kViaProperty); property != nullptr) {

@@ -35,7 +35,7 @@ class Subscribers final : public Unit {
   }
 
  private:
-  // The subscriptions of all peers, as XPUB tells them: 01 and the prefix, or 00.
+  // The subscriptions of all peers, as XPUB gives them: 01 and the prefix, or 00.
   rt::Task<void> take_subscriptions() {
     while (true) {
       const Result<std::vector<Message>> frames = co_await socket().recv_all();
@@ -87,7 +87,7 @@ class Subscribers final : public Unit {
     }
   }
 
-  // Gives the message to the peers, and returns the counter of what became of it.
+  // Gives the message to the peers, and returns the counter of the outcome.
   Counters::Number& give(TopicMessage& message) {
     Via via(message.header(kViaHeader));
     if (via.has(id()) || via.has(section_.network) || via.full()) {

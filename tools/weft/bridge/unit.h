@@ -20,7 +20,7 @@ namespace weft::bridge {
 
 inline constexpr const char* kViaProperty = "X-Weft-Via";  // of the handshake of a bridge's socket
 
-// Surroundings: what the sections of a bridge share. It outlives them.
+// Surroundings: the objects that the sections of a bridge share. It outlives them.
 struct Surroundings {
   rt::Loop& loop;
   Context& context;
