@@ -33,9 +33,11 @@ std::vector<Object> objects_of(const config::Problems& problems) {
   return list;
 }
 
-int refuse(Console& console, const ConfigurationOptions& options, const Error& why, const config::Problems& problems) {
+}  // namespace
+
+int refuse_file(Console& console, const std::string& file, std::string_view why, const config::Problems& problems) {
   if (console.json) {
-    console.record({{"file", options.file},
+    console.record({{"file", file},
                     {"good", false},
                     {"problems", objects_of(problems)},
                     {"omitted", std::uint64_t{problems.omitted()}}});
@@ -47,9 +49,11 @@ int refuse(Console& console, const ConfigurationOptions& options, const Error& w
       console.line("and " + std::to_string(problems.omitted()) + " more");
     }
   }
-  console.note(printable(options.file + ": " + why.message()));
+  console.note(printable(file + ": " + std::string(why)));
   return kExitFailed;
 }
+
+namespace {
 
 std::string counted(std::uint64_t count, const std::string& name) {
   return std::to_string(count) + " " + name + (count == 1 ? "" : "s");
@@ -133,7 +137,7 @@ int configuration(Console& console, const ConfigurationOptions& options) {
   config::Problems problems;
   const auto loaded = config::Config::load(options.file, any_keys(), std::move(load), &problems);
   if (!loaded) {
-    return refuse(console, options, loaded.error(), problems);
+    return refuse_file(console, options.file, loaded.error().message(), problems);
   }
   const auto now = (*loaded)->current();
   return checks ? check(console, options, *now) : show_keys(console, options, now.get());

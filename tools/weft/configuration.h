@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "tools/weft/console.h"
+#include "weft/serve/config/problem.h"
 
 namespace weft::cli {
 
@@ -13,6 +15,10 @@ struct ConfigurationOptions {
   std::string prefix = "WEFT";
   bool no_files = false;
 };
+
+// Prints the problems of a file, and returns exit code 1.
+int refuse_file(Console& console, const std::string& file, std::string_view why,
+                const serve::config::Problems& problems);
 
 // Checks a server's file of configuration, or shows its keys. Exit code 1: the file is refused.
 int configuration(Console& console, const ConfigurationOptions& options);

@@ -28,6 +28,8 @@ FleetSecurity security_of(const FleetOptions& options) {
   return tls;
 }
 
+}  // namespace
+
 TopicsOptions topics_options(const FleetOptions& options) {
   TopicsOptions all;
   all.fleet = options.fleet;
@@ -47,6 +49,8 @@ TopicsOptions topics_options(const FleetOptions& options) {
   }
   return all;
 }
+
+namespace {
 
 // The endpoint of the hub.
 std::string hub_of(const FleetOptions& options) {

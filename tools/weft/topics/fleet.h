@@ -37,6 +37,9 @@ struct FleetOptions {
   double timeout = -1;  // seconds for each answer and each message; negative: 30 s, and no end
 };
 
+// The options of a handle that never hosts the hub. Throws Failure: a file of keys.
+[[nodiscard]] TopicsOptions topics_options(const FleetOptions& options);
+
 inline constexpr double kAnswerSeconds = 30;
 
 // Guard: calls a function at a signal to stop, or when a deadline passes. The function ends the waits of a command.

@@ -4,14 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <fstream>
 #include <memory>
 #include <utility>
 
 #include "tools/weft/keys.h"
-#include "weft/net/tls.h"
-#include "weft/rt/core/runtime.h"
-#include "weft/serve/server/admin.h"
 #include "weft/sync/counter_block.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/limits.h"
@@ -67,64 +63,16 @@ struct Counted {
   }
 };
 
-// Port: the admin port of a hub. Without an endpoint it does nothing.
-class Port {
- public:
-  Port(Console& console, const HubRunOptions& options, const std::atomic<Phase>& phase) {
-    if (options.admin.empty()) {
-      if (!options.token_file.empty() || options.admin_no_client_cert ||
-          (!options.tls_certificate.empty() && options.listen.empty())) {
-        throw Usage(
-            "--token-file and --admin-no-client-cert belong to --admin ENDPOINT, and --tls-cert to --admin or to "
-            "--listen");
-      }
-      return;
-    }
-    rt::RuntimeOptions one;
-    one.cores = 1;
-    runtime_ = need(rt::Runtime::start(one), "a core");
-    serve::AdminOptions all;
-    all.endpoint = options.admin;
-    if (!options.token_file.empty()) {
-      std::ifstream file(options.token_file);
-      if (!std::getline(file, all.token)) {
-        throw Failure(printable(options.token_file) + ": there is no token in its first line");
-      }
-    }
-    if (!options.tls_certificate.empty()) {
-      net::TlsServerOptions tls;
-      tls.certificate_file = options.tls_certificate;
-      tls.key_file = options.tls_key;
-      tls.client_ca_file = options.admin_no_client_cert ? std::string() : options.tls_authorities;
-      all.tls = need(net::TlsServer::make(tls), "--tls-cert");
-      all.remote = !all.token.empty();
-    }
-    all.ready = [&phase]() -> Result<void> {
-      const Phase now = phase.load(std::memory_order_acquire);
-      return now == Phase::serves ? Result<void>() : unready(now);
-    };
-    admin_ = need(serve::Admin::make(*runtime_, std::move(all)), "--admin " + printable(options.admin));
-    console.note("admin port at " + admin_->endpoint());
+// The options of the admin port stand beside it; --tls-cert may be that of --listen, too.
+void check_serving(const HubRunOptions& options) {
+  const ServingOptions& serving = options.serving;
+  if (serving.admin.empty() && (!serving.token_file.empty() || serving.admin_no_client_cert ||
+                                (!serving.tls_certificate.empty() && options.listen.empty()))) {
+    throw Usage(
+        "--token-file and --admin-no-client-cert belong to --admin ENDPOINT, and --tls-cert to --admin or to "
+        "--listen");
   }
-  Port(const Port&) = delete;
-  Port& operator=(const Port&) = delete;
-  ~Port() {
-    if (admin_ != nullptr) {
-      (void)admin_->stop(Instant());
-    }
-  }
-
-  template <typename Thing>
-  void add(const std::string& name, Thing& thing) {
-    if (admin_ != nullptr) {
-      admin_->add(name, thing);
-    }
-  }
-
- private:
-  std::unique_ptr<rt::Runtime> runtime_;
-  std::unique_ptr<serve::Admin> admin_;
-};
+}
 
 topic::HubOptions hub_options(const HubRunOptions& options, const topic::Fleet& fleet, const std::string& directory,
                               const std::shared_ptr<topic::Node>& node) {
@@ -144,9 +92,9 @@ topic::HubOptions hub_options(const HubRunOptions& options, const topic::Fleet& 
   hub.group = options.group;
   hub.group_socket = options.group_socket;
   if (options.listen.starts_with("tls+tcp://")) {
-    hub.tls_certificate = options.tls_certificate;
-    hub.tls_key = options.tls_key;
-    hub.tls_authorities = options.tls_authorities;
+    hub.tls_certificate = options.serving.tls_certificate;
+    hub.tls_key = options.serving.tls_key;
+    hub.tls_authorities = options.serving.tls_authorities;
   } else if (!options.listen.empty()) {
     hub.curve_secret_key = decode_key(read_key_pair(options.curve_key).secret_key);
     for (const std::string& key : read_public_keys(options.curve_members)) {
@@ -185,7 +133,8 @@ std::unique_ptr<topic::Hub> take_lock(Console& console, Context& context, const 
 void check_listen(const HubRunOptions& options) {
   const bool curve = !options.curve_key.empty() && !options.curve_members.empty();
   const bool any_curve = !options.curve_key.empty() || !options.curve_members.empty();
-  const bool tls = !options.tls_certificate.empty() && !options.tls_key.empty() && !options.tls_authorities.empty();
+  const bool tls = !options.serving.tls_certificate.empty() && !options.serving.tls_key.empty() &&
+                   !options.serving.tls_authorities.empty();
   const bool fits = options.listen.starts_with("tcp://")       ? curve
                     : options.listen.starts_with("tls+tcp://") ? tls && !any_curve
                                                                : options.listen.empty() && !any_curve;
@@ -217,7 +166,11 @@ int run_hub(Console& console, const HubRunOptions& options) {
   }
   (void)sys::set_descriptor_limit(options.clients_max + kSpareDescriptors);  // as far as the hard limit permits
   std::atomic<Phase> phase = Phase::waits;
-  Port port(console, options, phase);
+  check_serving(options);
+  ServingPort port(console, options.serving, [&phase]() -> Result<void> {
+    const Phase now = phase.load(std::memory_order_acquire);
+    return now == Phase::serves ? Result<void>() : unready(now);
+  });
   Context context;
   TopicsOptions handle;
   handle.fleet = options.fleet.fleet;

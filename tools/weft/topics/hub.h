@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "tools/weft/serving.h"
 #include "tools/weft/topics/fleet.h"
 
 // hub: this process as the hub of a local fleet.
@@ -18,15 +19,10 @@ struct HubRunOptions {
   std::string listen{};                   // for members of other hosts; empty: none
   std::string group{};                    // whose members reach the hub, too; empty: none
   std::string group_socket{};
-  std::string admin{};       // endpoint; empty: no admin port
-  std::string token_file{};  // its first line is the token of the admin port
-  std::string tls_certificate{};
-  std::string tls_key{};
-  std::string tls_authorities{};  // of clients of the admin port, and of members of other hosts
-  std::string curve_key{};        // of tcp:// at `listen`: a file of `weft keygen`
-  std::string curve_members{};    // a file with the public keys of members
-  bool admin_no_client_cert = false;
-  double drain = 0;  // seconds from SIGTERM, with /readyz at 503, to the stop
+  ServingOptions serving{};     // its certificate and authorities are those of `listen`, too
+  std::string curve_key{};      // of tcp:// at `listen`: a file of `weft keygen`
+  std::string curve_members{};  // a file with the public keys of members
+  double drain = 0;             // seconds from SIGTERM, with /readyz at 503, to the stop
 };
 
 // Runs until a signal, and then returns 0. Failure: the hub ended by itself.

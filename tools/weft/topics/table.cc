@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/weft/bridge/command.h"
 #include "tools/weft/declare.h"
 #include "tools/weft/topics/buckets.h"
 #include "tools/weft/topics/hub.h"
@@ -364,26 +365,48 @@ Run declare_hub(CLI::App& app) {
   text(app, "--group-socket", options->group_socket, "PATH",
        "A socket in a directory of mode 0750, which the hub can make")
       ->group(kSettings);
-  text(app, "--admin", options->admin, "ENDPOINT", "An admin port: /metrics, /healthz and /readyz")->group(kSettings);
+  text(app, "--admin", options->serving.admin, "ENDPOINT", "An admin port: /metrics, /healthz and /readyz")
+      ->group(kSettings);
   number(app, "--drain", options->drain, "SECONDS", "From SIGTERM, while /readyz fails, to the stop (0)")
       ->group(kSettings);
-  text(app, "--token-file", options->token_file, "FILE", "Its first line is the token of the admin port")
+  text(app, "--token-file", options->serving.token_file, "FILE", "Its first line is the token of the admin port")
       ->group(kSecurity);
   text(app, "--curve-key", options->curve_key, "FILE", "The hub's pair, as `weft keygen --out FILE` writes it")
       ->group(kSecurity);
   text(app, "--curve-members", options->curve_members, "FILE",
        "The public keys of members, as `weft keygen` writes them: lines `public KEY`; others are refused")
       ->group(kSecurity);
-  app.add_flag("--admin-no-client-cert", options->admin_no_client_cert,
+  app.add_flag("--admin-no-client-cert", options->serving.admin_no_client_cert,
                "Clients of --admin need no certificate of --tls-ca, only the token")
       ->group(kSecurity);
-  text(app, "--tls-cert", options->tls_certificate, "FILE", "PEM: the certificate of --listen and of --admin")
+  text(app, "--tls-cert", options->serving.tls_certificate, "FILE", "PEM: the certificate of --listen and of --admin")
       ->group(kSecurity);
-  text(app, "--tls-key", options->tls_key, "FILE", "PEM: its key")->group(kSecurity);
-  text(app, "--tls-ca", options->tls_authorities, "FILE",
+  text(app, "--tls-key", options->serving.tls_key, "FILE", "PEM: its key")->group(kSecurity);
+  text(app, "--tls-ca", options->serving.tls_authorities, "FILE",
        "PEM: the authorities of members at --listen and of clients of --admin")
       ->group(kSecurity);
   return [options](Console& console) { return run_hub(console, *options); };
+}
+
+// --- a bridge ---
+
+Run declare_bridge(CLI::App& app) {
+  auto options = std::make_shared<BridgeOptions>();
+  text(app, "FILE", options->file, "FILE", "The sections of the bridge, and its fleet")->required();
+  app.add_flag("--check", options->check, "Check FILE and the keys that it names, and end")->group(kSettings);
+  text(app, "--admin", options->serving.admin, "ENDPOINT", "An admin port: /metrics, /healthz and /readyz")
+      ->group(kSettings);
+  text(app, "--token-file", options->serving.token_file, "FILE", "Its first line is the token of the admin port")
+      ->group(kSecurity);
+  app.add_flag("--admin-no-client-cert", options->serving.admin_no_client_cert,
+               "Clients of --admin need no certificate of --tls-ca, only the token")
+      ->group(kSecurity);
+  text(app, "--tls-cert", options->serving.tls_certificate, "FILE", "PEM: the certificate of --admin")
+      ->group(kSecurity);
+  text(app, "--tls-key", options->serving.tls_key, "FILE", "PEM: its key")->group(kSecurity);
+  text(app, "--tls-ca", options->serving.tls_authorities, "FILE", "PEM: the authorities of clients of --admin")
+      ->group(kSecurity);
+  return [options](Console& console) { return run_bridge(console, *options); };
 }
 
 // --- a fleet on NATS ---
@@ -543,6 +566,12 @@ std::vector<Command> topic_commands() {
                    "also for other hosts, whose programs have certificates"},
                   {"weft hub --fleet local:shop", "a second one waits, and takes over when the first one ends"}},
                  declare_hub});
+  all.push_back({"bridge",
+                 "Carry messages between programs of ZeroMQ and a fleet, until SIGTERM or Ctrl-C",
+                 {{"weft bridge bridge.toml", "the sections of the file"},
+                  {"weft bridge bridge.toml --check", "each problem with its line; exit code 1 if there is one"},
+                  {"weft bridge bridge.toml --admin tcp://127.0.0.1:9091", "with /metrics and /readyz"}},
+                 declare_bridge});
   all.push_back({"fleet up",
                  "Run servers of NATS on this machine until Ctrl-C, to try a fleet on them; they keep nothing",
                  {{"weft fleet up", "three in a cluster; prints the text for --fleet"},

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// From the fleet to programs with SUB.
+#include <map>
+#include <optional>
+#include <string>
+
+#include "tools/weft/bridge/names.h"
+#include "tools/weft/bridge/unit.h"
+
+namespace weft::bridge {
+
+namespace {
+
+constexpr std::size_t kSubscriptionsMax = 65'536;  // different ones of a section
+
+class Subscribers final : public Unit {
+ public:
+  Subscribers(Surroundings& around, Section section)
+      : Unit(around, std::move(section)), names_(section_.prefix, section_.separator[0]) {}
+
+  void start(rt::TaskScope& scope) override {
+    (void)scope.spawn(take_subscriptions());
+    (void)scope.spawn(give_messages());
+  }
+  void drain() override {}
+  [[nodiscard]] bool idle() const override {
+    return waiting_ && const_cast<Subscribers*>(this)->statistics().queued_out == 0;
+  }
+
+ protected:
+  [[nodiscard]] SocketType type() const noexcept override { return SocketType::xpub; }
+  [[nodiscard]] Result<void> prepare(Socket& /*socket*/) override {
+    subscription_.emplace(WEFT_TRY(around_.topics.subscribe({}, SubscriptionOptions())));
+    return {};
+  }
+
+ private:
+  // The subscriptions of all peers, as XPUB gives them: 01 and the prefix, or 00.
+  rt::Task<void> take_subscriptions() {
+    while (true) {
+      const Result<std::vector<Message>> frames = co_await socket().recv_all();
+      if (!frames) {
+        if (frames.error() == Errc::interrupted) {
+          continue;
+        }
+        co_return;
+      }
+      const std::string_view notice = (*frames)[0].text();
+      if (frames->size() == 1 && !notice.empty() && (notice[0] == '\0' || notice[0] == '\1')) {
+        change(notice[0] == '\1', std::string(notice.substr(1)));
+        Counters::set(counters_->subscriptions, wanted_.size());
+      }
+    }
+  }
+
+  void change(bool more, const std::string& prefix) {
+    const auto found = wanted_.find(prefix);
+    if (!more) {
+      if (found != wanted_.end() && --found->second.count == 0) {
+        (void)subscription_->remove(found->second.filter);
+        wanted_.erase(found);
+      }
+      return;
+    }
+    if (found != wanted_.end()) {  // a prefix, and a filter of a Weft peer with this head
+      ++found->second.count;
+      return;
+    }
+    const Result<Filter> filter = names_.filter(prefix);
+    if (!filter || wanted_.size() == kSubscriptionsMax || !subscription_->add(*filter)) {
+      return Counters::add(counters_->subscriptions_refused);
+    }
+    wanted_.emplace(prefix, Wanted{*filter, 1});
+  }
+
+  rt::Task<void> give_messages() {
+    while (true) {
+      waiting_ = true;
+      Result<TopicMessage> message = co_await subscription_->next();
+      waiting_ = false;
+      if (!message) {
+        co_return;
+      }
+      Counters::add(counters_->taken, 1 + message->missed());
+      Counters::add(counters_->dropped_queue, message->missed());
+      Counters::add(give(*message));
+    }
+  }
+
+  // Gives the message to the peers, and returns the counter of the outcome.
+  Counters::Number& give(TopicMessage& message) {
+    Via via(message.header(kViaHeader));
+    if (via.has(id()) || via.has(section_.network) || via.full()) {
+      return counters_->dropped_loop;
+    }
+    const auto topic = names_.to_zmtp(message.topic());
+    if (!topic) {
+      return counters_->dropped_name;
+    }
+    std::vector<Message> frames;
+    frames.emplace_back(*topic);
+    std::optional<std::vector<std::string>> parts(std::in_place);
+    if (const std::string_view value = message.header(kPartsHeader); !value.empty()) {
+      parts = decode_parts(value);
+    }
+    std::optional<Headers> headers(std::in_place);
+    if (section_.headers) {
+      headers = passing_headers(message.headers());
+    }
+    if (!parts || !headers) {
+      return counters_->dropped_malformed;
+    }
+    frames.push_back(message.take_body());
+    for (const std::string& part : *parts) {
+      frames.emplace_back(part);
+    }
+    if (section_.headers) {
+      via.add(id());
+      if (!headers->add(kViaHeader, via.text())) {
+        return counters_->dropped_too_large;
+      }
+      frames.emplace_back(headers->block());
+    }
+    return send(std::move(frames)) ? counters_->given : counters_->dropped_refused;
+  }
+
+  struct Wanted {
+    Filter filter;
+    std::size_t count;
+  };
+
+  Names names_;
+  bool waiting_ = false;
+  std::optional<AsyncSubscription> subscription_;
+  std::map<std::string, Wanted> wanted_;  // by prefix
+};
+
+}  // namespace
+
+std::unique_ptr<Unit> make_subscribers(Surroundings& around, Section section) {
+  return std::make_unique<Subscribers>(around, std::move(section));
+}
+
+}  // namespace weft::bridge

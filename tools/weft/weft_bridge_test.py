@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: MIT
+"""weft_bridge_test.py PROGRAM SOURCE METRICS_SIDE KEPT_SIDE: weft bridge between pyzmq and a local fleet."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+import zmq
+from weft_cli_support import PATIENCE, PROGRAM, end, run, run_all, start, test
+
+LONG = ["--timeout", "60"]
+
+
+class Bridge:
+    """A `weft bridge` of the sections, on the local fleet of the folder."""
+
+    def __init__(self, directory: str, sections: str, *arguments: str, name: str = "b", fleet: str = ""):
+        file = f"{directory}/{name}.toml"
+        where = fleet or f'directory = "{directory}"'
+        with open(file, "w") as out:
+            out.write(f'[bridge]\nname = "{name}"\ndrain = "2 s"\n[fleet]\n{where}\n{sections}')
+        self.process = subprocess.Popen([PROGRAM, "bridge", file, "--json", *arguments], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        self.endpoints = {}
+        self.admin = self.process.stderr.readline().split()[-1] if "--admin" in arguments else ""
+        for line in self.process.stdout:
+            event = json.loads(line)
+            if event["event"] == "serves":
+                return
+            self.endpoints[event["section"]] = event["endpoints"][0]
+        raise AssertionError(self.process.communicate())
+
+    def stop(self) -> dict:
+        """Ends the bridge, and gives the counts of each section."""
+        self.process.send_signal(signal.SIGTERM)
+        out, err = self.process.communicate(timeout=PATIENCE)
+        assert self.process.returncode == 0, err
+        counts = {each["section"]: each for each in map(json.loads, out.splitlines())}
+        for each in counts.values():  # the books balance
+            dropped = sum(number for name, number in each.items() if name.startswith("dropped_"))
+            assert each["taken"] == each["given"] + dropped, each
+        return counts
+
+    def counters(self) -> dict:
+        with urllib.request.urlopen(self.admin.replace("tcp://", "http://") + "/metrics", timeout=PATIENCE) as answer:
+            lines = answer.read().decode().splitlines()
+        return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in lines if not line.startswith("#")}
+
+
+@contextlib.contextmanager
+def folder():
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o700)
+        yield directory
+
+
+@contextlib.contextmanager
+def zmtp(kind: int, endpoint: str, *prefixes: str):
+    with zmq.Context() as context, context.socket(kind) as socket:
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.RCVTIMEO, PATIENCE * 1000)
+        for prefix in prefixes:
+            socket.setsockopt_string(zmq.SUBSCRIBE, prefix)
+        socket.connect(endpoint)
+        yield socket
+
+
+def until(condition, act=lambda: None):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        act()
+
+
+@test
+def the_messages_of_a_zeromq_publisher_reach_the_fleet():
+    with folder() as directory:
+        here = ["--directory", directory, *LONG]
+        bridge = Bridge(directory, '[[publishers]]\nname = "in"\nbind = ["tcp://127.0.0.1:*"]\nprefix = "plant."\nseparator = "/"\n')
+        with zmtp(zmq.PUB, bridge.endpoints["in"]) as pub:
+            reader = start("topic", "sub", "plant.px.*", "-n", "1", "--json", *here)
+            until(lambda: reader.poll() is not None, lambda: pub.send_multipart([b"px/A", b"188", b"\0\r\n", b""]))
+            got = json.loads(end(reader))
+            assert got["topic"] == "plant.px.A" and got["body"] == "188", got
+            assert "Weft-Parts" in json.dumps(got) and "2;AA0K," in json.dumps(got), got
+            pub.send_multipart([b"not//a name", b"x"])
+            pub.send_multipart([b"last", b"x"])
+            reader = start("topic", "sub", "plant.last", "-n", "1", *here)
+            until(lambda: reader.poll() is not None, lambda: pub.send_multipart([b"last", b"x"]))
+            assert end(reader) == "plant.last x\n"
+        counts = bridge.stop()["in"]
+        assert counts["dropped_name"] == 1, counts
+
+
+@test
+def the_subscriptions_of_zeromq_programs_are_those_of_the_fleet():
+    with folder() as directory:
+        here = ["--directory", directory, *LONG]
+        bridge = Bridge(directory, '[[subscribers]]\nname = "out"\nbind = ["tcp://127.0.0.1:*"]\nprefix = "plant."\n')
+        with zmtp(zmq.SUB, bridge.endpoints["out"], "px.A", "news.") as sub:
+            # `topic pub` waits until a subscription of the fleet is ready: only that of the bridge is there.
+            run("topic", "pub", "plant.px.AAPL", "188", *here)
+            assert sub.recv_multipart() == [b"px.AAPL", b"188"]
+            run("topic", "pub", "plant.news.de", "tor", *here)
+            assert sub.recv_multipart() == [b"news.de", b"tor"]
+            error = run("topic", "pub", "plant.px.B", "x", "--directory", directory, "--timeout", "1", code=1)
+            assert "subscri" in error or "time" in error, error
+            sub.setsockopt_string(zmq.UNSUBSCRIBE, "news.")
+
+            def nobody() -> bool:
+                done = subprocess.run([PROGRAM, "topic", "pub", "plant.news.de", "x", "--directory", directory, "--timeout", "1"],
+                                      capture_output=True, timeout=PATIENCE)
+                return done.returncode == 1
+            until(nobody)
+        counts = bridge.stop()["out"]
+        assert counts["given"] >= 2 and counts["dropped_name"] == 0, counts
+
+
+@test
+def frames_and_bytes_pass_through_two_bridges():
+    with folder() as directory:
+        a = Bridge(directory, '[[publishers]]\nname = "in"\nbind = ["tcp://127.0.0.1:*"]\n', name="a")
+        b = Bridge(directory, '[[subscribers]]\nname = "out"\nbind = ["tcp://127.0.0.1:*"]\n', name="b")
+        message = [b"px.A", b"\xff\0", b"", b"\r\n: ,;", bytes(range(256)) * 40]
+        with zmtp(zmq.SUB, b.endpoints["out"], "px.") as sub, zmtp(zmq.PUB, a.endpoints["in"]) as pub:
+            sub.setsockopt(zmq.RCVTIMEO, 20)
+            got = []
+
+            def attempt():
+                pub.send_multipart(message)
+                with contextlib.suppress(zmq.Again):
+                    got.append(sub.recv_multipart())
+            until(lambda: got, attempt)
+            assert got[0] == message, got
+            # More bytes after the body than headers hold: dropped, under its reason.
+            pub.send_multipart([b"px.A", b"", b"x" * 70_000])
+            pub.send_multipart([b"px.end", b""])
+            sub.setsockopt(zmq.RCVTIMEO, PATIENCE * 1000)
+            until(lambda: sub.recv_multipart()[0] == b"px.end")
+        assert a.stop()["in"]["dropped_too_large"] == 1
+        b.stop()
+
+
+@test
+def a_loop_of_two_bridges_ends_after_one_turn():
+    with folder() as directory:
+        here = ["--directory", directory, *LONG]
+        a = Bridge(directory, '[[subscribers]]\nname = "out"\nbind = ["tcp://127.0.0.1:*"]\n', "--admin", "tcp://127.0.0.1:0", name="a")
+        b = Bridge(directory, f'[[publishers]]\nname = "in"\nconnect = ["{a.endpoints["out"]}"]\n', name="b")
+        looped = 'weft_bridge_messages_dropped_total{kind="subscribers",reason="loop",section="out"}'
+        run("topic", "pub", "px.A", "1", *here)  # waits for a's subscription, which b's makes
+        until(lambda: sum(v for k, v in a.counters().items() if "weft_bridge_messages_dropped" in k and 'reason="loop"' in k) == 1)
+        counts = a.stop()["out"]
+        assert counts["taken"] == 2 and counts["given"] == 1 and counts["dropped_loop"] == 1, (looped, counts)
+        assert b.stop()["in"]["given"] == 1
+
+
+@test
+def a_bridge_that_subscribes_to_itself_gives_nothing_back():
+    with folder() as directory:
+        endpoint = f"ipc://{directory}/out"
+        bridge = Bridge(directory, f'[[subscribers]]\nname = "out"\nbind = ["{endpoint}"]\n[[publishers]]\nname = "in"\nconnect = ["{endpoint}"]\n')
+        with zmtp(zmq.SUB, endpoint, "px.") as sub:
+            run("topic", "pub", "px.A", "1", "--directory", directory, *LONG)
+            assert sub.recv_multipart() == [b"px.A", b"1"]
+        counts = bridge.stop()
+        assert counts["out"]["taken"] == 1 and counts["in"]["dropped_loop"] == counts["in"]["taken"], counts
+
+
+@test
+def a_slow_subscriber_holds_up_nobody_and_its_losses_are_counted():
+    with folder() as directory:
+        here = ["--directory", directory, *LONG]
+        bridge = Bridge(directory, '[[subscribers]]\nname = "out"\nbind = ["tcp://127.0.0.1:*"]\nqueue_messages = 4\n',
+                        "--admin", "tcp://127.0.0.1:0")
+        body = f"{directory}/body"
+        with open(body, "wb") as out:
+            out.write(bytes(1 << 20))
+        with zmtp(zmq.SUB, bridge.endpoints["out"], "bulk") as slow, zmtp(zmq.SUB, bridge.endpoints["out"], "end") as fast:
+            slow.setsockopt(zmq.RCVHWM, 1)
+
+            def lost() -> float:
+                return sum(v for k, v in bridge.counters().items() if k.startswith("weft_socket_messages_dropped") and 'reason="full"' in k)
+            until(lambda: lost() > 0, lambda: run("topic", "pub", "bulk", "--file", body, "--count", "64", *here))
+            run("topic", "pub", "end", "now", *here)
+            assert fast.recv_multipart() == [b"end", b"now"]
+        bridge.stop()
+
+
+@test
+def only_programs_with_the_key_reach_a_curve_server():
+    with folder() as directory:
+        run("keygen", "--out", f"{directory}/server.key")
+        bridge = Bridge(directory, f'[[subscribers]]\nname = "out"\nbind = ["tcp://127.0.0.1:*"]\ncurve_server = true\n'
+                        f'curve_key = "{directory}/server.key"\n')
+        server = next(line.split()[-1] for line in open(f"{directory}/server.key.pub") if line.startswith("public"))
+        with zmtp(zmq.SUB, bridge.endpoints["out"], "px.") as stranger, zmq.Context() as context, context.socket(zmq.SUB) as sub:
+            sub.curve_publickey, sub.curve_secretkey = zmq.curve_keypair()
+            sub.curve_serverkey = server.encode()
+            sub.setsockopt(zmq.RCVTIMEO, PATIENCE * 1000)
+            sub.setsockopt_string(zmq.SUBSCRIBE, "px.")
+            sub.connect(bridge.endpoints["out"])
+            run("topic", "pub", "px.A", "1", "--directory", directory, *LONG)
+            assert sub.recv_multipart() == [b"px.A", b"1"]
+            assert stranger.poll(0) == 0
+        bridge.stop()
+
+
+@test
+def carries_both_ways_on_a_server_of_nats():
+    server = shutil.which("nats-server", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
+    if server is None:
+        print("there is no nats-server: deps/setup.sh tests installs it")
+        return
+    with folder() as directory, start("fleet", "up", "--json", "--servers", "1", "--program", server) as servers:
+        try:
+            url = json.loads(servers.stdout.readline())["fleet"]
+            there = ["--fleet", url, *LONG]
+            bridge = Bridge(directory, '[[subscribers]]\nname = "out"\nbind = ["tcp://127.0.0.1:*"]\n'
+                            '[[publishers]]\nname = "in"\nbind = ["tcp://127.0.0.1:*"]\nprefix = "z."\n', fleet=f'fleet = "{url}"')
+            with zmtp(zmq.SUB, bridge.endpoints["out"], "px.A") as sub, zmtp(zmq.PUB, bridge.endpoints["in"]) as pub:
+                run("topic", "pub", "px.B", "not wanted", "--wait", "0", *there)  # px.> brings it, XPUB drops it
+                run("topic", "pub", "px.A", "188", *there)
+                assert sub.recv_multipart() == [b"px.A", b"188"]
+                reader = start("topic", "sub", "z.>", "-n", "1", *there)
+                until(lambda: reader.poll() is not None, lambda: pub.send_multipart([b"px.C", b"42"]))
+                assert end(reader) == "z.px.C 42\n"
+            bridge.stop()
+        finally:
+            servers.terminate()
+
+
+@test
+def is_ready_and_ends_within_its_bound():
+    with folder() as directory:
+        bridge = Bridge(directory, '[[publishers]]\nname = "in"\nbind = ["tcp://127.0.0.1:*"]\n', "--admin", "tcp://127.0.0.1:0")
+        with urllib.request.urlopen(bridge.admin.replace("tcp://", "http://") + "/readyz", timeout=PATIENCE) as answer:
+            assert answer.status == 200
+        assert bridge.stop()["in"]["taken"] == 0
+
+
+@test
+def a_wrong_file_is_refused_with_its_lines():
+    with folder() as directory:
+        file = f"{directory}/wrong.toml"
+
+        def check(text: str, code: int, *more: str) -> str:
+            with open(file, "w") as out:
+                out.write(text)
+            done = subprocess.run([PROGRAM, "bridge", file, "--check", *more], capture_output=True, text=True, timeout=PATIENCE)
+            assert done.returncode == code, done
+            return done.stdout
+        assert check('[[publishers]]\nbind = ["tcp://127.0.0.1:*"]\n', 0) == f"{file}: good: 1 section\n"
+        out = check('[[publishers]]\nbnd = ["tcp://*:5"]\n[[subscribers]]\nbind = ["tpc://x"]\nheaders = 3\n'
+                    '[[subscribers]]\nconnect = ["nowhere"]\nname = "a b"\n[bridg]\n', 1)
+        for expected in ('wrong.toml:2:1: publishers[0].bnd: unknown key; did you mean "bind"?', "wrong.toml:5:1: subscribers[0].headers:",
+                         "wrong.toml:7:1: subscribers[1].connect:", "wrong.toml:8:1: subscribers[1].name:",
+                         'bridg: unknown table; did you mean "bridge"?'):
+            assert expected in out, (expected, out)
+        assert "there is no section" in check("", 1)
+        assert "wrong.toml:1:" in check("[[publishers]\n", 1)
+        problems = json.loads(check('[[publishers]]\ncurve_server = true\nbind = ["tcp://*:5"]\n', 1, "--json"))["problems"]
+        assert problems[0]["line"] == 2 and "keygen" in problems[0]["text"], problems
+        out = check('[[publishers]]\nbind = ["tcp://*:5"]\ncurve_server = true\ncurve_key = "none.key"\n', 1)
+        assert "none.key" in out, out
+
+
+if __name__ == "__main__":
+    run_all()
