@@ -36,8 +36,9 @@ def folder():
 class Hub:
     """A `weft hub` of the folder; `first`: the end of its first note."""
 
-    def __init__(self, directory: str, *arguments: str, environment: dict | None = None):
-        self.process = subprocess.Popen([PROGRAM, "hub", "--directory", directory, *arguments], stderr=subprocess.PIPE, text=True,
+    def __init__(self, directory: str, *arguments: str, environment: dict | None = None, descriptors: str = ""):
+        limited = ["sh", "-c", f'ulimit -n {descriptors} && exec "$@"', "sh"] if descriptors else []
+        self.process = subprocess.Popen([*limited, PROGRAM, "hub", "--directory", directory, *arguments], stderr=subprocess.PIPE, text=True,
                                         env={**os.environ, **(environment or {})})
 
     def note(self, text: str) -> str:
@@ -85,6 +86,32 @@ def serves_a_fleet_and_stops_with_code_0():
         hub.note("serves")
         assert run("kv", "get", "config", "color", *here) == "blue\n"
         hub.stop(signal.SIGINT, 0)
+
+
+@test
+def takes_as_many_members_as_the_hard_limit_of_descriptors_has_places_for():
+    with folder() as directory:
+        hub = Hub(directory, "--clients-max", "400", descriptors="200")
+        first = hub.note("")
+        if "is 200: the hub takes 100 members, not the 400 of --clients-max" not in first:
+            hub.stop(signal.SIGTERM, 0)
+            raise AssertionError(first)
+        hub.note("serves")
+        # Connections beyond it are closed at once, those before them stay, and the hub has descriptors left.
+        (path,) = [each for each in Path(directory).rglob("*") if each.is_socket() and "hub" in each.name]
+        with contextlib.ExitStack() as open_ones:
+            ended = 0
+            for _ in range(150):
+                member = open_ones.enter_context(socket.socket(socket.AF_UNIX))
+                member.settimeout(PATIENCE)
+                member.connect(str(path))
+                with contextlib.suppress(ConnectionError):
+                    ended += member.recv(1) == b""  # a greeting, or the end
+                    continue
+                ended += 1
+            assert 50 <= ended <= 55, ended
+        assert run("kv", "put", "config", "color", "blue", "--directory", directory, *LONG) == "1\n"
+        hub.stop(signal.SIGTERM, 0)
 
 
 @test

@@ -145,26 +145,39 @@ void check_listen(const HubRunOptions& options) {
   }
 }
 
+// The options with no more members than the hard limit of descriptors has places for.
+HubRunOptions with_places(Console& console, HubRunOptions options) {
+  const std::uint64_t limit =
+      need(sys::raise_descriptor_limit(options.clients_max + kSpareDescriptors), "the limit of descriptors");
+  const std::uint64_t places = limit - std::min(limit / 2, kSpareDescriptors);
+  if (places < options.clients_max) {
+    console.note("the hard limit of descriptors is " + std::to_string(limit) + ": the hub takes " +
+                 std::to_string(places) + " members, not the " + std::to_string(options.clients_max) +
+                 " of --clients-max (ulimit -Hn, or LimitNOFILE= of systemd)");
+    options.clients_max = places;
+    options.address_clients_max = std::min(options.address_clients_max, places);
+  }
+  return options;
+}
+
 }  // namespace
 
-int run_hub(Console& console, const HubRunOptions& options) {
-  if (options.clients_max == 0 || options.clients_max > kClientsMax) {
+int run_hub(Console& console, const HubRunOptions& wanted) {
+  if (wanted.clients_max == 0 || wanted.clients_max > kClientsMax) {
     throw Usage("--clients-max is 1 to " + std::to_string(kClientsMax));
   }
-  if (options.address_clients_max > options.clients_max ||
-      (options.address_clients_max != 0 && options.listen.empty())) {
+  if (wanted.address_clients_max > wanted.clients_max || (wanted.address_clients_max != 0 && wanted.listen.empty())) {
     throw Usage("--address-max is a part of --clients-max, and belongs to --listen");
   }
-  const topic::Fleet fleet =
-      need(topic::Fleet::parse(options.fleet.fleet), "--fleet " + printable(options.fleet.fleet));
+  const topic::Fleet fleet = need(topic::Fleet::parse(wanted.fleet.fleet), "--fleet " + printable(wanted.fleet.fleet));
   if (fleet.kind != topic::Fleet::Kind::local) {
     throw Usage("only a local fleet has a hub: --fleet local, or local:NAME");
   }
-  check_listen(options);
-  if (options.group.empty() != options.group_socket.empty()) {
+  check_listen(wanted);
+  if (wanted.group.empty() != wanted.group_socket.empty()) {
     throw Usage("--group GROUP and --group-socket PATH belong together");
   }
-  (void)sys::set_descriptor_limit(options.clients_max + kSpareDescriptors);  // as far as the hard limit permits
+  const HubRunOptions options = with_places(console, wanted);
   std::atomic<Phase> phase = Phase::waits;
   check_serving(options);
   ServingPort port(console, options.serving, [&phase]() -> Result<void> {

@@ -352,7 +352,9 @@ Run declare_hub(CLI::App& app) {
       ->group(kSettings);
   bytes(app, "--store-max", options->store_bytes_max, "Of the file; without it as much as the disk holds")
       ->group(kSettings);
-  number(app, "--clients-max", options->clients_max, "N", "Connections of members, to 16384 (1024)")->group(kSettings);
+  number(app, "--clients-max", options->clients_max, "N",
+         "Connections of members, to 16384 and the hard limit of descriptors (1024)")
+      ->group(kSettings);
   number(app, "--address-max", options->address_clients_max, "N",
          "Of them from one address, such as that of a NAT, at --listen (half)")
       ->group(kSettings);
@@ -373,8 +375,10 @@ Run declare_hub(CLI::App& app) {
       ->group(kSecurity);
   text(app, "--curve-key", options->curve_key, "FILE", "The hub's pair, as `weft keygen --out FILE` writes it")
       ->group(kSecurity);
-  text(app, "--curve-members", options->curve_members, "FILE",
-       "The public keys of members, as `weft keygen` writes them: lines `public KEY`; others are refused")
+  text(
+      app, "--curve-members", options->curve_members, "FILE",
+      "The public keys of members, as `weft keygen` writes them: lines `public KEY`; others are refused. It is read at "
+      "the start only: a changed file needs a new hub")
       ->group(kSecurity);
   app.add_flag("--admin-no-client-cert", options->serving.admin_no_client_cert,
                "Clients of --admin need no certificate of --tls-ca, only the token")
