@@ -65,7 +65,11 @@ class HubProcess {
       pid_ = -1;
     }
   }
-  void pause() { ::kill(pid_, SIGSTOP); }
+  void pause() {  // returns when the process has stopped
+    ::kill(pid_, SIGSTOP);
+    siginfo_t stopped;
+    ::waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED);
+  }
   void resume() { ::kill(pid_, SIGCONT); }
   [[nodiscard]] const std::string& said() const { return said_; }
 

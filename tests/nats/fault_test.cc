@@ -175,14 +175,14 @@ TEST_F(NatsFaultTest, APausedServerIsLostAndItsMessagesAreKept) {
     }));
     const bool up = co_await Watch::until(&events.watch, [&] { return events.connected >= 1; });
     EXPECT_TRUE(up);
-    server.send_signal(SIGSTOP);
+    server.pause();
     const bool lost = co_await Watch::until(&events.watch, [&] { return events.lost >= 1 && !client->is_connected(); });
     EXPECT_TRUE(lost);
     EXPECT_EQ(events.why.code(), Errc::timed_out) << events.why.message();
     EXPECT_NE(std::string(events.why.text()).find(server.port()), std::string::npos);
     EXPECT_TRUE(client->publish("n", {}));
     EXPECT_EQ(client->kept_messages(), 1U);
-    server.send_signal(SIGCONT);
+    server.resume();
     const bool came = co_await Watch::until(&events.watch, [&] { return got == 1; });
     EXPECT_TRUE(came);
     self->check_books(*client);

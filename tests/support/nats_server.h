@@ -76,6 +76,13 @@ class NatsServer {
     }
   }
   void send_signal(int number) const { EXPECT_EQ(::kill(pid_, number), 0); }
+  // Returns when the server has stopped: the signal alone may reach it after its next answer.
+  void pause() const {
+    send_signal(SIGSTOP);
+    siginfo_t stopped;
+    EXPECT_EQ(::waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED), 0);
+  }
+  void resume() const { send_signal(SIGCONT); }
   // The same server on the same port, which another program may hold for a moment.
   void restart() {
     kill();

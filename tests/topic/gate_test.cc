@@ -314,13 +314,13 @@ TEST_F(OnNats, APausedServerDelaysMessagesAndLosesNone) {
   Subscription s = *b.subscribe("t");
   Publisher t = *a.publisher("t");
   ASSERT_TRUE(t.wait_subscribers(1, soon()));
-  fleet_.server().send_signal(SIGSTOP);
+  fleet_.server().pause();
   constexpr int kMessages = 5000;
   for (int i = 0; i < kMessages; ++i) {
     ASSERT_TRUE(t.publish(std::to_string(i)));
   }
   EXPECT_EQ(a.sync(sys::now() + 50ms).error(), Errc::timed_out);
-  fleet_.server().send_signal(SIGCONT);
+  fleet_.server().resume();
   for (int i = 0; i < kMessages; ++i) {
     auto m = s.next_until(soon());
     ASSERT_TRUE(m) << m.error().message();

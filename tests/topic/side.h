@@ -62,7 +62,11 @@ class Side {
     return text;
   }
   void kill() { send_signal(SIGKILL); }
-  void stop() { send_signal(SIGSTOP); }
+  void stop() {  // returns when the process has stopped
+    send_signal(SIGSTOP);
+    siginfo_t stopped;
+    ::waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED);
+  }
   void go_on() { send_signal(SIGCONT); }
   void wait() {
     if (pid_ > 0) {
