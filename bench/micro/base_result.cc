@@ -31,7 +31,7 @@ struct Weft {
   template <typename T>
   using Of = Result<T>;
   static constexpr const char* kName = "weft";
-  static constexpr bool kChains = true;
+  [[maybe_unused]] static constexpr bool kChains = true;
   static Error fail(Error error) { return error; }
 };
 
@@ -40,7 +40,7 @@ struct Tl {
   template <typename T>
   using Of = tl::expected<T, Error>;
   static constexpr const char* kName = "tl_expected";
-  static constexpr bool kChains = true;
+  [[maybe_unused]] static constexpr bool kChains = true;
   static tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(error); }
 };
 #endif
@@ -50,7 +50,7 @@ struct Outcome {
   template <typename T>
   using Of = boost::outcome_v2::basic_result<T, Error, boost::outcome_v2::policy::all_narrow>;
   static constexpr const char* kName = "boost_outcome";
-  static constexpr bool kChains = false;
+  [[maybe_unused]] static constexpr bool kChains = false;
   static auto fail(Error error) { return boost::outcome_v2::failure(error); }
 };
 #endif

@@ -62,7 +62,7 @@ class Buffer : public sync::AtomicCounted<Buffer, BufferDisposer> {
     FreeFunction* free_bytes = nullptr;  // null: not external
     void* hint = nullptr;
   } external_;
-  std::array<std::uint64_t, 2> padding_{};
+  [[maybe_unused]] std::array<std::uint64_t, 2> padding_{};
 };
 static_assert(sizeof(Buffer) == 64);
 
