@@ -47,7 +47,8 @@ def measure_suites(wanted, folder, program, seconds=None):
         try:
             taken = records.read(path)
             void = results.void_rows(taken)
-            records.drop_rows(path, void)
+            if void:
+                records.drop_rows(path, void)
         except records.RecordError as error:
             raise UsageError(f"cannot go on: {error}") from error
         done = suite.done(taken) - void

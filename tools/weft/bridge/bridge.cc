@@ -78,9 +78,6 @@ struct Bridge::Core {
     }
     (void)co_await self->stop.wait();
     const Instant end = deadline_after(sys::now(), self->settings.drain);
-    for (const auto& unit : units) {
-      unit->drain();
-    }
     const auto is_idle = [](const std::unique_ptr<Unit>& unit) { return unit->idle(); };
     while (sys::now() < end && !std::all_of(units.begin(), units.end(), is_idle)) {
       const Result<void> slept = co_await rt::sleep(kDrainLook);

@@ -43,7 +43,7 @@ class Bridge {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const std::vector<Line>& lines() const noexcept { return lines_; }
 
-  // Takes nothing new, waits until the messages under way have left, at most Settings::drain, then closes. Idempotent.
+  // Waits until no message is under way, at most Settings::drain, then closes. Idempotent.
   void stop();
 
  private:

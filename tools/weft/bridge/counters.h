@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "weft/base/counter_table.h"
+#include "weft/sync/counter.h"
 #include "weft/sync/counter_block.h"
 
 namespace weft::bridge {
@@ -44,16 +44,9 @@ struct Counts {
 extern const CounterTable kBridgeTable;
 
 // Counters: the section's core writes, the thread of the admin port reads.
-class Counters {
- public:
-  using Number = std::atomic<std::uint64_t>;
+struct Counters {
+  using Number = sync::Counter;
   WEFT_COUNTER_BLOCK(WEFT_BRIDGE_COUNTERS)
-
-  // One writer, so that no atomic addition is needed.
-  static void add(Number& number, std::uint64_t more = 1) noexcept {
-    number.store(number.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
-  }
-  static void set(Number& number, std::uint64_t value) noexcept { number.store(value, std::memory_order_relaxed); }
 };
 
 }  // namespace weft::bridge

@@ -19,8 +19,7 @@ class Publishers final : public Unit {
       : Unit(around, std::move(section)), names_(section_.prefix, section_.separator[0]) {}
 
   void start(rt::TaskScope& scope) override { (void)scope.spawn(take_messages()); }
-  void drain() override {}
-  [[nodiscard]] bool idle() const override { return waiting_; }
+  [[nodiscard]] bool idle() override { return waiting_; }
 
  protected:
   [[nodiscard]] SocketType type() const noexcept override { return SocketType::xsub; }
@@ -43,8 +42,8 @@ class Publishers final : public Unit {
         }
         co_return;
       }
-      Counters::add(counters_->taken);
-      Counters::add(publish(*std::move(frames)));
+      counters_->taken.add();
+      publish(*std::move(frames)).add();
     }
   }
 

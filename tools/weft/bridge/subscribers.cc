@@ -22,10 +22,7 @@ class Subscribers final : public Unit {
     (void)scope.spawn(take_subscriptions());
     (void)scope.spawn(give_messages());
   }
-  void drain() override {}
-  [[nodiscard]] bool idle() const override {
-    return waiting_ && const_cast<Subscribers*>(this)->statistics().queued_out == 0;
-  }
+  [[nodiscard]] bool idle() override { return waiting_ && statistics().queued_out == 0; }
 
  protected:
   [[nodiscard]] SocketType type() const noexcept override { return SocketType::xpub; }
@@ -48,7 +45,7 @@ class Subscribers final : public Unit {
       const std::string_view notice = (*frames)[0].text();
       if (frames->size() == 1 && !notice.empty() && (notice[0] == '\0' || notice[0] == '\1')) {
         change(notice[0] == '\1', std::string(notice.substr(1)));
-        Counters::set(counters_->subscriptions, wanted_.size());
+        counters_->subscriptions.set(wanted_.size());
       }
     }
   }
@@ -68,7 +65,7 @@ class Subscribers final : public Unit {
     }
     const Result<Filter> filter = names_.filter(prefix);
     if (!filter || wanted_.size() == kSubscriptionsMax || !subscription_->add(*filter)) {
-      return Counters::add(counters_->subscriptions_refused);
+      return counters_->subscriptions_refused.add();
     }
     wanted_.emplace(prefix, Wanted{*filter, 1});
   }
@@ -81,9 +78,9 @@ class Subscribers final : public Unit {
       if (!message) {
         co_return;
       }
-      Counters::add(counters_->taken, 1 + message->missed());
-      Counters::add(counters_->dropped_queue, message->missed());
-      Counters::add(give(*message));
+      counters_->taken.add(1 + message->missed());
+      counters_->dropped_queue.add(message->missed());
+      give(*message).add();
     }
   }
 

@@ -40,8 +40,7 @@ class Unit {
   // Makes the socket, binds and connects. Returns the reason of a failure; empty: there is none.
   [[nodiscard]] std::string open();
   virtual void start(rt::TaskScope& scope) = 0;
-  virtual void drain() = 0;                     // takes nothing new
-  [[nodiscard]] virtual bool idle() const = 0;  // after drain(): nothing is under way in the unit
+  [[nodiscard]] virtual bool idle() = 0;  // nothing is under way in the unit
   void close(Duration linger);
 
   [[nodiscard]] const Section& section() const noexcept { return section_; }
