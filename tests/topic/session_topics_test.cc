@@ -264,8 +264,8 @@ TEST_P(OfSessions, ASessionThatEndsLeavesItsTopics) {
     Publisher user = publisher("user.1");
     client.close();
     ASSERT_TRUE(ended_.take());
-    ASSERT_TRUE(user.publish("nobody"));
-    // A session of the same core sees that the topics are gone.
+    // A session of the same core sees that the topics are gone. One message may be lost: the publisher may have seen
+    // the subscription of the round before.
     std::vector<std::unique_ptr<Client>> others;
     std::string count;
     const Instant end = soon();
@@ -278,6 +278,7 @@ TEST_P(OfSessions, ASessionThatEndsLeavesItsTopics) {
           continue;
         }
       }
+      ASSERT_TRUE(user.publish("nobody"));
       count = ask(*others.back(), kCount);
     }
     EXPECT_EQ(count, "0");
