@@ -63,10 +63,8 @@ Result<std::shared_ptr<Log>> Log::make(LogOptions options) {
       state->fallback = options.settings.level;
       state->rules = std::move(rules);
     }
-    // Relaxed: the thread starts later.
-    state->format.store(options.settings.format, std::memory_order_relaxed);
-    state->repeats_max.store(options.settings.repeats_max, std::memory_order_relaxed);
-    state->with_priority.store(state->output.takes_priorities(), std::memory_order_relaxed);
+    state->manner.set(options.settings);
+    state->manner.set(state->output);
     {
       const sync::LockGuard lock(state->wake_mutex);
       state->rotation = options.settings.rotation;
@@ -180,9 +178,7 @@ void Log::adopt(Change change) noexcept {
     state_->rules = std::move(change.rules_);
     state_->set_levels();
   }
-  // Relaxed: a change reaches each thread soon.
-  state_->format.store(change.settings_.format, std::memory_order_relaxed);
-  state_->repeats_max.store(change.settings_.repeats_max, std::memory_order_relaxed);
+  state_->manner.set(change.settings_);
   {
     const sync::LockGuard lock(state_->wake_mutex);
     state_->rotation = change.settings_.rotation;

@@ -30,11 +30,8 @@ void LogState::add(Level level, const LogComponent& component, StaticText event,
     return queue.count_forked();
   }
   const char* const text = event.c_str() == nullptr ? "" : event.c_str();
-  // Relaxed: a change reaches each thread soon.
-  const LineQueue::Manner manner{format.load(std::memory_order_relaxed), with_priority.load(std::memory_order_relaxed),
-                                 repeats_max.load(std::memory_order_relaxed)};
   const LineQueue::Outcome outcome =
-      queue.add({wall_ns(), level, component.name, text, fields}, &component, text, manner);
+      queue.add({wall_ns(), level, component.name, text, fields}, &component, text, manner.read());
   // Relaxed: the stripe's lock orders it, see `asleep`.
   if (outcome == LineQueue::Outcome::pressing ||
       (asleep.load(std::memory_order_relaxed) && asleep.exchange(false, std::memory_order_relaxed))) {
@@ -139,7 +136,7 @@ void LogState::take_settings() {
     (void)output.reopen();  // if it fails, the lines go to the file that is open
   }
   output.rotate_by(by);
-  with_priority.store(output.takes_priorities(), std::memory_order_relaxed);
+  manner.set(output);
 }
 
 void LogState::write_lines() noexcept {
@@ -194,9 +191,8 @@ bool LogState::report(StaticText event, std::span<const Field> fields) noexcept 
   std::size_t bound = 0;
   (void)count_fitting(parts, bound);  // they all fit
   buffer_.resize(bound);
-  // Relaxed: a change reaches the writer soon.
-  const char* const end = write_line(parts, format.load(std::memory_order_relaxed),
-                                     with_priority.load(std::memory_order_relaxed), time_, buffer_.data());
+  const LineQueue::Manner now = manner.read();
+  const char* const end = write_line(parts, now.format, now.with_priority, time_, buffer_.data());
   buffer_.resize(static_cast<std::size_t>(end - buffer_.data()));
   WriterCounters own{};
   output.write(buffer_, [this] { return gives_up(); }, own);

@@ -36,9 +36,24 @@ struct LogState {
   LineQueue queue;
   WriterCounters counters{};
   // How a line is written. Relaxed: a change reaches each thread soon.
-  std::atomic<Format> format{Format::text};
-  std::atomic<bool> with_priority{false};
-  std::atomic<std::uint32_t> repeats_max{0};
+  struct Manner {
+    std::atomic<Format> format{Format::text};
+    std::atomic<bool> with_priority{false};
+    std::atomic<std::uint32_t> repeats_max{0};
+
+    void set(const LogSettings& settings) noexcept {
+      format.store(settings.format, std::memory_order_relaxed);
+      repeats_max.store(settings.repeats_max, std::memory_order_relaxed);
+    }
+    void set(const Output& output) noexcept {
+      with_priority.store(output.takes_priorities(), std::memory_order_relaxed);
+    }
+    [[nodiscard]] LineQueue::Manner read() const noexcept {
+      return {format.load(std::memory_order_relaxed), with_priority.load(std::memory_order_relaxed),
+              repeats_max.load(std::memory_order_relaxed)};
+    }
+  };
+  Manner manner;
   // Whether the writer sleeps until a line comes. The stripes' locks order it: the writer sets it before it checks each
   // stripe under its lock, and a caller reads it after it has added a line under that lock.
   std::atomic<bool> asleep{false};

@@ -42,8 +42,8 @@ Result<std::unique_ptr<Core>> Core::make(Runtime& runtime, unsigned index, unsig
   core->lanes_ = std::make_unique<Lane<Message>[]>(core->lane_count_);
   core->foreign_ = std::make_unique<ForeignLane[]>(foreign_lanes);
   core->outgoing_ = std::make_unique<Outgoing[]>(cores);
-  core->posted_to_.reserve(cores);
-  core->hiding_.reserve(cores);
+  core->posted_.to.reserve(cores);
+  core->posted_.hiding.reserve(cores);
   return core;
 }
 
@@ -175,15 +175,15 @@ void Core::give(CoreJob& job, bool behind_all) noexcept {
     job.lane_ = 0;
   }
   {
-    const sync::LockGuard lock(given_mutex_);
-    given_.push_back(job);
-    if (job_runner_ == JobRunner::core) {
+    const sync::LockGuard lock(given_.mutex);
+    given_.jobs.push_back(job);
+    if (given_.runner == JobRunner::core) {
       (void)ring(kGiven);  // under the lock: once the core has the job it may end
     }
-    if (job_runner_ != JobRunner::none) {
+    if (given_.runner != JobRunner::none) {
       return;
     }
-    job_runner_ = JobRunner::giver;
+    given_.runner = JobRunner::giver;
   }
   run_given();
 }
@@ -192,8 +192,8 @@ void Core::give(CoreJob& job, bool behind_all) noexcept {
 void Core::take_given() noexcept {
   List<CoreJob> came;
   {
-    const sync::LockGuard lock(given_mutex_);
-    came.splice_back(given_);
+    const sync::LockGuard lock(given_.mutex);
+    came.splice_back(given_.jobs);
   }
   while (CoreJob* const job = came.pop_front()) {
     job->after_ = end_of(job->lane_);
@@ -253,13 +253,13 @@ void Core::run_given() noexcept {
   while (CoreJob* const job = jobs_.pop_front()) {
     job->function_(*job);
   }
-  sync::UniqueLock lock(given_mutex_);
-  while (CoreJob* const job = given_.pop_front()) {
+  sync::UniqueLock lock(given_.mutex);
+  while (CoreJob* const job = given_.jobs.pop_front()) {
     lock.unlock();
     job->function_(*job);
     lock.lock();
   }
-  job_runner_ = JobRunner::none;
+  given_.runner = JobRunner::none;
 }
 
 // --- sending ---
@@ -301,21 +301,21 @@ void Core::forget(Waiting& waiting) noexcept {
 }
 
 void Core::ring_all() noexcept {
-  for (Outgoing* const out : posted_to_) {
+  for (Outgoing* const out : posted_.to) {
     if (out->lane.end_turn()) {
       count(counters_.wakes);
     }
     out->posted = false;
   }
-  posted_to_.clear();
+  posted_.to.clear();
 }
 
 void Core::show_hidden() noexcept {
-  for (Outgoing* const out : hiding_) {
+  for (Outgoing* const out : posted_.hiding) {
     out->lane.show();
     out->hiding = false;
   }
-  hiding_.clear();
+  posted_.hiding.clear();
 }
 
 bool Core::ring(std::uint64_t bits) noexcept {

@@ -216,8 +216,8 @@ class Core final : private TurnHook {
   // This core's sending side to one core.
   struct Outgoing {
     Sender lane;
-    bool posted = false;  // a message was posted in this turn: listed in posted_to_
-    bool hiding = false;  // listed in hiding_
+    bool posted = false;  // a message was posted in this turn: listed in posted_.to
+    bool hiding = false;  // listed in posted_.hiding
     Backlog backlog;      // messages that wait for room
   };
 
@@ -254,8 +254,8 @@ class Core final : private TurnHook {
   [[nodiscard]] Error refuse() noexcept;
   void commit(Outgoing& out) noexcept;
   void begin_job() noexcept {
-    ++job_number_;
-    in_job_ = true;
+    ++posted_.job_number;
+    posted_.in_job = true;
   }
   void end_job() noexcept;
   void show_hidden() noexcept;
@@ -309,10 +309,13 @@ class Core final : private TurnHook {
 
   // Sending.
   std::unique_ptr<Outgoing[]> outgoing_;
-  std::vector<Outgoing*> posted_to_;  // in this turn; reserved
-  std::vector<Outgoing*> hiding_;     // end_job() shows their messages; reserved
-  std::uint64_t job_number_ = 0;      // number of the present job; see LaneSender::commit()
-  bool in_job_ = false;
+  struct Posted {
+    std::vector<Outgoing*> to;      // in this turn; reserved
+    std::vector<Outgoing*> hiding;  // end_job() shows their messages; reserved
+    std::uint64_t job_number = 0;   // of the present job; see LaneSender::commit()
+    bool in_job = false;
+  };
+  Posted posted_;
   List<detail::CallState> calls_;
   bool ended_ = false;
 
@@ -323,9 +326,12 @@ class Core final : private TurnHook {
 
   // The thread that runs given jobs: the core's; after its end, any giver that finds no other.
   enum class JobRunner : std::uint8_t { core, none, giver };
-  sync::StdMutex given_mutex_;
-  List<CoreJob> given_ WEFT_GUARDED_BY(given_mutex_);
-  JobRunner job_runner_ WEFT_GUARDED_BY(given_mutex_) = JobRunner::core;
+  struct Given {
+    sync::StdMutex mutex;
+    List<CoreJob> jobs WEFT_GUARDED_BY(mutex);
+    JobRunner runner WEFT_GUARDED_BY(mutex) = JobRunner::core;
+  };
+  Given given_;
 };
 
 // kMadeInPlace: whether post() makes the message in the lane's cell. That saves a copy: a large load of bytes that
@@ -386,20 +392,20 @@ inline void Core::commit(Outgoing& out) noexcept {
   }
   if (!out.posted) {
     out.posted = true;
-    posted_to_.push_back(&out);
+    posted_.to.push_back(&out);
   }
-  if (out.lane.commit(in_job_ ? job_number_ : 0)) {
+  if (out.lane.commit(posted_.in_job ? posted_.job_number : 0)) {
     count(counters_.wakes);
   }
   if (out.lane.hides() && !out.hiding) {
     out.hiding = true;
-    hiding_.push_back(&out);
+    posted_.hiding.push_back(&out);
   }
 }
 
 inline void Core::end_job() noexcept {
-  in_job_ = false;
-  if (!hiding_.empty()) {
+  posted_.in_job = false;
+  if (!posted_.hiding.empty()) {
     show_hidden();
   }
 }

@@ -35,20 +35,20 @@ Result<std::unique_ptr<Loop>> Loop::make(const char* thread_name, const sys::Thr
 Loop::Loop(sys::MadePoller poller, const char* thread_name, const sys::ThreadOptions& thread_options)
     : poller_(std::move(poller.poller)),
       poller_choice_(poller.choice),
-      thread_name_(thread_name),
-      thread_options_(thread_options),
       timers_(sys::now()),
-      now_(sys::now()) {}
+      now_(sys::now()),
+      thread_{.name = thread_name, .options = thread_options} {}
 
 Loop::~Loop() {
   mail_.stop();
   wait_for_end();
-  if (runs_in_.load(std::memory_order_acquire) == Thread::callers && over_.load(std::memory_order_acquire)) {
-    while (!left_.load(std::memory_order_acquire)) {
+  if (thread_.runs_in.load(std::memory_order_acquire) == Thread::callers &&
+      thread_.over.load(std::memory_order_acquire)) {
+    while (!thread_.left.load(std::memory_order_acquire)) {
       sys::yield();  // until the thread of run() has done its last step with the loop, which is a wake-up
     }
   }
-  thread_.join();
+  thread_.own.join();
   if (!elsewhere()) {  // else the mailbox's lock may be held for ever
     close_mail();
   }
@@ -86,15 +86,15 @@ bool Loop::runs_around_this_call() const noexcept {
 
 // Whether the thread that runs the loop is in the parent of this process.
 bool Loop::elsewhere() const noexcept {
-  return runs_in_.load(std::memory_order_acquire) != Thread::none && birth_.elsewhere();
+  return thread_.runs_in.load(std::memory_order_acquire) != Thread::none && thread_.birth.elsewhere();
 }
 
 Result<void> Loop::claim(TurnHook* hook) noexcept {
-  if (begun_.exchange(true, std::memory_order_relaxed)) {
+  if (thread_.begun.exchange(true, std::memory_order_relaxed)) {
     return Error(Errc::invalid_state, "the loop was started before");
   }
   hook_ = hook;
-  birth_ = sys::Birth();
+  thread_.birth = sys::Birth();
   return {};
 }
 
@@ -109,11 +109,11 @@ Result<void> Loop::start(TurnHook* hook) noexcept {
       },
       this);
   if (!started) {
-    begun_.store(false, std::memory_order_relaxed);
+    thread_.begun.store(false, std::memory_order_relaxed);
     return started.error();
   }
-  thread_ = std::move(started).value();
-  runs_in_.store(Thread::own, std::memory_order_release);  // pairs with the acquire in wait_for_end()
+  thread_.own = std::move(started).value();
+  thread_.runs_in.store(Thread::own, std::memory_order_release);  // pairs with the acquire in wait_for_end()
   return {};
 }
 
@@ -122,7 +122,7 @@ Result<void> Loop::run(TurnHook* hook, sync::WaitMode mode, const LatencyOptions
   wait_mode_ = mode;
   poll_budget_.set(latency);
   poll_every_ = kPollEvery;
-  runs_in_.store(Thread::callers, std::memory_order_release);  // pairs with the acquire in wait_for_end()
+  thread_.runs_in.store(Thread::callers, std::memory_order_release);  // pairs with the acquire in wait_for_end()
   run_turns();
   end_thread();
   return {};
@@ -131,35 +131,35 @@ Result<void> Loop::run(TurnHook* hook, sync::WaitMode mode, const LatencyOptions
 // Last: another thread may destroy the loop then.
 void Loop::end_thread() noexcept {
   if (orphan_) {
-    while (runs_in_.load(std::memory_order_acquire) == Thread::none) {
+    while (thread_.runs_in.load(std::memory_order_acquire) == Thread::none) {
       sys::yield();  // start() has not returned in its thread
     }
-    over_.store(true, std::memory_order_relaxed);
-    left_.store(true, std::memory_order_relaxed);
+    thread_.over.store(true, std::memory_order_relaxed);
+    thread_.left.store(true, std::memory_order_relaxed);
     delete this;
     return;
   }
-  over_.store(true, std::memory_order_release);  // pairs with the acquire in wait_for_end()
-  end_.wake_with_fence();
-  left_.store(true, std::memory_order_release);  // pairs with the acquire in ~Loop()
+  thread_.over.store(true, std::memory_order_release);  // pairs with the acquire in wait_for_end()
+  thread_.end.wake_with_fence();
+  thread_.left.store(true, std::memory_order_release);  // pairs with the acquire in ~Loop()
 }
 
 void Loop::stop() {
   mail_.stop();
-  if (runs_in_.load(std::memory_order_acquire) == Thread::own) {
+  if (thread_.runs_in.load(std::memory_order_acquire) == Thread::own) {
     wait_for_end();
   }
 }
 
 // Does not wait in a call of the loop, and in a forked child, which does not have the thread.
 void Loop::wait_for_end() noexcept {
-  if (runs_in_.load(std::memory_order_acquire) == Thread::none || birth_.elsewhere()) {
+  if (thread_.runs_in.load(std::memory_order_acquire) == Thread::none || thread_.birth.elsewhere()) {
     return;
   }
-  while (!over_.load(std::memory_order_acquire) && !runs_around_this_call()) {
-    const auto ticket = end_.announce_futex(false);
-    if (!over_.load(std::memory_order_acquire)) {
-      end_.sleep(ticket, Duration(-1));
+  while (!thread_.over.load(std::memory_order_acquire) && !runs_around_this_call()) {
+    const auto ticket = thread_.end.announce_futex(false);
+    if (!thread_.over.load(std::memory_order_acquire)) {
+      thread_.end.sleep(ticket, Duration(-1));
     }
   }
 }
@@ -189,7 +189,7 @@ constexpr Error kStrange(Errc::invalid_state, "descriptors are watched in the lo
 
 // Whether the loop runs, or has run, in another thread.
 bool Loop::is_strange() const noexcept {
-  return thread_id_.load(std::memory_order_acquire) != std::thread::id() && !on_loop_thread();
+  return thread_.id.load(std::memory_order_acquire) != std::thread::id() && !on_loop_thread();
 }
 
 Result<Loop::WatchId> Loop::watch(int fd, sys::Interest interest, bool edge_triggered, Watcher* watcher) {
@@ -267,7 +267,7 @@ bool Loop::guard(Call call) noexcept {
     call();
     return true;
   } catch (...) {
-    threw_.add();
+    counters_.threw.add();
     detail::handle_exception(on_exception_);
     return false;
   }
@@ -367,7 +367,7 @@ bool Loop::spin_for_work(Duration timeout, std::size_t& event_count) {
   spin_budget_.record(turns.end(found));
   const Duration polled = sys::now() - begin;
   poll_budget_.spend(polled);
-  polled_ns_.add(static_cast<std::uint64_t>(polled.count()));
+  counters_.polled_ns.add(static_cast<std::uint64_t>(polled.count()));
   return found;
 }
 
@@ -383,7 +383,7 @@ void Loop::wait(Instant wanted) {
   const bool found = timeout != Duration::zero() && spin_for_work(timeout, count);
   if (!found && timeout != Duration::zero()) {
     const bool parks = announce_sleep(timeout);
-    parks_.add(parks ? 1 : 0);
+    counters_.parks.add(parks ? 1 : 0);
     count = poll(parks ? timeout : Duration::zero());
     mail_.end_sleep();
   } else if (count == 0) {
@@ -431,9 +431,9 @@ void Loop::turn() noexcept {
 
 void Loop::run_turns() noexcept {
   outer_ = std::exchange(this_threads_loop, this);
-  thread_id_.store(std::this_thread::get_id(), std::memory_order_release);
-  if (thread_name_ != nullptr) {
-    sys::set_up_thread(thread_name_, thread_options_);
+  thread_.id.store(std::this_thread::get_id(), std::memory_order_release);
+  if (thread_.name != nullptr) {
+    sys::set_up_thread(thread_.name, thread_.options);
   }
   works_since_ = sys::now();
   while (!ended()) {

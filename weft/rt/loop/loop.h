@@ -98,7 +98,7 @@ class Loop {
   // Ends the present sleep, if any; for work that announce_sleep() checks for.
   void wake_sleeper() noexcept { mail_.wake_sleeper(); }
   [[nodiscard]] bool on_loop_thread() const noexcept {
-    return thread_id_.load(std::memory_order_acquire) == std::this_thread::get_id();
+    return thread_.id.load(std::memory_order_acquire) == std::this_thread::get_id();
   }
 
   // Whether posted jobs or coroutines wait for the next turn; the loop's thread.
@@ -109,10 +109,12 @@ class Loop {
   // Of these, the jobs that have run and the coroutines that are ready or have run; the loop's thread.
   [[nodiscard]] std::uint64_t mail_taken() const noexcept { return jobs_ran_ + tasks_.taken(); }
 
-  [[nodiscard]] std::uint64_t threw() const noexcept { return threw_.value(); }  // calls that ended in an exception
+  [[nodiscard]] std::uint64_t threw() const noexcept {
+    return counters_.threw.value();
+  }  // calls that ended in an exception
   // Sleeps of the thread, and the time that passed in spins before it. Any thread.
-  [[nodiscard]] std::uint64_t parks() const noexcept { return parks_.value(); }
-  [[nodiscard]] Duration polled() const noexcept { return Duration(polled_ns_.value()); }
+  [[nodiscard]] std::uint64_t parks() const noexcept { return counters_.parks.value(); }
+  [[nodiscard]] Duration polled() const noexcept { return Duration(counters_.polled_ns.value()); }
 
   using WatchId = std::uint64_t;  // 0: no watch
   // Errors: invalid_argument (no watcher); invalid_state, also of rewatch() (the loop runs, or has run, in another
@@ -170,8 +172,6 @@ class Loop {
 
   std::unique_ptr<sys::Poller> poller_;
   const sys::PollerChoice poller_choice_;
-  const char* thread_name_;
-  sys::ThreadOptions thread_options_;
   TurnHook* hook_ = nullptr;
   sync::WaitMode wait_mode_ = sync::WaitMode::eco;
   sync::SpinBudget spin_budget_;
@@ -190,20 +190,29 @@ class Loop {
   std::array<sys::PollEvent, 256> events_;
 
   ExceptionHandler on_exception_;
-  sync::Counter threw_;
-  sync::Counter parks_;
-  sync::Counter polled_ns_;
+  struct Counters {
+    sync::Counter threw;
+    sync::Counter parks;
+    sync::Counter polled_ns;
+  };
+  Counters counters_;
   Mailbox<Job> mail_{*poller_};
   std::vector<Job> opened_;  // the jobs that run_jobs() runs; a member to keep its memory
   std::uint64_t jobs_ran_ = 0;
-  std::atomic<std::thread::id> thread_id_{};
-  std::atomic<bool> begun_{false};  // start() or run() was called
-  std::atomic<Thread> runs_in_{Thread::none};
-  sys::Birth birth_;               // of the process that has the thread
-  std::atomic<bool> over_{false};  // the thread's last turn is over
-  std::atomic<bool> left_{false};  // the thread of run() does not use the loop any longer
-  sync::Parker end_;               // woken then
-  sys::Thread thread_;
+  // The thread that the loop runs in, and where it is between start() and its end.
+  struct ThreadState {
+    const char* name;
+    sys::ThreadOptions options;
+    std::atomic<std::thread::id> id{};
+    std::atomic<bool> begun{false};  // start() or run() was called
+    std::atomic<Thread> runs_in{Thread::none};
+    sys::Birth birth{};             // of the process that has the thread
+    std::atomic<bool> over{false};  // the thread's last turn is over
+    std::atomic<bool> left{false};  // the thread of run() does not use the loop any longer
+    sync::Parker end{};             // woken then
+    sys::Thread own{};              // start() made it
+  };
+  ThreadState thread_;
 };
 
 }  // namespace weft::rt

@@ -94,8 +94,8 @@ void KeptChannel::handle_open(const Op& answer) noexcept {
   const bool other = instance != 0 && now != instance;
   if (other) {
     next = 0;  // the queue's messages were of the other life
-    begins.clear();
-    acks.clear();
+    unsent.begins.clear();
+    unsent.acks.clear();
   }
   instance = now;
   const bool by_topic = settings.from.kind == From::Kind::last_per_topic && !caught_up;

@@ -87,10 +87,14 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
   std::uint64_t next = 0;             // reader: the sequence to begin with after a change of the hub; 0: unknown
   bool closing = false;  // the member closed; messages on their way return, until the hub has ended the channel
   bool caught_up = false;
-  std::size_t stored = 0;             // messages in the queue that came before `caught_up`
-  std::vector<std::uint64_t> begins;  // begun deliveries whose op is to be sent
-  std::vector<std::uint64_t> acks;    // to be sent; like the begins, of messages of `instance`
-  bool settled_posted = false;        // both were posted
+  std::size_t stored = 0;  // messages in the queue that came before `caught_up`
+  // The sequences, of messages of `instance`, that no op has taken to the hub yet.
+  struct Unsent {
+    std::vector<std::uint64_t> begins;  // begun deliveries
+    std::vector<std::uint64_t> acks;
+    bool posted = false;  // the work that sends both
+  };
+  Unsent unsent;
   // The first message of the queue of a consumer with tries_max.
   struct Head {
     bool asked = false;    // `begin` was sent

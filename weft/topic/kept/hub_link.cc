@@ -54,8 +54,8 @@ void HubLink::close() noexcept {
       return;
     }
     closed_ = true;
-    while (!order_.empty()) {
-      Call& call = order_.front();
+    while (!calls_.order.empty()) {
+      Call& call = calls_.order.front();
       finish(call, call.sent && call.on_loss != OnLoss::resend ? kUnknown : kClosed);
     }
     for (auto& [id, channel] : channels_) {
@@ -115,7 +115,7 @@ void HubLink::wait_for_hub() noexcept {
 KeptStatistics HubLink::statistics() const {
   const sync::LockGuard lock(mutex_);
   KeptStatistics all = counts_;
-  all.in_flight = in_flight_;
+  all.in_flight = calls_.appends;
   all.channels = channels_.size();
   return all;
 }
@@ -158,15 +158,16 @@ std::string HubLink::next_message_id() {
 std::uint32_t HubLink::fresh_id() noexcept {
   do {
     ++last_id_;
-  } while (last_id_ == 0 || calls_.contains(last_id_) || channels_.contains(last_id_));
+  } while (last_id_ == 0 || calls_.by_id.contains(last_id_) || channels_.contains(last_id_));
   return last_id_;
 }
 
 bool HubLink::has_place(const Call& call) const noexcept {
   if (!call.is_append) {
-    return calls_.size() - in_flight_ < kCallsMax;
+    return calls_.by_id.size() - calls_.appends < kCallsMax;
   }
-  return in_flight_ == 0 || (in_flight_ < kInFlightMax && in_flight_bytes_ + call.footprint() <= kInFlightBytesMax);
+  return calls_.appends == 0 ||
+         (calls_.appends < kInFlightMax && calls_.append_bytes + call.footprint() <= kInFlightBytesMax);
 }
 
 Result<IntrusivePtr<Call>> HubLink::prepare(const Op& op, OnLoss on_loss, Instant deadline) {
@@ -198,11 +199,11 @@ Result<void> HubLink::start(const IntrusivePtr<Call>& call) {
     want_timer(call->deadline);
     call->id = fresh_id();
     set_op_id(call->request.mutable_bytes(), call->id);
-    calls_.emplace(call->id, call);
-    order_.push_back(*call);
+    calls_.by_id.emplace(call->id, call);
+    calls_.order.push_back(*call);
     if (call->is_append) {
-      ++in_flight_;
-      in_flight_bytes_ += call->footprint();
+      ++calls_.appends;
+      calls_.append_bytes += call->footprint();
       ++counts_.appended;
     }
     if (state_ == Link::up) {
@@ -267,12 +268,12 @@ void HubLink::stop_declaring(const std::string& stream) noexcept {
 void HubLink::finish(Call& call, const Error& error) noexcept {
   const auto held = IntrusivePtr<Call>::retain(&call);
   call.unhook();
-  calls_.erase(call.id);
+  calls_.by_id.erase(call.id);
   call.done = true;
   call.error = error;
   if (call.is_append) {
-    --in_flight_;
-    in_flight_bytes_ -= call.footprint();
+    --calls_.appends;
+    calls_.append_bytes -= call.footprint();
     if (error == Error()) {
       ++counts_.acknowledged;
     } else if (error == Errc::outcome_unknown) {
@@ -286,8 +287,8 @@ void HubLink::finish(Call& call, const Error& error) noexcept {
   call.request = Message();
   call.changed.notify();
   // Not for each answer: a publisher that waits for a place sends a quarter of all at once.
-  if (!call.is_append || in_flight_ == 0 ||
-      (in_flight_ <= kInFlightMax / 4 * 3 && in_flight_bytes_ <= kInFlightBytesMax / 4 * 3)) {
+  if (!call.is_append || calls_.appends == 0 ||
+      (calls_.appends <= kInFlightMax / 4 * 3 && calls_.append_bytes <= kInFlightBytesMax / 4 * 3)) {
     place_.notify();
   }
 }
@@ -326,8 +327,8 @@ void HubLink::handle_answer(Message&& message, const Op& op) {
     handle_run(op);
     return;
   }
-  const auto found = calls_.find(op.id);
-  if (found == calls_.end()) {
+  const auto found = calls_.by_id.find(op.id);
+  if (found == calls_.by_id.end()) {
     ++counts_.malformed;  // it came after its deadline, or answers nothing
     return;
   }
@@ -351,8 +352,8 @@ void HubLink::handle_run(const Op& op) {
     return;
   }
   for (std::uint32_t i = 0; i < op.second; ++i) {
-    const auto found = calls_.find(op.id + i);
-    if (found == calls_.end() || !found->second->is_append) {
+    const auto found = calls_.by_id.find(op.id + i);
+    if (found == calls_.by_id.end() || !found->second->is_append) {
       ++counts_.malformed;  // it came after its deadline, or answers nothing
       continue;
     }
@@ -397,7 +398,7 @@ void HubLink::handle_deadlines() {
     const sync::LockGuard lock(mutex_);
     Instant next = kNever;
     List<Call> kept;
-    while (Call* const call = order_.pop_front()) {
+    while (Call* const call = calls_.order.pop_front()) {
       if (call->deadline <= now) {
         finish(*call, !call->sent ? unsent() : call->on_loss == OnLoss::resend ? kSilent : kUnknown);
       } else {
@@ -406,7 +407,7 @@ void HubLink::handle_deadlines() {
       }
     }
     while (Call* const call = kept.pop_front()) {
-      order_.push_back(*call);
+      calls_.order.push_back(*call);
     }
     for (auto at = channels_.begin(); at != channels_.end();) {
       KeptChannel& channel = *(at++)->second;  // end_channel() erases the entry

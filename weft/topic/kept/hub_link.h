@@ -34,6 +34,7 @@ struct Hosting {
   std::shared_ptr<void> hub{};
   std::function<Error()> ended{};  // the reason if the hub ended by itself; ok: it opens its store, or serves
   CounterSource counters{};        // of the hub
+  bool served = false;             // a connection succeeded since
 };
 
 // LinkSettings: the handle's part of a HubLink.
@@ -254,10 +255,14 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   bool connect_posted_ WEFT_GUARDED_BY(mutex_) = false;
   Instant timer_wanted_ WEFT_GUARDED_BY(mutex_) = kNever;  // the earliest deadline of a call, or an earlier moment
   Connection connection_{*this};
-  std::unordered_map<std::uint32_t, IntrusivePtr<Call>> calls_ WEFT_GUARDED_BY(mutex_);
-  List<Call> order_ WEFT_GUARDED_BY(mutex_);
-  std::size_t in_flight_ WEFT_GUARDED_BY(mutex_) = 0;
-  std::size_t in_flight_bytes_ WEFT_GUARDED_BY(mutex_) = 0;
+  // The calls that wait for answers.
+  struct Calls {
+    std::unordered_map<std::uint32_t, IntrusivePtr<Call>> by_id;
+    List<Call> order;
+    std::size_t appends = 0;
+    std::size_t append_bytes = 0;
+  };
+  Calls calls_ WEFT_GUARDED_BY(mutex_);
   std::uint32_t last_id_ WEFT_GUARDED_BY(mutex_) = 0;
   std::uint64_t messages_ WEFT_GUARDED_BY(mutex_) = 0;
   std::size_t unanswered_bytes_ WEFT_GUARDED_BY(mutex_) = 0;  // bytes of deliveries since the last op
@@ -275,7 +280,6 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   rt::TimerId timer_;
   rt::TimerId retry_;
   Hosting hosted_;
-  bool hosted_served_ = false;  // a connection succeeded since this process began to host
 };
 
 }  // namespace weft::topic

@@ -152,7 +152,7 @@ void HubLink::give_credit(KeptChannel& channel) noexcept {
 
 void HubLink::begin(KeptChannel& channel, std::uint64_t sequence) noexcept {
   try {
-    channel.begins.push_back(sequence);
+    channel.unsent.begins.push_back(sequence);
     post_settled(channel);
   } catch (const std::bad_alloc&) {
     send_settled(channel, channel.id);  // an acknowledgement includes it
@@ -168,11 +168,11 @@ void HubLink::acknowledge(KeptChannel& channel, std::uint64_t instance, std::uin
     ++counts_.late_acks;  // the message went with its stream
     return;
   }
-  if (!channel.begins.empty() && channel.begins.back() == sequence) {
-    channel.begins.pop_back();  // an acknowledgement includes it
+  if (!channel.unsent.begins.empty() && channel.unsent.begins.back() == sequence) {
+    channel.unsent.begins.pop_back();  // an acknowledgement includes it
   }
   try {
-    channel.acks.push_back(sequence);
+    channel.unsent.acks.push_back(sequence);
     post_settled(channel);
   } catch (const std::bad_alloc&) {
     send_settled(channel, channel.id);  // the hub delivers unacknowledged messages again
@@ -186,28 +186,28 @@ void HubLink::settle(KeptChannel& channel, const Op& op) noexcept {
 }
 
 void HubLink::post_settled(KeptChannel& channel) {
-  if (channel.acks.size() >= KeptChannel::kAcksMax || channel.begins.size() >= KeptChannel::kAcksMax) {
+  if (channel.unsent.acks.size() >= KeptChannel::kAcksMax || channel.unsent.begins.size() >= KeptChannel::kAcksMax) {
     send_settled(channel, channel.id);
-  } else if (!channel.settled_posted) {
+  } else if (!channel.unsent.posted) {
     loop_.post([weak = weak_from_this(), kept = IntrusivePtr<KeptChannel>::retain(&channel)] {
       if (const auto link = weak.lock()) {
         {
           const sync::LockGuard inner(link->mutex_);
-          kept->settled_posted = false;
+          kept->unsent.posted = false;
           link->send_settled(*kept, kept->id);
         }
         link->flush();
       }
     });
-    channel.settled_posted = true;
+    channel.unsent.posted = true;
   }
 }
 
 // `id`: the id in the answer to a failed acknowledgement.
 void HubLink::send_settled(KeptChannel& channel, std::uint32_t id) noexcept {
   if (state_ == Link::up) {
-    send_sequences(channel, OpKind::begin, channel.id, channel.begins);
-    send_sequences(channel, OpKind::ack, id, channel.acks);
+    send_sequences(channel, OpKind::begin, channel.id, channel.unsent.begins);
+    send_sequences(channel, OpKind::ack, id, channel.unsent.acks);
   }
 }
 

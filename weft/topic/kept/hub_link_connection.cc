@@ -27,7 +27,7 @@ void HubLink::post(void (HubLink::*work)()) {
 }
 
 bool HubLink::wanted() const noexcept {
-  return !closed_ && (!order_.empty() || !channels_.empty() || !declared_.empty());
+  return !closed_ && (!calls_.order.empty() || !channels_.empty() || !declared_.empty());
 }
 
 void HubLink::want_connection() {
@@ -99,7 +99,7 @@ void HubLink::connected(std::uint64_t number) {
     state_ = Link::up;
     trouble_ = Error();
     ++counts_.connections;
-    hosted_served_ = true;
+    hosted_.served = true;
     pause_ = Duration::zero();
     resent = or_no_memory([this] { return in_lock(), resend(); });
   }
@@ -121,7 +121,7 @@ Result<void> HubLink::resend() {
     (void)send(opening);
   }
   List<Call> sent;
-  while (Call* const call = order_.pop_front()) {
+  while (Call* const call = calls_.order.pop_front()) {
     if (call->sent) {
       call->resent = true;
       counts_.resent += call->is_append ? 1 : 0;
@@ -130,7 +130,7 @@ Result<void> HubLink::resend() {
     sent.push_back(*call);
   }
   while (Call* const call = sent.pop_front()) {
-    order_.push_back(*call);
+    calls_.order.push_back(*call);
   }
   return {};
 }
@@ -159,7 +159,7 @@ void HubLink::disconnected(std::uint64_t number, const Error& reason) {
     constexpr Error kGone(Errc::outcome_unknown,
                           "the hub ended before it answered: it may have carried out the request");
     List<Call> kept;
-    while (Call* const call = order_.pop_front()) {
+    while (Call* const call = calls_.order.pop_front()) {
       if (call->sent && call->on_loss == OnLoss::give_up) {
         finish(*call, kGone);
       } else {
@@ -167,7 +167,7 @@ void HubLink::disconnected(std::uint64_t number, const Error& reason) {
       }
     }
     while (Call* const call = kept.pop_front()) {
-      order_.push_back(*call);
+      calls_.order.push_back(*call);
     }
     std::erase_if(channels_, [](const auto& each) { return each.second->closing; });
     for (const auto& [id, channel] : channels_) {
@@ -175,7 +175,7 @@ void HubLink::disconnected(std::uint64_t number, const Error& reason) {
       channel->credit = 0;
       if (!channel->reads()) {
         channel->drop_queue();  // the next hub gives these messages to any member
-        channel->begins.clear();
+        channel->unsent.begins.clear();
       }
     }
     again = wanted();
@@ -194,7 +194,7 @@ void HubLink::try_to_host() {
   Result<void> hosting(Errc::would_block);
   if (hosted_.hub != nullptr && hosted_.ended() != Errc::ok) {
     // A hub that served and lost its disk is made again. One that never opened its store reports the reason.
-    hosting = hosted_served_ ? hosting : Result<void>(hosted_.ended());
+    hosting = hosted_.served ? hosting : Result<void>(hosted_.ended());
     hosted_ = {};
   }
   if (hosted_.hub == nullptr && hosting.error() == Errc::would_block && settings_.host) {
@@ -207,7 +207,6 @@ void HubLink::try_to_host() {
     hosting = hosted ? Result<void>() : hosted.error();
     if (hosted) {
       hosted_ = *std::move(hosted);
-      hosted_served_ = false;
       const sync::LockGuard lock(mutex_);
       hub_counters_ = hosted_.counters;
       ++counts_.hosted;
@@ -220,7 +219,7 @@ void HubLink::try_to_host() {
   if (hosting.error() != Errc::would_block) {
     const sync::LockGuard lock(mutex_);
     List<Call> kept;
-    while (Call* const call = order_.pop_front()) {
+    while (Call* const call = calls_.order.pop_front()) {
       if (call->sent) {
         kept.push_back(*call);
       } else {
@@ -228,7 +227,7 @@ void HubLink::try_to_host() {
       }
     }
     while (Call* const call = kept.pop_front()) {
-      order_.push_back(*call);
+      calls_.order.push_back(*call);
     }
     for (auto at = channels_.begin(); at != channels_.end();) {
       KeptChannel& channel = *(at++)->second;  // end_channel() erases the entry
