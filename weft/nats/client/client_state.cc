@@ -53,9 +53,9 @@ ClientState::ClientState(std::shared_ptr<serve::ClientHost> host, ClientOptions 
       scope_(host_->core().loop()) {}
 
 Result<void> ClientState::start(const std::shared_ptr<ClientState>& self) {
-  const SlotId inbox = WEFT_TRY(self->subscriptions_.emplace());
-  self->subscriptions_.find(inbox)->filter = self->inbox_.filter();
-  self->inbox_id_ = inbox;
+  const SlotId inbox = WEFT_TRY(self->subscriptions_.all.emplace());
+  self->subscriptions_.all.find(inbox)->filter = self->inbox_.filter();
+  self->subscriptions_.inbox = inbox;
   return self->scope_.spawn(run(self));
 }
 
@@ -66,13 +66,13 @@ Error ClientState::used_elsewhere() const noexcept {
 // --- connecting ---
 
 rt::Task<void> ClientState::run(std::shared_ptr<ClientState> self) {
-  self->begun_ = true;
+  self->life_.begun = true;
   (void)co_await rt::yield();  // the caller of open() gets its client before the first event
   const ClientOptions& options = self->options_;
   net::Backoff backoff(options.reconnect_first / 2, options.reconnect_max, net::Backoff::seed_for(self.get()));
-  while (!self->closing_ && !self->scope_.cancelled()) {
+  while (!self->life_.closing && !self->scope_.cancelled()) {
     const std::uint64_t before = self->counts_.connected.value();
-    self->leaving_ = self->login_refused_ = false;
+    self->trouble_.login_refused = false;
     try {
       const ServerUrl url = self->servers_.next();
       co_await attempt(self.get(), url);
@@ -83,19 +83,20 @@ rt::Task<void> ClientState::run(std::shared_ptr<ClientState> self) {
       backoff.reset();
     }
     const bool others = self->servers_.size() > 1 && !self->servers_.turn_is_over();
-    const bool goes_on = others && !self->login_refused_;
-    if (!self->closing_ && !goes_on) {
+    const bool goes_on = others && !self->trouble_.login_refused;
+    if (!self->life_.closing && !goes_on) {
       const Duration wait = backoff.next();
-      const Result<void> slept = co_await rt::sleep(self->login_refused_ ? std::max(wait, options.login_wait) : wait);
+      const Result<void> slept =
+          co_await rt::sleep(self->trouble_.login_refused ? std::max(wait, options.login_wait) : wait);
       if (!slept) {
         break;
       }
     }
   }
-  self->closing_ = self->ended_ = true;
-  self->counts_.dropped_closed.add(self->kept_.size());
-  self->kept_.clear();
-  self->kept_bytes_ = 0;
+  self->life_.closing = self->life_.ended = true;
+  self->counts_.dropped_closed.add(self->kept_.frames.size());
+  self->kept_.frames.clear();
+  self->kept_.bytes = 0;
   self->changed_.pulse();
   self->ponged_.pulse();
 }
@@ -103,11 +104,11 @@ rt::Task<void> ClientState::run(std::shared_ptr<ClientState> self) {
 // One connection, from the first packet to its end.
 rt::Task<void> ClientState::attempt(ClientState* self, const ServerUrl& url) {
   self->counts_.attempts.add();
-  self->server_text_ = url.text();
-  self->url_ = url;
+  self->server_.text = url.text();
+  self->server_.url = url;
   auto entered = co_await enter(&self->host_->shard(), &self->options_, &url);
   const bool cancelled = co_await rt::is_cancelled();
-  if (cancelled || self->closing_) {
+  if (cancelled || self->life_.closing) {
     co_return;
   }
   const std::uint64_t before = self->counts_.connected.value();
@@ -117,43 +118,37 @@ rt::Task<void> ClientState::attempt(ClientState* self, const ServerUrl& url) {
   }
   if (!opened) {
     self->note_trouble(opened.error());
-    self->report(ClientEvent::Kind::unconnected, self->trouble_);
+    self->report(ClientEvent::Kind::unconnected, self->trouble_.reason);
     co_return;
   }
   self->arm_timer(self->options_.connect_timeout);
-  co_await serve::SessionEnd(self->session_, self->end_wait_, kClosed);
+  co_await serve::SessionEnd(self->session_, self->connection_.end_wait, kClosed);
   const bool was_ready = self->counts_.connected.value() != before;
   if (was_ready) {
     self->counts_.lost.add();
   }
-  self->report(was_ready ? ClientEvent::Kind::lost : ClientEvent::Kind::unconnected, self->why_);
+  self->report(was_ready ? ClientEvent::Kind::lost : ClientEvent::Kind::unconnected, self->trouble_.end);
 }
 
 Result<void> ClientState::open(Entered entered, const ServerUrl& url) {
-  login_ = WEFT_TRY(make_login(options_, url, entered.info, entered.tls));
-  info_ = std::move(entered.info);
-  servers_.learn(info_.connect_urls, url.tls || entered.tls);
+  server_.login = WEFT_TRY(make_login(options_, url, entered.info, entered.tls));
+  server_.info = std::move(entered.info);
+  servers_.learn(server_.info.connect_urls, url.tls || entered.tls);
   slot_.layered = entered.tls;
   host_->shard().open(slot_, std::move(entered.stream));
-  login_.forget();
+  server_.login.forget();
   if (session_ == nullptr) {  // see on_open()
-    return why_ == Errc::ok ? Error(Errc::resource_exhausted, "no room for one more connection") : why_;
+    return trouble_.end == Errc::ok ? Error(Errc::resource_exhausted, "no room for one more connection") : trouble_.end;
   }
   return {};
 }
 
 void ClientState::on_open(Session& session) noexcept {
   session_ = &session;
-  ++connection_;
-  ready_ = pong_due_ = false;
-  missed_ = 0;
-  heard_bytes_ = 0;
-  pings_ = pongs_ = 0;
-  restoring_ = true;
-  unsubscribe_due_.clear();
-  why_ = inbox_refused_ = Error();
+  connection_ = {.number = connection_.number + 1, .restoring = true};
+  trouble_.end = Error();
   try {
-    const Result<void> sent = session.send({.op = Op::connect}, as_bytes(login_.text()));
+    const Result<void> sent = session.send({.op = Op::connect}, as_bytes(server_.login.text()));
     if (!sent) {
       return session.abort(serve::CloseReason::service, sent.error());
     }
@@ -166,25 +161,26 @@ void ClientState::on_open(Session& session) noexcept {
 // Writes the due operations, as far as there is room: on_writable() continues. The PING after all subscriptions makes
 // the client ready.
 void ClientState::pump(Session& session) {
-  if (pong_due_) {
-    pong_due_ = !session.send({.op = Op::pong}, {});
+  if (connection_.pong_due) {
+    connection_.pong_due = !session.send({.op = Op::pong}, {});
   }
-  while (!unsubscribe_due_.empty() && session.send({.op = Op::unsubscribe, .sid = unsubscribe_due_.back()}, {})) {
-    unsubscribe_due_.pop_back();
+  while (!connection_.unsubscribe_due.empty() &&
+         session.send({.op = Op::unsubscribe, .sid = connection_.unsubscribe_due.back()}, {})) {
+    connection_.unsubscribe_due.pop_back();
   }
-  if (restoring_ && !send_subscriptions(session)) {
+  if (connection_.restoring && !send_subscriptions(session)) {
     return;
   }
-  if (pings_ == 0 && session.send({.op = Op::ping}, {})) {
-    ++pings_;
+  if (connection_.pings == 0 && session.send({.op = Op::ping}, {})) {
+    ++connection_.pings;
   }
-  if (!ready_) {
+  if (!connection_.ready) {
     return;
   }
-  while (!kept_.empty() && session.has_room() && session.send_bytes(as_bytes(kept_.front()))) {
+  while (!kept_.frames.empty() && session.has_room() && session.send_bytes(as_bytes(kept_.frames.front()))) {
     counts_.sent.add();
-    kept_bytes_ -= kept_.front().size();
-    kept_.pop_front();
+    kept_.bytes -= kept_.frames.front().size();
+    kept_.frames.pop_front();
   }
   ponged_.pulse();  // a flush() waits for the last of these
 }
@@ -193,15 +189,15 @@ bool ClientState::send_subscriptions(Session& session) {
   bool room = true;
   std::uint32_t first = 0;
   do {
-    first = subscriptions_.for_each_in(first, kSlotsAtOnce, [&](SlotId id, Subscription& subscription) {
-      room = room && (subscription.connection == connection_ || subscription.ended ||
+    first = subscriptions_.all.for_each_in(first, kSlotsAtOnce, [&](SlotId id, Subscription& subscription) {
+      room = room && (subscription.connection == connection_.number || subscription.ended ||
                       send_subscription(session, id, subscription));
     });
   } while (room && first != 0);
   if (!room) {
     return false;  // the next walk skips those that were sent
   }
-  restoring_ = false;
+  connection_.restoring = false;
   return true;
 }
 
@@ -210,13 +206,13 @@ bool ClientState::send_subscription(Session& session, SlotId id, Subscription& s
                     {})) {
     return false;
   }
-  subscription.connection = connection_;
+  subscription.connection = connection_.number;
   return true;
 }
 
 void ClientState::become_ready() {
-  ready_ = true;
-  trouble_ = Error();
+  connection_.ready = true;
+  trouble_.reason = Error();
   counts_.connected.add();
   arm_timer(options_.ping_every);
   changed_.pulse();
@@ -227,14 +223,14 @@ void ClientState::on_writable(Session& session) { pump(session); }
 
 void ClientState::on_close(Session& /*session*/, const Error& why) noexcept {
   session_ = nullptr;
-  ready_ = false;
-  (void)host_->core().loop().timers().cancel(std::exchange(timer_, {}));
-  note_trouble(leaving_ ? kLeft : why_ == Errc::ok ? why : why_);
-  why_ = trouble_;
-  in_flight_.fail_all(why_.with_fate(Fate::outcome_unknown));
+  connection_.ready = false;
+  (void)host_->core().loop().timers().cancel(std::exchange(connection_.timer, {}));
+  note_trouble(connection_.leaving ? kLeft : trouble_.end == Errc::ok ? why : trouble_.end);
+  trouble_.end = trouble_.reason;
+  in_flight_.fail_all(trouble_.end.with_fate(Fate::outcome_unknown));
   changed_.pulse();
   ponged_.pulse();
-  if (serve::SessionEnd* const wait = std::exchange(end_wait_, nullptr)) {
+  if (serve::SessionEnd* const wait = std::exchange(connection_.end_wait, nullptr)) {
     wait->finish();
   }
 }
@@ -244,10 +240,10 @@ void ClientState::on_close(Session& /*session*/, const Error& why) noexcept {
 void ClientState::on_frame(Session& session, const Codec::Frame& frame) {
   switch (frame.header.op) {
     case Op::message: return handle_message(frame);
-    case Op::ping: pong_due_ = !session.send({.op = Op::pong}, {}); return;
+    case Op::ping: connection_.pong_due = !session.send({.op = Op::pong}, {}); return;
     case Op::pong:
-      ++pongs_;
-      if (!ready_) {
+      ++connection_.pongs;
+      if (!connection_.ready) {
         become_ready();
         if (session_ == &session) {
           pump(session);
@@ -263,12 +259,12 @@ void ClientState::on_frame(Session& session, const Codec::Frame& frame) {
 
 void ClientState::handle_message(const Codec::Frame& frame) {
   const SlotId id{frame.header.sid};
-  Subscription* const subscription = subscriptions_.find(id);
-  if (subscription == nullptr || subscription->ended || silent_) {
+  Subscription* const subscription = subscriptions_.all.find(id);
+  if (subscription == nullptr || subscription->ended || life_.silent) {
     counts_.unclaimed.add();
     return;
   }
-  if (id == inbox_id_) {
+  if (id == subscriptions_.inbox) {
     return handle_answer(frame);
   }
   counts_.received.add();
@@ -280,13 +276,13 @@ void ClientState::handle_message(const Codec::Frame& frame) {
     SlotId id;
     Subscription& subscription;
     ~Called() {
-      state.called_ = SlotId();
+      state.subscriptions_.called = SlotId();
       if (subscription.ended) {
-        state.subscriptions_.erase(id);
+        state.subscriptions_.all.erase(id);
       }
     }
   };
-  called_ = id;
+  subscriptions_.called = id;
   const Called called{*this, id, *subscription};
   subscription->handler(message);
 }
@@ -306,16 +302,16 @@ void ClientState::handle_answer(const Codec::Frame& frame) {
 void ClientState::handle_info(const Codec::Frame& frame) {
   auto info = read_info(as_text(frame.body));
   if (!info) {
-    why_ = info.error();
+    trouble_.end = info.error();
     return session_->abort(serve::CloseReason::service, info.error());
   }
   servers_.learn(info->connect_urls, slot_.layered);
-  const bool lame = info->lame_duck && !leaving_;
-  info_ = std::move(*info);
+  const bool lame = info->lame_duck && !connection_.leaving;
+  server_.info = std::move(*info);
   if (lame) {
     report(ClientEvent::Kind::lame_duck, Error());
-    if (servers_.size() > 1 && !closing_) {
-      leaving_ = true;
+    if (servers_.size() > 1 && !life_.closing) {
+      connection_.leaving = true;
       if (!scope_.spawn(leave(shared_from_this()))) {
         session_->close();
       }
@@ -325,9 +321,9 @@ void ClientState::handle_info(const Codec::Frame& frame) {
 
 // Ends the connection to a lame duck when no request waits. A message that the server sends meanwhile is lost.
 rt::Task<void> ClientState::leave(std::shared_ptr<ClientState> self) {
-  const std::uint64_t connection = self->connection_;
+  const std::uint64_t connection = self->connection_.number;
   (void)co_await rt::with_timeout(wait_quiet(self.get()), self->options_.lame_duck_wait);
-  if (self->session_ != nullptr && self->connection_ == connection) {
+  if (self->session_ != nullptr && self->connection_.number == connection) {
     self->session_->close(serve::CloseReason::service, kLeft);
   }
 }
@@ -339,33 +335,33 @@ void ClientState::handle_error(Session& session, const Codec::Frame& frame) {
     case ServerError::Scope::subscription: end_subscriptions_to(read.subject, read.group, read.error); return;
     case ServerError::Scope::publish:
     case ServerError::Scope::call: report(ClientEvent::Kind::refused, read.error, read.subject); return;
-    case ServerError::Scope::login: login_refused_ = true; break;
+    case ServerError::Scope::login: trouble_.login_refused = true; break;
     case ServerError::Scope::connection: break;
   }
-  why_ = read.error;  // the server ends the connection next
+  trouble_.end = read.error;  // the server ends the connection next
   session.abort(serve::CloseReason::service, read.error);
 }
 
 void ClientState::end_subscriptions_to(std::string_view filter, std::string_view group, const Error& why) {
   std::vector<std::function<void(const Error&)>> to_call;
-  subscriptions_.for_each([&](SlotId id, Subscription& subscription) {
-    if (id == inbox_id_ && subscription.filter == filter && group.empty()) {
-      inbox_refused_ = why;
+  subscriptions_.all.for_each([&](SlotId id, Subscription& subscription) {
+    if (id == subscriptions_.inbox && subscription.filter == filter && group.empty()) {
+      connection_.inbox_refused = why;
     } else if (subscription.filter == filter && subscription.group == group && !subscription.ended) {
       to_call.push_back(std::move(subscription.on_ended));
-      if (id == called_) {
+      if (id == subscriptions_.called) {
         subscription.ended = true;
       } else {
-        subscriptions_.erase(id);
+        subscriptions_.all.erase(id);
       }
     }
   });
-  if (inbox_refused_ != Errc::ok) {
-    in_flight_.fail_all(inbox_refused_.with_fate(Fate::outcome_unknown));
+  if (connection_.inbox_refused != Errc::ok) {
+    in_flight_.fail_all(connection_.inbox_refused.with_fate(Fate::outcome_unknown));
   }
   report(ClientEvent::Kind::unsubscribed, why, filter);
   for (std::function<void(const Error&)>& call : to_call) {
-    if (call && !silent_) {
+    if (call && !life_.silent) {
       call(why);
     }
   }
@@ -375,33 +371,33 @@ void ClientState::end_subscriptions_to(std::string_view filter, std::string_view
 
 void ClientState::arm_timer(Duration wait) noexcept {
   rt::TimerWheel& timers = host_->core().loop().timers();
-  (void)timers.cancel(std::exchange(timer_, {}));
-  timer_ = timers.schedule(deadline_after(now(), wait),
-                           {[](void* self) { static_cast<ClientState*>(self)->handle_timer(); }, this});
-  if (!timer_ && session_ != nullptr) {
+  (void)timers.cancel(std::exchange(connection_.timer, {}));
+  connection_.timer = timers.schedule(deadline_after(now(), wait),
+                                      {[](void* self) { static_cast<ClientState*>(self)->handle_timer(); }, this});
+  if (!connection_.timer && session_ != nullptr) {
     session_->abort(serve::CloseReason::service, kNoMemory);
   }
 }
 
 void ClientState::handle_timer() noexcept {
-  timer_ = {};
+  connection_.timer = {};
   if (session_ == nullptr || !session_->is_open()) {
     return;
   }
-  if (!ready_) {
-    why_ = kLateLogin;
+  if (!connection_.ready) {
+    trouble_.end = kLateLogin;
     return session_->abort(serve::CloseReason::service, kLateLogin);
   }
   // The bytes of a message that is half received count, too.
   const std::uint64_t bytes = session_->counts().bytes_in;
-  missed_ = bytes != heard_bytes_ ? 0 : missed_ + 1;
-  heard_bytes_ = bytes;
-  if (missed_ >= options_.pings_missed_max) {
-    why_ = kSilent;
+  connection_.missed = bytes != connection_.heard_bytes ? 0 : connection_.missed + 1;
+  connection_.heard_bytes = bytes;
+  if (connection_.missed >= options_.pings_missed_max) {
+    trouble_.end = kSilent;
     return session_->abort(serve::CloseReason::service, kSilent);
   }
   if (typed().send({.op = Op::ping}, {})) {
-    ++pings_;
+    ++connection_.pings;
   }
   arm_timer(options_.ping_every);
 }
@@ -410,36 +406,36 @@ void ClientState::handle_timer() noexcept {
 
 // The text is made for the first call after a loss, not for each.
 Error ClientState::refusal() noexcept {
-  if (closing_) {
+  if (life_.closing) {
     return kClosed;
   }
-  if (trouble_ == Errc::ok) {
+  if (trouble_.reason == Errc::ok) {
     return session_ != nullptr || counts_.connected.value() != 0 ? kEnding : kFirstAttempt;
   }
-  if (refusal_ == Errc::ok) {
-    refusal_ = serve::not_connected_for(trouble_);
+  if (trouble_.refusal == Errc::ok) {
+    trouble_.refusal = serve::not_connected_for(trouble_.reason);
   }
-  return refusal_;
+  return trouble_.refusal;
 }
 
 Result<void> ClientState::check(std::string_view subject, Bytes body, const Publishing& how) noexcept {
   if (const Error wrong = used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
     return wrong;
   }
-  if (closing_) [[unlikely]] {
+  if (life_.closing) [[unlikely]] {
     return kClosed;
   }
-  if (body.size() + how.headers.size() > info_.max_payload) [[unlikely]] {
+  if (body.size() + how.headers.size() > server_.info.max_payload) [[unlikely]] {
     return Error(Errc::message_too_large, "the message is larger than the server's max_payload");
   }
-  if (!how.headers.empty() && ready_ && !info_.headers) [[unlikely]] {
+  if (!how.headers.empty() && connection_.ready && !server_.info.headers) [[unlikely]] {
     return Error(Errc::not_supported, "the server has no headers");
   }
-  if (subject.empty() || subject != checked() || (!how.reply.empty() && !is_subject(how.reply))) [[unlikely]] {
+  if (subject.empty() || subject != checked_.text() || (!how.reply.empty() && !is_subject(how.reply))) [[unlikely]] {
     if (!is_subject(subject) || (!how.reply.empty() && !is_subject(how.reply))) {
       return Error(Errc::invalid_argument, "this is not the subject of a message");
     }
-    remember(subject);
+    checked_.remember(subject);
   }
   return {};
 }
@@ -471,7 +467,7 @@ Result<void> ClientState::send_message(std::string_view subject, Bytes body, con
 Result<void> ClientState::publish(std::string_view subject, Bytes body, const Publishing& how) {
   WEFT_TRY(check(subject, body, how));
   Result<void> taken;
-  if (ready_ && kept_.empty() && session_->is_open()) [[likely]] {
+  if (connection_.ready && kept_.frames.empty() && session_->is_open()) [[likely]] {
     taken = send_message(subject, body, how);
     if (taken) [[likely]] {
       counts_.sent.add();
@@ -490,21 +486,21 @@ Result<void> ClientState::keep(std::string_view subject, Bytes body, const Publi
       {.op = Op::publish, .subject = subject, .reply = how.reply, .headers_size = how.headers.size()}, whole,
       std::span(front)));
   const std::size_t size = front_size + whole.size() + codec_.trailer().size();
-  if (size > options_.pending_max || (ready_ && kept_bytes_ + size > options_.pending_max)) {
+  if (size > options_.pending_max || (connection_.ready && kept_.bytes + size > options_.pending_max)) {
     return kFull;
   }
   try {
     std::string frame;
     frame.reserve(size);
     frame.append(as_text(Bytes(front).first(front_size))).append(as_text(whole)).append(as_text(codec_.trailer()));
-    kept_.push_back(std::move(frame));
+    kept_.frames.push_back(std::move(frame));
   } catch (const std::bad_alloc&) {
     return kNoMemory;
   }
-  kept_bytes_ += size;
-  while (kept_bytes_ > options_.pending_max) {
-    kept_bytes_ -= kept_.front().size();
-    kept_.pop_front();
+  kept_.bytes += size;
+  while (kept_.bytes > options_.pending_max) {
+    kept_.bytes -= kept_.frames.front().size();
+    kept_.frames.pop_front();
     counts_.dropped_oldest.add();
   }
   return {};
@@ -516,70 +512,70 @@ Result<SubscriptionId> ClientState::subscribe(std::string_view filter, Client::H
   if (const Error wrong = used_elsewhere(); wrong != Errc::ok) {
     return wrong;
   }
-  if (closing_) {
+  if (life_.closing) {
     return kClosed;
   }
   if (!is_subject_filter(filter) || (!how.group.empty() && !is_group(how.group)) || !handler) {
     return Error(Errc::invalid_argument, "a subscription has a subject, perhaps a group, and a function");
   }
-  if (subscriptions_.size() > options_.subscriptions_max) {  // one is the inbox
+  if (subscriptions_.all.size() > options_.subscriptions_max) {  // one is the inbox
     return Error(Errc::resource_exhausted, "the client has subscriptions_max subscriptions");
   }
   SlotId id;
   try {
     Subscription made{std::string(filter), std::string(how.group), std::move(handler), std::move(how.on_ended)};
-    id = WEFT_TRY(subscriptions_.emplace(std::move(made)));
+    id = WEFT_TRY(subscriptions_.all.emplace(std::move(made)));
   } catch (const std::bad_alloc&) {
     return kNoMemory;
   }
-  if (session_ != nullptr && session_->is_open() && !restoring_) {
-    restoring_ = !send_subscription(typed(), id, *subscriptions_.find(id));
+  if (session_ != nullptr && session_->is_open() && !connection_.restoring) {
+    connection_.restoring = !send_subscription(typed(), id, *subscriptions_.all.find(id));
   }
   return SubscriptionId{id.value};
 }
 
 void ClientState::unsubscribe(SubscriptionId wanted) noexcept {
   const SlotId id{wanted.value};
-  Subscription* const subscription = subscriptions_.find(id);
-  if (subscription == nullptr || subscription->ended || id == inbox_id_ || used_elsewhere() != Errc::ok) {
+  Subscription* const subscription = subscriptions_.all.find(id);
+  if (subscription == nullptr || subscription->ended || id == subscriptions_.inbox || used_elsewhere() != Errc::ok) {
     return;
   }
-  if (session_ != nullptr && session_->is_open() && subscription->connection == connection_ &&
+  if (session_ != nullptr && session_->is_open() && subscription->connection == connection_.number &&
       !typed().send({.op = Op::unsubscribe, .sid = id.value}, {})) {
     try {
-      unsubscribe_due_.push_back(id.value);
+      connection_.unsubscribe_due.push_back(id.value);
     } catch (const std::bad_alloc&) {
       session_->abort(serve::CloseReason::service, kNoMemory);
     }
   }
-  if (id == called_) {
+  if (id == subscriptions_.called) {
     subscription->ended = true;
   } else {
-    subscriptions_.erase(id);
+    subscriptions_.all.erase(id);
   }
 }
 
 // --- the end ---
 
 void ClientState::shut_down() noexcept {
-  silent_ = true;
+  life_.silent = true;
   cancel_run();
 }
 
 // A run() that has not begun, because many tasks were nested at its start, never runs.
 void ClientState::cancel_run() noexcept {
-  closing_ = true;
+  life_.closing = true;
   scope_.cancel();
-  if (!begun_) {
-    ended_ = true;
+  if (!life_.begun) {
+    life_.ended = true;
     changed_.pulse();
   }
 }
 
 void ClientState::report(ClientEvent::Kind kind, const Error& why, std::string_view subject) noexcept {
   try {
-    if (options_.on_event && !silent_) {
-      options_.on_event(ClientEvent{kind, why, server_text_, subject});
+    if (options_.on_event && !life_.silent) {
+      options_.on_event(ClientEvent{kind, why, server_.text, subject});
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch): the event was delivered
   }
@@ -588,10 +584,10 @@ void ClientState::report(ClientEvent::Kind kind, const Error& why, std::string_v
 // "nats://host:4222: the server refuses the credentials"
 void ClientState::note_trouble(const Error& why) noexcept {
   const std::string_view text = why.text();
-  const auto keep = url_.given ? sync::keep_text : sync::keep_peer_text;
-  const StaticText kept = keep({server_text_, text.empty() ? "" : ": ", text}, why.static_text());
-  trouble_ = Error(why.domain(), why.value(), kept, why.os_errno());
-  refusal_ = Error();
+  const auto keep = server_.url.given ? sync::keep_text : sync::keep_peer_text;
+  const StaticText kept = keep({server_.text, text.empty() ? "" : ": ", text}, why.static_text());
+  trouble_.reason = Error(why.domain(), why.value(), kept, why.os_errno());
+  trouble_.refusal = Error();
 }
 
 }  // namespace weft::nats

@@ -33,9 +33,8 @@ namespace weft::nats {
 // Owner: the client, and its coroutines, which may outlive it. Affinity: its core.
 // Invariants:
 //   1. There is at most one session, and run() waits for its end.
-// 2. `ready_` is true from the server's first PONG to the session's end. Messages are sent only then, and only if
-// none
-//      is kept: the order is that of publish().
+//   2. `connection_.ready` is true from the server's first PONG to the session's end. Messages are sent only then, and
+//      only if none is kept: the order is that of publish().
 //   3. After shut_down() no function of the program is called.
 class ClientState final : public std::enable_shared_from_this<ClientState> {
  public:
@@ -58,13 +57,15 @@ class ClientState final : public std::enable_shared_from_this<ClientState> {
   [[nodiscard]] static rt::Task<Result<void>> connected(std::shared_ptr<ClientState> self, Instant deadline);
   [[nodiscard]] static rt::Task<Result<void>> drain(std::shared_ptr<ClientState> self, Instant deadline);
 
-  [[nodiscard]] bool is_connected() const noexcept { return ready_ && session_->is_open(); }
+  [[nodiscard]] bool is_connected() const noexcept { return connection_.ready && session_->is_open(); }
   [[nodiscard]] serve::ClientHost& host() noexcept { return *host_; }
   [[nodiscard]] const serve::InFlight& in_flight() const noexcept { return in_flight_; }
-  [[nodiscard]] std::size_t kept_bytes() const noexcept { return kept_bytes_; }
-  [[nodiscard]] std::size_t kept_messages() const noexcept { return kept_.size(); }
-  [[nodiscard]] std::size_t subscriptions() const noexcept { return subscriptions_.size() - 1; }  // without the inbox
-  [[nodiscard]] const ServerInfo& info() const noexcept { return info_; }
+  [[nodiscard]] std::size_t kept_bytes() const noexcept { return kept_.bytes; }
+  [[nodiscard]] std::size_t kept_messages() const noexcept { return kept_.frames.size(); }
+  [[nodiscard]] std::size_t subscriptions() const noexcept {
+    return subscriptions_.all.size() - 1;  // without the inbox
+  }
+  [[nodiscard]] const ServerInfo& info() const noexcept { return server_.info; }
   [[nodiscard]] const ServerList& servers() const noexcept { return servers_; }
   [[nodiscard]] const ClientCounts& counts() const noexcept { return counts_; }
 
@@ -88,6 +89,62 @@ class ClientState final : public std::enable_shared_from_this<ClientState> {
   struct RequestWaiter : serve::InFlight::Waiter {
     using Waiter::Waiter;
     std::size_t headers_size = 0;
+  };
+  struct Subscriptions {
+    SlotMap<Subscription> all;
+    SlotId inbox{};
+    SlotId called{};  // the one whose function runs
+  };
+  // One connection. on_open() begins the next one.
+  struct Connection {
+    std::uint64_t number = 0;
+    bool ready = false;
+    bool restoring = false;         // some subscriptions are not sent
+    bool pong_due = false;          // the server waits for a PONG that had no room
+    bool leaving = false;           // a lame duck
+    unsigned missed = 0;            // times ping_every without a byte
+    std::uint64_t heard_bytes = 0;  // that had come at the last timer
+    std::uint64_t pings = 0;        // sent
+    std::uint64_t pongs = 0;
+    std::vector<std::uint64_t> unsubscribe_due{};
+    Error inbox_refused{};  // no request has an answer
+    rt::TimerId timer{};
+    serve::SessionEnd* end_wait = nullptr;
+  };
+  // The server of the present attempt or connection.
+  struct Server {
+    ServerUrl url;
+    std::string text;
+    ServerInfo info;
+    Secret login;
+  };
+  struct Kept {
+    std::deque<std::string> frames;  // whole ones
+    std::size_t bytes = 0;
+  };
+  // The last subject that was checked, unless it is longer.
+  struct Checked {
+    std::array<char, 256> subject{};
+    std::size_t size = 0;
+
+    [[nodiscard]] std::string_view text() const noexcept { return {subject.data(), size}; }
+    void remember(std::string_view text) noexcept {
+      size = text.size() <= subject.size() ? text.size() : 0;
+      std::copy_n(text.data(), size, subject.data());
+    }
+  };
+  struct Trouble {
+    Error end{};                 // why the last session ended
+    Error reason{};              // why there is no connection; ok: there is one, or no attempt has ended
+    Error refusal{};             // of calls without a connection, for that reason; ok: none was refused yet
+    bool login_refused = false;  // by the last attempt
+  };
+  // Of run().
+  struct Life {
+    bool begun = false;
+    bool closing = false;
+    bool ended = false;
+    bool silent = false;  // shut_down() was called
   };
 
   static rt::Task<void> run(std::shared_ptr<ClientState> self);
@@ -122,11 +179,6 @@ class ClientState final : public std::enable_shared_from_this<ClientState> {
   void report(ClientEvent::Kind kind, const Error& why, std::string_view subject = {}) noexcept;
   void note_trouble(const Error& why) noexcept;
   [[nodiscard]] Session& typed() noexcept { return static_cast<Session&>(*session_); }
-  [[nodiscard]] std::string_view checked() const noexcept { return {checked_.data(), checked_size_}; }
-  void remember(std::string_view subject) noexcept {
-    checked_size_ = subject.size() <= checked_.size() ? subject.size() : 0;
-    std::copy_n(subject.data(), checked_size_, checked_.data());
-  }
   [[nodiscard]] Instant now() noexcept { return host_->core().loop().now(); }
 
   const std::shared_ptr<serve::ClientHost> host_;
@@ -141,43 +193,15 @@ class ClientState final : public std::enable_shared_from_this<ClientState> {
   serve::RequestCounts request_counts_;
   serve::InFlight in_flight_;
 
-  // The connection.
   serve::Session* session_ = nullptr;
-  serve::SessionEnd* end_wait_ = nullptr;
-  bool ready_ = false;
-  bool pong_due_ = false;          // the server waits for a PONG that had no room
-  bool leaving_ = false;           // a lame duck
-  unsigned missed_ = 0;            // times ping_every without a byte
-  std::uint64_t heard_bytes_ = 0;  // that had come at the last timer
-  std::uint64_t connection_ = 0;   // its number
-  std::uint64_t pings_ = 0;        // sent on it
-  std::uint64_t pongs_ = 0;
-  bool restoring_ = false;  // some subscriptions are not sent
-  std::vector<std::uint64_t> unsubscribe_due_;
-  rt::TimerId timer_;
-  Secret login_;
-  ServerInfo info_;
-  ServerUrl url_;
-  std::string server_text_;
-
-  // Over all connections.
-  SlotMap<Subscription> subscriptions_;
-  SlotId inbox_id_;
-  Error inbox_refused_;           // by the server of this connection: no request has an answer
-  SlotId called_{};               // the subscription whose function runs
-  std::deque<std::string> kept_;  // whole frames
-  std::size_t kept_bytes_ = 0;
+  Connection connection_;
+  Server server_;
+  Subscriptions subscriptions_;
+  Kept kept_;
   std::vector<std::uint8_t> joined_;  // headers and body in one piece
-  Error why_;                         // why the last session ended
-  std::array<char, 256> checked_{};   // the last subject that was checked, unless it is longer
-  std::size_t checked_size_ = 0;
-  Error refusal_;               // of calls without a connection; ok: none was refused yet
-  Error trouble_;               // why there is no connection; ok: there is one, or no attempt has ended
-  bool login_refused_ = false;  // by the last attempt
-  bool begun_ = false;          // run() has begun
-  bool closing_ = false;
-  bool ended_ = false;   // run() has ended
-  bool silent_ = false;  // shut_down() was called
+  Checked checked_;
+  Trouble trouble_;
+  Life life_;
   rt::AsyncEvent changed_;
   rt::AsyncEvent ponged_;
   rt::TaskScope scope_;

@@ -19,11 +19,11 @@ constexpr Error kNobody(Errc::unreachable, "no subscription has the subject of t
 
 Result<void> ClientState::ask(RequestWaiter& waiter, std::string_view subject, Bytes body, Bytes headers) {
   WEFT_TRY(check(subject, body, {{}, headers}));
-  if (!ready_ || !session_->is_open() || !kept_.empty()) {
+  if (!connection_.ready || !session_->is_open() || !kept_.frames.empty()) {
     return refusal();
   }
-  if (inbox_refused_ != Errc::ok) {
-    return inbox_refused_.with_fate(Fate::not_sent);
+  if (connection_.inbox_refused != Errc::ok) {
+    return connection_.inbox_refused.with_fate(Fate::not_sent);
   }
   const std::uint32_t number = WEFT_TRY(in_flight_.add(waiter, 0));
   Inbox::Subject place;
@@ -61,7 +61,7 @@ rt::Task<Result<Answer>> ClientState::request(std::shared_ptr<ClientState> self,
 
 rt::Task<Result<void>> ClientState::wait_connected(ClientState* self) {
   while (!self->is_connected()) {
-    if (self->closing_) {
+    if (self->life_.closing) {
       co_return kClientEnded;
     }
     const Result<void> waited = co_await self->changed_.wait();
@@ -78,26 +78,27 @@ rt::Task<Result<void>> ClientState::connected(std::shared_ptr<ClientState> self,
   }
   Result<void> waited = co_await rt::with_timeout(wait_connected(self.get()), time_left(deadline, self->now()));
   if (!waited && waited.error() == Errc::timed_out) {
-    waited = self->trouble_ == Errc::ok ? kNoAttemptEnded : self->trouble_;
+    waited = self->trouble_.reason == Errc::ok ? kNoAttemptEnded : self->trouble_.reason;
   }
   co_return waited;
 }
 
 rt::Task<Result<void>> ClientState::wait_pong(ClientState* self) {
-  const std::uint64_t connection = self->connection_;
+  const std::uint64_t connection = self->connection_.number;
   std::uint64_t wanted = 0;  // 0: no PING was sent
   for (;;) {
-    if (self->closing_ && self->ended_) {
+    if (self->life_.closing && self->life_.ended) {
       co_return kClientEnded;
     }
-    if (!self->ready_ || self->connection_ != connection) {
+    if (!self->connection_.ready || self->connection_.number != connection) {
       co_return self->refusal();
     }
     // Kept messages leave before the PING; on_writable() and each PONG go on.
-    if (wanted == 0 && self->kept_.empty() && !self->restoring_ && self->typed().send({.op = Op::ping}, {})) {
-      wanted = ++self->pings_;
+    if (wanted == 0 && self->kept_.frames.empty() && !self->connection_.restoring &&
+        self->typed().send({.op = Op::ping}, {})) {
+      wanted = ++self->connection_.pings;
     }
-    if (wanted != 0 && self->pongs_ >= wanted) {
+    if (wanted != 0 && self->connection_.pongs >= wanted) {
       co_return Result<void>();
     }
     const Result<void> waited = co_await self->ponged_.wait();
@@ -125,7 +126,7 @@ rt::Task<Result<void>> ClientState::wait_quiet(ClientState* self) {
 }
 
 rt::Task<Result<void>> ClientState::wait_ended(ClientState* self) {
-  while (!self->ended_) {
+  while (!self->life_.ended) {
     const Result<void> waited = co_await self->changed_.wait();
     if (!waited) {
       co_return waited;
@@ -138,15 +139,15 @@ rt::Task<Result<void>> ClientState::drain(std::shared_ptr<ClientState> self, Ins
   if (const Error wrong = self->used_elsewhere(); wrong != Errc::ok) {
     co_return wrong;
   }
-  const bool first = !self->closing_;
-  self->closing_ = true;
+  const bool first = !self->life_.closing;
+  self->life_.closing = true;
   Result<void> done;
   if (first && self->is_connected()) {
     // The functions stay until the PONG: the last messages come before it.
-    self->subscriptions_.for_each([&](SlotId id, Subscription& subscription) {
-      if (id != self->inbox_id_ && subscription.connection == self->connection_ &&
+    self->subscriptions_.all.for_each([&](SlotId id, Subscription& subscription) {
+      if (id != self->subscriptions_.inbox && subscription.connection == self->connection_.number &&
           !self->typed().send({.op = Op::unsubscribe, .sid = id.value}, {})) {
-        self->unsubscribe_due_.push_back(id.value);
+        self->connection_.unsubscribe_due.push_back(id.value);
       }
     });
     done = co_await rt::with_timeout(wait_quiet(self.get()), time_left(deadline, self->now()));
