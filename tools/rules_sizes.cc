@@ -16,11 +16,12 @@ namespace {
 constexpr std::size_t kMaxFileLines = 600;
 constexpr std::size_t kComfortableLines = 400;  // past this: a warning
 constexpr std::size_t kMaxStems = 25;           // of a room
-constexpr std::size_t kMaxMembers = 25;         // of a class in the folders below
+constexpr std::size_t kMaxMembers = 25;         // of a class of weft/
 constexpr std::size_t kClassesShown = 10;
 
-bool has_small_classes(std::string_view path) {
-  return path.starts_with("weft/msg/connection/") || path.starts_with("weft/serve/session/");
+// The classes that may be larger: options have a member each, and two wait to be divided.
+bool may_be_large(const ClassSize& found, std::string_view path) {
+  return found.name.ends_with("Options") || path == "weft/topic/node/node.h" || path == "weft/topic/gate/gate.h";
 }
 
 // "x" for x.h, x.cc, x_test.cc and its other tests and fuzzers: tests travel with their stem.
@@ -82,9 +83,9 @@ void check_sizes(const Files& files, Report& report) {
     if (is_cpp(file.path) || file.path.ends_with(".py")) {
       check_file_length(file, report);
     }
-    if (is_cpp(file.path) && has_small_classes(file.path)) {
+    if (is_cpp(file.path) && file.path.starts_with("weft/")) {
       for (const ClassSize& found : classes_of(file)) {
-        if (found.members > kMaxMembers) {
+        if (found.members > kMaxMembers && !may_be_large(found, file.path)) {
           report.error(file.path, found.line, "class-size",
                        found.name + " has " + std::to_string(found.members) + " data members",
                        "find the second thing that hides in this class and make it a class of its own");

@@ -72,12 +72,7 @@ void LocalEnd::start(Instant now, Opening opening) {
   asking_ = false;
   handshake_bytes_ = 0;
   greeted_too_much_ = mechanism_begun_ = false;
-  version_ = Version::unknown;
-  minor_version_ = 0;
-  peer_type_ = SocketType::pair;
-  peer_identity_.clear();
-  peer_has_filters_ = false;
-  peer_metadata_.clear();
+  peer_ = {};
   started_ = last_ping_ = now;
   unanswered_ = kNever;
   peer_ttl_ = Duration::zero();
@@ -150,7 +145,7 @@ std::size_t LocalEnd::handle_greeting(Bytes input, Instant now) {
     return handle_old_greeting(input, now);
   }
   const Recognition seen = recognize_version(input);
-  version_ = seen.version;
+  peer_.version = seen.version;
   if (seen.version == Version::foreign) {
     fail(Errc::protocol_error, seen.problem, Breach::unspecified);
     return 0;
@@ -185,7 +180,7 @@ std::size_t LocalEnd::handle_whole_greeting(Bytes input) {
     fail(Errc::protocol_error, describe_mismatch(result.greeting.mechanism()), Breach::mechanism_mismatch);
     return kGreetingSize;
   }
-  minor_version_ = result.greeting.major == 3 && result.greeting.minor == 0 ? 0 : 1;
+  peer_.minor_version = result.greeting.major == 3 && result.greeting.minor == 0 ? 0 : 1;
   phase_ = Phase::handshake;
   begin_mechanism();
   asking_ = mechanism_->question() != nullptr;
@@ -300,7 +295,7 @@ bool LocalEnd::accept_metadata(Bytes metadata) {
     if (take_property(metadata, property) != ParseStatus::complete) {
       return fail(Errc::protocol_error, "malformed metadata"), false;
     }
-    if (peer_metadata_.size() >= config_.limits.metadata_properties_max) {
+    if (peer_.metadata.size() >= config_.limits.metadata_properties_max) {
       return fail(Errc::message_too_large, "more metadata properties than the limit"), false;
     }
     if (same_name(property.name, "Socket-Type")) {
@@ -316,9 +311,9 @@ bool LocalEnd::accept_metadata(Bytes metadata) {
         return false;
       }
     }
-    peer_has_filters_ |= config_.announces_filters && knows_filters(config_.socket_type) &&
+    peer_.has_filters |= config_.announces_filters && knows_filters(config_.socket_type) &&
                          same_name(property.name, kFilterProperty) && as_text(property.value) == "1";
-    peer_metadata_.emplace_back(property.name, as_text(property.value));
+    peer_.metadata.emplace_back(property.name, as_text(property.value));
   }
   if (!has_type) {
     return fail(Errc::protocol_error, "peer sent no Socket-Type"), false;
@@ -335,14 +330,14 @@ bool LocalEnd::accept_identity(Bytes identity) {
   if (!identity.empty() && identity.front() == 0) {
     return fail(Errc::protocol_error, "peer's identity begins with a zero byte"), false;
   }
-  peer_identity_ = as_text(identity);
+  peer_.identity = as_text(identity);
   return true;
 }
 
 bool LocalEnd::accept_socket_type(std::string_view value) {
   const std::optional<SocketType> type = parse_socket_type(value);
   if (type && compatible(config_.socket_type, *type)) {
-    peer_type_ = *type;
+    peer_.type = *type;
     return true;
   }
   append_error_frame(output_, "Socket-Type cannot talk to this socket");
@@ -357,7 +352,7 @@ Event LocalEnd::handle_command(Bytes body, Instant now) noexcept {
   if (fault_) {
     return {};
   }
-  if (is_old(version_)) {
+  if (is_old(peer_.version)) {
     return fail(Errc::protocol_error, "a command from a peer whose version has none"), Event{};
   }
   if (parse_command(body, command) != ParseStatus::complete) {
@@ -430,7 +425,7 @@ Event LocalEnd::subscription(Event::Kind kind, Bytes topic, Instant now) noexcep
 }
 
 Event LocalEnd::filter(Event::Kind kind, Bytes data, Instant now) noexcept {
-  if (!peer_has_filters_) {
+  if (!peer_.has_filters) {
     return fail(Errc::protocol_error, "a filter from a peer that announced none"), Event{};
   }
   FilterView filter{};
@@ -476,7 +471,8 @@ Instant LocalEnd::expiry(Instant last_input) const noexcept {
 }
 
 Instant LocalEnd::ping_due() const noexcept {
-  const bool pinging = phase_ == Phase::traffic && config_.heartbeat_interval > Duration::zero() && !is_old(version_);
+  const bool pinging =
+      phase_ == Phase::traffic && config_.heartbeat_interval > Duration::zero() && !is_old(peer_.version);
   return pinging ? deadline_after(last_ping_, config_.heartbeat_interval) : kNever;
 }
 

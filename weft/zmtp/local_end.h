@@ -90,11 +90,10 @@ enum class Opening : std::uint8_t {
 // pending_output alone. So a reader, and the writer that still drains it, need no common lock.
 // Cost: allocates in the constructor and during a handshake, never after ready().
 // Invariants:
-// 1. The outcome depends on the bytes, never on how they were cut.
-// 2. The first fault stays until start(), and stops everything.
-// 3. No size comes from a number that the peer sent before that number was checked against Limits.
-// 4. Output offered before a fault stays offered: flush it before closing (it may hold an ERROR for the
-//    peer).
+//   1. The outcome depends on the bytes, never on how they were cut.
+//   2. The first fault stays until start(), and stops everything.
+//   3. No size comes from a number that the peer sent before that number was checked against Limits.
+//   4. Output offered before a fault stays offered: flush it before closing (it may hold an ERROR for the peer).
 class LocalEnd {
  public:
   explicit LocalEnd(LocalEndConfig config);  // NULL
@@ -159,19 +158,19 @@ class LocalEnd {
   [[nodiscard]] std::uint16_t ping_ttl_deciseconds() const noexcept;               // for write_ping; rounded up
 
   // The peer's announcements. Valid from ready() until start(); the version as soon as it is known.
-  [[nodiscard]] Version version() const noexcept { return version_; }
+  [[nodiscard]] Version version() const noexcept { return peer_.version; }
   [[nodiscard]] Framing framing() const noexcept {
-    return version_ == Version::v1 || version_ == Version::v1_signed ? Framing::v1 : Framing::v3;
+    return peer_.version == Version::v1 || peer_.version == Version::v1_signed ? Framing::v1 : Framing::v3;
   }
   // ZMTP 1.0 has no subscriptions: the subscriber gets every message and filters itself.
-  [[nodiscard]] bool subscribes_by_itself() const noexcept { return version_ != Version::v1; }
-  [[nodiscard]] int minor_version() const noexcept { return minor_version_; }  // of ZMTP 3: 0 or 1; older: 0
-  [[nodiscard]] SocketType peer_type() const noexcept { return peer_type_; }
+  [[nodiscard]] bool subscribes_by_itself() const noexcept { return peer_.version != Version::v1; }
+  [[nodiscard]] int minor_version() const noexcept { return peer_.minor_version; }  // of ZMTP 3: 0 or 1; older: 0
+  [[nodiscard]] SocketType peer_type() const noexcept { return peer_.type; }
   // The peer announced filters, as we do: it sends FILTER, or takes it.
-  [[nodiscard]] bool peer_has_filters() const noexcept { return peer_has_filters_; }
-  [[nodiscard]] Bytes peer_identity() const noexcept { return as_bytes(peer_identity_); }
-  [[nodiscard]] const Metadata& peer_metadata() const noexcept { return peer_metadata_; }  // all of it, as sent
-  [[nodiscard]] Metadata take_peer_metadata() noexcept { return std::exchange(peer_metadata_, {}); }
+  [[nodiscard]] bool peer_has_filters() const noexcept { return peer_.has_filters; }
+  [[nodiscard]] Bytes peer_identity() const noexcept { return as_bytes(peer_.identity); }
+  [[nodiscard]] const Metadata& peer_metadata() const noexcept { return peer_.metadata; }  // all of it, as sent
+  [[nodiscard]] Metadata take_peer_metadata() noexcept { return std::exchange(peer_.metadata, {}); }
   [[nodiscard]] std::string_view refusal() const noexcept { return refusal_; }  // the reason in ERROR
 
  private:
@@ -236,12 +235,16 @@ class LocalEnd {
   bool greeted_too_much_ = false;
   bool mechanism_begun_ = false;
 
-  Version version_ = Version::unknown;
-  int minor_version_ = 0;
-  SocketType peer_type_ = SocketType::pair;
-  std::string peer_identity_;
-  bool peer_has_filters_ = false;
-  Metadata peer_metadata_;
+  // The announcements of the peer.
+  struct Peer {
+    Version version = Version::unknown;
+    int minor_version = 0;
+    SocketType type = SocketType::pair;
+    std::string identity{};
+    bool has_filters = false;
+    Metadata metadata{};
+  };
+  Peer peer_;
 
   Instant started_{};            // the start of the connection, then the time of ready()
   Instant last_ping_{};          // ours; ready() counts as the first

@@ -24,7 +24,7 @@ bool LocalEnd::begin_old_greeting() {
   if (!takes_old_peers()) {
     return fail(Errc::protocol_error, "peer speaks ZMTP 2.0 or older, which knows no security"), false;
   }
-  const bool bare = version_ == Version::v1;
+  const bool bare = peer_.version == Version::v1;
   if (greeting_offered_ > (bare ? kSignatureSize : kMajorEnd)) {
     greeted_too_much_ = true;
     return fail(Errc::protocol_error, "peer speaks ZMTP 2.0 or older"), false;
@@ -46,7 +46,7 @@ bool LocalEnd::begin_old_greeting() {
 // Takes the greeting and the identity together, or nothing.
 std::size_t LocalEnd::handle_old_greeting(Bytes input, Instant now) {
   std::size_t taken = 0;
-  if (version_ != Version::v1) {
+  if (peer_.version != Version::v1) {
     taken = kOldGreetingSize;
     if (input.size() < taken || !accept_old_type(input[taken - 1])) {
       return 0;
@@ -70,11 +70,11 @@ std::size_t LocalEnd::handle_old_greeting(Bytes input, Instant now) {
   if (!accept_identity(rest.subspan(header.header_size, size))) {
     return 0;
   }
-  if (version_ != Version::v1) {
-    peer_metadata_.emplace_back("Socket-Type", socket_type_name(peer_type_));
+  if (peer_.version != Version::v1) {
+    peer_.metadata.emplace_back("Socket-Type", socket_type_name(peer_.type));
   }
   if (size > 0) {
-    peer_metadata_.emplace_back("Identity", peer_identity_);
+    peer_.metadata.emplace_back("Identity", peer_.identity);
   }
   phase_ = Phase::traffic;
   started_ = last_ping_ = now;
@@ -89,7 +89,7 @@ bool LocalEnd::accept_old_type(std::uint8_t number) {
                                              : StaticText("peer's socket type is unknown")),
            false;
   }
-  peer_type_ = type;
+  peer_.type = type;
   return true;
 }
 
