@@ -24,6 +24,10 @@ void check_expressions(const Files& files, Report& report);
 void check_sizes(const Files& files, Report& report);
 void print_sizes(const Files& files);
 
+// A type has a name of its own; and the names that several types have.
+void check_names(const Files& files, Report& report);
+void print_names(const Files& files);
+
 // Sentences of comments and Markdown files; and how many of each kind every folder has, or each one with its place.
 void check_english(const Files& files, Report& report);
 void print_english_counts(const Files& files);

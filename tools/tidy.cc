@@ -28,9 +28,11 @@ int main(int argc, char** argv) {
   tidy::check_form(files, report);
   tidy::check_expressions(files, report);
   tidy::check_sizes(files, report);
+  tidy::check_names(files, report);
   tidy::check_english(files, report);
   if (numbers) {
     tidy::print_sizes(files);
+    tidy::print_names(files);
     tidy::print_english_counts(files);
   }
   if (english) {

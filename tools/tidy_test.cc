@@ -342,6 +342,16 @@ TEST_F(TidyTest, RefusesALargeClassAndCountsItsMembersOnly) {
   EXPECT_TRUE(run().starts_with("passed\n")) << run();
 }
 
+TEST_F(TidyTest, RefusesASecondTypeOfOneName) {
+  write("weft/low/a.h", kHeader + "namespace low {\nclass Door;\nclass Door final : public Wall {};\n}\n");
+  write("weft/high/c.h", kHeader + "namespace high {\nclass Door;\nstruct House {\n  struct Door {};\n};\n}\n");
+  EXPECT_TRUE(run().starts_with("passed\n")) << run();
+  write("weft/low/b.h", kHeader + "namespace low {\n\ntemplate <typename T>\nstruct Door {};\n}\n");
+  expect_refused("weft/low/b.h:6: [type-name] Door is also a type of weft/low/a.h");
+  EXPECT_NE(run("--numbers").find("    2  Door: weft/low/a.h:5 weft/low/b.h:6\n"), std::string::npos)
+      << run("--numbers");
+}
+
 TEST_F(TidyTest, PrintsTheSizesOfRoomsAndTheirLargestFiles) {
   const std::string out = run("--numbers");
   EXPECT_NE(out.find("\nweft/high                    2     1  b.h, 3 lines\n"), std::string::npos) << out;

@@ -115,14 +115,14 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   Expiring expiring_ WEFT_GUARDED_BY(inproc_mutex_);  // the pending links
 };
 
-// Counted: one connection of a context (ContextCore::start_io()), until keep().
+// CountedConnection: one connection of a context (ContextCore::start_io()), until keep().
 // Owner: a call, on its stack.
-class Counted {
+class CountedConnection {
  public:
-  explicit Counted(ContextCore& context) noexcept : context_(&context) {}
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-  ~Counted() {
+  explicit CountedConnection(ContextCore& context) noexcept : context_(&context) {}
+  CountedConnection(const CountedConnection&) = delete;
+  CountedConnection& operator=(const CountedConnection&) = delete;
+  ~CountedConnection() {
     if (context_ != nullptr) {
       context_->connection_ended();
     }

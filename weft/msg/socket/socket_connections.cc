@@ -132,7 +132,7 @@ Result<void> SocketCore::disconnect_peer(std::uint32_t routing_id) {
     start_sweep();
   }
   if (connection != nullptr) {
-    const Counted counted(*context_);
+    const CountedConnection counted(*context_);
     connection->link().announce_end();
     end_left(connection, deadline);
   } else {

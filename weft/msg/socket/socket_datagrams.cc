@@ -65,7 +65,7 @@ Result<std::string> SocketCore::open_datagrams(std::string_view text, const net:
   }
   net::UdpSocket udp = WEFT_TRY(net::open_udp(endpoint, binds, udp_options(*options), stream_options(*options)));
   WEFT_TRY(context_->start_io());
-  Counted counted(*context_);
+  CountedConnection counted(*context_);
   const int fd = udp.fd.fd();
   const auto form = type() == SocketType::dgram ? DatagramStream::Form::addressed : DatagramStream::Form::grouped;
   const std::uint64_t part_max =

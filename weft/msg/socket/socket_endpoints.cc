@@ -79,7 +79,7 @@ Result<std::string> SocketCore::bind(std::string_view text) {
     gate = WEFT_TRY(bounds_.make_gate(*options));
   }
   WEFT_TRY(context_->start_io());
-  const Counted counted(*context_);
+  const CountedConnection counted(*context_);
   const int fd = (*listener)->fd();
   std::string exact = (*listener)->bound_endpoint();
   // The entry is made first: to move it into the table needs no memory.
@@ -184,7 +184,7 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
   auto proxy = WEFT_TRY(proxy_for(endpoint, *options));
   auto layering = WEFT_TRY(make_layering(endpoint, false, *options));
   WEFT_TRY(context_->start_io());
-  Counted counted(*context_);
+  CountedConnection counted(*context_);
   auto connection = std::make_shared<Connection>(shared_from_this(), context_->io(), options, endpoint,
                                                  std::move(proxy), std::move(layering));
   Endpoints::ConnectedNames entry{{std::string(text), connection}};
@@ -258,7 +258,7 @@ Result<void> SocketCore::unbind(std::string_view text) {
   if (bound.acceptor == nullptr) {
     return describe_unknown(text);
   }
-  const Counted counted(*context_);
+  const CountedConnection counted(*context_);
   context_->io().run([&] { close_bound(bound); });
   close_accepted(bound.acceptor->endpoint());
   return {};

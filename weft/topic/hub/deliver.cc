@@ -143,7 +143,7 @@ void HubSession::send(const std::string& name, const Op& op) {
     counters_.answers_dropped.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  Client& client = at->second;
+  HubClient& client = at->second;
   if (client.queue.empty()) {
     const Sent sent = send_(name, *message);
     if (sent == Sent::yes) {
@@ -154,8 +154,8 @@ void HubSession::send(const std::string& name, const Op& op) {
       return;
     }
   }
-  if (client.queue.size() >= Client::kQueueMessagesMax ||
-      client.queue_bytes + message->size() > Client::kQueueBytesMax) {
+  if (client.queue.size() >= HubClient::kQueueMessagesMax ||
+      client.queue_bytes + message->size() > HubClient::kQueueBytesMax) {
     counters_.answers_dropped.fetch_add(1, std::memory_order_relaxed);
     return;
   }
@@ -163,7 +163,7 @@ void HubSession::send(const std::string& name, const Op& op) {
   client.queue.push_back(*std::move(message));
 }
 
-bool HubSession::flush(const std::string& name, Client& client) {
+bool HubSession::flush(const std::string& name, HubClient& client) {
   while (!client.queue.empty()) {
     const std::size_t size = client.queue.front().size();
     const Sent sent = send_(name, client.queue.front());
@@ -196,7 +196,7 @@ bool HubSession::finish_turn(const store::Now& now) {
     if (at == clients_.end()) {
       continue;
     }
-    Client& client = at->second;
+    HubClient& client = at->second;
     if (!client.queue.empty() || send_(outgoing.client, outgoing.message) == Sent::full) {
       client.queue_bytes += outgoing.message.size();
       client.queue.push_back(std::move(outgoing.message));
@@ -221,8 +221,8 @@ bool HubSession::deliver(const store::Now& now) {
       order.push_back(at->first);
     }
     for (const std::string& name : order) {
-      Client& client = clients_.find(name)->second;
-      if (!client.queue.empty() || client.unheard_bytes > Client::kUnheardBytesMax) {
+      HubClient& client = clients_.find(name)->second;
+      if (!client.queue.empty() || client.unheard_bytes > HubClient::kUnheardBytesMax) {
         continue;
       }
       std::vector<std::uint32_t> ids;
@@ -253,11 +253,11 @@ bool HubSession::deliver(const store::Now& now) {
   return scans_on_;
 }
 
-bool HubSession::deliver_one(const std::string& name, std::uint32_t id, Channel& channel, const store::Now& now) {
+bool HubSession::deliver_one(const std::string& name, std::uint32_t id, HubChannel& channel, const store::Now& now) {
   switch (channel.kind) {
-    case Channel::Kind::consumer: return deliver_consumer(name, id, channel, now);
-    case Channel::Kind::reader: return deliver_reader(name, id, channel);
-    case Channel::Kind::leases: return channel.credit != 0 && deliver_lease(name, id, channel);
+    case HubChannel::Kind::consumer: return deliver_consumer(name, id, channel, now);
+    case HubChannel::Kind::reader: return deliver_reader(name, id, channel);
+    case HubChannel::Kind::leases: return channel.credit != 0 && deliver_lease(name, id, channel);
   }
   return false;
 }
@@ -277,7 +277,7 @@ void HubSession::count_scan(const std::string& name, std::uint32_t id, std::size
   }
 }
 
-bool HubSession::deliver_reader(const std::string& name, std::uint32_t id, Channel& channel) {
+bool HubSession::deliver_reader(const std::string& name, std::uint32_t id, HubChannel& channel) {
   store::Stream* stream = stream_of(channel);
   if (stream == nullptr) {
     end_channel(name, id, Error(Errc::not_found, "the stream is gone"), 0);
@@ -315,7 +315,7 @@ bool HubSession::deliver_reader(const std::string& name, std::uint32_t id, Chann
   return true;
 }
 
-bool HubSession::deliver_lease(const std::string& name, std::uint32_t id, Channel& channel) {
+bool HubSession::deliver_lease(const std::string& name, std::uint32_t id, HubChannel& channel) {
   Op op;
   op.id = id;
   std::string lease_name;
@@ -409,11 +409,11 @@ Instant HubSession::next_deadline(const store::Now& now) const {
       next = std::min(next, now.steady + kRetrySend);
       continue;
     }
-    if (client.unheard_bytes > Client::kUnheardBytesMax) {
+    if (client.unheard_bytes > HubClient::kUnheardBytesMax) {
       continue;
     }
     for (const auto& [id, channel] : client.channels) {
-      if (channel.kind == Channel::Kind::consumer && channel.credit != 0) {
+      if (channel.kind == HubChannel::Kind::consumer && channel.credit != 0) {
         store::Stream* stream = stream_of(channel);
         const store::Consumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(channel.consumer);
         if (consumer != nullptr) {

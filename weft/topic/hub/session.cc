@@ -37,7 +37,7 @@ HubSession::HubSession(std::unique_ptr<store::Store> store, const HubOptions& op
   leases_.set_observer([this](const std::string& name) {
     for (auto& [client, state] : clients_) {
       for (auto& [id, channel] : state.channels) {
-        if (channel.kind == Channel::Kind::leases && channel.follow && name.starts_with(channel.prefix)) {
+        if (channel.kind == HubChannel::Kind::leases && channel.follow && name.starts_with(channel.prefix)) {
           channel.changed.insert(name);
         }
       }
@@ -311,18 +311,18 @@ std::string HubSession::news_of_instance(const Op& op, const store::Stream& stre
   return op.second == 0 || op.second == instance ? std::string() : std::to_string(instance);
 }
 
-store::Stream* HubSession::stream_of(const Channel& channel) const noexcept {
+store::Stream* HubSession::stream_of(const HubChannel& channel) const noexcept {
   store::Stream* stream = store_->find(channel.stream);
   const bool same = stream != nullptr && stream->id() == channel.stream_id && stream->in_memory() == channel.in_memory;
   return same ? stream : nullptr;
 }
 
-Result<Channel*> HubSession::open_channel(const std::string& client, const Op& op) {
+Result<HubChannel*> HubSession::open_channel(const std::string& client, const Op& op) {
   auto& channels = clients_[client].channels;
-  if (op.number > Channel::kCreditMax) {
+  if (op.number > HubChannel::kCreditMax) {
     return Error(Errc::invalid_argument, "more credit than 1,048,576");
   }
-  if (channels.size() >= Client::kChannelsMax) {
+  if (channels.size() >= HubClient::kChannelsMax) {
     return Error(Errc::resource_exhausted, "a connection has 1,024 channels");
   }
   const auto [at, added] = channels.try_emplace(op.id);
@@ -354,10 +354,10 @@ void HubSession::consume(const std::string& client, const Op& op, std::uint64_t 
     return store_->consumer(*stream, op.key, settings, op.has(OpFlags::redeclare), next);
   };
   const auto consumer = make();
-  const auto channel = consumer ? open_channel(client, op) : Result<Channel*>(consumer.error());
+  const auto channel = consumer ? open_channel(client, op) : Result<HubChannel*>(consumer.error());
   PendingAnswer& reply = answer(client, op, channel.error());
   if (channel) {
-    (*channel)->kind = Channel::Kind::consumer;
+    (*channel)->kind = HubChannel::Kind::consumer;
     (*channel)->stream = stream->name();
     (*channel)->stream_id = stream->id();
     (*channel)->in_memory = stream->in_memory();
@@ -386,10 +386,10 @@ void HubSession::read(const std::string& client, const Op& op, std::uint64_t nex
   const bool strange = !is_of(op, *stream) && settings->from.kind == From::Kind::sequence;
   const From from = strange ? From::first() : next != 0 ? From::sequence(next) : settings->from;
   auto reader = stream->open_reader(settings->filter, from);
-  const auto channel = reader ? open_channel(client, op) : Result<Channel*>(reader.error());
+  const auto channel = reader ? open_channel(client, op) : Result<HubChannel*>(reader.error());
   PendingAnswer& reply = answer(client, op, channel.error());
   if (channel) {
-    (*channel)->kind = Channel::Kind::reader;
+    (*channel)->kind = HubChannel::Kind::reader;
     (*channel)->stream = stream->name();
     (*channel)->stream_id = stream->id();
     (*channel)->in_memory = stream->in_memory();
@@ -410,7 +410,7 @@ void HubSession::credit(const std::string& client, const Op& op) {
     answer(client, op, op.has(OpFlags::quiet) ? Error() : Error(Errc::not_found, "no such channel"));
     return;
   }
-  if (op.number > Channel::kCreditMax - std::min(at->second.credit, Channel::kCreditMax)) {
+  if (op.number > HubChannel::kCreditMax - std::min(at->second.credit, HubChannel::kCreditMax)) {
     answer(client, op, Error(Errc::invalid_argument, "more credit than 1,048,576"));
     return;
   }
@@ -516,7 +516,7 @@ void HubSession::leases(const std::string& client, const Op& op) {
   const auto channel = open_channel(client, op);
   answer(client, op, channel.error()).number = leases_.size();
   if (channel) {
-    (*channel)->kind = Channel::Kind::leases;
+    (*channel)->kind = HubChannel::Kind::leases;
     (*channel)->prefix = op.name;
     (*channel)->follow = op.has(OpFlags::follow);
   }

@@ -23,8 +23,8 @@ namespace weft::topic {
 
 inline constexpr Error kNoStream(Errc::not_found, "no such stream");
 
-// Channel: deliveries of one kind to one member, within its credit.
-struct Channel {
+// HubChannel: deliveries of one kind to one member, within its credit.
+struct HubChannel {
   enum class Kind : std::uint8_t { consumer, reader, leases };
   static constexpr std::uint64_t kCreditMax = 1U << 20U;
 
@@ -52,8 +52,8 @@ struct Channel {
   std::set<std::string> changed{};
 };
 
-// Client: one connection of a member.
-struct Client {
+// HubClient: one connection of a member.
+struct HubClient {
   static constexpr std::size_t kChannelsMax = 1024;
   static constexpr std::size_t kQueueMessagesMax = 4096;
   static constexpr std::size_t kQueueBytesMax = 8 * 1024 * 1024;
@@ -61,7 +61,7 @@ struct Client {
   // nothing would fill the memory of both ends with messages for which it has credit.
   static constexpr std::size_t kUnheardBytesMax = 64 * 1024 * 1024;
 
-  std::map<std::uint32_t, Channel> channels;
+  std::map<std::uint32_t, HubChannel> channels;
   std::deque<Message> queue;  // ops for which the socket had no room
   std::size_t queue_bytes = 0;
   std::size_t unheard_bytes = 0;
@@ -137,27 +137,27 @@ class HubSession {
   void leases(const std::string& client, const Op& op);
 
   PendingAnswer& answer(const std::string& client, const Op& op, const Error& error = {});
-  [[nodiscard]] store::Stream* stream_of(const Channel& channel) const noexcept;  // null if it was removed
-  [[nodiscard]] Result<Channel*> open_channel(const std::string& client, const Op& op);
+  [[nodiscard]] store::Stream* stream_of(const HubChannel& channel) const noexcept;  // null if it was removed
+  [[nodiscard]] Result<HubChannel*> open_channel(const std::string& client, const Op& op);
   [[nodiscard]] store::Store::Committed commit(const store::Now& now);
   void tell_stored();
   void send_answers(const store::Store::Committed& committed);
   void send_answer(const PendingAnswer& pending, std::size_t appends);
   void send(const std::string& client, const Op& op);
-  [[nodiscard]] bool flush(const std::string& name, Client& client);
+  [[nodiscard]] bool flush(const std::string& name, HubClient& client);
   [[nodiscard]] bool deliver(const store::Now& now);  // returns true if the bound of the turn ended it
   // Each delivers at most one op, and returns false if the channel has nothing at the moment, or ended.
-  [[nodiscard]] bool deliver_one(const std::string& name, std::uint32_t id, Channel& channel, const store::Now& now);
+  [[nodiscard]] bool deliver_one(const std::string& name, std::uint32_t id, HubChannel& channel, const store::Now& now);
   // to the member with the fewest messages
-  [[nodiscard]] bool deliver_consumer(const std::string& name, std::uint32_t id, Channel& channel,
+  [[nodiscard]] bool deliver_consumer(const std::string& name, std::uint32_t id, HubChannel& channel,
                                       const store::Now& now);
-  [[nodiscard]] bool deliver_reader(const std::string& name, std::uint32_t id, Channel& channel);
-  [[nodiscard]] bool deliver_lease(const std::string& name, std::uint32_t id, Channel& channel);
+  [[nodiscard]] bool deliver_reader(const std::string& name, std::uint32_t id, HubChannel& channel);
+  [[nodiscard]] bool deliver_lease(const std::string& name, std::uint32_t id, HubChannel& channel);
   // Members of one consumer, in share.cc.
   struct Member {
     const std::string* client;
     std::uint32_t id;
-    Channel* channel;
+    HubChannel* channel;
     bool takes;  // its connection takes deliveries
   };
   struct Group {
@@ -168,7 +168,7 @@ class HubSession {
   [[nodiscard]] Member* next_member(Group& group);  // null if no member takes a message
   void recall(const store::Now& now);  // for members without messages, from those whose queue does not move
   void recall(Group& group, const store::Now& now);
-  void give_back_queue(const Channel& channel, const store::Now& now);
+  void give_back_queue(const HubChannel& channel, const store::Now& now);
   bool queue_delivery(const std::string& name, const Op& op);
   [[nodiscard]] bool send_message(const std::string& name, std::uint32_t id, const store::ReadMessage& read,
                                   std::uint32_t before);
@@ -185,7 +185,7 @@ class HubSession {
   Send send_;
   HubCounters& counters_;
   LeaseTable leases_;
-  std::map<std::string, Client, std::less<>> clients_;
+  std::map<std::string, HubClient, std::less<>> clients_;
   std::vector<PendingAnswer> answers_;
   std::size_t turn_bytes_ = 0;  // of ops and of answers
   bool wrote_alone_ = false;    // an op of the turn had a transaction of its own

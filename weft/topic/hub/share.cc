@@ -15,7 +15,7 @@ constexpr Duration kRecallAfter = std::chrono::milliseconds(5);
 
 }  // namespace
 
-void HubSession::give_back_queue(const Channel& channel, const store::Now& now) {
+void HubSession::give_back_queue(const HubChannel& channel, const store::Now& now) {
   store::Stream* stream = channel.holder == store::kNoHolder ? nullptr : stream_of(channel);
   if (store::Consumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(channel.consumer)) {
     (void)consumer->state.give_back_queue(channel.holder, now.steady);
@@ -26,9 +26,9 @@ void HubSession::gather_groups() {
   groups_.clear();
   std::map<store::Consumer*, std::size_t> places;
   for (auto& [name, client] : clients_) {
-    const bool takes = client.queue.empty() && client.unheard_bytes <= Client::kUnheardBytesMax;
+    const bool takes = client.queue.empty() && client.unheard_bytes <= HubClient::kUnheardBytesMax;
     for (auto& [id, channel] : client.channels) {
-      if (channel.kind != Channel::Kind::consumer) {
+      if (channel.kind != HubChannel::Kind::consumer) {
         continue;
       }
       store::Stream* stream = stream_of(channel);
@@ -58,7 +58,8 @@ HubSession::Member* HubSession::next_member(Group& group) {
   return best;
 }
 
-bool HubSession::deliver_consumer(const std::string& name, std::uint32_t id, Channel& channel, const store::Now& now) {
+bool HubSession::deliver_consumer(const std::string& name, std::uint32_t id, HubChannel& channel,
+                                  const store::Now& now) {
   Group& group = groups_[channel.group];
   if (group.consumer == nullptr) {
     for (const Member& member : std::exchange(group.members, {})) {
@@ -70,7 +71,7 @@ bool HubSession::deliver_consumer(const std::string& name, std::uint32_t id, Cha
   if (member == nullptr || scanned_enough()) {
     return false;
   }
-  Channel& chosen = *member->channel;
+  HubChannel& chosen = *member->channel;
   store::Consumer& consumer = *group.consumer;
   const auto delivery = store_->next_delivery(*stream_of(chosen), consumer, now, chosen.holder);
   if (!delivery) {
@@ -92,7 +93,7 @@ bool HubSession::deliver_consumer(const std::string& name, std::uint32_t id, Cha
     (void)store_->give_back(consumer, sequence, chosen.holder, now);
     return false;
   }
-  member->takes = clients_.find(*member->client)->second.unheard_bytes <= Client::kUnheardBytesMax;
+  member->takes = clients_.find(*member->client)->second.unheard_bytes <= HubClient::kUnheardBytesMax;
   return true;
 }
 
@@ -109,14 +110,14 @@ void HubSession::recall(Group& group, const store::Now& now) {
   store::ConsumerState& state = group.consumer->state;
   const auto idle = static_cast<std::size_t>(
       std::count_if(group.members.begin(), group.members.end(), [&state](const Member& member) {
-        const Channel& channel = *member.channel;
+        const HubChannel& channel = *member.channel;
         return member.takes && channel.credit != 0 && channel.holder != store::kNoHolder &&
                state.load(channel.holder) == 0;
       }));
   Member* most = nullptr;
   bool asked = false;
   for (Member& member : group.members) {
-    Channel& channel = *member.channel;
+    HubChannel& channel = *member.channel;
     const std::size_t queued = state.queued(channel.holder);
     if (std::exchange(channel.queued_before, queued) != queued) {
       channel.moved = now.steady;
@@ -139,7 +140,7 @@ void HubSession::recall(Group& group, const store::Now& now) {
   if (idle == 0 || most == nullptr || asked) {
     return;
   }
-  Channel& channel = *most->channel;
+  HubChannel& channel = *most->channel;
   if (const Instant at = deadline_after(channel.moved, kRecallAfter); at > now.steady) {
     recall_at_ = std::min(recall_at_, at);
     return;
