@@ -233,6 +233,12 @@ TEST_F(OnNats, AnotherClientOfNatsReadsWritesAsksAndServes) {
   EXPECT_EQ(s.try_next().error(), Errc::would_block);
 }
 
+TEST_F(OnNats, AHandleSendsPings) {
+  TopicsOptions options = fleet_.options();
+  options.ping_every = 0s;
+  EXPECT_EQ(Topics::open(context_, options).error(), Errc::invalid_argument);
+}
+
 TEST_F(OnNats, NobodyOwnsATopic) {
   Topics topics = fleet_.open(context_);
   EXPECT_EQ(topics.create("world.7", soon()).error(), Errc::not_supported);

@@ -44,7 +44,8 @@ Message block_of(const nats::Message& message) {
 bool GateOptions::same_gate(const GateOptions& other) const noexcept {
   const auto key = [](const GateOptions& of) {
     return std::tie(of.group, of.servers, of.user, of.password, of.token, of.nkey_seed_file, of.credentials_file,
-                    of.tls_certificate, of.tls_key, of.tls_authorities, of.tls_server_name, of.outage_bytes_max);
+                    of.tls_certificate, of.tls_key, of.tls_authorities, of.tls_server_name, of.outage_bytes_max,
+                    of.ping_every);
   };
   return key(*this) == key(other);
 }
@@ -102,6 +103,7 @@ Result<void> Gate::start() {
   client.nkey_seed_file = options_.nkey_seed_file;
   client.credentials_file = options_.credentials_file;
   client.pending_max = options_.outage_bytes_max;
+  client.ping_every = options_.ping_every;
   client.tls_name = options_.tls_server_name;
   WEFT_TRY(client.use_tls_files(options_.tls_authorities, options_.tls_certificate, options_.tls_key));
   return on_core([&] { return open_clients(client); });

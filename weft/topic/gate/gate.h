@@ -51,6 +51,7 @@ struct GateOptions {
   std::string tls_authorities{};
   std::string tls_server_name{};
   std::size_t outage_bytes_max = std::size_t{8} << 20;
+  Duration ping_every = std::chrono::seconds(20);
 
   [[nodiscard]] bool same_gate(const GateOptions& other) const noexcept;
 };

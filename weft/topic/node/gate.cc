@@ -55,6 +55,7 @@ Result<void> Node::begin_gate() {
   options.tls_authorities = options_.security.tls_authorities;
   options.tls_server_name = options_.security.tls_server_name;
   options.outage_bytes_max = options_.outage_bytes_max;
+  options.ping_every = options_.ping_every;
   constexpr int kTriesMax = 16;
   Result<void> joined = Error(Errc::closed, "the gate closed again and again");
   for (int i = 0; i < kTriesMax && !joined && joined.error() == Errc::closed; ++i) {
