@@ -100,6 +100,27 @@ TEST_F(LoginToFleet, ExpiredCredentialsAreRefusedUntilTheirFileIsRenewed) {
   expect_message(options);
 }
 
+TEST_F(LoginToFleet, AHandleWhoseCredentialsExpireGoesOnWhenTheirFileIsRenewed) {
+  const nats::test::Authority authority;
+  const NatsServer server(authority.config());
+  TopicsOptions options;
+  options.fleet = server.url();
+  options.security.credentials_file = server.directory() + "/user.creds";
+  authority.write_credentials(options.security.credentials_file, 2);
+  Context context;
+  Topics topics = *Topics::open(context, options);
+  Error why;
+  for (const Instant end = soon(); why != Errc::handshake_refused && sys::now() < end;) {
+    const auto synced = topics.sync(sys::now() + 100ms);
+    why = synced ? Error() : synced.error();
+  }
+  EXPECT_EQ(why, Errc::handshake_refused) << why.message();
+  authority.write_credentials(options.security.credentials_file, 3600);
+  const auto synced = topics.sync(soon());
+  ASSERT_TRUE(synced) << synced.error().message();
+  expect_message(options);
+}
+
 #ifdef WEFT_HAVE_OPENSSL
 
 class CertificateOfFleet : public LoginToFleet {
@@ -122,6 +143,32 @@ TEST_F(CertificateOfFleet, ItsAuthorityIsTrustedAndNoOther) {
   options.security.tls_authorities = authority.file();
   options.security.tls_server_name = "elsewhere";
   EXPECT_EQ(refusal(options), Errc::protocol_error);
+}
+
+TEST_F(CertificateOfFleet, AServerThatWantsOneGetsTheHandlesOwn) {
+  net::test::TestAuthority authority;
+  net::test::TestAuthority stranger("stranger");
+  const auto files = authority.issue("server");
+  const nats::NKey key = nats::test::key_of(nats::KeyKind::user, 1);
+  const NatsServer server("tls { cert_file: \"" + files.certificate + "\", key_file: \"" + files.key +
+                          "\", ca_file: \"" + authority.file() +
+                          "\", verify: true }\nauthorization { users: [ { nkey: " + key.public_key() + " } ] }\n");
+  TopicsOptions options;
+  options.fleet = "tls://127.0.0.1:" + server.port();
+  options.security.tls_authorities = authority.file();
+  options.security.nkey_seed_file = server.directory() + "/seed";
+  std::ofstream(options.security.nkey_seed_file) << key.seed() << '\n';
+  const auto enter_with = [&](const net::test::CertificateFiles& own) {
+    options.security.tls_certificate = own.certificate;
+    options.security.tls_key = own.key;
+  };
+  enter_with(authority.issue("handle"));
+  expect_message(options);
+  enter_with(stranger.issue("other"));
+  Context context;
+  Topics topics = *Topics::open(context, options);
+  EXPECT_FALSE(topics.sync(sys::now() + 200ms));
+  EXPECT_EQ(topics.statistics().fleet_connected, 0u);
 }
 
 // The server comes back with another certificate: of its authority, or of a stranger's.

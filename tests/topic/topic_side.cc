@@ -9,11 +9,15 @@
 //   present NAME: with a presence of 300 ms, as NAME; writes "present".
 //   echo FILTER ENDPOINT: routes FILTER to ENDPOINT, a plain publisher, unless it is "-". Writes "ready ENDPOINT", then
 //     publishes each message that FILTER brings under "echo.", and a header with its topic; ends with "end".
+//   serve TOPIC: writes "serving", then "taken" for each request: it answers all but "hang".
 //   hold TOPIC: subscribes, writes "ready ENDPOINT", and receives nothing.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "weft/sys/clock.h"
 #include "weft/topic/topics.h"
@@ -100,6 +104,26 @@ void echo(weft::Topics& topics, const std::string& filter, const std::string& en
   }
 }
 
+void serve(weft::Topics& topics, const std::string& topic) {
+  weft::RequestQueue requests = must("serve", topics.serve(topic));
+  (void)must("sync", topics.sync(soon()));
+  std::thread([] {
+    while (std::getchar() != EOF) {
+    }
+    std::_Exit(0);
+  }).detach();
+  say("serving");
+  std::vector<weft::TakenRequest> hung;
+  for (auto taken = requests.next(); taken; taken = requests.next()) {
+    if (taken->text() == "hang") {
+      hung.push_back(*std::move(taken));
+    } else {
+      must("reply", taken->reply(taken->text()));
+    }
+    say("taken");
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -128,6 +152,8 @@ int main(int argc, char** argv) {
     say("present");
   } else if (command == "echo" && argc == 6) {
     echo(topics, topic, argv[5]);
+  } else if (command == "serve") {
+    serve(topics, topic);
   } else if (command == "hold") {
     weft::Subscription subscription = must("subscribe", topics.subscribe(topic));
     say("ready " + topics.endpoint());
