@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "tools/weft/model.h"
 
+#include <signal.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <optional>
 #include <string_view>
@@ -27,7 +30,19 @@ std::string footer_of(const Command& command) {
   return text + "\nExit codes: " + std::string(kExitCodes);
 }
 
-void print(std::FILE* stream, const std::string& text) { std::fwrite(text.data(), 1, text.size(), stream); }
+void complain(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+// Prints what was asked for; gives the exit code.
+int print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
+    return 0;
+  }
+  if (errno == EPIPE) {
+    return kExitSignal + SIGPIPE;
+  }
+  complain("weft: standard output takes no more\n");
+  return kExitFailed;
+}
 
 bool is_option(std::string_view argument) { return argument.size() > 1 && argument[0] == '-'; }
 
@@ -162,7 +177,7 @@ std::vector<std::string> Model::in_order(std::vector<std::string> arguments) con
 
 int Model::parse(const std::vector<std::string>& arguments) {
   const auto usage = [](const std::string& command, const std::string& text) {
-    print(stderr, command + ": " + printable(text) + "; `" + command + " --help` explains\n");
+    complain(command + ": " + printable(text) + "; `" + command + " --help` explains\n");
     return kExitUsage;
   };
   const std::string word = first_word(arguments, 0);
@@ -171,11 +186,11 @@ int Model::parse(const std::vector<std::string>& arguments) {
                        [&](const auto& each) { return each.name == name || each.name.starts_with(name + " "); });
   };
   if (word == "topics") {
-    print(stderr, "weft: " + former_name(arguments) + "; `weft --help` lists the commands\n");
+    complain("weft: " + former_name(arguments) + "; `weft --help` lists the commands\n");
     return kExitUsage;
   }
   if (!word.empty() && !names(commands(), word)) {
-    print(stderr, "weft: no command is named '" + printable(word) + "'; `weft --help` lists them\n");
+    complain("weft: no command is named '" + printable(word) + "'; `weft --help` lists them\n");
     return kExitUsage;
   }
   std::vector<std::string> reversed;  // the order of CLI11
@@ -195,18 +210,19 @@ int Model::parse(const std::vector<std::string>& arguments) {
     app->parse(std::move(reversed));
     return -1;
   } catch (const CLI::CallForVersion&) {
-    print(stdout, version_text() + "\n");
-    return 0;
+    return print(version_text() + "\n");
   } catch (const CLI::CallForHelp&) {
-    print(stdout, wrapped(app->help(), kTextColumn));
-    return 0;
+    return print(wrapped(app->help(), kTextColumn));
   } catch (const CLI::ParseError& error) {
     const std::string command = chosen();
     const std::string second = names(groups(), word) ? first_word(arguments, 1) : std::string();
     if (!second.empty() && command == "weft " + word) {
       return usage(command, "no command is named '" + second + "'");
     }
-    return usage(command, error.what());
+    const bool former = std::any_of(arguments.begin(), arguments.end(), [](const std::string& each) {
+      return each == "--wait-subscribers" || each.starts_with("--wait-subscribers=");
+    });
+    return usage(command, former ? "type --wait instead of --wait-subscribers" : error.what());
   }
 }
 

@@ -40,7 +40,8 @@ struct Group {
 // CLI11 takes "[a,b]" apart. The model puts this byte before such an argument, and the options drop it.
 inline constexpr char kListMark = '\x1d';
 inline constexpr std::string_view kExitCodes =
-    "0 done; 1 failed, with the reason on standard error; 2 wrong usage; 130 ended by Ctrl-C (143 by SIGTERM); 141 "
-    "the reader of standard output has gone.";
+    "0 done; 1 failed, with the reason on standard error; 2 wrong usage; 130 ended by Ctrl-C (143 by SIGTERM), but 0 "
+    "of "
+    "hub, bridge and fleet up; 141 the reader of standard output has gone.";
 
 }  // namespace weft::cli

@@ -92,6 +92,18 @@ def admin_port(*security: str):
             side.kill()
 
 
+def commands_of(page: str) -> list[str]:
+    return [line.split()[0] for line in page.split("Commands:\n")[1].split("\n\n")[0].splitlines() if line[2] != " "]
+
+
+def all_commands() -> list[list[str]]:
+    names = []
+    for command in commands_of(run("--help")):
+        inner = run(command, "--help")
+        names += [[command, each] for each in commands_of(inner)] if "Commands:" in inner else [[command]]
+    return names
+
+
 def run_all():
     for each in tests:
         each()

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from weft_cli_support import PATIENCE, PROGRAM, SOURCE, end, peer, run, run_all, run_blocks, start, test, zmq
+from weft_cli_support import PATIENCE, PROGRAM, SOURCE, all_commands, end, peer, run, run_all, run_blocks, start, test, zmq
 
 sys.path.append(str(SOURCE / "tests/support"))
 from tls_options import make_certificates
@@ -281,18 +281,6 @@ def ends_with_the_documented_codes():
     with open("/dev/full", "w") as full:
         done = subprocess.run([PROGRAM, "keygen"], stdout=full, stderr=subprocess.PIPE, timeout=PATIENCE)
         assert done.returncode == 1, done
-
-
-def commands_of(page: str) -> list[str]:
-    return [line.split()[0] for line in page.split("Commands:\n")[1].split("\n\n")[0].splitlines() if line[2] != " "]
-
-
-def all_commands() -> list[list[str]]:
-    names = []
-    for command in commands_of(run("--help")):
-        inner = run(command, "--help")
-        names += [[command, each] for each in commands_of(inner)] if "Commands:" in inner else [[command]]
-    return names
 
 
 @test
