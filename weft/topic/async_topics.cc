@@ -229,6 +229,49 @@ Result<void> AsyncSubscription::remove(const Result<Filter>& filter) {
 }
 std::uint64_t AsyncSubscription::missed() const noexcept { return core_ == nullptr ? 0 : core_->subscription->lost(); }
 
+// --- AsyncRequestQueue ---
+
+AsyncRequestQueue::AsyncRequestQueue(IntrusivePtr<AsyncSubscriptionCore> core, Message topic) noexcept
+    : core_(std::move(core)), topic_(std::move(topic)) {}
+AsyncRequestQueue::AsyncRequestQueue(AsyncRequestQueue&&) noexcept = default;
+AsyncRequestQueue& AsyncRequestQueue::operator=(AsyncRequestQueue&& other) noexcept {
+  if (this != &other) {
+    close();
+    core_ = std::move(other.core_);
+    topic_ = std::move(other.topic_);
+  }
+  return *this;
+}
+AsyncRequestQueue::~AsyncRequestQueue() { close(); }
+void AsyncRequestQueue::close() noexcept {
+  if (core_ != nullptr) {
+    core_->node->stop_serving(*core_->subscription);
+  }
+}
+TakenRequest AsyncRequestQueue::taken(AsyncSubscriptionCore& core, const Message& topic, TopicMessage&& request) {
+  return {core.node, topic.share(), std::move(request)};
+}
+rt::Task<Result<TakenRequest>> AsyncRequestQueue::next_taken(IntrusivePtr<AsyncSubscriptionCore> core, Message topic) {
+  if (core == nullptr) {
+    co_return kAsyncTopicsMoved;
+  }
+  Result<TopicMessage> request = co_await next_of(core, core->node.get(), core->subscription.get());
+  if (!request) {
+    co_return request.error();
+  }
+  co_return taken(*core, topic, *std::move(request));
+}
+rt::Task<Result<TakenRequest>> AsyncRequestQueue::next() { return next_taken(core_, topic_.share()); }
+Result<TakenRequest> AsyncRequestQueue::try_next() {
+  if (core_ == nullptr) {
+    return kAsyncTopicsMoved;
+  }
+  return taken(*core_, topic_, WEFT_TRY(core_->node->try_next(*core_->subscription)));
+}
+Result<void> AsyncRequestQueue::status() const noexcept {
+  return core_ == nullptr ? Result<void>(kAsyncTopicsMoved) : core_->subscription->status();
+}
+
 // --- Ongoing ---
 struct Ongoing::State {
   State(NodePtr own, IntrusivePtr<SubscriptionCore> from, bool is_service)
@@ -490,6 +533,21 @@ Result<Ongoing> AsyncTopics::serve(std::string_view topic, const ServiceOptions&
   return ongoing;
 }
 
+Result<AsyncRequestQueue> AsyncTopics::serve(std::string_view topic, const ServiceOptions& options) {
+  if (node_ == nullptr) {
+    return kAsyncTopicsMoved;
+  }
+  constexpr std::size_t kQueueMost = std::size_t{1} << 20;
+  if (options.queue_max == 0 || options.queue_max > kQueueMost) {
+    return Error(Errc::invalid_argument, "a queue of requests has 1 to 1,048,576 places");
+  }
+  return or_no_memory([&]() -> Result<AsyncRequestQueue> {
+    Message name = WEFT_TRY(Message::copy_of(topic));
+    auto requests = WEFT_TRY(node_->serve(topic, options.group, options.queue_max));
+    return AsyncRequestQueue(make_intrusive<AsyncSubscriptionCore>(node_, std::move(requests)), std::move(name));
+  });
+}
+
 Result<Ongoing> AsyncTopics::forward(std::string_view filter, serve::Server& server, serve::GroupId group,
                                      std::function<Result<serve::SharedFrame>(const TopicMessage&)> encode,
                                      const SubscriptionOptions& options) {
@@ -595,6 +653,7 @@ rt::Task<Result<std::vector<NodeInfo>>> AsyncTopics::watch_nodes(std::vector<Nod
 std::uint64_t AsyncTopics::pattern_count() const noexcept { return node_ == nullptr ? 0 : node_->pattern_count(); }
 std::uint64_t AsyncTopics::instance() const noexcept { return node_ == nullptr ? 0 : node_->instance(); }
 std::string AsyncTopics::endpoint() const { return node_ == nullptr ? std::string() : node_->endpoint(); }
+CounterSource AsyncTopics::counter_source() const { return topic::counter_source_of(node_); }
 TopicsStatistics AsyncTopics::statistics() const { return node_ == nullptr ? TopicsStatistics{} : node_->statistics(); }
 
 }  // namespace weft

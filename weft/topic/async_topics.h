@@ -20,6 +20,7 @@
 #include "weft/serve/server/server.h"
 #include "weft/topic/async_key_value.h"
 #include "weft/topic/async_stream.h"
+#include "weft/topic/service.h"
 #include "weft/topic/session_topics.h"
 #include "weft/topic/topics.h"
 
@@ -81,6 +82,32 @@ class AsyncSubscription {
 // Answers a request in a coroutine, like RequestHandler.
 using AsyncRequestHandler = std::function<rt::Task<Result<Message>>(TopicMessage request)>;
 
+// AsyncRequestQueue: RequestQueue for the coroutines of one loop, with the same names.
+// Owner: a move-only value; destruction closes. Affinity: the loop's thread, also that of the requests taken; any number
+// of coroutines may wait. A cancelled coroutine has not taken a request.
+class AsyncRequestQueue {
+ public:
+  AsyncRequestQueue(AsyncRequestQueue&&) noexcept;
+  AsyncRequestQueue& operator=(AsyncRequestQueue&&) noexcept;
+  ~AsyncRequestQueue();
+  void close() noexcept;
+
+  [[nodiscard]] rt::Task<Result<TakenRequest>> next();  // fails with kCancelled, too
+  Result<TakenRequest> try_next();
+  // Like Service::status().
+  [[nodiscard]] Result<void> status() const noexcept;
+
+ private:
+  friend class AsyncTopics;
+  explicit AsyncRequestQueue(IntrusivePtr<topic::AsyncSubscriptionCore> core, Message topic) noexcept;
+  [[nodiscard]] static TakenRequest taken(topic::AsyncSubscriptionCore& core, const Message& topic,
+                                          TopicMessage&& request);
+  [[nodiscard]] static rt::Task<Result<TakenRequest>> next_taken(IntrusivePtr<topic::AsyncSubscriptionCore> core,
+                                                                 Message topic);
+  IntrusivePtr<topic::AsyncSubscriptionCore> core_;  // like AsyncPublisher's
+  Message topic_;
+};
+
 // Ongoing: a service or a forwarding that runs on a loop. Owner: a move-only value; destruction cancels its coroutines,
 // which end in the loop's next turns. Affinity: the loop's thread.
 class Ongoing {
@@ -125,6 +152,9 @@ class AsyncTopics {
                                                        Headers headers = {});
   // Runs `options.at_a_time` coroutines at once, at most 65,536.
   Result<Ongoing> serve(std::string_view topic, const ServiceOptions& options, AsyncRequestHandler handler);
+  // The same without coroutines of the service: the program takes the requests from a queue, and answers each when it
+  // likes. `at_a_time` has no effect.
+  Result<AsyncRequestQueue> serve(std::string_view topic, const ServiceOptions& options = {});
   // Sends the messages that match the filter to the sessions of a group, on every core: one subscription, and one frame
   // for each message, made by `encode`. The server outlives the forwarding, which ends when the server stops.
   // `not_forwarded` counts the messages that `encode` refuses or throws at, and those that did not fit into a core's
@@ -159,6 +189,8 @@ class AsyncTopics {
   [[nodiscard]] std::string endpoint() const;
   [[nodiscard]] std::uint64_t pattern_count() const noexcept;
   [[nodiscard]] TopicsStatistics statistics() const;
+  // Its readers may be on any thread.
+  [[nodiscard]] CounterSource counter_source() const;
 
  private:
   explicit AsyncTopics(std::shared_ptr<topic::Node> node) noexcept;

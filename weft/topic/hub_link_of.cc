@@ -116,4 +116,15 @@ KeptStatistics kept_statistics_of(Node* node) {
   return link == nullptr ? KeptStatistics{} : link->statistics();
 }
 
+CounterSource counter_source_of(const std::shared_ptr<Node>& node) {
+  return [weak = std::weak_ptr<Node>(node)](std::string_view name, CounterReadings& into) {
+    if (const auto alive = weak.lock(); alive != nullptr && !alive->closed()) {
+      into.push_back({&kTopicsTable, {{"topics", std::string(name)}}, sync::read_counters(alive->statistics())});
+      if (const auto link = alive->used_hub_link()) {
+        link->read_counters(name, into);
+      }
+    }
+  };
+}
+
 }  // namespace weft::topic

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "weft/base/counter_table.h"
 #include "weft/base/result.h"
 #include "weft/msg/socket.h"
 #include "weft/topic/kept/counters.h"
@@ -20,5 +21,7 @@ class Node;
 // nothing.
 [[nodiscard]] Result<void> set_hub_keys(Socket& socket, const FleetSecurity& keys);
 [[nodiscard]] KeptStatistics kept_statistics_of(Node* node);  // all 0 before the first use, and without a node
+// The counters of a handle, for a reader of any thread. Without a node, and after close(), it adds none.
+[[nodiscard]] CounterSource counter_source_of(const std::shared_ptr<Node>& node);
 
 }  // namespace weft::topic

@@ -80,6 +80,7 @@ class TakenRequest {
 
  private:
   friend class RequestQueue;
+  friend class AsyncRequestQueue;
   TakenRequest(std::shared_ptr<topic::Node> node, Message topic, TopicMessage&& request) noexcept;
   [[nodiscard]] Result<std::shared_ptr<topic::Node>> take_node() noexcept;
 

@@ -233,15 +233,6 @@ std::string Topics::endpoint() const { return node_ == nullptr ? std::string() :
 std::uint64_t Topics::pattern_count() const noexcept { return node_ == nullptr ? 0 : node_->pattern_count(); }
 TopicsStatistics Topics::statistics() const { return node_ == nullptr ? TopicsStatistics{} : node_->statistics(); }
 
-CounterSource Topics::counter_source() const {
-  return [weak = std::weak_ptr<topic::Node>(node_)](std::string_view name, CounterReadings& into) {
-    if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
-      into.push_back({&kTopicsTable, {{"topics", std::string(name)}}, sync::read_counters(node->statistics())});
-      if (const auto link = node->used_hub_link()) {
-        link->read_counters(name, into);
-      }
-    }
-  };
-}
+CounterSource Topics::counter_source() const { return topic::counter_source_of(node_); }
 
 }  // namespace weft
