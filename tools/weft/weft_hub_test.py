@@ -335,6 +335,16 @@ def serves_other_hosts_that_have_a_key():
                 if "last: " in said:
                     break
             assert f"last: {listens}" in said and says in said, said
+        # SIGHUP: another list of keys, and none after a wrong file.
+        members.write_text(Path(f"{keys}/bob.key.pub").read_text())
+        hub.process.send_signal(signal.SIGHUP)
+        hub.note("admits the 1 keys of")
+        assert run("kv", "get", "config", "color", *far("bob"), *LONG) == "blue\n"
+        run("kv", "get", "config", "color", *far("ann"), "--timeout", "0.5", code=1)
+        members.write_text("public\n")
+        hub.process.send_signal(signal.SIGHUP)
+        assert "members:1: a line is" in hub.note("the hub keeps the keys that it had")
+        assert run("kv", "get", "config", "color", *far("bob"), *LONG) == "blue\n"
         hub.stop(signal.SIGTERM, 0)
 
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tools/weft/topics/hub.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -46,6 +48,35 @@ Error unready(Phase phase) {
     case Phase::waits: return {Errc::would_block, "another process is the hub of the fleet"};
     case Phase::opens: return {Errc::would_block, "the hub opens its store"};
     default: return {Errc::closed, "the hub stops"};
+  }
+}
+
+// Whether SIGHUP came since the last look.
+std::atomic<bool> reload_wanted{false};
+void on_hang_up(int) { reload_wanted.store(true); }
+
+void catch_hang_up() {
+  struct sigaction action = {};
+  action.sa_handler = on_hang_up;
+  sigaction(SIGHUP, &action, nullptr);
+}
+
+std::vector<std::string> members_of(const HubRunOptions& options) {
+  std::vector<std::string> keys = read_public_keys(options.curve_members);
+  for (std::string& key : keys) {
+    key = decode_key(key);
+  }
+  return keys;
+}
+
+// A file that is refused leaves the hub with the keys before.
+void reload_members(Console& console, topic::Hub& hub, const HubRunOptions& options) {
+  try {
+    const std::vector<std::string> keys = members_of(options);
+    need(hub.set_curve_members(keys), "the keys");
+    console.note("admits the " + std::to_string(keys.size()) + " keys of " + printable(options.curve_members));
+  } catch (const Failure& failure) {
+    console.note(std::string(failure.what()) + "; the hub keeps the keys that it had");
   }
 }
 
@@ -97,9 +128,7 @@ topic::HubOptions hub_options(const HubRunOptions& options, const topic::Fleet& 
     hub.tls_authorities = options.serving.tls_authorities;
   } else if (!options.listen.empty()) {
     hub.curve_secret_key = decode_key(read_key_pair(options.curve_key).secret_key);
-    for (const std::string& key : read_public_keys(options.curve_members)) {
-      hub.curve_members.push_back(decode_key(key));
-    }
+    hub.curve_members = members_of(options);
   }
   hub.on_stored = [feed = std::make_shared<topic::StoredFeed>(node)](std::vector<store::ReadMessage>&& messages) {
     return feed->take(std::move(messages));
@@ -178,6 +207,9 @@ int run_hub(Console& console, const HubRunOptions& wanted) {
     throw Usage("--group GROUP and --group-socket PATH belong together");
   }
   const HubRunOptions options = with_places(console, wanted);
+  if (!options.curve_members.empty()) {
+    catch_hang_up();  // before the file is read
+  }
   std::atomic<Phase> phase = Phase::waits;
   check_serving(options);
   ServingPort port(console, options.serving, [&phase]() -> Result<void> {
@@ -215,6 +247,9 @@ int run_hub(Console& console, const HubRunOptions& wanted) {
 
   try {
     while (hub->ended() == Errc::ok) {
+      if (reload_wanted.exchange(false)) {
+        reload_members(console, *hub, options);
+      }
       sleep_until(sys::now() + kEndLook);
     }
   } catch (const Stopped&) {

@@ -375,10 +375,9 @@ Run declare_hub(CLI::App& app) {
       ->group(kSecurity);
   text(app, "--curve-key", options->curve_key, "FILE", "The hub's pair, as `weft keygen --out FILE` writes it")
       ->group(kSecurity);
-  text(
-      app, "--curve-members", options->curve_members, "FILE",
-      "The public keys of members, as `weft keygen` writes them: lines `public KEY`; others are refused. It is read at "
-      "the start only: a changed file needs a new hub")
+  text(app, "--curve-members", options->curve_members, "FILE",
+       "The public keys of members, as `weft keygen` writes them: lines `public KEY`; others are refused. SIGHUP reads "
+       "it again")
       ->group(kSecurity);
   app.add_flag("--admin-no-client-cert", options->serving.admin_no_client_cert,
                "Clients of --admin need no certificate of --tls-ca, only the token")

@@ -174,6 +174,21 @@ TEST_F(CurveHub, AHubOrAHandleWithoutItsKeysIsRefused) {
   EXPECT_TRUE(Hub::host(hub_context_, hub_options()));
 }
 
+TEST_F(CurveHub, AnotherListOfKeysHoldsForTheNextHandshakesAndAWrongOneForNone) {
+  auto hub = *Hub::host(hub_context_, hub_options());
+  const std::string stranger = make_keys().public_key;
+  EXPECT_EQ(hub->set_curve_members({}).error(), Errc::invalid_argument);
+  EXPECT_EQ(hub->set_curve_members({stranger, "short"}).error(), Errc::invalid_argument);
+  Topics first = *Topics::open(context_, handle_options(hub->listening()));
+  auto orders = first.stream({.name = "orders", .topics = {"orders.>"}});
+  ASSERT_TRUE(orders) << orders.error().message();
+
+  ASSERT_TRUE(hub->set_curve_members({stranger}));
+  const std::string text = refusal(hub->listening(), handle_options("").security);
+  EXPECT_NE(text.find("does the hub have this handle's key?"), std::string::npos) << text;
+  EXPECT_TRUE(orders->publish("orders.eu", "a connection that is there stays"));
+}
+
 TEST_F(CurveHub, AContextWithAnAuthenticatorOfTheProgramIsLeftAlone) {
   Socket authenticator = *hub_context_.socket(SocketType::rep);
   ASSERT_TRUE(authenticator.bind("inproc://zeromq.zap.01"));

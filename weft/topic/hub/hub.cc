@@ -51,6 +51,7 @@ struct Hub::Impl {
   HubOptions options;
   std::shared_ptr<HubCounters> counters = std::make_shared<HubCounters>();
   HubClock clock;
+  const std::shared_ptr<KeyList> members = std::make_shared<KeyList>();
   std::optional<MemberKeys> keys;  // ends after the socket: without it CURVE would admit every client
   Socket socket;
   sys::EventFd stop_event;
@@ -95,7 +96,7 @@ Result<void> set_listener(Socket& socket, const HubOptions& options) {
     return {};
   }
   const bool files = !options.tls_certificate.empty() && !options.tls_key.empty() && !options.tls_authorities.empty();
-  if (curve ? options.curve_secret_key.size() != MemberKeys::kKeySize
+  if (curve ? options.curve_secret_key.size() != KeyList::kKeySize
             : !options.listen.starts_with("tls+tcp://") || !files) {
     return kListenerKeys;
   }
@@ -132,7 +133,8 @@ Result<std::unique_ptr<Hub>> Hub::begin(Context& context, const HubOptions& opti
   auto impl = std::make_unique<Impl>(std::move(lock), std::move(socket), std::move(event));
   impl->options = options;
   if (options.listen.starts_with("tcp://")) {
-    impl->keys = WEFT_TRY(MemberKeys::make(context, options.curve_members));
+    WEFT_TRY(impl->members->replace(options.curve_members));
+    impl->keys = WEFT_TRY(MemberKeys::make(context, impl->members));
   }
   impl->thread = WEFT_TRY(sys::Thread::start(&Impl::run, impl.get()));
   return std::unique_ptr<Hub>(new Hub(std::move(impl)));
@@ -151,6 +153,8 @@ Result<void> Hub::wait_open() {
   }
   return impl_->open ? Result<void>() : impl_->ended;
 }
+
+Result<void> Hub::set_curve_members(const std::vector<std::string>& keys) { return impl_->members->replace(keys); }
 
 void Hub::stop() noexcept {
   impl_->stopping.store(true, std::memory_order_release);

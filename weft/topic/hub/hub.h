@@ -70,7 +70,7 @@ class Hub {
   // Opens the store and begins to host. Errors: would_block (another process hosts); conflict (a hub of another
   // directory has the store open); invalid_state (the directory does not belong to this user only); invalid_argument
   // (`listen` without its keys, or of another transport; a group without a socket); not_found (the group);
-  // not_supported (CURVE without libsodium); those of MemberKeys::make(); those of make_group_directory(), of the
+  // not_supported (CURVE without libsodium); those of KeyList::replace() and MemberKeys::make(); those of make_group_directory(), of the
   // store's open and of Socket::bind; resource_exhausted.
   [[nodiscard]] static Result<std::unique_ptr<Hub>> host(Context& context, const HubOptions& options);
   // The same without waiting for the disk: the hub's thread opens the store. wait_open() and ended() return the errors
@@ -85,6 +85,10 @@ class Hub {
   [[nodiscard]] std::string listening() const;
   // The endpoint of the hub of a directory, hosted or not.
   [[nodiscard]] static std::string endpoint(const std::string& directory);
+
+  // HubOptions::curve_members of each later handshake; a connection stays until it ends. Errors: those of
+  // KeyList::replace().
+  [[nodiscard]] Result<void> set_curve_members(const std::vector<std::string>& keys);
 
   void stop() noexcept;  // waits until the store is open and the last turn is committed; then another process can host
   // The reason why the hub ended by itself: the store did not open, the disk failed, or memory ran out. Then the lock

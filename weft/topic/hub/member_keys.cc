@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "weft/base/no_memory.h"
+
 namespace weft::topic {
 
 namespace {
@@ -18,10 +20,7 @@ constexpr std::size_t kQuestionParts = 7;
 
 }  // namespace
 
-MemberKeys::MemberKeys(Socket socket, std::set<std::string, std::less<>> keys) noexcept
-    : socket_(std::move(socket)), keys_(std::move(keys)) {}
-
-Result<MemberKeys> MemberKeys::make(Context& context, const std::vector<std::string>& keys) {
+Result<void> KeyList::replace(const std::vector<std::string>& keys) {
   if (keys.size() > kKeysMax) {
     return Error(Errc::resource_exhausted, "a hub has 65,536 keys of members");
   }
@@ -33,15 +32,32 @@ Result<MemberKeys> MemberKeys::make(Context& context, const std::vector<std::str
   if (keys.empty()) {
     return Error(Errc::invalid_argument, "a hub that listens with CURVE has the public keys of its members");
   }
+  return or_no_memory([&]() -> Result<void> {
+    std::set<std::string, std::less<>> made(keys.begin(), keys.end());
+    const sync::LockGuard lock(mutex_);
+    keys_.swap(made);
+    return {};
+  });
+}
+
+bool KeyList::contains(std::string_view key) const {
+  const sync::LockGuard lock(mutex_);
+  return keys_.contains(key);
+}
+
+MemberKeys::MemberKeys(Socket socket, std::shared_ptr<const KeyList> keys) noexcept
+    : socket_(std::move(socket)), keys_(std::move(keys)) {}
+
+Result<MemberKeys> MemberKeys::make(Context& context, std::shared_ptr<const KeyList> keys) {
   auto socket = WEFT_TRY(context.socket(SocketType::rep));
   WEFT_TRY(socket.set(option::linger, Duration(0)));
   WEFT_TRY(socket.bind("inproc://zeromq.zap.01"));
-  return MemberKeys(std::move(socket), {keys.begin(), keys.end()});
+  return MemberKeys(std::move(socket), std::move(keys));
 }
 
 bool MemberKeys::admits(const std::vector<Message>& question) const {
   return question.size() == kQuestionParts && question[kQuestionDomain].text() == kDomain &&
-         question[kMechanism].text() == "CURVE" && keys_.contains(question[kKey].text());
+         question[kMechanism].text() == "CURVE" && keys_->contains(question[kKey].text());
 }
 
 void MemberKeys::answer() {
