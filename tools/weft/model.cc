@@ -32,7 +32,7 @@ std::string footer_of(const Command& command) {
 
 void complain(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
-// Prints what was asked for; gives the exit code.
+// Prints the answer to --help or --version; gives the exit code.
 int print(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
     return 0;

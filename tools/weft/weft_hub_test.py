@@ -338,7 +338,7 @@ def serves_other_hosts_that_have_a_key():
         # SIGHUP: another list of keys, and none after a wrong file.
         members.write_text(Path(f"{keys}/bob.key.pub").read_text())
         hub.process.send_signal(signal.SIGHUP)
-        hub.note("admits the 1 keys of")
+        hub.note("reads the members' keys again: 1 of")
         assert run("kv", "get", "config", "color", *far("bob"), *LONG) == "blue\n"
         run("kv", "get", "config", "color", *far("ann"), "--timeout", "0.5", code=1)
         members.write_text("public\n")

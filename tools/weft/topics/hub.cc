@@ -74,7 +74,8 @@ void reload_members(Console& console, topic::Hub& hub, const HubRunOptions& opti
   try {
     const std::vector<std::string> keys = members_of(options);
     need(hub.set_curve_members(keys), "the keys");
-    console.note("admits the " + std::to_string(keys.size()) + " keys of " + printable(options.curve_members));
+    console.note("reads the members' keys again: " + std::to_string(keys.size()) + " of " +
+                 printable(options.curve_members));
   } catch (const Failure& failure) {
     console.note(std::string(failure.what()) + "; the hub keeps the keys that it had");
   }

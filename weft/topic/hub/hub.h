@@ -70,8 +70,8 @@ class Hub {
   // Opens the store and begins to host. Errors: would_block (another process hosts); conflict (a hub of another
   // directory has the store open); invalid_state (the directory does not belong to this user only); invalid_argument
   // (`listen` without its keys, or of another transport; a group without a socket); not_found (the group);
-  // not_supported (CURVE without libsodium); those of KeyList::replace() and MemberKeys::make(); those of make_group_directory(), of the
-  // store's open and of Socket::bind; resource_exhausted.
+  // not_supported (CURVE without libsodium); those of KeyList::replace(), MemberKeys::make(), make_group_directory(),
+  // of the store's open and of Socket::bind; resource_exhausted.
   [[nodiscard]] static Result<std::unique_ptr<Hub>> host(Context& context, const HubOptions& options);
   // The same without waiting for the disk: the hub's thread opens the store. wait_open() and ended() return the errors
   // of the store's open and of the bind.
