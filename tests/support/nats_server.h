@@ -83,6 +83,11 @@ class NatsServer {
     EXPECT_EQ(::waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED), 0);
   }
   void resume() const { send_signal(SIGCONT); }
+  // The same with other lines of configuration.
+  void restart_with(std::string config) {
+    config_ = std::move(config);
+    restart();
+  }
   // The same server on the same port, which another program may hold for a moment.
   void restart() {
     kill();
@@ -144,7 +149,7 @@ class NatsServer {
   }
 
   const std::string directory_;
-  const std::string config_;
+  std::string config_;
   const std::vector<std::string> arguments_;
   const std::string program_;
   pid_t pid_ = -1;

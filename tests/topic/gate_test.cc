@@ -11,6 +11,9 @@
 #include <thread>
 #include <vector>
 
+#include "weft/rt/core/core_task.h"
+#include "weft/rt/core/runtime.h"
+#include "weft/topic/async_topics.h"
 #include "weft/topic/test_fleets.h"
 #include "weft/topic/topics.h"
 #include <gtest/gtest.h>
@@ -263,10 +266,51 @@ TEST_F(OnNats, AForkedChildClosesItsHandle) {
 }
 #endif
 
-TEST_F(OnNats, KeptTopicsAreRefused) {
+// The reason names the fleet that can.
+TEST_F(OnNats, WhatItCannotServeIsRefusedAtOnce) {
   Topics a = fleet_.open(context_);
-  EXPECT_EQ(a.stream({.name = "orders", .topics = {"orders.>"}}).error(), Errc::not_supported);
-  EXPECT_EQ(a.key_value("config").error(), Errc::not_supported);
+  const auto expect_refusal = [](const char* call, const auto& result) {
+    ASSERT_FALSE(result) << call;
+    EXPECT_EQ(result.error(), Errc::not_supported) << call << ": " << result.error().message();
+    EXPECT_NE(result.error().message().find("fleet"), std::string::npos) << call << ": " << result.error().message();
+  };
+  expect_refusal("create", a.create("world.7", kNever));
+  expect_refusal("stream", a.stream({.name = "orders", .topics = {"orders.>"}}));
+  expect_refusal("key_value", a.key_value("config"));
+  expect_refusal("streams", a.streams());
+  expect_refusal("add_peer", a.add_peer("tcp://127.0.0.1:1"));
+  EXPECT_EQ(a.remove_peer("tcp://127.0.0.1:1").error(), Errc::no_such_endpoint);
+  expect_refusal("route", a.route("a.>", "tcp://127.0.0.1:1"));
+  EXPECT_TRUE(a.list(">")->empty());
+  EXPECT_FALSE(a.exists("world.7"));
+}
+
+rt::Task<Result<void>> expect_refusals_in_loop(Context* context, TopicsOptions options) {
+  Result<AsyncTopics> topics = co_await AsyncTopics::open(*rt::Core::current(), *context, options);
+  if (!topics) {
+    co_return topics.error();
+  }
+  const auto owned = co_await topics->create("world.7", kNever);
+  EXPECT_EQ(owned.error(), Errc::not_supported);
+  const StreamOptions orders{.name = "orders", .topics = {"orders.>"}};
+  const auto stream = co_await topics->stream(orders);
+  EXPECT_EQ(stream.error(), Errc::not_supported);
+  const auto bucket = co_await topics->key_value("config");
+  EXPECT_EQ(bucket.error(), Errc::not_supported);
+  const auto streams = co_await topics->streams();
+  EXPECT_EQ(streams.error(), Errc::not_supported);
+  EXPECT_EQ(topics->add_peer("tcp://127.0.0.1:1").error(), Errc::not_supported);
+  EXPECT_EQ(topics->route("a.>", "tcp://127.0.0.1:1").error(), Errc::not_supported);
+  co_return Result<void>();
+}
+
+TEST_F(OnNats, WhatItCannotServeIsRefusedAtOnceInALoopToo) {
+  rt::RuntimeOptions options;
+  options.cores = 1;
+  auto runtime = *rt::Runtime::start(options);
+  auto future = *rt::spawn(runtime->core(0), expect_refusals_in_loop(&context_, fleet_.options()));
+  const Result<void> result = future.get();
+  EXPECT_TRUE(result) << result.error().message();
 }
 
 TEST_F(OnNats, AMessageThatTheServerDoesNotTakeIsRefused) {

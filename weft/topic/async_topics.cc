@@ -315,7 +315,11 @@ void Ongoing::stop() noexcept {
   }
 }
 Result<void> Ongoing::status() const noexcept {
-  return state_ == nullptr ? Result<void>(kAsyncTopicsMoved) : state_->messages->status();
+  if (state_ == nullptr) {
+    return kAsyncTopicsMoved;
+  }
+  return state_->serves && state_->node != nullptr ? state_->node->service_status(*state_->messages)
+                                                   : state_->messages->status();
 }
 
 namespace {

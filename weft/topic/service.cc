@@ -21,6 +21,7 @@ constexpr std::size_t kReplyBytesMax = std::size_t{64} << 20;  // the bound of e
 // Run: the shared state of a service's threads.
 struct Service::Run {
   std::shared_ptr<topic::Node> node;
+  std::weak_ptr<topic::Node> of{};  // the same, for calls beside stop()
   IntrusivePtr<topic::SubscriptionCore> requests;
   RequestHandler handler;
   std::vector<sys::Thread> threads;
@@ -65,6 +66,7 @@ Result<Service> Service::start(std::shared_ptr<topic::Node> node, std::string_vi
     return Error(Errc::invalid_argument, "a service has 1 to 64 threads, and a queue");
   }
   auto run = std::make_shared<Run>();
+  run->of = node;
   run->node = std::move(node);
   run->handler = std::move(handler);
   run->requests = WEFT_TRY(run->node->serve(topic, options.group, options.queue_max));
@@ -90,7 +92,11 @@ void Service::stop() noexcept {
 }
 
 Result<void> Service::status() const noexcept {
-  return run_ == nullptr ? Result<void>(kRequestsMoved) : run_->requests->status();
+  if (run_ == nullptr) {
+    return kRequestsMoved;
+  }
+  const std::shared_ptr<topic::Node> node = run_->of.lock();
+  return node == nullptr ? run_->requests->status() : node->service_status(*run_->requests);
 }
 
 // --- TakenRequest ---

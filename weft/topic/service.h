@@ -42,8 +42,9 @@ class Service {
   ~Service();
   // Begins no further handler, and waits for the running ones. Waiting requests fail with unreachable. Idempotent.
   void stop() noexcept;
-  // Why no request arrives any longer. Errors: closed (the service or its handle); not_permitted (the fleet's server
-  // refuses the service; a sync() of the handle waits for the server's answer).
+  // Why no request arrives any longer, or no reply. Errors: closed (the service or its handle); not_permitted (the
+  // fleet's server refuses the service, or refused a reply of this process since it connected; a sync() of the handle
+  // waits for the server's answer).
   [[nodiscard]] Result<void> status() const noexcept;
 
  private:

@@ -119,13 +119,53 @@ Result<void> Gate::open_clients(nats::ClientOptions options) {
   options.on_event = [this](const nats::ClientEvent& event) { handle_bus(event); };
   bus_ = WEFT_TRY(nats::Client::open(host_, std::move(options)));
   work_ = WEFT_TRY(nats::Client::open(host_, std::move(work)));
-  WEFT_TRY(bus_->subscribe(std::string(kControlSubject) + "all",
-                           [this](const nats::Message& message) {
-                             for (const Member& each : members_) {
-                               each.member->handle_gate_control(message.body);
-                             }
-                           },
-                           {.on_ended = [this](const Error& why) { refuse_control(why); }}));
+  return open_control();
+}
+
+Result<void> Gate::open_control() {
+  control_ = WEFT_TRY(bus_->subscribe(std::string(kControlSubject) + "all",
+                                      [this](const nats::Message& message) {
+                                        for (const Member& each : members_) {
+                                          each.member->handle_gate_control(message.body);
+                                        }
+                                      },
+                                      {.on_ended = [this](const Error& why) { refuse_control(why); }}));
+  return {};
+}
+
+Result<void> Gate::open_control_of(Member& entered) {
+  GateMember& member = *entered.member;
+  entered.control = WEFT_TRY(bus_->subscribe(std::string(kControlSubject) + instance_text(entered.instance),
+                                             [&member](const nats::Message& m) { member.handle_gate_control(m.body); },
+                                             {.on_ended = [this, &member](const Error& why) {
+                                               for (Member& each : members_) {
+                                                 each.control =
+                                                     each.member == &member ? nats::SubscriptionId() : each.control;
+                                               }
+                                               member.handle_gate_control_refused(why);
+                                             }}));
+  return {};
+}
+
+Result<void> Gate::open_replies_of(Member& entered) {
+  GateMember& member = *entered.member;
+  entered.replies = WEFT_TRY(work_->subscribe(
+      std::string(kInboxSubject) + instance_text(entered.instance) + ".*",
+      [&member](const nats::Message& m) {
+        const std::size_t dot = m.subject.rfind('.');
+        std::uint64_t request = 0;
+        (void)std::from_chars(m.subject.data() + dot + 1, m.subject.data() + m.subject.size(), request);
+        Message body;
+        (void)body.assign_copy(m.body);
+        member.handle_gate_reply(request, std::move(body), block_of(m),
+                                 m.headers.status() == nats::kStatusNoResponders && m.body.empty());
+      },
+      {.on_ended = [this, &member](const Error& why) {
+        for (Member& each : members_) {
+          each.replies = each.member == &member ? nats::SubscriptionId() : each.replies;
+        }
+        member.handle_gate_replies_refused(why);
+      }}));
   return {};
 }
 
@@ -136,34 +176,19 @@ Result<void> Gate::join(GateMember& member, std::uint64_t instance) {
     }
     Member entered;
     entered.member = &member;
-    const std::string name = instance_text(instance);
+    entered.instance = instance;
     members_.reserve(members_.size() + 1);
-    entered.control = WEFT_TRY(bus_->subscribe(
-        std::string(kControlSubject) + name, [&member](const nats::Message& m) { member.handle_gate_control(m.body); },
-        {.on_ended = [&member](const Error& why) { member.handle_gate_control_refused(why); }}));
-    auto replies = work_->subscribe(
-        std::string(kInboxSubject) + name + ".*",
-        [&member](const nats::Message& m) {
-          const std::size_t dot = m.subject.rfind('.');
-          std::uint64_t request = 0;
-          (void)std::from_chars(m.subject.data() + dot + 1, m.subject.data() + m.subject.size(), request);
-          Message body;
-          (void)body.assign_copy(m.body);
-          member.handle_gate_reply(request, std::move(body), block_of(m),
-                                   m.headers.status() == nats::kStatusNoResponders && m.body.empty());
-        },
-        {.on_ended = [&member](const Error& why) { member.handle_gate_replies_refused(why); }});
-    if (!replies) {
+    WEFT_TRY(open_control_of(entered));
+    if (const auto replies = open_replies_of(entered); !replies) {
       bus_->unsubscribe(entered.control);
-      return replies.error();
+      return replies;
     }
-    entered.replies = *replies;
     members_.push_back(std::move(entered));
-    if (control_refused_ != Errc::ok) {
-      member.handle_gate_control_refused(control_refused_);
-    }
     if (bus_->is_connected()) {
       member.handle_gate_connection(true);
+    }
+    if (control_refused_ != Errc::ok) {
+      member.handle_gate_control_refused(control_refused_);
     }
     return {};
   });

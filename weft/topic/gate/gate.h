@@ -122,7 +122,8 @@ class Gate : public std::enable_shared_from_this<Gate> {
  private:
   struct Member {
     GateMember* member = nullptr;
-    nats::SubscriptionId control;
+    std::uint64_t instance = 0;
+    nats::SubscriptionId control;  // 0: the server refused it; so for the next one
     nats::SubscriptionId replies;
     std::map<std::uint64_t, nats::SubscriptionId> services{};
   };
@@ -148,6 +149,12 @@ class Gate : public std::enable_shared_from_this<Gate> {
   [[nodiscard]] static rt::Task<void> wait_for_room(Gate* self);
   [[nodiscard]] Result<void> take_subject(std::string_view subject);
   void handle_message(std::uint64_t number, const nats::Message& message) noexcept;
+  [[nodiscard]] Result<void> subscribe_filter(const Filter& filter, std::uint64_t number);
+  [[nodiscard]] Result<void> open_control();
+  [[nodiscard]] Result<void> open_control_of(Member& entered);
+  [[nodiscard]] Result<void> open_replies_of(Member& entered);
+  void renew_control() noexcept;
+  void renew_replies() noexcept;
   void refuse_control(const Error& why) noexcept;
   void handle_bus(const nats::ClientEvent& event) noexcept;
   void handle_work(const nats::ClientEvent& event) noexcept;
@@ -182,8 +189,9 @@ class Gate : public std::enable_shared_from_this<Gate> {
   Outbox batch_;                             // taken from the outbox
   std::atomic<std::size_t> batch_count_{0};  // of its operations, for counts() of any thread
   bool blocked_ = false;
-  bool left_ = false;      // the last member left
-  Error control_refused_;  // the subscription of all handles; ok: it stands
+  bool left_ = false;             // the last member left
+  nats::SubscriptionId control_;  // of all handles
+  Error control_refused_;         // ok: it stands
   std::vector<Member> members_;
   GateInterest interest_;
   std::map<std::uint64_t, nats::SubscriptionId> subscriptions_;  // by the numbers of interest_

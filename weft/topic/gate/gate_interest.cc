@@ -37,6 +37,11 @@ std::uint64_t GateInterest::unwant(const Filter& filter) noexcept {
   return number;
 }
 
+std::uint64_t GateInterest::number_of(const Filter& filter) const noexcept {
+  const auto found = wanted_.find(filter);
+  return found == wanted_.end() ? 0 : found->second.number;
+}
+
 bool GateInterest::is_first(std::uint64_t number, std::string_view topic) {
   if (first_ == 0 || topic != topic_) {
     first_ = 0;

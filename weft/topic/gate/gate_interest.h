@@ -31,6 +31,8 @@ class GateInterest {
   [[nodiscard]] Result<std::uint64_t> want(const Filter& filter);
   // Returns the number of the filter that no handle has any longer, or 0.
   [[nodiscard]] std::uint64_t unwant(const Filter& filter) noexcept;
+  // The number of a filter that a handle has, or 0.
+  [[nodiscard]] std::uint64_t number_of(const Filter& filter) const noexcept;
   // Whether no older filter matches the topic. Throws std::bad_alloc.
   [[nodiscard]] bool is_first(std::uint64_t number, std::string_view topic);
   [[nodiscard]] std::size_t size() const noexcept { return wanted_.size(); }

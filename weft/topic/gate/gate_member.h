@@ -54,7 +54,8 @@ class GateMember {
   virtual void handle_gate_request(std::uint64_t service, std::string_view reply, Message&& body,
                                    Message&& headers) noexcept = 0;
   virtual void handle_gate_connection(bool stands) noexcept = 0;  // that of the messages
-  virtual void handle_gate_requests_lost() noexcept = 0;          // the connection of the requests ended
+  virtual void handle_gate_requests_connected() noexcept = 0;     // that of the requests and answers stands
+  virtual void handle_gate_requests_lost() noexcept = 0;          // it ended
   virtual void handle_gate_room() noexcept = 0;                   // publish() that failed with would_block may succeed
   // The server refuses the subscription, a widened filter of one or more of the handles, and has dropped it.
   virtual void handle_gate_refused(const Filter& widened, const Error& why) noexcept = 0;
@@ -62,7 +63,8 @@ class GateMember {
   virtual void handle_gate_service_refused(std::uint64_t service, const Error& why) noexcept = 0;
   // The server refuses a message to the subject: each request to it that is under way, or the answer to one.
   virtual void handle_gate_request_refused(std::string_view subject, const Error& why) noexcept = 0;
-  // The server refuses the subscription to the answers of requests, or the messages between handles, for good.
+  // The server refuses the subscription to the answers of requests, or the messages between handles, on the
+  // connection that stands: the gate tries again on the next one.
   virtual void handle_gate_replies_refused(const Error& why) noexcept = 0;
   virtual void handle_gate_control_refused(const Error& why) noexcept = 0;
 

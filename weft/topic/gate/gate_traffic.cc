@@ -100,22 +100,10 @@ Result<void> Gate::perform(const Outbox::Operation& operation) {
       }
       return {};
     }
-    const std::uint64_t number = WEFT_TRY(interest_.want(filter));
-    if (number == 0) {
-      return {};
-    }
-    std::string subject;
-    WEFT_TRY(names().append_filter(filter, subject));
-    nats::Subscribing how;
-    how.on_ended = [this, number, filter](const Error& why) {
-      subscriptions_.erase(number);
-      for (const Member& each : members_) {
-        each.member->handle_gate_refused(filter, why);
-      }
-    };
-    subscriptions_[number] = WEFT_TRY(bus_->subscribe(
-        subject, [this, number](const nats::Message& message) { handle_message(number, message); }, std::move(how)));
-    return {};
+    (void)WEFT_TRY(interest_.want(filter));
+    const std::uint64_t number = interest_.number_of(filter);
+    // Without a subscription a handle has it still, and the server refused it: it may permit it now.
+    return subscriptions_.contains(number) ? Result<void>() : subscribe_filter(filter, number);
   }
   nats::Client& client = of_work ? *work_ : *bus_;
   const Result<void> sent = client.publish(operation.subject, operation.body, {operation.reply, operation.headers});
@@ -124,6 +112,21 @@ Result<void> Gate::perform(const Outbox::Operation& operation) {
     return kNoRoom;
   }
   return sent;
+}
+
+Result<void> Gate::subscribe_filter(const Filter& filter, std::uint64_t number) {
+  std::string subject;
+  WEFT_TRY(names().append_filter(filter, subject));
+  nats::Subscribing how;
+  how.on_ended = [this, number, filter](const Error& why) {
+    subscriptions_.erase(number);
+    for (const Member& each : members_) {
+      each.member->handle_gate_refused(filter, why);
+    }
+  };
+  subscriptions_[number] = WEFT_TRY(bus_->subscribe(
+      subject, [this, number](const nats::Message& message) { handle_message(number, message); }, std::move(how)));
+  return {};
 }
 
 Result<void> Gate::check(std::size_t size, bool keep) noexcept {
@@ -258,9 +261,41 @@ void Gate::handle_message(std::uint64_t number, const nats::Message& message) no
 }
 
 void Gate::refuse_control(const Error& why) noexcept {
+  control_ = {};
   control_refused_ = why;
   for (const Member& each : members_) {
     each.member->handle_gate_control_refused(why);
+  }
+}
+
+// The server of a new connection may permit what the last one refused.
+void Gate::renew_control() noexcept {
+  for (const Member& each : members_) {
+    each.member->handle_gate_connection(true);
+  }
+  if (control_.value == 0) {
+    control_refused_ = Error();
+    if (const auto opened = or_no_memory([this] { return open_control(); }); !opened) {
+      refuse_control(opened.error());
+    }
+  }
+  for (Member& each : members_) {
+    if (each.control.value == 0) {
+      if (const auto opened = or_no_memory([&] { return open_control_of(each); }); !opened) {
+        each.member->handle_gate_control_refused(opened.error());
+      }
+    }
+  }
+}
+
+void Gate::renew_replies() noexcept {
+  for (Member& each : members_) {
+    each.member->handle_gate_requests_connected();
+    if (each.replies.value == 0) {
+      if (const auto opened = or_no_memory([&] { return open_replies_of(each); }); !opened) {
+        each.member->handle_gate_replies_refused(opened.error());
+      }
+    }
   }
 }
 
@@ -271,10 +306,11 @@ void Gate::handle_bus(const nats::ClientEvent& event) noexcept {
   }
   if (event.kind == Kind::connected && bus_ != nullptr) {
     max_payload_.store(bus_->max_payload(), std::memory_order_relaxed);
+    renew_control();
   }
-  if (event.kind == Kind::connected || event.kind == Kind::lost) {
+  if (event.kind == Kind::lost) {
     for (const Member& each : members_) {
-      each.member->handle_gate_connection(event.kind == Kind::connected);
+      each.member->handle_gate_connection(false);
     }
   }
 }
@@ -288,6 +324,9 @@ void Gate::handle_work(const nats::ClientEvent& event) noexcept {
     }
   } else if (event.kind == Kind::connected) {
     work_state_.store(State::up, std::memory_order_release);
+    if (work_ != nullptr) {
+      renew_replies();
+    }
   } else if (event.kind == Kind::lost || event.kind == Kind::unconnected) {
     work_state_.store(State::away, std::memory_order_release);
     for (const Member& each : members_) {

@@ -330,6 +330,10 @@ void Node::handle_gate_roster(Control&& control) {
 // The messages of an outage are lost, or came late: rosters, probes and counts go out again.
 void Node::handle_gate_connection(bool stands) noexcept {
   if (stands) {
+    {
+      const sync::LockGuard lock(mesh_mutex_);
+      control_refused_ = Error();
+    }
     in_loop([](Node& node) { node.exchange_soon(0, true); });
   }
 }
@@ -397,6 +401,11 @@ void Node::handle_gate_reply(std::uint64_t request, Message&& body, Message&& he
   counters_.control_lost += taken ? 0 : 1;  // the request's deadline passes
 }
 
+void Node::handle_gate_requests_connected() noexcept {
+  const sync::LockGuard lock(mesh_mutex_);
+  replies_refused_ = answers_refused_ = Error();
+}
+
 void Node::handle_gate_requests_lost() noexcept {
   where_subscriptions_are([](Node& node) {
     const sync::LockGuard lock(node.mesh_mutex_);
@@ -408,6 +417,11 @@ void Node::handle_gate_requests_lost() noexcept {
 
 // The server names the subject alone, and the same user sent them all: the refusals of the others follow.
 void Node::handle_gate_request_refused(std::string_view subject, const Error& why) noexcept {
+  if (subject.starts_with('_') || subject.starts_with('$')) {  // no topic: an answer
+    const sync::LockGuard lock(mesh_mutex_);
+    answers_refused_ = why;
+    return;
+  }
   const Result<void> taken = or_no_memory([&]() -> Result<void> {
     where_subscriptions_are([subject = std::string(subject), why = why.with_fate(Fate::not_sent)](Node& node) {
       const sync::LockGuard lock(node.mesh_mutex_);
@@ -445,6 +459,12 @@ void Node::handle_gate_control_refused(const Error& why) noexcept {
 Error Node::control_refused() noexcept {
   const sync::LockGuard lock(mesh_mutex_);
   return control_refused_;
+}
+
+Result<void> Node::service_status(SubscriptionCore& requests) noexcept {
+  WEFT_TRY(requests.status());
+  const sync::LockGuard lock(mesh_mutex_);
+  return answers_refused_ == Errc::ok ? Result<void>() : Result<void>(answers_refused_);
 }
 
 Result<IntrusivePtr<SubscriptionCore>> Node::serve_at_gate(std::string wire, std::string_view group,
