@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A fleet on NATS behind a network that carries packets in one direction only.
+// A fleet on NATS over a network that carries packets in one direction only.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -144,7 +144,7 @@ TEST_P(CutNetwork, IsNoticedByPingsAndAllGoesOnAfterwards) {
   ASSERT_TRUE(behind_->request("svc", "x", soon()));
   up.publish(100);
   down.publish(100);
-  // What the lost connection had taken is lost; what waited comes, and what follows.
+  // The messages that the lost connection had taken are lost; those that waited come, and those that follow.
   EXPECT_GE(up.read_all(kept), 200);
   EXPECT_GE(down.read_all(down.published() - 100), 100);
   ASSERT_TRUE(behind_->sync(soon()));

@@ -268,7 +268,7 @@ void Gate::refuse_control(const Error& why) noexcept {
   }
 }
 
-// The server of a new connection may permit what the last one refused.
+// The server of a new connection may permit the subscriptions that the last one refused.
 void Gate::renew_control() noexcept {
   for (const Member& each : members_) {
     each.member->handle_gate_connection(true);

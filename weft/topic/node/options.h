@@ -83,8 +83,8 @@ struct TopicsOptions {
   // and counted. Each of two connections keeps so many, and as many, at least 1 MiB, are on their way to them: beyond
   // that, as when a server does not read, the newest are dropped and counted.
   std::size_t outage_bytes_max = std::size_t{8} << 20;
-  // nats: the time between two PINGs. A connection without a byte for two to three times as long is lost: requests fail,
-  // and the handle connects again.
+  // nats: the time between two PINGs. A connection without a byte for two to three times as long is lost: the requests
+  // on it fail, and the handle connects again.
   Duration ping_every = std::chrono::seconds(20);
   Duration presence{0};  // how long nodes() of other handles keeps this one while it is silent; 0: not announced
   FleetSecurity security{};
