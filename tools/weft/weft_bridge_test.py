@@ -21,11 +21,12 @@ LONG = ["--timeout", "60"]
 class Bridge:
     """A `weft bridge` of the sections, on the local fleet of the folder."""
 
-    def __init__(self, directory: str, sections: str, *arguments: str, name: str = "b", fleet: str = ""):
+    def __init__(self, directory: str, sections: str, *arguments: str, name: str = "b", fleet: str = "",
+                 drain: str = "2 s"):
         file = f"{directory}/{name}.toml"
         where = fleet or f'directory = "{directory}"'
         with open(file, "w") as out:
-            out.write(f'[bridge]\nname = "{name}"\ndrain = "2 s"\n[fleet]\n{where}\n{sections}')
+            out.write(f'[bridge]\nname = "{name}"\ndrain = "{drain}"\n[fleet]\n{where}\n{sections}')
         self.process = subprocess.Popen([PROGRAM, "bridge", file, "--json", *arguments], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True)
         self.endpoints = {}
@@ -40,12 +41,23 @@ class Bridge:
     def stop(self) -> dict:
         """Ends the bridge, and gives the counts of each section."""
         self.process.send_signal(signal.SIGTERM)
+        return self.ended()
+
+    def ready(self) -> bool:
+        try:
+            with urllib.request.urlopen(self.admin.replace("tcp://", "http://") + "/readyz", timeout=PATIENCE) as answer:
+                return answer.status == 200
+        except urllib.error.HTTPError as error:
+            return error.code != 503
+
+    def ended(self) -> dict:
         out, err = self.process.communicate(timeout=PATIENCE)
         assert self.process.returncode == 0, err
         counts = {each["section"]: each for each in map(json.loads, out.splitlines())}
         for each in counts.values():  # the books balance
             dropped = sum(number for name, number in each.items() if name.startswith("dropped_"))
-            assert each["taken"] == each["given"] + dropped, each
+            failed = sum(number for name, number in each.items() if name.startswith("failed_"))
+            assert each["taken"] == each["given"] + dropped + failed and each["pending"] == 0, each
         return counts
 
     def counters(self) -> dict:
@@ -70,6 +82,14 @@ def zmtp(kind: int, endpoint: str, *prefixes: str):
             socket.setsockopt_string(zmq.SUBSCRIBE, prefix)
         socket.connect(endpoint)
         yield socket
+
+
+def pause():
+    time.sleep(0.02)  # the admin port answers so many requests a second, and no more
+
+
+def number(bridge: Bridge, name: str, section: str) -> float:
+    return sum(value for key, value in bridge.counters().items() if key.startswith(name) and f'section="{section}"' in key)
 
 
 def until(condition, act=lambda: None):
@@ -199,6 +219,186 @@ def a_slow_subscriber_holds_up_nobody_and_its_losses_are_counted():
             until(lambda: got, attempt)
             assert got == [[b"end", b"now"]], got
         bridge.stop()
+
+
+def service(*options: str, dealers: bool = False) -> str:
+    """Sections of a service both ways: programs with REQ reach programs with REP through the fleet."""
+    more = "\n".join(options)
+    kind = "dealers = true\n" if dealers else ""
+    return (f'[[clients]]\nname = "ask"\nbind = ["tcp://127.0.0.1:*"]\ntopic = "svc"\n{more}\n'
+            f'[[workers]]\nname = "work"\nbind = ["tcp://127.0.0.1:*"]\ntopic = "svc"\n{kind}{more}\n')
+
+
+def error_of(frames: list) -> int:
+    assert len(frames) == 3 and frames[0] == b"Weft-Error" and frames[2], frames
+    return int(frames[1])
+
+
+def ask(req, rep, body: bytes):
+    """Asks until the worker has the request: before it is connected, nobody serves."""
+    req.send(body)
+    while not rep.poll(0):
+        if req.poll(10):
+            assert error_of(req.recv_multipart()) == UNREACHABLE
+            req.send(body)
+    assert rep.recv() == body
+
+
+TIMED_OUT, UNREACHABLE, EXHAUSTED, GONE, REFUSED = 2, 16, 18, 21, 32  # as Errc has them
+
+
+@test
+def a_zeromq_client_gets_the_answer_of_a_service_of_the_fleet():
+    with folder() as directory:
+        here = ["--directory", directory, *LONG]
+        bridge = Bridge(directory, '[[clients]]\nname = "ask"\nbind = ["tcp://127.0.0.1:*"]\ntopic = "svc"\n')
+        with zmtp(zmq.REQ, bridge.endpoints["ask"]) as req, zmtp(zmq.DEALER, bridge.endpoints["ask"]) as dealer:
+            req.send(b"nobody serves")
+            assert error_of(req.recv_multipart()) == UNREACHABLE
+            server = start("reply", "svc", "-n", "2", *here)
+            answer = []
+
+            def attempt():
+                req.send(b"\0\xff")
+                answer[:] = req.recv_multipart()
+            attempt()
+            until(lambda: len(answer) == 1, attempt)  # the service has come
+            assert answer == [b"\0\xff"]
+            dealer.send_multipart([b"two", b"proxies", b"", b"body"])
+            assert dealer.recv_multipart() == [b"two", b"proxies", b"", b"body"]
+            end(server)
+            dealer.send_multipart([b"no empty frame"])
+            assert error_of(dealer.recv_multipart()) == UNREACHABLE
+            dealer.send_multipart([b"", ])
+            frames = dealer.recv_multipart()
+            assert frames[0] == b"" and error_of(frames[1:]) == 6, frames
+        counts = bridge.stop()["ask"]
+        assert counts["given"] == 2 and counts["failed_nobody"] >= 2 and counts["dropped_malformed"] == 1, counts
+
+
+@test
+def zeromq_workers_serve_a_topic_of_the_fleet():
+    with folder() as directory:
+        here = ["--directory", directory, *LONG]
+        bridge = Bridge(directory, service())
+        with zmtp(zmq.REP, bridge.endpoints["work"]) as rep, zmtp(zmq.REQ, bridge.endpoints["ask"]) as req:
+            ask(req, rep, b"first")
+            rep.send(b"1")
+            assert req.recv() == b"1"
+            asker = start("request", "svc", "hello", *here)
+            assert rep.recv_multipart() == [b"hello"]
+            rep.send(b"world")
+            assert end(asker).strip().endswith("world")
+            # Frames beyond the first one, both ways.
+            req.send_multipart([b"a", b"", b"\0\r\n"])
+            assert rep.recv_multipart() == [b"a", b"", b"\0\r\n"]
+            rep.send_multipart([b"", b"b", b""])
+            assert req.recv_multipart() == [b"", b"b", b""]
+            # An error of the worker is one of the client.
+            req.send(b"x")
+            assert rep.recv() == b"x"
+            rep.send_multipart([b"Weft-Error", str(REFUSED).encode(), b"why"])
+            assert error_of(req.recv_multipart()) == REFUSED
+        counts = bridge.stop()
+        assert counts["work"]["given"] == 3 and counts["work"]["failed_other"] == 1, counts
+        assert counts["ask"]["given"] == 2 and counts["ask"]["failed_other"] == 1, counts
+
+
+@test
+def a_request_waits_for_an_idle_worker_and_not_behind_a_busy_one():
+    with folder() as directory:
+        bridge = Bridge(directory, service('deadline = "1 h"', dealers=True), "--admin", "tcp://127.0.0.1:0")
+        with zmtp(zmq.DEALER, bridge.endpoints["work"]) as a, zmtp(zmq.DEALER, bridge.endpoints["work"]) as b, \
+                zmtp(zmq.DEALER, bridge.endpoints["ask"]) as asker:
+            until(lambda: number(bridge, "weft_bridge_workers", "work") == 2, pause)
+            for i in range(4):
+                asker.send_multipart([b"", b"%d" % i])
+            first, second = a.recv_multipart(), b.recv_multipart()
+            assert sorted([first[2], second[2]]) == [b"0", b"1"]
+            for i in range(3):  # b answers all others, while a keeps its one
+                b.send_multipart(second)
+                assert asker.recv_multipart() == [b"", second[2]]
+                if i < 2:
+                    second = b.recv_multipart()
+            assert a.poll(0) == 0
+            a.send_multipart(first)
+            assert asker.recv_multipart() == [b"", first[2]]
+            a.send_multipart(first)  # no request has this reply
+            until(lambda: number(bridge, "weft_bridge_replies_unexpected_total", "work") == 1, pause)
+        counts = bridge.stop()
+        assert counts["work"]["given"] == 4, counts
+
+
+@test
+def a_request_fails_by_its_deadline_by_the_bound_and_with_its_worker():
+    with folder() as directory:
+        bridge = Bridge(directory, service('deadline = "200 ms"', "pending = 2", dealers=True), "--admin", "tcp://127.0.0.1:0")
+        with zmtp(zmq.DEALER, bridge.endpoints["ask"]) as asker:
+            with zmtp(zmq.DEALER, bridge.endpoints["work"]) as worker:
+                until(lambda: number(bridge, "weft_bridge_workers", "work") == 1, pause)
+                for _ in range(3):
+                    asker.send_multipart([b"", b"x"])
+                got = sorted(error_of(asker.recv_multipart()[1:]) for _ in range(3))
+                assert got == [TIMED_OUT, TIMED_OUT, EXHAUSTED], got
+                until(lambda: number(bridge, "weft_bridge_requests_pending", "work") == 0, pause)
+                worker.send_multipart(worker.recv_multipart())  # too late for its request
+                until(lambda: number(bridge, "weft_bridge_replies_late_total", "work") == 1, pause)
+            until(lambda: number(bridge, "weft_bridge_workers", "work") == 0, pause)
+            asker.send_multipart([b"", b"x"])
+            assert error_of(asker.recv_multipart()[1:]) == UNREACHABLE
+        counts = bridge.stop()
+        assert counts["ask"]["failed_full"] == 1 and counts["ask"]["failed_nobody"] == 1, counts
+
+    with folder() as directory:
+        bridge = Bridge(directory, service('deadline = "1 h"', dealers=True), "--admin", "tcp://127.0.0.1:0")
+        with zmtp(zmq.REQ, bridge.endpoints["ask"]) as asker:
+            with zmtp(zmq.DEALER, bridge.endpoints["work"]) as worker:
+                until(lambda: number(bridge, "weft_bridge_workers", "work") == 1, pause)
+                asker.send(b"x")
+                assert worker.recv_multipart()[2] == b"x"
+            assert error_of(asker.recv_multipart()) == GONE
+        counts = bridge.stop()
+        assert counts["work"]["failed_lost"] == 1 and counts["ask"]["failed_lost"] == 1, counts
+
+
+@test
+def a_request_under_way_is_answered_after_sigterm():
+    with folder() as directory:
+        bridge = Bridge(directory, service('deadline = "1 h"'), "--admin", "tcp://127.0.0.1:0", drain="1 h")
+        with zmtp(zmq.REQ, bridge.endpoints["ask"]) as req, zmtp(zmq.REP, bridge.endpoints["work"]) as rep:
+            ask(req, rep, b"x")
+            bridge.process.send_signal(signal.SIGTERM)
+            until(lambda: not bridge.ready(), pause)
+            rep.send(b"y")
+            assert req.recv() == b"y"
+            counts = bridge.ended()
+        assert counts["ask"]["given"] == 1 and counts["work"]["given"] == 1, counts
+
+
+@test
+def the_messages_taken_before_sigterm_reach_the_other_side():
+    with folder() as directory:
+        here = ["--directory", directory, *LONG]
+        a = Bridge(directory, '[[publishers]]\nname = "in"\nbind = ["tcp://127.0.0.1:*"]\nqueue_messages = 1000000\n', name="a")
+        b = Bridge(directory, '[[subscribers]]\nname = "out"\nbind = ["tcp://127.0.0.1:*"]\nqueue_messages = 1000000\n', name="b")
+        with zmtp(zmq.SUB, b.endpoints["out"], "px.") as sub, zmtp(zmq.PUB, a.endpoints["in"]) as pub:
+            sub.setsockopt(zmq.RCVHWM, 0)
+            got = 0
+
+            def attempt():
+                nonlocal got
+                pub.send_multipart([b"px.A", b"x"])
+                got += sub.poll(5) != 0
+            until(lambda: got, attempt)
+            for _ in range(2000):
+                pub.send_multipart([b"px.A", b"x" * 100])
+            given = a.stop()["in"]["given"]
+            run("topic", "pub", "px.B", "x", "--count", "1000", *here)
+            counts = b.stop()["out"]
+            assert 0 < given and 0 < counts["given"], (given, counts)
+            for _ in range(int(counts["given"])):  # fails if one was lost on the way
+                sub.recv_multipart()
+            assert sub.poll(0) == 0, counts
 
 
 @test

@@ -42,10 +42,11 @@ struct Bridge::Core {
   std::promise<std::string> opened;  // the reason of a failure, or nothing
   rt::AsyncEvent stop;
   std::vector<Line> lines;
+  CounterSource topics;  // of the handle of the fleet
 
   // Makes the units of the sections. Returns the reason of a failure.
   std::string open(Surroundings& around, std::vector<std::unique_ptr<Unit>>& units) {
-    constexpr std::array kMakers{make_publishers, make_subscribers};
+    constexpr std::array kMakers{make_publishers, make_subscribers, make_clients, make_workers};
     for (Section& section : settings.sections) {
       const Role role = section.role;
       units.push_back(kMakers[static_cast<std::size_t>(role)](around, std::move(section)));
@@ -64,6 +65,7 @@ struct Bridge::Core {
       self->opened.set_value("the fleet " + self->fleet.fleet + ": " + topics.error().message());
       co_return topics.error();
     }
+    self->topics = topics->counter_source();
     Surroundings around{*loop, *context, *topics, self->settings.name};
     std::vector<std::unique_ptr<Unit>> units;
     std::string why = self->open(around, units);
@@ -78,6 +80,9 @@ struct Bridge::Core {
     }
     (void)co_await self->stop.wait();
     const Instant end = deadline_after(sys::now(), self->settings.drain);
+    for (const auto& unit : units) {
+      unit->drain();
+    }
     const auto is_idle = [](const std::unique_ptr<Unit>& unit) { return unit->idle(); };
     while (sys::now() < end && !std::all_of(units.begin(), units.end(), is_idle)) {
       const Result<void> slept = co_await rt::sleep(kDrainLook);
@@ -125,6 +130,7 @@ std::unique_ptr<Bridge> Bridge::start(Settings settings, TopicsOptions fleet, st
     return nullptr;
   }
   bridge->lines_ = bridge->core_->lines;
+  bridge->topics_ = bridge->core_->topics;
   return bridge;
 }
 

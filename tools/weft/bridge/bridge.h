@@ -43,7 +43,9 @@ class Bridge {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const std::vector<Line>& lines() const noexcept { return lines_; }
 
-  // Waits until no message is under way, at most Settings::drain, then closes. Idempotent.
+  [[nodiscard]] CounterSource counter_source() const { return topics_; }  // of the handle of the fleet
+
+  // Takes nothing new, waits until what was taken is given, at most Settings::drain, then closes. Idempotent.
   void stop();
 
  private:
@@ -56,6 +58,7 @@ class Bridge {
   rt::Future<void> ended_;
   std::string name_;
   std::vector<Line> lines_;
+  CounterSource topics_;
 };
 
 }  // namespace weft::bridge

@@ -168,6 +168,7 @@ int run_bridge(Console& console, const BridgeOptions& options) {
     const SocketCounts socket{line.socket};
     port.add(line.name, socket);
   }
+  port.add("bridge", *bridge);
   show_lines(console, *bridge);
   phase.store(Phase::serves, std::memory_order_release);
   const std::string serves = "the bridge " + bridge->name() + " serves the fleet " + printable(settings.fleet.fleet);

@@ -19,7 +19,7 @@ class Publishers final : public Unit {
       : Unit(around, std::move(section)), names_(section_.prefix, section_.separator[0]) {}
 
   void start(rt::TaskScope& scope) override { (void)scope.spawn(take_messages()); }
-  [[nodiscard]] bool idle() override { return waiting_; }
+  [[nodiscard]] bool idle() override { return has_taken(); }
 
  protected:
   [[nodiscard]] SocketType type() const noexcept override { return SocketType::xsub; }
@@ -32,10 +32,8 @@ class Publishers final : public Unit {
 
  private:
   rt::Task<void> take_messages() {
-    while (true) {
-      waiting_ = true;
+    while (may_take()) {
       Result<std::vector<Message>> frames = co_await socket().recv_all();
-      waiting_ = false;
       if (!frames) {
         if (frames.error() == Errc::interrupted) {
           continue;
@@ -107,7 +105,6 @@ class Publishers final : public Unit {
   }
 
   Names names_;
-  bool waiting_ = false;
   std::unordered_map<std::string, AsyncPublisher> publishers_;
 };
 

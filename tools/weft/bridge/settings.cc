@@ -23,14 +23,18 @@ using config::Node;
 using config::Problems;
 using config::Value;
 
-constexpr std::array<Role, 2> kRoles{Role::publishers, Role::subscribers};
+constexpr std::array<Role, 4> kRoles{Role::publishers, Role::subscribers, Role::clients, Role::workers};
 constexpr std::int64_t kEndpointsMax = 64;
 constexpr std::int64_t kCountMax = 1'000'000;
 constexpr std::int64_t kMessageBytesMax = std::int64_t{64} << 20;  // of a message of a fleet
 constexpr std::int64_t kNameMax = 64;
+constexpr std::int64_t kBytesMax = std::int64_t{1} << 32;  // of what a section keeps
+constexpr std::int64_t kGroupMax = 255;
 
 constexpr unsigned bit(Role role) noexcept { return 1U << static_cast<unsigned>(role); }
-constexpr unsigned kEach = bit(Role::publishers) | bit(Role::subscribers);
+constexpr unsigned kTopics = bit(Role::publishers) | bit(Role::subscribers);
+constexpr unsigned kServices = bit(Role::clients) | bit(Role::workers);
+constexpr unsigned kEach = kTopics | kServices;
 
 // One key of a table, and where its value goes.
 template <typename Of>
@@ -72,6 +76,8 @@ Row<FleetSettings> text_row(const char* name, std::string FleetSettings::* membe
 }
 
 std::vector<Row<Section>> section_rows() {
+  const std::int64_t shortest = Duration(std::chrono::milliseconds(10)).count();
+  const std::int64_t longest = Duration(std::chrono::hours(1)).count();
   return {
       row("name", Kind::text, 1, kNameMax, &Section::name),
       row("bind", Kind::texts, 0, kEndpointsMax, &Section::bind),
@@ -81,11 +87,20 @@ std::vector<Row<Section>> section_rows() {
       curve_row("curve_key", Kind::text, &Curve::key_file),
       curve_row("curve_server", Kind::flag, &Curve::server),
       curve_row("curve_server_key", Kind::text, &Curve::server_key_text),
-      row("prefix", Kind::text, 0, static_cast<std::int64_t>(kTopicBytesMax), &Section::prefix),
-      row("separator", Kind::text, 1, 1, &Section::separator),
+      row("prefix", Kind::text, 0, static_cast<std::int64_t>(kTopicBytesMax), &Section::prefix, kTopics),
+      row("separator", Kind::text, 1, 1, &Section::separator, kTopics),
       row("subscribe", Kind::texts, 1, config::kTextsMax, &Section::subscribe, bit(Role::publishers)),
-      row("network", Kind::text, 1, kNameMax, &Section::network),
-      row("headers", Kind::flag, 0, 0, &Section::headers),
+      row("network", Kind::text, 1, kNameMax, &Section::network, kTopics),
+      row("headers", Kind::flag, 0, 0, &Section::headers, kTopics),
+      row("newest", Kind::texts, 0, config::kTextsMax, &Section::newest, bit(Role::subscribers)),
+      row("newest_topics", Kind::integer, 1, kCountMax, &Section::newest_topics, bit(Role::subscribers)),
+      row("newest_bytes", Kind::size, 1, kBytesMax, &Section::newest_bytes, bit(Role::subscribers)),
+      row("topic", Kind::text, 1, static_cast<std::int64_t>(kTopicBytesMax), &Section::topic, kServices),
+      row("group", Kind::text, 0, kGroupMax, &Section::group, bit(Role::workers)),
+      row("dealers", Kind::flag, 0, 0, &Section::dealers, bit(Role::workers)),
+      row("deadline", Kind::duration, shortest, longest, &Section::deadline, kServices),
+      row("pending", Kind::integer, 1, 65'536, &Section::pending, kServices),
+      row("pending_bytes", Kind::size, 1, kBytesMax, &Section::pending_bytes, kServices),
   };
 }
 
@@ -124,7 +139,8 @@ class SettingsReader {
       : source_(source), into_(into), problems_(problems) {}
 
   void read(const Node& root) {
-    static const std::array<std::string, 4> kTables{"bridge", "fleet", "publishers", "subscribers"};
+    static const std::array<std::string, 6> kTables{"bridge",      "fleet",   "publishers",
+                                                    "subscribers", "clients", "workers"};
     for (const Node& node : root.items) {
       if (node.name == "bridge") {
         read_table(node, "bridge", bridge_rows(), into_, kEach);
@@ -139,7 +155,7 @@ class SettingsReader {
       }
     }
     if (into_.sections.empty() && problems_.empty()) {
-      refuse(root.at, "", "there is no section: [[publishers]] or [[subscribers]]");
+      refuse(root.at, "", "there is no section: [[publishers]], [[subscribers]], [[clients]] or [[workers]]");
     }
     if (!into_.name.empty() && !is_word(into_.name)) {
       refuse(root.at, "bridge.name",
@@ -232,6 +248,18 @@ class SettingsReader {
       wrong("name", config::quote(section.name) + " is the name of two sections");
     }
     check_curve(section, wrong);
+    for (const std::string& filter : section.newest) {
+      if (const auto parsed = Filter::parse(filter); !parsed) {
+        wrong("newest", config::quote(filter) + ": " + parsed.error().message());
+      }
+    }
+    if ((bit(section.role) & kServices) != 0) {
+      if (section.topic.empty()) {
+        wrong("topic", "the topic of the service is missing");
+      } else if (const auto checked = check_topic(section.topic); !checked) {
+        wrong("topic", config::quote(section.topic) + ": " + checked.error().message());
+      }
+    }
   }
 
   template <typename Wrong>
@@ -269,6 +297,8 @@ std::string_view name_of(Role role) noexcept {
   switch (role) {
     case Role::publishers: return "publishers";
     case Role::subscribers: return "subscribers";
+    case Role::clients: return "clients";
+    case Role::workers: return "workers";
   }
   return "";
 }

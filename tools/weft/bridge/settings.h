@@ -17,6 +17,8 @@ namespace weft::bridge {
 enum class Role : std::uint8_t {
   publishers,   // PUB: their messages go to the fleet
   subscribers,  // SUB: the fleet's messages go to them
+  clients,      // REQ, DEALER: their requests go to a service of the fleet
+  workers,      // REP, or DEALER and ROUTER: they answer the requests of the fleet to a topic
 };
 [[nodiscard]] std::string_view name_of(Role role) noexcept;
 
@@ -40,11 +42,23 @@ struct Section {
   std::int64_t message_bytes = 16 << 20;  // of a frame that comes in
   Curve curve{};
 
+  // Of publishers and subscribers.
   std::string prefix{};                    // of the topics in the fleet
   std::string separator = ".";             // of the topics of ZeroMQ
   std::vector<std::string> subscribe{""};  // publishers: prefixes of the topics of ZeroMQ
   std::string network{};                   // sections of one network pass nothing to each other
   bool headers = false;                    // the last frame is a block of headers
+  std::vector<std::string> newest{};       // subscribers: filters of the fleet whose newest values are kept
+  std::int64_t newest_topics = 10'000;
+  std::int64_t newest_bytes = 64 << 20;
+
+  // Of clients and workers.
+  std::string topic{};   // of the service
+  std::string group{};   // of the workers
+  bool dealers = false;  // the workers have DEALER or ROUTER, and not REP
+  Duration deadline = std::chrono::seconds(5);
+  std::int64_t pending = 1000;            // requests under way
+  std::int64_t pending_bytes = 64 << 20;  // of their frames
 };
 
 struct FleetSettings {

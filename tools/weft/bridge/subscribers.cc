@@ -6,6 +6,7 @@
 
 #include "tools/weft/bridge/names.h"
 #include "tools/weft/bridge/unit.h"
+#include "weft/rt/task/task_time.h"
 
 namespace weft::bridge {
 
@@ -19,10 +20,15 @@ class Subscribers final : public Unit {
       : Unit(around, std::move(section)), names_(section_.prefix, section_.separator[0]) {}
 
   void start(rt::TaskScope& scope) override {
+    scope_ = &scope;
     (void)scope.spawn(take_subscriptions());
     (void)scope.spawn(give_messages());
   }
-  [[nodiscard]] bool idle() override { return waiting_ && statistics().queued_out == 0; }
+  void drain() override {
+    Unit::drain();
+    given_ = !scope_->spawn(give_rest());
+  }
+  [[nodiscard]] bool idle() override { return given_ && statistics().queued_out == 0; }
 
  protected:
   [[nodiscard]] SocketType type() const noexcept override { return SocketType::xpub; }
@@ -71,17 +77,34 @@ class Subscribers final : public Unit {
   }
 
   rt::Task<void> give_messages() {
-    while (true) {
-      waiting_ = true;
+    while (!draining()) {
       Result<TopicMessage> message = co_await subscription_->next();
-      waiting_ = false;
       if (!message) {
         co_return;
       }
-      counters_->taken.add(1 + message->missed());
-      counters_->dropped_queue.add(message->missed());
-      give(*message).add();
+      pass(*message);
     }
+  }
+
+  // What the queue of the subscription holds. A fleet that goes on publishing does not keep the bridge.
+  rt::Task<void> give_rest() {
+    for (std::size_t i = 0; i < TopicsOptions().queue_messages_max; ++i) {
+      Result<TopicMessage> message = subscription_->try_next();
+      if (!message) {
+        break;
+      }
+      pass(*message);
+      if (i % AsyncSocket::kBurst == 0) {
+        (void)co_await rt::yield();
+      }
+    }
+    given_ = true;
+  }
+
+  void pass(TopicMessage& message) {
+    counters_->taken.add(1 + message.missed());
+    counters_->dropped_queue.add(message.missed());
+    give(message).add();
   }
 
   // Gives the message to the peers, and returns the counter of the outcome.
@@ -127,7 +150,8 @@ class Subscribers final : public Unit {
   };
 
   Names names_;
-  bool waiting_ = false;
+  rt::TaskScope* scope_ = nullptr;
+  bool given_ = false;  // everything that the subscription held at drain()
   std::optional<AsyncSubscription> subscription_;
   std::map<std::string, Wanted> wanted_;  // by prefix
 };

@@ -73,6 +73,15 @@ Statistics Unit::statistics() {
   return now ? *now : Statistics();
 }
 
+void Unit::drain() {
+  draining_ = true;
+  queued_ = statistics().queued_in;
+}
+
+bool Unit::may_take() noexcept { return !draining_ || (queued_ != 0 && queued_-- != 0); }
+
+bool Unit::has_taken() { return queued_ == 0 || statistics().queued_in == 0; }
+
 Result<void> Unit::send(std::vector<Message>&& frames) {
   for (std::size_t i = 0; i < frames.size(); ++i) {
     // Only the first frame has to find a peer with room.

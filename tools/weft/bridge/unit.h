@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -40,7 +41,8 @@ class Unit {
   // Makes the socket, binds and connects. Returns the reason of a failure; empty: there is none.
   [[nodiscard]] std::string open();
   virtual void start(rt::TaskScope& scope) = 0;
-  [[nodiscard]] virtual bool idle() = 0;  // nothing is under way in the unit
+  virtual void drain();                   // takes no more than what its queue holds
+  [[nodiscard]] virtual bool idle() = 0;  // after drain(): nothing is under way in the unit
   void close(Duration linger);
 
   [[nodiscard]] const Section& section() const noexcept { return section_; }
@@ -54,6 +56,9 @@ class Unit {
   [[nodiscard]] virtual Result<void> prepare(Socket& socket) = 0;  // before it binds and connects
   [[nodiscard]] AsyncSocket& socket() noexcept { return *socket_; }
   [[nodiscard]] const std::string& id() const noexcept { return id_; }  // in Weft-Via
+  [[nodiscard]] bool draining() const noexcept { return draining_; }
+  [[nodiscard]] bool may_take() noexcept;  // before each message of the socket; false ends its reader
+  [[nodiscard]] bool has_taken();          // after drain(): everything that the socket's queue held
   // Sends all frames or none. Errors: those of try_send() for the first one.
   Result<void> send(std::vector<Message>&& frames);
 
@@ -68,9 +73,13 @@ class Unit {
   std::vector<std::string> endpoints_;
   std::unique_ptr<AsyncSocket> socket_;
   CounterSource socket_source_;
+  bool draining_ = false;
+  std::uint64_t queued_ = 0;  // draining: messages of the socket that are still to be taken
 };
 
 [[nodiscard]] std::unique_ptr<Unit> make_publishers(Surroundings& around, Section section);
 [[nodiscard]] std::unique_ptr<Unit> make_subscribers(Surroundings& around, Section section);
+[[nodiscard]] std::unique_ptr<Unit> make_clients(Surroundings& around, Section section);
+[[nodiscard]] std::unique_ptr<Unit> make_workers(Surroundings& around, Section section);
 
 }  // namespace weft::bridge
