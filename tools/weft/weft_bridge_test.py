@@ -411,6 +411,26 @@ def the_messages_taken_before_sigterm_reach_the_other_side():
 
 
 @test
+def a_late_joiner_gets_the_newest_value_of_its_topic_and_others_do_not():
+    with folder() as directory:
+        here = ["--directory", directory, *LONG]
+        bridge = Bridge(directory, '[[subscribers]]\nname = "out"\nbind = ["tcp://127.0.0.1:*"]\nprefix = "plant."\n'
+                        'newest = ["plant.px.*"]\nnewest_topics = 2\n')
+        for topic, body in (("px.old", "0"), ("px.A", "1"), ("px.B", "2"), ("px.A", "3")):
+            run("topic", "pub", f"plant.{topic}", body, *here)  # waits for the bridge's subscription
+        with zmtp(zmq.SUB, bridge.endpoints["out"], "px.A") as first:
+            assert first.recv_multipart() == [b"px.A", b"3"]
+            with zmtp(zmq.SUB, bridge.endpoints["out"], "px.old", "px.A", "px.B") as second:
+                assert {tuple(second.recv_multipart()) for _ in range(2)} == {(b"px.A", b"3"), (b"px.B", b"2")}
+                run("topic", "pub", "plant.px.A", "4", *here)
+                for each in (first, second):
+                    assert each.recv_multipart() == [b"px.A", b"4"]
+                    assert each.poll(0) == 0
+        counts = bridge.stop()["out"]
+        assert counts["newest_given"] == 3 and counts["newest_forgotten"] == 1 and counts["given"] == 5, counts
+
+
+@test
 def only_programs_with_the_key_reach_a_curve_server():
     with folder() as directory:
         run("keygen", "--out", f"{directory}/server.key")

@@ -52,6 +52,11 @@ namespace weft::bridge {
   ROW(unexpected, counter, "replies_unexpected_total", "", "", "replies",                                              \
       "Messages of workers that reply to no request.", "tools/weft/bridge")                                            \
   ROW(workers, gauge, "workers", "", "", "workers", "Workers that are connected.", "tools/weft/bridge")                \
+  ROW(newest, gauge, "newest_values", "", "", "topics", "Topics whose newest value is kept.", "tools/weft/bridge")     \
+  ROW(newest_given, counter, "newest_values_given_total", "", "", "messages",                                          \
+      "Newest values that went to a program when it subscribed.", "tools/weft/bridge")                                 \
+  ROW(newest_forgotten, counter, "newest_values_forgotten_total", "", "", "topics",                                    \
+      "Newest values that were forgotten: the bounds of topics and bytes.", "tools/weft/bridge")                       \
   ROW(subscriptions_refused, counter, "subscriptions_refused_total", "", "", "subscriptions",                          \
       "Subscriptions of ZeroMQ programs that no topic can match, or beyond the bound.", "tools/weft/bridge")           \
   ROW(subscriptions, gauge, "subscriptions", "", "", "subscriptions",                                                  \

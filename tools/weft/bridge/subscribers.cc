@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // From the fleet to programs with SUB.
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tools/weft/bridge/names.h"
+#include "tools/weft/bridge/newest.h"
 #include "tools/weft/bridge/unit.h"
 #include "weft/rt/task/task_time.h"
 
@@ -17,7 +20,13 @@ constexpr std::size_t kSubscriptionsMax = 65'536;  // different ones of a sectio
 class Subscribers final : public Unit {
  public:
   Subscribers(Surroundings& around, Section section)
-      : Unit(around, std::move(section)), names_(section_.prefix, section_.separator[0]) {}
+      : Unit(around, std::move(section)),
+        names_(section_.prefix, section_.separator[0]),
+        newest_(static_cast<std::size_t>(section_.newest_topics), static_cast<std::size_t>(section_.newest_bytes)) {
+    for (const std::string& text : section_.newest) {
+      kept_.push_back(*Filter::parse(text));  // checked with the file
+    }
+  }
 
   void start(rt::TaskScope& scope) override {
     scope_ = &scope;
@@ -32,8 +41,14 @@ class Subscribers final : public Unit {
 
  protected:
   [[nodiscard]] SocketType type() const noexcept override { return SocketType::xpub; }
-  [[nodiscard]] Result<void> prepare(Socket& /*socket*/) override {
+  [[nodiscard]] Result<void> prepare(Socket& socket) override {
     subscription_.emplace(WEFT_TRY(around_.topics.subscribe({}, SubscriptionOptions())));
+    for (const Filter& filter : kept_) {
+      WEFT_TRY(subscription_->add(filter));
+    }
+    if (!kept_.empty()) {
+      WEFT_TRY(socket.set(option::xpub_manual, true));
+    }
     return {};
   }
 
@@ -50,8 +65,13 @@ class Subscribers final : public Unit {
       }
       const std::string_view notice = (*frames)[0].text();
       if (frames->size() == 1 && !notice.empty() && (notice[0] == '\0' || notice[0] == '\1')) {
-        change(notice[0] == '\1', std::string(notice.substr(1)));
+        const bool more = notice[0] == '\1';
+        const std::string prefix(notice.substr(1));
+        change(more, prefix);
         counters_->subscriptions.set(wanted_.size());
+        if (!kept_.empty()) {
+          change_peer(more, prefix);
+        }
       }
     }
   }
@@ -60,7 +80,9 @@ class Subscribers final : public Unit {
     const auto found = wanted_.find(prefix);
     if (!more) {
       if (found != wanted_.end() && --found->second.count == 0) {
-        (void)subscription_->remove(found->second.filter);
+        if (!keeps(found->second.filter)) {
+          (void)subscription_->remove(found->second.filter);
+        }
         wanted_.erase(found);
       }
       return;
@@ -70,10 +92,35 @@ class Subscribers final : public Unit {
       return;
     }
     const Result<Filter> filter = names_.filter(prefix);
-    if (!filter || wanted_.size() == kSubscriptionsMax || !subscription_->add(*filter)) {
+    if (!filter || wanted_.size() == kSubscriptionsMax || (!keeps(*filter) && !subscription_->add(*filter))) {
       return counters_->subscriptions_refused.add();
     }
     wanted_.emplace(prefix, Wanted{*filter, 1});
+  }
+
+  [[nodiscard]] bool keeps(const Filter& filter) const {
+    return std::find(kept_.begin(), kept_.end(), filter) != kept_.end();
+  }
+
+  // The peer whose notice was read last. With xpub_manual its subscription waits for the section, so that no live
+  // message comes before the newest value. The option is on for this one message, which goes to this peer alone.
+  void change_peer(bool more, const std::string& prefix) {
+    Socket& xpub = socket().socket();
+    if (!more) {
+      (void)xpub.unsubscribe(prefix);
+      return;
+    }
+    if (!xpub.subscribe(prefix)) {
+      return counters_->subscriptions_refused.add();
+    }
+    std::vector<Message> frames = newest_.find(prefix);
+    if (frames.empty() || !xpub.set(option::xpub_manual_last_value, true)) {
+      return;
+    }
+    if (send(std::move(frames))) {
+      counters_->newest_given.add();
+    }
+    (void)xpub.set(option::xpub_manual_last_value, false);
   }
 
   rt::Task<void> give_messages() {
@@ -141,6 +188,11 @@ class Subscribers final : public Unit {
       }
       frames.emplace_back(headers->block());
     }
+    const auto matches = [&](const Filter& filter) { return filter.matches(message.topic()); };
+    if (std::any_of(kept_.begin(), kept_.end(), matches)) {
+      counters_->newest_forgotten.add(newest_.keep(*topic, frames));
+      counters_->newest.set(newest_.topics());
+    }
     return send(std::move(frames)) ? counters_->given : counters_->dropped_refused;
   }
 
@@ -150,6 +202,8 @@ class Subscribers final : public Unit {
   };
 
   Names names_;
+  std::vector<Filter> kept_;  // whose newest values are kept
+  Newest newest_;             // by the topic of ZeroMQ
   rt::TaskScope* scope_ = nullptr;
   bool given_ = false;  // everything that the subscription held at drain()
   std::optional<AsyncSubscription> subscription_;
