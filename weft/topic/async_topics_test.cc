@@ -3,6 +3,7 @@
 
 #include <future>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "weft/rt/core/core_task.h"
@@ -159,6 +160,77 @@ rt::Task<Result<void>> watch_another(rt::Core* core, Context* context, TopicsOpt
   const Result<std::vector<NodeInfo>> same = co_await topics->watch_nodes({}, sys::now() + 10ms);
   EXPECT_EQ(same.error(), Errc::timed_out);
   co_return Result<void>();
+}
+
+// Takes three requests before it answers the first one.
+rt::Task<Result<void>> answer_from_a_queue(rt::Core* core, Context* context, TopicsOptions options,
+                                           std::promise<CounterSource>* counters) {
+  Result<AsyncTopics> topics = co_await AsyncTopics::open(*core, *context, options);
+  if (!topics) {
+    counters->set_value({});
+    co_return topics.error();
+  }
+  counters->set_value(topics->counter_source());
+  EXPECT_EQ(topics->serve("svc", {.queue_max = 0}).error(), Errc::invalid_argument);
+  Result<AsyncRequestQueue> queue = topics->serve("svc");
+  if (!queue) {
+    co_return queue.error();
+  }
+  EXPECT_EQ(queue->try_next().error(), Errc::would_block);
+  std::vector<TakenRequest> taken;
+  while (taken.size() < 3) {
+    Result<TakenRequest> request = co_await queue->next();
+    if (!request) {
+      co_return request.error();
+    }
+    taken.push_back(*std::move(request));
+  }
+  for (TakenRequest& each : taken) {
+    Headers headers;
+    EXPECT_TRUE(headers.add("X", "y"));
+    const std::string text(each.text());
+    EXPECT_TRUE(text == "bad" ? each.refuse(Errc::conflict) : each.reply("got " + text, headers));
+    EXPECT_EQ(each.reply("again").error(), Errc::invalid_state);
+  }
+  queue->close();
+  EXPECT_EQ((co_await queue->next()).error(), Errc::closed);
+  co_return Result<void>();
+}
+
+TEST_P(AsyncFleets, AQueueOfRequestsIsAnsweredWhenTheProgramLikes) {
+  std::promise<CounterSource> counters;
+  Context& mine = GetParam() == "inproc" ? context_ : second_;
+  auto served = start(0, answer_from_a_queue(&runtime_->core(0), &mine, fleet_.options(), &counters));
+  auto topics = Topics::open(context_, fleet_.options());
+  ASSERT_TRUE(topics);
+  const CounterSource source = counters.get_future().get();
+  CounterReadings readings;
+  source("served", readings);
+  ASSERT_EQ(readings.size(), 1u);
+  EXPECT_EQ(readings[0].table, &kTopicsTable);
+  std::vector<std::future<Result<TopicMessage>>> asked;
+  for (const char* body : {"a", "bad", "c"}) {
+    asked.push_back(std::async(std::launch::async, [&topics, body]() -> Result<TopicMessage> {
+      const Instant deadline = soon();
+      for (;;) {  // until the service is known
+        Result<TopicMessage> reply = topics->request("svc", body, deadline);
+        if (reply || reply.error() != Errc::unreachable) {
+          return reply;
+        }
+        std::this_thread::yield();
+      }
+    }));
+  }
+  const Result<TopicMessage> first = asked[0].get();
+  ASSERT_TRUE(first) << first.error().message();
+  EXPECT_EQ(first->text(), "got a");
+  EXPECT_EQ(first->header("X"), "y");
+  EXPECT_EQ(asked[1].get().error(), Errc::conflict);
+  EXPECT_EQ(asked[2].get()->text(), "got c");
+  EXPECT_TRUE(served.get());
+  readings.clear();
+  source("served", readings);
+  EXPECT_TRUE(readings.empty()) << "the handle has gone";
 }
 
 TEST_P(AsyncFleets, WatchNodesTellsWhoComesAndWhoLeaves) {

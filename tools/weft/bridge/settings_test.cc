@@ -45,6 +45,28 @@ TEST(BridgeSettings, AProblemHasTheLineOfItsKey) {
             "b.toml:1:2: publishers: a table, and not [[publishers]], with two brackets\n");
 }
 
+TEST(BridgeSettings, AServiceHasATopicAndItsBounds) {
+  serve::config::Problems problems;
+  const Settings settings = read_settings(
+      "[[clients]]\nbind = ['tcp://*:1']\ntopic = 'a.b'\ndeadline = '1 s'\npending = 7\n"
+      "[[workers]]\nbind = ['tcp://*:2']\ntopic = 'a'\ngroup = 'g'\ndealers = true\npending_bytes = '1 MiB'\n",
+      "b.toml", problems);
+  ASSERT_TRUE(problems.empty()) << problems.text();
+  EXPECT_EQ(settings.sections[0].deadline, std::chrono::seconds(1));
+  EXPECT_EQ(settings.sections[0].pending, 7);
+  EXPECT_EQ(settings.sections[1].group, "g");
+  EXPECT_TRUE(settings.sections[1].dealers);
+  EXPECT_EQ(settings.sections[1].pending_bytes, 1 << 20);
+  EXPECT_EQ(problems_of("[[clients]]\nbind = ['tcp://*:1']\n"),
+            "b.toml:1:3: clients[0].topic: the topic of the service is missing\n");
+  EXPECT_NE(problems_of("[[clients]]\nbind = ['tcp://*:1']\ntopic = 'a..b'\n").find("b.toml:3:1: clients[0].topic:"),
+            std::string::npos);
+  EXPECT_EQ(problems_of("[[clients]]\nbind = ['tcp://*:1']\ntopic = 'a'\ndealers = true\n"),
+            "b.toml:4:1: clients[0].dealers: unknown key\n");
+  EXPECT_NE(problems_of("[[subscribers]]\nbind = ['tcp://*:1']\nnewest = ['a..b']\n").find("subscribers[0].newest:"),
+            std::string::npos);
+}
+
 TEST(BridgeSettings, TwoSectionsHaveTwoNames) {
   const std::string section = "[[publishers]]\nname = 'x'\nbind = ['tcp://*:1']\n";
   EXPECT_EQ(problems_of(section + section), "b.toml:5:1: publishers[1].name: \"x\" is the name of two sections\n");
