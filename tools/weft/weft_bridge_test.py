@@ -447,7 +447,7 @@ def headers_are_the_last_frame_both_ways():
             until(lambda: reader.poll() is not None, lambda: pub.send_multipart([b"px.B", b"2", block]))
             got = end(reader)
             assert "X-Kind" in got and "tick" in got and "a/out" in got, got
-            # A message that left the fleet through this bridge, and one whose block is malformed by its bytes.
+            # A message that left the fleet through this bridge.
             pub.send_multipart([b"px.C", b"3", block.replace(b"a/out", b"b/out")])
             reader = start("topic", "sub", "px.D", "-n", "1", *here)
             until(lambda: reader.poll() is not None, lambda: pub.send_multipart([b"px.D", b"x"]))
@@ -523,7 +523,7 @@ def is_ready_and_ends_within_its_bound():
     with folder() as directory:
         bridge = Bridge(directory, '[[publishers]]\nname = "in"\nbind = ["tcp://127.0.0.1:*"]\n', "--admin", "tcp://127.0.0.1:0")
         assert bridge.ready()
-        assert 'weft_topics_subscriptions{topics="bridge"}' in bridge.counters() or any("weft_topics_" in key for key in bridge.counters())
+        assert any(key.startswith("weft_topics_") and 'topics="bridge"' in key for key in bridge.counters())
         assert bridge.stop()["in"]["taken"] == 0
 
 

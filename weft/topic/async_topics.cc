@@ -11,35 +11,18 @@
 #include "weft/rt/task/task_scope.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/sys/clock.h"
+#include "weft/topic/async_core.h"
 #include "weft/topic/hub_link_of.h"
 #include "weft/topic/node/node.h"
 
 namespace weft {
-
-namespace topic {
-
-// A handle of a loop shares these with its calls that are under way. One count for all of it, and no atomic one: the
-// calls are the loop's, as the handle is.
-struct AsyncPublisherCore : Counted<AsyncPublisherCore> {
-  AsyncPublisherCore(std::shared_ptr<Node> own_node, IntrusivePtr<PublisherCore> own) noexcept
-      : node(std::move(own_node)), publisher(std::move(own)) {}
-  const std::shared_ptr<Node> node;
-  const IntrusivePtr<PublisherCore> publisher;
-};
-struct AsyncSubscriptionCore : Counted<AsyncSubscriptionCore> {
-  AsyncSubscriptionCore(std::shared_ptr<Node> own_node, IntrusivePtr<SubscriptionCore> own) noexcept
-      : node(std::move(own_node)), subscription(std::move(own)) {}
-  const std::shared_ptr<Node> node;
-  const IntrusivePtr<SubscriptionCore> subscription;
-};
-
-}  // namespace topic
 
 namespace {
 
 using topic::AsyncPublisherCore;
 using topic::AsyncSubscriptionCore;
 using topic::MeshState;
+using topic::next_of;
 using topic::Node;
 using topic::PublisherCore;
 using topic::SubscriptionCore;
@@ -47,7 +30,6 @@ using MeshDone = std::function<bool(const MeshState&)>;
 using NodePtr = std::shared_ptr<Node>;
 
 constexpr Error kAsyncTopicsMoved(Errc::closed, "the object was moved from");
-constexpr unsigned kBurst = 64;
 constexpr std::size_t kHandlersMax = 65'536;
 
 rt::Task<Result<void>> change_of_mesh(NodePtr node) {
@@ -75,34 +57,6 @@ rt::Task<Result<void>> await_mesh(NodePtr node, Instant deadline, MeshDone done)
     const Result<void> waited = co_await rt::with_timeout(change_of_mesh(node), left);
     if (!waited && waited.error() != Errc::timed_out) {
       co_return waited;
-    }
-  }
-}
-
-// `keep` keeps the node and the subscription; null: the awaiter does.
-rt::Task<Result<TopicMessage>> next_of([[maybe_unused]] IntrusivePtr<AsyncSubscriptionCore> keep, Node* node,
-                                       SubscriptionCore* subscription) {
-  if (node == nullptr) {
-    co_return kAsyncTopicsMoved;
-  }
-  thread_local unsigned burst = 0;
-  while (true) {
-    if (const bool cancelled = co_await rt::is_cancelled(); cancelled) {
-      co_return rt::kCancelled;
-    }
-    if (++burst > kBurst) {
-      burst = 0;
-      (void)co_await rt::yield();
-    }
-    Result<TopicMessage> message = node->try_next(*subscription);
-    if (message || message.error() != Errc::would_block) {
-      co_return message;
-    }
-    node->flush();
-    const Result<void> waited = co_await subscription->input().wait();
-    burst = 0;
-    if (!waited) {
-      co_return waited.error();
     }
   }
 }
@@ -228,49 +182,6 @@ Result<void> AsyncSubscription::remove(const Result<Filter>& filter) {
   return filter ? remove(*filter) : Result<void>(filter.error());
 }
 std::uint64_t AsyncSubscription::missed() const noexcept { return core_ == nullptr ? 0 : core_->subscription->lost(); }
-
-// --- AsyncRequestQueue ---
-
-AsyncRequestQueue::AsyncRequestQueue(IntrusivePtr<AsyncSubscriptionCore> core, Message topic) noexcept
-    : core_(std::move(core)), topic_(std::move(topic)) {}
-AsyncRequestQueue::AsyncRequestQueue(AsyncRequestQueue&&) noexcept = default;
-AsyncRequestQueue& AsyncRequestQueue::operator=(AsyncRequestQueue&& other) noexcept {
-  if (this != &other) {
-    close();
-    core_ = std::move(other.core_);
-    topic_ = std::move(other.topic_);
-  }
-  return *this;
-}
-AsyncRequestQueue::~AsyncRequestQueue() { close(); }
-void AsyncRequestQueue::close() noexcept {
-  if (core_ != nullptr) {
-    core_->node->stop_serving(*core_->subscription);
-  }
-}
-TakenRequest AsyncRequestQueue::taken(AsyncSubscriptionCore& core, const Message& topic, TopicMessage&& request) {
-  return {core.node, topic.share(), std::move(request)};
-}
-rt::Task<Result<TakenRequest>> AsyncRequestQueue::next_taken(IntrusivePtr<AsyncSubscriptionCore> core, Message topic) {
-  if (core == nullptr) {
-    co_return kAsyncTopicsMoved;
-  }
-  Result<TopicMessage> request = co_await next_of(core, core->node.get(), core->subscription.get());
-  if (!request) {
-    co_return request.error();
-  }
-  co_return taken(*core, topic, *std::move(request));
-}
-rt::Task<Result<TakenRequest>> AsyncRequestQueue::next() { return next_taken(core_, topic_.share()); }
-Result<TakenRequest> AsyncRequestQueue::try_next() {
-  if (core_ == nullptr) {
-    return kAsyncTopicsMoved;
-  }
-  return taken(*core_, topic_, WEFT_TRY(core_->node->try_next(*core_->subscription)));
-}
-Result<void> AsyncRequestQueue::status() const noexcept {
-  return core_ == nullptr ? Result<void>(kAsyncTopicsMoved) : core_->subscription->status();
-}
 
 // --- Ongoing ---
 struct Ongoing::State {
@@ -537,21 +448,6 @@ Result<Ongoing> AsyncTopics::serve(std::string_view topic, const ServiceOptions&
   return ongoing;
 }
 
-Result<AsyncRequestQueue> AsyncTopics::serve(std::string_view topic, const ServiceOptions& options) {
-  if (node_ == nullptr) {
-    return kAsyncTopicsMoved;
-  }
-  constexpr std::size_t kQueueMost = std::size_t{1} << 20;
-  if (options.queue_max == 0 || options.queue_max > kQueueMost) {
-    return Error(Errc::invalid_argument, "a queue of requests has 1 to 1,048,576 places");
-  }
-  return or_no_memory([&]() -> Result<AsyncRequestQueue> {
-    Message name = WEFT_TRY(Message::copy_of(topic));
-    auto requests = WEFT_TRY(node_->serve(topic, options.group, options.queue_max));
-    return AsyncRequestQueue(make_intrusive<AsyncSubscriptionCore>(node_, std::move(requests)), std::move(name));
-  });
-}
-
 Result<Ongoing> AsyncTopics::forward(std::string_view filter, serve::Server& server, serve::GroupId group,
                                      std::function<Result<serve::SharedFrame>(const TopicMessage&)> encode,
                                      const SubscriptionOptions& options) {
@@ -588,30 +484,7 @@ rt::Task<Result<std::uint64_t>> claim_topic(NodePtr node, std::string topic, Ins
     }
   }
 }
-
-template <typename Kept>
-rt::Task<Result<Kept>> refused(Error error) {
-  co_return error;
-}
 }  // namespace
-
-rt::Task<Result<AsyncStream>> AsyncTopics::stream(const StreamOptions& options) {
-  auto link =
-      node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kAsyncTopicsMoved) : topic::hub_link_of(*node_);
-  return link ? AsyncStream::declare(*std::move(link), options) : refused<AsyncStream>(link.error());
-}
-rt::Task<Result<AsyncKeyValue>> AsyncTopics::key_value(std::string_view name, const KeyValueOptions& options) {
-  auto link =
-      node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kAsyncTopicsMoved) : topic::hub_link_of(*node_);
-  return link ? AsyncKeyValue::declare(*std::move(link), name, options) : refused<AsyncKeyValue>(link.error());
-}
-rt::Task<Result<std::vector<StreamInfo>>> AsyncTopics::streams() {
-  auto link =
-      node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kAsyncTopicsMoved) : topic::hub_link_of(*node_);
-  return link ? AsyncStream::list(*std::move(link), node_->space_prefix())
-              : refused<std::vector<StreamInfo>>(link.error());
-}
-KeptStatistics AsyncTopics::kept_statistics() const { return topic::kept_statistics_of(node_.get()); }
 
 rt::Task<Result<Owned>> AsyncTopics::create(std::string topic, Instant deadline) {
   return own(node_, std::move(topic), deadline);

@@ -83,8 +83,8 @@ class AsyncSubscription {
 using AsyncRequestHandler = std::function<rt::Task<Result<Message>>(TopicMessage request)>;
 
 // AsyncRequestQueue: RequestQueue for the coroutines of one loop, with the same names.
-// Owner: a move-only value; destruction closes. Affinity: the loop's thread, also that of the requests taken; any number
-// of coroutines may wait. A cancelled coroutine has not taken a request.
+// Owner: a move-only value; destruction closes. Affinity: the loop's thread, for the requests taken, too; any number of
+// coroutines may wait. A cancelled coroutine has not taken a request.
 class AsyncRequestQueue {
  public:
   AsyncRequestQueue(AsyncRequestQueue&&) noexcept;

@@ -198,11 +198,10 @@ rt::Task<Result<void>> answer_from_a_queue(rt::Core* core, Context* context, Top
 }
 
 TEST_P(AsyncFleets, AQueueOfRequestsIsAnsweredWhenTheProgramLikes) {
+  Topics topics = fleet_.open(context_);
   std::promise<CounterSource> counters;
   Context& mine = GetParam() == "inproc" ? context_ : second_;
   auto served = start(0, answer_from_a_queue(&runtime_->core(0), &mine, fleet_.options(), &counters));
-  auto topics = Topics::open(context_, fleet_.options());
-  ASSERT_TRUE(topics);
   const CounterSource source = counters.get_future().get();
   CounterReadings readings;
   source("served", readings);
@@ -213,7 +212,7 @@ TEST_P(AsyncFleets, AQueueOfRequestsIsAnsweredWhenTheProgramLikes) {
     asked.push_back(std::async(std::launch::async, [&topics, body]() -> Result<TopicMessage> {
       const Instant deadline = soon();
       for (;;) {  // until the service is known
-        Result<TopicMessage> reply = topics->request("svc", body, deadline);
+        Result<TopicMessage> reply = topics.request("svc", body, deadline);
         if (reply || reply.error() != Errc::unreachable) {
           return reply;
         }

@@ -45,7 +45,7 @@ class Bridge {
 
   [[nodiscard]] CounterSource counter_source() const { return topics_; }  // of the handle of the fleet
 
-  // Takes nothing new, waits until what was taken is given, at most Settings::drain, then closes. Idempotent.
+  // Takes nothing new, waits until everything taken is given, at most Settings::drain, then closes. Idempotent.
   void stop();
 
  private:

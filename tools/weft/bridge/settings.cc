@@ -28,7 +28,7 @@ constexpr std::int64_t kEndpointsMax = 64;
 constexpr std::int64_t kCountMax = 1'000'000;
 constexpr std::int64_t kMessageBytesMax = std::int64_t{64} << 20;  // of a message of a fleet
 constexpr std::int64_t kNameMax = 64;
-constexpr std::int64_t kBytesMax = std::int64_t{1} << 32;  // of what a section keeps
+constexpr std::int64_t kBytesMax = std::int64_t{1} << 32;  // of the messages that a section keeps
 constexpr std::int64_t kGroupMax = 255;
 
 constexpr unsigned bit(Role role) noexcept { return 1U << static_cast<unsigned>(role); }

@@ -133,7 +133,7 @@ class Subscribers final : public Unit {
     }
   }
 
-  // What the queue of the subscription holds. A fleet that goes on publishing does not keep the bridge.
+  // Gives the messages in the queue of the subscription. A fleet that goes on publishing does not keep the bridge.
   rt::Task<void> give_rest() {
     for (std::size_t i = 0; i < TopicsOptions().queue_messages_max; ++i) {
       Result<TopicMessage> message = subscription_->try_next();

@@ -41,7 +41,7 @@ class Unit {
   // Makes the socket, binds and connects. Returns the reason of a failure; empty: there is none.
   [[nodiscard]] std::string open();
   virtual void start(rt::TaskScope& scope) = 0;
-  virtual void drain();                   // takes no more than what its queue holds
+  virtual void drain();                   // takes only the messages in its queue
   [[nodiscard]] virtual bool idle() = 0;  // after drain(): nothing is under way in the unit
   void close(Duration linger);
 

@@ -23,12 +23,12 @@ constexpr int kComeAndGo = 3;  // of option::router_notify
 constexpr std::size_t kLeftMax = 4096;
 constexpr Duration kLook = std::chrono::milliseconds(10);
 
-// Workers with DEALER or ROUTER, behind a ROUTER. A worker has one request at a time, and gets the next one after its
-// reply. So a request waits for the first idle worker, and the request of a worker that goes away is known. The fleet's
-// service exists while there is a worker: a request without one fails at once.
+// Workers with DEALER or ROUTER are peers of a ROUTER. A worker has one request at a time, and gets the next one after
+// its reply. So a request waits for the first idle worker, and the request of a worker that goes away is known. The
+// fleet's service exists while there is a worker: a request without one fails at once.
 //
-// Workers with REP, behind a DEALER, which chooses among them in turn and does not tell which one has a request or went
-// away. There are never more requests with workers than workers. A lost request ends at its deadline.
+// Workers with REP are peers of a DEALER, which chooses among them in turn and does not report which one has a request
+// or went away. There are never more requests with workers than workers. A lost request ends at its deadline.
 class Workers final : public Unit {
  public:
   Workers(Surroundings& around, Section section)
@@ -123,7 +123,7 @@ class Workers final : public Unit {
     }
   }
 
-  // No notice tells that a worker with REP has come.
+  // A DEALER has no notice of a worker that comes.
   rt::Task<void> watch_workers() {
     while (!waiting_.empty()) {
       const Result<void> slept = co_await rt::sleep(kLook);
