@@ -58,7 +58,7 @@ TEST(BridgeSettings, AServiceHasATopicAndItsBounds) {
   EXPECT_TRUE(settings.sections[1].dealers);
   EXPECT_EQ(settings.sections[1].pending_bytes, 1 << 20);
   EXPECT_EQ(problems_of("[[clients]]\nbind = ['tcp://*:1']\n"),
-            "b.toml:1:3: clients[0].topic: the topic of the service is missing\n");
+            "b.toml:1:1: clients[0].topic: the topic of the service is missing\n");
   EXPECT_NE(problems_of("[[clients]]\nbind = ['tcp://*:1']\ntopic = 'a..b'\n").find("b.toml:3:1: clients[0].topic:"),
             std::string::npos);
   EXPECT_EQ(problems_of("[[clients]]\nbind = ['tcp://*:1']\ntopic = 'a'\ndealers = true\n"),
