@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// AsyncTopics: the queues of messages and requests that a coroutine takes.
+// The queues of messages and requests that a coroutine takes.
+#include "weft/topic/async_core.h"
+
 #include <string_view>
 #include <utility>
 
 #include "weft/base/no_memory.h"
 #include "weft/rt/task/task_time.h"
-#include "weft/topic/async_core.h"
 #include "weft/topic/async_topics.h"
 
 namespace weft {
