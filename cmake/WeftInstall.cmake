@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
 # `cmake --install`: weft and weft_topics, each static and shared, weft_topics_c, the public headers, weftConfig.cmake,
-# weft.pc, weft-topics.pc and weft-topics-c.pc. The tree may be moved afterwards. The components `libraries`,
-# `development` and `program` are Debian packages (WeftPackages).
+# weft.pc, weft-topics.pc and weft-topics-c.pc. The tree may be moved afterwards. Each component is a Debian package
+# (WeftPackages): a shared library is a component of its own.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(development COMPONENT development)
-install(TARGETS weft weft_shared weft_topics weft_topics_shared weft_topics_c EXPORT weftTargets
-  LIBRARY COMPONENT libraries NAMELINK_COMPONENT development
-  ARCHIVE ${development})
+install(TARGETS weft weft_topics EXPORT weftTargets ARCHIVE ${development})
+install(TARGETS weft_shared EXPORT weftTargets LIBRARY COMPONENT library NAMELINK_COMPONENT development)
+install(TARGETS weft_topics_shared EXPORT weftTargets LIBRARY COMPONENT topics_library NAMELINK_COMPONENT development)
+install(TARGETS weft_topics_c EXPORT weftTargets LIBRARY COMPONENT topics_c_library NAMELINK_COMPONENT development)
 install(FILES capi/weft_topics.h capi/weft_error.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${development})
 # The list is made at the time of the installation: an #include may have come since the build was configured.
 install(CODE "

@@ -27,7 +27,6 @@ set(WEFT_PACKAGE_REVISION 1 CACHE STRING "The number of a packaging of one versi
 
 set(weft_deb_version ${PROJECT_VERSION}-${WEFT_PACKAGE_REVISION})
 set(weft_soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-math(EXPR weft_next_minor "${PROJECT_VERSION_MINOR} + 1")
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME weft)
@@ -58,21 +57,37 @@ function(weft_package component name section summary text)
   install(FILES LICENSE DESTINATION share/doc/${name} RENAME copyright COMPONENT ${component} EXCLUDE_FROM_ALL)
 endfunction()
 
-# A later minor version has another interface of C++ and another soname, but the same name of the package: a program that
-# was packaged with this one is kept from the later one. libweft_topics_c.so.1 stays (docs/releases.md).
-weft_package(libraries libweft0 libs "Messages between threads, processes and machines: shared libraries"
-  "libweft.so, libweft_topics.so for C++, and libweft_topics_c.so for C.")
-file(CONFIGURE OUTPUT control/shlibs @ONLY NEWLINE_STYLE UNIX CONTENT [[
-libweft @weft_soversion@ libweft0 (>= @weft_soversion@.0), libweft0 (<< @PROJECT_VERSION_MAJOR@.@weft_next_minor@~)
-libweft_topics @weft_soversion@ libweft0 (>= @weft_soversion@.0), libweft0 (<< @PROJECT_VERSION_MAJOR@.@weft_next_minor@~)
-libweft_topics_c 1 libweft0 (>= 0.1.0)
-]])
+# weft_library_package(COMPONENT LIBRARY NUMBER DEPENDS TEXT): the component is the package of LIBRARY.so.NUMBER. Its name has
+# the number, as section 8.1 of Debian's policy asks: packages of two numbers stand beside each other. dpkg-shlibdeps finds
+# what a program depends on in the file `shlibs`.
 file(CONFIGURE OUTPUT control/triggers NEWLINE_STYLE UNIX CONTENT "activate-noawait ldconfig\n")
-set(CPACK_DEBIAN_LIBRARIES_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/control/shlibs
-  ${PROJECT_BINARY_DIR}/control/triggers)
+function(weft_library_package component library number depends text)
+  string(REPLACE _ - name ${library}${number})
+  weft_package(${component} ${name} libs "Messages between threads, processes and machines: ${library}" "${text}")
+  set(CPACK_COMPONENTS_ALL ${CPACK_COMPONENTS_ALL} PARENT_SCOPE)
+  file(CONFIGURE OUTPUT control/${component}/shlibs NEWLINE_STYLE UNIX
+    CONTENT "${library} ${number} ${name} (>= ${weft_soversion}.0)\n")
+  string(TOUPPER ${component} upper)
+  foreach(field IN ITEMS NAME SECTION SHLIBDEPS)
+    set(CPACK_DEBIAN_${upper}_PACKAGE_${field} ${CPACK_DEBIAN_${upper}_PACKAGE_${field}} PARENT_SCOPE)
+  endforeach()
+  set(CPACK_DEBIAN_${upper}_DESCRIPTION "${CPACK_DEBIAN_${upper}_DESCRIPTION}" PARENT_SCOPE)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS "${depends}" PARENT_SCOPE)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/control/${component}/shlibs
+    ${PROJECT_BINARY_DIR}/control/triggers PARENT_SCOPE)
+  set(weft_dev_depends ${weft_dev_depends} "${name} (= ${weft_deb_version})" PARENT_SCOPE)
+endfunction()
+
+weft_library_package(library libweft ${weft_soversion} ""
+  "libweft.so: sockets that speak ZeroMQ's protocol, a server, and their foundations, for C++.")
+# dpkg-shlibdeps knows no package of libweft.so, which stands in the build.
+weft_library_package(topics_library libweft_topics ${weft_soversion} "libweft${weft_soversion} (= ${weft_deb_version})"
+  "libweft_topics.so: topics, for C++.")
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
+weft_library_package(topics_c_library libweft_topics_c 1 "" "libweft_topics_c.so: topics, for C. It has the other libraries inside.")
 
 # The static libraries, and pkg-config, need the development packages of the libraries that this build has.
-set(weft_dev_depends "libweft0 (= ${weft_deb_version})")
+list(JOIN weft_dev_depends ", " weft_dev_depends)
 foreach(feature_package IN ITEMS curve:libsodium-dev tls:libssl-dev deflate:zlib1g-dev kept:libsqlite3-dev)
   string(REPLACE ":" ";" feature_package ${feature_package})
   list(GET feature_package 0 feature)

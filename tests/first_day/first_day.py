@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT / "tests/packages"))
 from clean_root import CleanRoot, names_of, why_not  # noqa: E402
 
 PAGE = (ROOT / "docs/first-day.md").read_text(encoding="utf-8")
+LIBRARIES = ("libweft0.1", "libweft-topics0.1", "libweft-topics-c1")
 MARK = "\x1e"  # before the output of each command
 
 
@@ -89,13 +90,13 @@ def with_packages(steps, debs, wheels):
     if reason := why_not() or (None if wheel else f"there is no wheel in {wheels}"):
         print(f"not here: {reason}")
         return 77
-    wanted = [next(Path(debs).glob(f"{name}_*.deb")) for name in ("libweft0", "libweft-dev", "weft")]
+    wanted = [next(Path(debs).glob(f"{name}_*.deb")) for name in (*LIBRARIES, "libweft-dev", "weft")]
     with tempfile.TemporaryDirectory() as name:
         root = CleanRoot(name)
         root.add([["bash"], ["gcc"], ["pkg-config"], ["python3-venv"]])
         needed = {choice for file in wanted for group in names_of(subprocess.run(
             ["dpkg-deb", "-f", file, "Depends"], capture_output=True, text=True, check=True).stdout.strip()) for choice in group}
-        root.add([[each] for each in needed - {"libweft0"}])
+        root.add([[each] for each in needed - set(LIBRARIES)])
         print(f"$ dpkg --install {' '.join(file.name for file in wanted)}\n{root.dpkg('--install', *wanted)}", end="")
         (root.path / "srv" / wheel.name).write_bytes(wheel.read_bytes())
         for command in ("python3 -m venv day", f"day/bin/pip install --no-index --disable-pip-version-check {wheel.name}"):

@@ -16,7 +16,10 @@ from clean_root import CleanRoot, names_of, why_not
 
 ROOT = Path(__file__).resolve().parents[2]
 INSTALL = ROOT / "tests/install"
-NAMES = ["libweft0", "libweft-dev", "weft", "libzmq5-weft"]
+# The package of a library has the number of its soname (section 8.1 of Debian's policy).
+LIBRARIES = {"libweft0.1": "libweft.so.0.1", "libweft-topics0.1": "libweft_topics.so.0.1",
+             "libweft-topics-c1": "libweft_topics_c.so.1"}
+NAMES = [*LIBRARIES, "libweft-dev", "weft", "libzmq5-weft"]
 TRIPLET = "x86_64-linux-gnu"
 
 
@@ -48,17 +51,18 @@ def check_contents(packages):
             assert owners.setdefault(file, package.name) == package.name, f"{file} is in two packages"
         for file, (mode, owner) in package.modes.items():
             assert owner == "root/root" and (mode[0] == "l" or mode[5] == mode[8] == "-"), f"{file} is {mode} {owner}"
-    libraries, development, program, compat = (packages[name] for name in NAMES)
-    assert {"libc6", "libstdc++6", "libssl3", "libsodium23", "libsqlite3-0", "zlib1g"} <= libraries.needs(), \
-        libraries.fields["Depends"]
-    assert libraries.needs() >= program.needs() >= {"libc6", "libsqlite3-0"}, program.fields["Depends"]
-    assert f"libweft0 (= {libraries.fields['Version']})" in development.fields["Depends"], development.fields["Depends"]
+    development, program, compat = (packages[name] for name in NAMES[-3:])
+    for name, soname in LIBRARIES.items():
+        check_library(packages[name], soname)
+        exactly = f"{name} (= {packages[name].fields['Version']})"
+        assert exactly in development.fields["Depends"], development.fields["Depends"]
+        assert (exactly in packages["libweft-topics0.1"].fields["Depends"]) == (name == "libweft0.1")
+    system = set().union(*(packages[name].needs() for name in LIBRARIES)) - set(LIBRARIES)
+    assert {"libc6", "libstdc++6", "libssl3", "libsodium23", "libsqlite3-0", "zlib1g"} <= system, system
+    assert not {"libsqlite3-0", *LIBRARIES} & packages["libweft0.1"].needs(), packages["libweft0.1"].fields["Depends"]
+    assert not set(LIBRARIES) & packages["libweft-topics-c1"].needs(), packages["libweft-topics-c1"].fields["Depends"]
+    assert system >= program.needs() >= {"libc6", "libsqlite3-0"}, program.fields["Depends"]
     assert {"libssl-dev", "libsodium-dev", "zlib1g-dev", "libsqlite3-dev"} <= development.needs()
-    shlibs = [line.split()[:2] for line in libraries.control("shlibs").splitlines()]
-    sonames = {file.split("/")[-1] for file in libraries.files if ".so." in file}
-    for library, number in shlibs:
-        assert f"{library}.so.{number}" in sonames, f"shlibs names {library}.so.{number}, and there are {sonames}"
-    assert len(shlibs) == 3 and "ldconfig" in libraries.control("triggers")
     pages = [file for file in program.files if "/man1/" in file]
     assert {"/usr/bin/weft", "/usr/share/man/man1/weft.1", "/usr/share/man/man1/weft-kv-get.1",
             "/usr/share/bash-completion/completions/weft", "/usr/share/zsh/site-functions/_weft",
@@ -68,6 +72,16 @@ def check_contents(packages):
     strangers = [file for file in compat.files if not file.startswith(folders)]
     assert not strangers, f"libzmq5-weft has files in folders of others: {strangers}"
     assert "libzmq5" not in compat.fields.get("Conflicts", "") + compat.fields.get("Replaces", ""), compat.fields
+
+
+def check_library(package, soname):
+    """One shared library, under its soname, and the sentence by which programs find its package."""
+    links = [file.split("/")[-1] for file in package.files if ".so" in file and package.modes[file][0][0] == "l"]
+    assert links == [soname], f"{package.name} has the links {links}"
+    library, number = soname.split(".so.")
+    first = ".".join([*version().split(".")[:2], "0"])
+    assert package.control("shlibs") == f"{library} {number} {package.name} (>= {first})\n", package.control("shlibs")
+    assert "ldconfig" in package.control("triggers"), package.name
 
 
 def version():
@@ -108,13 +122,15 @@ def check_libraries(packages, work):
     root.add([["g++"], ["gcc"], ["cmake"], ["ninja-build"], ["pkg-config"], ["libzmq3-dev"], ["libzmq5"]])
     others = {f"usr/lib/{TRIPLET}/libzmq.so.5", "usr/include/zmq.h", f"usr/lib/{TRIPLET}/pkgconfig/libzmq.pc"}
     before = {file: sum_of(root.path / file) for file in others}
-    needed = set().union(*(packages[name].needs() for name in ("libweft0", "libweft-dev", "libzmq5-weft"))) - {"libweft0"}
+    needed = set().union(*(packages[name].needs() for name in (*LIBRARIES, "libweft-dev", "libzmq5-weft"))) - set(LIBRARIES)
     root.add([[name] for name in needed])
     said = root.dpkg("--install", packages["libweft-dev"].file, expected=1)
-    assert "depends on libweft0" in said, said
-    root.dpkg("--install", packages["libweft0"].file, packages["libweft-dev"].file, packages["libzmq5-weft"].file)
+    assert all(f"depends on {name}" in said for name in LIBRARIES), said
+    said = root.dpkg("--install", packages["libweft-topics0.1"].file, expected=1)
+    assert "depends on libweft0.1" in said, said
+    root.dpkg("--install", *(packages[name].file for name in (*LIBRARIES, "libweft-dev", "libzmq5-weft")))
     found = root.run("ldconfig", "-p")
-    for library in ("libweft.so.0.1", "libweft_topics.so.0.1", "libweft_topics_c.so.1"):
+    for library in LIBRARIES.values():
         assert f"/{library}\n" in found, f"the loader does not find {library}"
     assert "/weft/libzmq" not in found, "the loader finds Weft's libzmq.so.5 without LD_LIBRARY_PATH"
 
@@ -125,7 +141,7 @@ def check_libraries(packages, work):
     use_in_the_place_of_libzmq(root)
     assert {file: sum_of(root.path / file) for file in others} == before, "a file of Debian's libzmq changed"
 
-    root.dpkg("--purge", "libzmq5-weft", "libweft-dev", "libweft0")
+    root.dpkg("--purge", "libzmq5-weft", "libweft-dev", *LIBRARIES)
     left = [file for package in packages.values() for file in package.files if (root.path / file[1:]).exists()]
     assert not left, f"files that were left: {left}"
     assert {file: sum_of(root.path / file) for file in others} == before
