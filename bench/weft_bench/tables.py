@@ -308,10 +308,12 @@ A ratio above 1 means that topics are faster; `faster` and `SLOWER` are said onl
 sockets: Weft's PUB and SUB with the same messages, [topic][body]; one_part: with the body alone. async: AsyncTopics.
 redis: PUBLISH with one subscriber, or XADD with appendfsync always, over a unix socket, pipelined; redis_x5: over five
 connections. topics_aio: weft.aio. pyzmq and asyncio (zmq.asyncio) on Weft and on the libzmq of its wheel: PUSH to PULL, and
-PAIR for trips, [topic][body]. nats_py, redis_py: their Python clients on a server of their own. libnats: the C client of
-NATS, both clients in one process as the topics are; libnats_asap: with SendAsap. prefix_table: the same names as prefixes in
-the table of sockets. CPU time and context switches are per message, of all processes but servers. near, far,
-mixed: how the two cores stood to each other. others: the share of the busy CPU time that belonged to other programs."""
+PAIR for trips, [topic][body]. topics_request, aio_request, nats_request: requests in the place of two topics. nats_py,
+redis_py, redis_aio (redis.asyncio): clients on a server of their own; Redis has no requests, so its trips are two channels.
+libnats: the C client of NATS, both clients in one process as the topics are; libnats_asap: with SendAsap. prefix_table: the
+same names as prefixes in the table of sockets. CPU time and context switches are per message, of all processes but servers.
+near, far, mixed: how the two cores stood to each other. others: the share of the busy CPU time that belonged to other
+programs."""
 
 
 def topics_lines_of(result):

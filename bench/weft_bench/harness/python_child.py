@@ -4,10 +4,12 @@
 
 import argparse
 import asyncio
+import collections
 import importlib.metadata
 import itertools
 import json
 import multiprocessing
+import os
 import pathlib
 import resource
 import shutil
@@ -20,6 +22,8 @@ import time
 PATIENCE_S = 60
 QUEUE = 1 << 24  # messages: a repetition fits
 START_S = 20     # for a server to listen
+PIPELINE = 100   # publishes that redis-py sends at once
+SERVERS_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"  # Debian's nats-server is in /usr/sbin
 
 
 class Mismatch(Exception):
@@ -64,6 +68,36 @@ class Weft:
 
     def end(self):
         self.handle.close()
+
+
+class WeftRequest(Weft):
+    """weft.Topics.request, and a service."""
+
+    def listen(self, topic):
+        if topic == "ask":
+            self.service = self.handle.serve(topic)
+
+    def reach(self, topic):
+        """The first request finds the service."""
+
+    def ask(self, count, payload):
+        import weft
+        deadline = time.monotonic() + START_S
+        for left in range(count, 0, -1):
+            while True:
+                try:
+                    answer = self.handle.request("ask", payload, timeout=PATIENCE_S).data
+                    break
+                except weft.Unreachable:
+                    if left < count or time.monotonic() > deadline:
+                        raise
+        return answer
+
+    def echo(self, count):
+        take = self.service.next
+        for _ in itertools.repeat(None, count):
+            request = take(PATIENCE_S)
+            request.reply(memoryview(request))
 
 
 class Loop:
@@ -137,6 +171,40 @@ class WeftAio(Loop):
 
     def end(self):
         self.run(self.handle.close())
+
+
+class WeftAioRequest(WeftAio):
+    """weft.aio.Topics.request, and a service."""
+
+    async def listen_there(self, topic):
+        if topic == "ask":
+            self.service = self.handle.serve(topic)
+
+    async def reach_there(self, topic):
+        """The first request finds the service."""
+
+    def ask(self, count, payload):
+        import weft
+
+        async def all_of_them():
+            deadline = time.monotonic() + START_S
+            for left in range(count, 0, -1):
+                while True:
+                    try:
+                        answer = (await self.handle.request("ask", payload, timeout=PATIENCE_S)).data
+                        break
+                    except weft.Unreachable:
+                        if left < count or time.monotonic() > deadline:
+                            raise
+            return answer
+        return self.run(all_of_them())
+
+    def echo(self, count):
+        async def all_of_them():
+            for _ in itertools.repeat(None, count):
+                request = await self.service.next(PATIENCE_S)
+                request.reply(memoryview(request))
+        self.run(all_of_them())
 
 
 def pyzmq_ends(zmq, context, place, trips):
@@ -235,41 +303,103 @@ class PyzmqAsyncio(Loop):
 
 
 class Nats(Loop):
-    """nats-py, on a nats-server of its own."""
+    """nats-py, on a nats-server of its own. Messages come to a callback: next_msg() makes a task for each."""
+
+    def __init__(self, place, trips):
+        self.got, self.wanted, self.enough, self.first_came = collections.deque(), 0, None, None
+        super().__init__(place, trips)
 
     async def open(self, place, trips):
         import nats
         self.handle = await nats.connect((pathlib.Path(place) / "nats.url").read_text(encoding="utf-8"))
-        self.name, self.trips = f"nats-py {importlib.metadata.version('nats-py')}", trips
+        server = self.handle.connected_server_version
+        self.name = (f"nats-py {importlib.metadata.version('nats-py')}, "
+                     f"nats-server {server.major}.{server.minor}.{server.patch}")
 
     async def listen_there(self, topic):
-        self.messages = await self.handle.subscribe(topic, pending_msgs_limit=QUEUE, pending_bytes_limit=1 << 32)
-        await self.handle.flush()
+        await self.handle.subscribe(topic, cb=self.arrived, pending_msgs_limit=QUEUE, pending_bytes_limit=1 << 32)
+        await self.flush()
 
     async def reach_there(self, topic):
         self.topic = topic
+
+    async def arrived(self, message):
+        if not self.got:
+            self.first_came = time.perf_counter()  # more come before receive() returns
+        self.got.append(message.data)
+        if self.enough is not None and len(self.got) >= self.wanted:
+            self.enough.set_result(None)
+            self.enough = None
+
+    async def until(self, wanted):
+        if len(self.got) < wanted:
+            self.wanted, self.enough = wanted, self.loop.create_future()
+            async with asyncio.timeout(PATIENCE_S):
+                await self.enough
+
+    def receive(self, count):
+        """The oldest `count` messages, after a wait for the last of them.
+
+        >>> class Alone(Nats):
+        ...     async def open(self, place, trips): pass
+        >>> class Message:
+        ...     def __init__(self, data): self.data = data
+        >>> nats = Alone("", False)
+        >>> for data in (b"a", b"b"): _ = nats.loop.create_task(nats.arrived(Message(data)))
+        >>> (first := nats.receive(1)), nats.first_came < time.perf_counter(), nats.receive(1)
+        ([b'a'], True, [b'b'])
+        """
+        self.run(self.until(count))
+        return [self.got.popleft() for _ in itertools.repeat(None, count)]
 
     async def give(self, payload):
         await self.handle.publish(self.topic, payload)
 
     async def take(self):
-        return (await self.messages.next_msg(PATIENCE_S)).data
+        await self.until(1)
+        return self.got.popleft()
 
     async def flush(self):
+        """Until the server has taken all. The PING of nats-py overtakes commands that it has not written yet."""
+        while self.handle.pending_data_size > 0:
+            await self.handle.flush(PATIENCE_S)
         await self.handle.flush(PATIENCE_S)
 
     def end(self):
         self.run(self.handle.close())
 
 
+class NatsRequest(Nats):
+    """request() of nats-py, and respond() in a callback."""
+
+    async def listen_there(self, topic):
+        if topic == "ask":
+            await super().listen_there(topic)
+
+    async def arrived(self, message):
+        await message.respond(message.data)
+        await super().arrived(message)
+
+    def ask(self, count, payload):
+        async def all_of_them():
+            for _ in itertools.repeat(None, count):
+                answer = await self.handle.request("ask", payload, timeout=PATIENCE_S)
+            return answer.data
+        return self.run(all_of_them())
+
+    def echo(self, count):
+        self.receive(count)
+        self.run(self.flush())
+
+
 class Redis:
-    """redis-py, on a redis-server of its own: each PUBLISH waits for its answer."""
+    """redis-py, on a redis-server of its own: pipelines one way, and two channels for trips, as Redis has no requests."""
 
     def __init__(self, place, trips):
         import redis
         self.handle = redis.Redis(unix_socket_path=f"{place}/redis.sock")
         self.messages, self.topic = self.handle.pubsub(), ""
-        self.name, self.trips = f"redis-py {redis.__version__}", trips
+        self.name = name_of_redis(redis, self.handle.info("server"))
 
     def listen(self, topic):
         self.messages.subscribe(topic)
@@ -280,13 +410,17 @@ class Redis:
         self.topic = topic
 
     def take(self):
-        while (message := self.messages.get_message(timeout=PATIENCE_S)) is None:
-            pass
+        if (message := self.messages.get_message(timeout=PATIENCE_S)) is None:
+            raise Mismatch("no message came")
         return message["data"]
 
     def send(self, payloads):
-        for payload in payloads:
-            self.handle.publish(self.topic, payload)
+        payloads = iter(payloads)
+        while some := list(itertools.islice(payloads, PIPELINE)):
+            pipeline = self.handle.pipeline(transaction=False)
+            for payload in some:
+                pipeline.publish(self.topic, payload)
+            pipeline.execute()
 
     def receive(self, count):
         return [self.take() for _ in itertools.repeat(None, count)]
@@ -305,18 +439,71 @@ class Redis:
         self.messages.close()
 
 
+class RedisAio(Loop):
+    """redis.asyncio, the same."""
+
+    async def open(self, place, trips):
+        import redis.asyncio
+        self.handle = redis.asyncio.Redis(unix_socket_path=f"{place}/redis.sock")
+        self.messages, self.topic = self.handle.pubsub(), ""
+        self.name = name_of_redis(redis, await self.handle.info("server"), ".asyncio")
+
+    async def listen_there(self, topic):
+        await self.messages.subscribe(topic)
+        if await self.messages.get_message(timeout=START_S) is None:
+            raise Mismatch("Redis does not subscribe")
+
+    async def reach_there(self, topic):
+        self.topic = topic
+
+    def send(self, payloads):
+        async def all_of_them():
+            rest = iter(payloads)
+            while some := list(itertools.islice(rest, PIPELINE)):
+                pipeline = self.handle.pipeline(transaction=False)
+                for payload in some:
+                    pipeline.publish(self.topic, payload)
+                await pipeline.execute()
+        self.run(all_of_them())
+
+    async def give(self, payload):
+        await self.handle.publish(self.topic, payload)
+
+    async def take(self):
+        return (await self.messages.get_message(timeout=None))["data"]
+
+    def run(self, made):
+        async def in_time():
+            async with asyncio.timeout(PATIENCE_S):  # one for all: a timeout of each message makes a timer
+                return await made
+        return super().run(in_time())
+
+    def end(self):
+        async def both():
+            await self.messages.aclose()
+            await self.handle.aclose()
+        self.run(both())
+
+
+def name_of_redis(redis, server, part=""):
+    parser = f"hiredis {importlib.metadata.version('hiredis')}" if redis.utils.HIREDIS_AVAILABLE else "without hiredis"
+    return f"redis-py{part} {redis.__version__}, {parser}, redis-server {server['redis_version']}"
+
+
 ENGINES = {"topics": Weft, "topics_aio": WeftAio, "pyzmq_weft": Pyzmq, "pyzmq_libzmq": Pyzmq, "asyncio_weft": PyzmqAsyncio,
-           "asyncio_libzmq": PyzmqAsyncio, "nats_py": Nats, "redis_py": Redis}
+           "asyncio_libzmq": PyzmqAsyncio, "topics_request": WeftRequest, "aio_request": WeftAioRequest,
+           "nats_py": Nats, "nats_request": NatsRequest, "redis_py": Redis, "redis_aio": RedisAio}
 
 
 def start_server(engine, place):
     """The server of an engine, once it listens; None: it has none."""
-    commands = {"nats_py": ["nats-server", "--addr", "127.0.0.1", "--port", "-1", "--ports_file_dir", place],
-                "redis_py": ["redis-server", "--port", "0", "--save", "", "--unixsocket", f"{place}/redis.sock",
-                             "--client-output-buffer-limit", "pubsub 0 0 0"]}
-    if engine not in commands:
+    commands = {"nats": ["nats-server", "--addr", "127.0.0.1", "--port", "-1", "--ports_file_dir", place],
+                "redis": ["redis-server", "--port", "0", "--save", "", "--unixsocket", f"{place}/redis.sock",
+                          "--client-output-buffer-limit", "pubsub 0 0 0"]}
+    kind = engine.split("_")[0]
+    if kind not in commands:
         return None
-    command = [shutil.which(commands[engine][0]), *commands[engine][1:]]
+    command = [shutil.which(commands[kind][0], path=SERVERS_PATH), *commands[kind][1:]]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=place)
     deadline = time.monotonic() + START_S
     while not ready(engine, pathlib.Path(place)):
@@ -327,7 +514,7 @@ def start_server(engine, place):
 
 
 def ready(engine, place):
-    if engine == "redis_py":
+    if engine.startswith("redis"):
         return (place / "redis.sock").exists()
     for file in place.glob("nats-server_*.ports"):
         text = file.read_text(encoding="utf-8")
@@ -380,7 +567,7 @@ def repeat(end, commands, size, trips, count, verify_all):
         seconds = time.perf_counter() - start
     else:
         got = end.receive(1)
-        start = time.perf_counter()
+        start = getattr(end, "first_came", None) or time.perf_counter()
         got += end.receive(count - 1)
         seconds = time.perf_counter() - start
         right = got == list(payloads(count, size, verify_all))

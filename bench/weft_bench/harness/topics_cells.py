@@ -20,13 +20,15 @@ PYTHON = ["python/ipc/64", "python_trip/ipc/64"]
 GROUPS = {"quick": VOLATILE + KEPT + FLEET + [name for name in FILTERS if "1000000" not in name], "volatile": VOLATILE,
           "filters": FILTERS, "fleet": FLEET, "python": PYTHON, "all": VOLATILE + KEPT + FLEET + FILTERS + PYTHON}
 
+PYZMQ = ("pyzmq_weft", "pyzmq_libzmq", "asyncio_weft", "asyncio_libzmq")
 # Column and engine. Ours comes first.
 COLUMNS = {"cores": ("topics", "sockets", "one_part"), "pub_sub": ("topics", "sockets", "one_part", "redis"),
            "round_trip": ("topics", "sockets", "one_part"), "same_handle": ("topics", "async"),
            "kept": ("topics", "redis", "redis_x5"), "filters": ("topics", "prefix_table"),
            **dict.fromkeys(("fleet", "fleet_request"), ("topics", "libnats", "libnats_asap")),
-           **dict.fromkeys(("python", "python_trip"), ("topics", "topics_aio", "pyzmq_weft", "pyzmq_libzmq", "asyncio_weft",
-                                                       "asyncio_libzmq", "nats_py", "redis_py"))}
+           "python": ("topics", "topics_aio", *PYZMQ, "nats_py", "redis_py", "redis_aio"),
+           "python_trip": ("topics", "topics_aio", "topics_request", "aio_request", *PYZMQ, "nats_py", "nats_request", "redis_py",
+                           "redis_aio")}
 
 
 def parse(name):

@@ -31,8 +31,10 @@ NO_REDIS = "no redis-server: deps/apt.txt names it"
 PYTHON_CHILD = pathlib.Path(__file__).with_name("python_child.py")
 # The module and the server of a column in Python; deps/pip-bench.txt and deps/apt.txt name them.
 NEEDS = {"pyzmq_weft": ("zmq", None), "pyzmq_libzmq": ("zmq", None), "asyncio_weft": ("zmq", None),
-         "asyncio_libzmq": ("zmq", None), "nats_py": ("nats", "nats-server"), "redis_py": ("redis", "redis-server")}
-NATS_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
+         "asyncio_libzmq": ("zmq", None), **dict.fromkeys(("nats_py", "nats_request"), ("nats", "nats-server")),
+         **dict.fromkeys(("redis_py", "redis_aio"), ("redis", "redis-server"))}
+# Debian's nats-server is in /usr/sbin.
+SERVERS_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
 
 # Of a server that is as fast as it can be: no snapshots, no rewriting of its file, no limit on a subscriber's unread
 # messages. Where it keeps, it syncs its file before it answers.
@@ -60,6 +62,8 @@ def missing_for(column, name=""):
 
     >>> missing_for("topics"), NEEDS.update(nothing=("no_such_module", None)), missing_for("nothing")
     (None, None, 'Python has no module no_such_module')
+    >>> NEEDS.update(nothing=("json", "no-such-server")), missing_for("nothing")
+    (None, 'no no-such-server: deps/apt.txt names it')
     """
     if name.startswith("fleet") and nats_server() is None:
         return "no nats-server: deps/apt.txt names it"
@@ -70,7 +74,7 @@ def missing_for(column, name=""):
     module, server = NEEDS.get(column, (None, None))
     if module is not None and importlib.util.find_spec(module) is None:
         return f"Python has no module {module}"
-    if server is not None and shutil.which(server) is None:
+    if server is not None and shutil.which(server, path=SERVERS_PATH) is None:
         return f"no {server}: deps/apt.txt names it"
     return None
 
@@ -84,7 +88,7 @@ def redis_server():
 @functools.cache
 def nats_server():
     """The program, or None."""
-    return shutil.which("nats-server", path=NATS_PATH)
+    return shutil.which("nats-server", path=SERVERS_PATH)
 
 
 class TopicsColumn(rounds.Column):
