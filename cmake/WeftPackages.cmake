@@ -59,7 +59,7 @@ endfunction()
 
 # weft_library_package(COMPONENT LIBRARY NUMBER DEPENDS TEXT): the component is the package of LIBRARY.so.NUMBER. Its name has
 # the number, as section 8.1 of Debian's policy asks: packages of two numbers stand beside each other. dpkg-shlibdeps finds
-# what a program depends on in the file `shlibs`.
+# the package of a program's library in the file `shlibs`.
 file(CONFIGURE OUTPUT control/triggers NEWLINE_STYLE UNIX CONTENT "activate-noawait ldconfig\n")
 function(weft_library_package component library number depends text)
   string(REPLACE _ - name ${library}${number})
@@ -80,7 +80,7 @@ endfunction()
 
 weft_library_package(library libweft ${weft_soversion} ""
   "libweft.so: sockets that speak ZeroMQ's protocol, a server, and their foundations, for C++.")
-# dpkg-shlibdeps knows no package of libweft.so, which stands in the build.
+# dpkg-shlibdeps finds libweft.so in the build, and no package of it.
 weft_library_package(topics_library libweft_topics ${weft_soversion} "libweft${weft_soversion} (= ${weft_deb_version})"
   "libweft_topics.so: topics, for C++.")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})

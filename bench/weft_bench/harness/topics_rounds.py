@@ -28,7 +28,7 @@ FULL = Effort(0.3, 0.06, 20, 30, 5, 1000, 40, False)
 QUICK = Effort(0.1, 0.04, 8, 12, 5, 250, 15, False)
 TINY = Effort(0.002, 0.001, 2, 2, 1, 20, 5, False, 1)
 NO_REDIS = "no redis-server: deps/apt.txt names it"
-PYTHON_CHILD = pathlib.Path(__file__).with_name("python_child.py")
+BENCH = pathlib.Path(__file__).resolve().parents[2]
 # The module and the server of a column in Python; deps/pip-bench.txt and deps/apt.txt name them.
 NEEDS = {"pyzmq_weft": ("zmq", None), "pyzmq_libzmq": ("zmq", None), "asyncio_weft": ("zmq", None),
          "asyncio_libzmq": ("zmq", None), **dict.fromkeys(("nats_py", "nats_request"), ("nats", "nats-server")),
@@ -127,9 +127,9 @@ class TopicsColumn(rounds.Column):
     def python_child(self):
         if not (self.setup.package / "weft/_topics.abi3.so").exists():
             raise ChildError(f"no Python package in {self.setup.package}: Python's headers were missing")
-        arguments = [str(PYTHON_CHILD), "--engine", self.name, "--size", str(self.cell["size"])]
+        arguments = ["-m", "weft_bench.harness.python_child", "--engine", self.name, "--size", str(self.cell["size"])]
         arguments += ["--trips"] if self.cell["pattern"] == "python_trip" else []
-        env = {"PYTHONPATH": str(self.setup.package)}
+        env = {"PYTHONPATH": f"{self.setup.package}:{BENCH}"}
         if self.name.endswith("_weft"):
             env["LD_PRELOAD"] = str(self.setup.build / "capi/libzmq.so.5")
         return Child(sys.executable, ["-B", *arguments], env)
