@@ -494,8 +494,8 @@ WEFT_EXPORT int weft_topics_calls_next(weft_topics_calls* calls, int64_t timeout
 WEFT_EXPORT int weft_topics_calls_request(weft_topics_calls* calls, uint64_t tag, const char* topic, const void* data,
                                           size_t size, int64_t timeout_ms, const weft_topics_header* headers,
                                           size_t header_count);
-/* weft_topics_stream_publish(), weft_topics_stream_message() and weft_topics_stream_newest(). Errors: also would_block
-   (the bound of weft_topics_stream_publish_later(), or 4,096 other calls: take outcomes first). A strict publish is an
+/* weft_topics_stream_publish(), _message(), _newest() and _purge(). Errors: also would_block (the bound of
+   weft_topics_stream_publish_later(), or 4,096 other calls: take outcomes first). A strict publish is an
    invalid_argument. */
 WEFT_EXPORT int weft_topics_calls_publish(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream,
                                           const char* topic, const void* data, size_t size,
@@ -504,6 +504,8 @@ WEFT_EXPORT int weft_topics_calls_message(weft_topics_calls* calls, uint64_t tag
                                           uint64_t sequence);
 WEFT_EXPORT int weft_topics_calls_newest(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream,
                                          const char* topic);
+WEFT_EXPORT int weft_topics_calls_purge(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream,
+                                        uint64_t before);
 /* weft_topics_kv_put(), _create(), _update(), _delete() and _get(). Errors: like those of the calls on streams. */
 WEFT_EXPORT int weft_topics_calls_put(weft_topics_calls* calls, uint64_t tag, weft_topics_kv* kv, const char* key,
                                       const void* data, size_t size);

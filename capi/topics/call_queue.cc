@@ -144,6 +144,7 @@ void CallQueue::forget(Asked& asked) noexcept {
 Result<void> CallQueue::read_answer(Started& started, Outcome& outcome) {
   WEFT_TRY(topic::HubLink::outcome(*started.call));
   switch (started.answer) {
+    case Answer::none: break;
     case Answer::published: outcome.published = topic::StreamCore::published(*started.call); break;
     case Answer::message:
       outcome.content = WEFT_TRY(topic::StreamCore::message(*started.call, started.link->names()));

@@ -47,7 +47,7 @@ class CallQueue {
     Published published{};
   };
   // The part of an outcome that the answer of the hub becomes.
-  enum class Answer : std::uint8_t { published, message, entry };
+  enum class Answer : std::uint8_t { none, published, message, entry };
 
   // Throws std::system_error if there is no thread.
   CallQueue(std::shared_ptr<topic::Node> node, sys::EventFd event);

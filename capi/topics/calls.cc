@@ -162,6 +162,11 @@ int weft_topics_calls_newest(weft_topics_calls* calls, uint64_t tag, weft_topics
                          });
 }
 
+int weft_topics_calls_purge(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream, uint64_t before) {
+  return start_on_stream(calls, tag, stream, Answer::none,
+                         [&](const topic::StreamCore& core) { return core.purge(before); });
+}
+
 int weft_topics_calls_put(weft_topics_calls* calls, uint64_t tag, weft_topics_kv* kv, const char* key, const void* data,
                           size_t size) {
   return change_later(calls, tag, kv, key, data, size, {});

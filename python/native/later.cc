@@ -64,6 +64,13 @@ PyObject* calls_newest(Args& args) {
                                         args.handle<weft_topics_stream>(2), args.text(3)),
                "read newest message of", args[3]);
 }
+// (calls, tag, stream, name, before) -> bool
+PyObject* calls_purge(Args& args) {
+  args.expect(5);
+  return begun(weft_topics_calls_purge(args.handle<weft_topics_calls>(0), args.count(1),
+                                       args.handle<weft_topics_stream>(2), args.count(4)),
+               "purge stream", args[3]);
+}
 
 // The arguments (calls, tag, kv, key) of each call of a key.
 struct OfKey {
@@ -152,6 +159,7 @@ std::vector<PyMethodDef> later_calls() {
       method<calls_publish>("calls_publish"),
       method<calls_message>("calls_message"),
       method<calls_newest>("calls_newest"),
+      method<calls_purge>("calls_purge"),
       method<calls_put<weft_topics_calls_put>>("calls_put"),
       method<calls_put<weft_topics_calls_create>>("calls_create"),
       method<calls_update>("calls_update"),

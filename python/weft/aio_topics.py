@@ -291,7 +291,7 @@ class Stream(_Object):
 
     async def purge(self, before: int) -> None:
         """Deletes every message before the sequence."""
-        await self._home.run(_topics.stream_purge, self._handle, self._name, before)
+        await self._home.calls().run("purge stream", self._name, STORED, _topics.calls_purge, self._handle, self._name, before)
 
     async def remove(self) -> None:
         """Removes the stream, its messages and consumers from the hub."""
@@ -360,9 +360,9 @@ class Topics:
     """A handle on a fleet, as weft.Topics, whose arguments it has: `async with weft.aio.Topics("local") as topics`, or
     `topics = await weft.aio.Topics("local")` and `await topics.close()`.
 
-    Requests, publishes, and reads and changes of keys need no thread, and 65,536 of them may be under way. The openings of
-    streams, buckets, readers, consumers and watches, `info`, `purge`, `remove`, `keys` and `ack_confirmed` wait in threads, of
-    which a handle has at most 8; a call beyond them waits for one. A cancelled call keeps its thread until it ends."""
+    Requests, publishes, `purge`, and reads and changes of keys need no thread, and 65,536 of them may be under way. The openings
+    of streams, buckets, readers, consumers and watches, `info`, `remove`, `keys` and `ack_confirmed` wait in threads, of which a
+    handle has at most 8; a call beyond them waits for one. A cancelled call keeps its thread until it ends."""
 
     def __init__(self, fleet: str = "local", *, space: Optional[str] = None, node: Optional[str] = None,
                  listen: Optional[str] = None, advertise: Optional[str] = None,

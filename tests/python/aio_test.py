@@ -376,6 +376,25 @@ class Kept(Case):
         published = await asyncio.gather(*(stream.publish("jobs.a", b"%d" % n) for n in range(6000)))
         self.assertEqual({each.sequence for each in published}, set(range(1, 6001)))
 
+    @contextlib.contextmanager
+    def no_free_thread(self, topics):
+        """All threads of the handle wait."""
+        end = threading.Event()
+        self.addCleanup(end.set)
+        for _ in range(8):
+            topics._home._pool.submit(end.wait)
+        yield
+        end.set()
+
+    async def test_a_purge_needs_no_thread(self):
+        topics, stream = await self.open_jobs()
+        await asyncio.gather(*(stream.publish("jobs.a", b"%d" % n) for n in range(20)))
+        with self.no_free_thread(topics):
+            await self.in_time(asyncio.gather(*(stream.purge(n) for n in range(1, 11))))
+            with self.assertRaises(weft.NotFound):
+                await stream.message(9)
+            self.assertEqual((await stream.message(10)).data, b"9")
+
     async def test_streams_consumers_and_keys(self):
         topics, stream = await self.open_jobs()
         published = await asyncio.gather(*(stream.publish("jobs.a", b"%d" % n, id=str(n)) for n in range(20)))

@@ -177,6 +177,7 @@ static void refuses(int code, weft_topics_calls* calls) {
   EXPECT(code, weft_topics_calls_publish(calls, 1, NULL, "a", "x", 1, NULL));
   EXPECT(code, weft_topics_calls_message(calls, 1, NULL, 1));
   EXPECT(code, weft_topics_calls_newest(calls, 1, NULL, "a"));
+  EXPECT(code, weft_topics_calls_purge(calls, 1, NULL, 1));
   EXPECT(code, weft_topics_calls_put(calls, 1, NULL, "a", "x", 1));
   EXPECT(code, weft_topics_calls_create(calls, 1, NULL, "a", "x", 1));
   EXPECT(code, weft_topics_calls_update(calls, 1, NULL, "a", "x", 1, 0));
@@ -313,6 +314,14 @@ static void kept_topics(const char* directory) {
   how.expects_last = 1;
   outcome = answer_to(calls, weft_topics_calls_publish(calls, 5, stream, "orders.eu", "x", 1, &how));
   EXPECT(WEFT_TOPICS_CONFLICT, outcome.code);
+
+  outcome = answer_to(calls, weft_topics_calls_purge(calls, 5, stream, 9));
+  REQUIRE(outcome.code == 0 && outcome.message == NULL && outcome.published.sequence == 0);
+  outcome = answer_to(calls, weft_topics_calls_message(calls, 5, stream, 8));
+  EXPECT(WEFT_TOPICS_NOT_FOUND, outcome.code);
+  outcome = answer_to(calls, weft_topics_calls_message(calls, 5, stream, 9));
+  REQUIRE(outcome.code == 0 && has_bytes(outcome.message, "8"));
+  EXPECT(0, weft_topics_message_free(outcome.message));
 
   outcome = answer_to(calls, weft_topics_calls_put(calls, 5, kv, "color", "blue", 4));
   REQUIRE(outcome.code == 0 && outcome.published.sequence == 1);
