@@ -45,9 +45,8 @@ int settle(weft_topics_message* message, bool is_outcome, Give give) {
     if (handle->settled) {
       return Error(Errc::invalid_state, "the message has an outcome");
     }
-    WEFT_TRY(give(*delivery));
-    handle->settled = is_outcome;
-    return {};
+    handle->settled = is_outcome;  // also when the hub refuses the outcome
+    return give(*delivery);
   });
 }
 

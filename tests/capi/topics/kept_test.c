@@ -200,7 +200,13 @@ static void a_consumer_acknowledges(weft_topics* topics) {
   options.filter = "work.>";
   EXPECT(WEFT_TOPICS_CONFLICT, weft_topics_consume(stream, "workers", &options, &consumer));
   REQUIRE(consumer == NULL);
+  EXPECT(0, weft_topics_consume(stream, "late", NULL, &consumer));
+  EXPECT(0, weft_topics_consumer_next(consumer, WAIT_MS, &message));
   EXPECT(0, weft_topics_stream_remove(stream));
+  REQUIRE(weft_topics_ack_confirmed(message) != 0); /* an outcome, although the hub refuses it */
+  EXPECT(WEFT_TOPICS_INVALID_STATE, weft_topics_nak(message, 0));
+  EXPECT(0, weft_topics_message_free(message));
+  EXPECT(0, weft_topics_consumer_close(consumer));
   EXPECT(0, weft_topics_stream_close(stream));
 }
 
