@@ -6,10 +6,15 @@ METRICS_SIDE is the program of tests/server that has an admin port, KEPT_SIDE th
 """
 
 import contextlib
+import fcntl
 import os
+import pty
+import re
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 from pathlib import Path
 
 try:
@@ -63,6 +68,21 @@ def end(process: subprocess.Popen, code: int = 0) -> str:
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == code, (process.args, process.returncode, out, err)
     return out
+
+
+def on_terminal(columns: int, *arguments: str) -> list[str]:
+    """The lines of a command whose standard streams are a terminal of so many columns."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen([PROGRAM, *arguments], stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    shown = b""
+    with contextlib.suppress(OSError):  # the terminal's end
+        while read := os.read(master, 65536):
+            shown += read
+    os.close(master)
+    assert process.wait(PATIENCE) == 0, (arguments, shown)
+    return re.sub(r"\x1b\[[0-9]*[mKJH]", "", shown.decode()).split("\r\n")
 
 
 @contextlib.contextmanager

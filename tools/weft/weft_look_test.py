@@ -18,7 +18,7 @@ import termios
 import threading
 from pathlib import Path
 
-from weft_cli_support import KEPT_SIDE, PATIENCE, PROGRAM, SOURCE, admin_port, end, peer, run, run_all, start, test, zmq
+from weft_cli_support import KEPT_SIDE, PATIENCE, PROGRAM, SOURCE, admin_port, end, on_terminal, peer, run, run_all, start, test, zmq
 
 sys.path.append(str(SOURCE / "tests/support"))
 from tls_peers import Certificates  # noqa: E402
@@ -278,21 +278,6 @@ def shows_a_program_live():
     assert "refused" in run("top", "tcp://127.0.0.1:1", code=1)
     for wrong in (["wss://127.0.0.1:1"], ["nowhere"], ["tcp://127.0.0.1:1", "-i", "0"], ["tcp://127.0.0.1:1", "--once", "-n", "2"]):
         run("top", *wrong, code=2)
-
-
-def on_terminal(columns: int, *arguments: str) -> list[str]:
-    """The lines of a command whose standard streams are a terminal of so many columns."""
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    process = subprocess.Popen([PROGRAM, *arguments], stdin=slave, stdout=slave, stderr=slave)
-    os.close(slave)
-    shown = b""
-    with contextlib.suppress(OSError):  # the terminal's end
-        while read := os.read(master, 65536):
-            shown += read
-    os.close(master)
-    assert process.wait(PATIENCE) == 0, (arguments, shown)
-    return re.sub(r"\x1b\[[0-9]*[mKJH]", "", shown.decode()).split("\r\n")
 
 
 @test

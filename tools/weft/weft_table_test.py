@@ -4,24 +4,20 @@ does alike. A command without a row here fails."""
 
 import contextlib
 import dataclasses
-import fcntl
 import json
 import os
-import pty
 import re
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import tempfile
-import termios
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import zmq
-from weft_cli_support import KEPT_SIDE, PATIENCE, PROGRAM, admin_port, all_commands, run, run_all, test
+from weft_cli_support import KEPT_SIDE, PATIENCE, PROGRAM, admin_port, all_commands, on_terminal, run, run_all, test
 
 NATS_SERVER = shutil.which("nats-server", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
 ENDED = {signal.SIGINT: 130, signal.SIGTERM: 143}
@@ -252,25 +248,10 @@ def every_command_has_a_row():
         assert bool(row.timeout) == ("--timeout" in run(*command.split(), "--help")), command
 
 
-def on_terminal(*arguments: str) -> list[str]:
-    """The lines of a command on a terminal of 80 columns."""
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    with subprocess.Popen([PROGRAM, *arguments], stdin=slave, stdout=slave, stderr=slave) as process:
-        os.close(slave)
-        shown = b""
-        with contextlib.suppress(OSError):  # the terminal's end
-            while read := os.read(master, 65536):
-                shown += read
-        os.close(master)
-    assert process.returncode == 0, shown
-    return re.sub(r"\x1b\[[0-9]*[mKJH]", "", shown.decode()).split("\r\n")
-
-
 @test
 def help_fits_into_a_terminal():
     for name in ([], *([group] for group in {command.split()[0] for command in ROWS}), *(command.split() for command in ROWS)):
-        wide = [line for line in on_terminal(*name, "--help") if len(line) > 80]
+        wide = [line for line in on_terminal(80, *name, "--help") if len(line) > 80]
         assert not wide, (name, wide)
 
 

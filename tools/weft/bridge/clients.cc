@@ -20,7 +20,7 @@ class Clients final : public Unit {
 
   void start(rt::TaskScope& scope) override {
     scope_ = &scope;
-    (void)scope.spawn(take_requests());
+    (void)scope.spawn(take_each([this](std::vector<Message> frames) { admit(std::move(frames)); }));
   }
   [[nodiscard]] bool idle() override { return has_taken() && room_.requests() == 0 && statistics().queued_out == 0; }
 
@@ -30,30 +30,20 @@ class Clients final : public Unit {
   [[nodiscard]] Result<void> prepare(Socket& socket) override { return socket.set(option::router_mandatory, true); }
 
  private:
-  rt::Task<void> take_requests() {
-    while (may_take()) {
-      Result<std::vector<Message>> frames = co_await socket().recv_all();
-      if (!frames) {
-        if (frames.error() == Errc::interrupted) {
-          continue;
-        }
-        co_return;
-      }
-      counters_->taken.add();
-      const std::size_t bytes = bytes_of(*frames);
-      std::optional<Envelope> request = split_request(*std::move(frames));
-      if (!request) {
-        counters_->dropped_malformed.add();
-      } else if (request->body.empty()) {
-        refuse(std::move(request->envelope), Errc::invalid_argument, counters_->dropped_malformed);
-      } else if (!room_.take(bytes)) {
-        refuse(std::move(request->envelope), Errc::resource_exhausted, counters_->failed_full);
-      } else {
-        counters_->pending.set(room_.requests());
-        if (!scope_->spawn(ask(*std::move(request), bytes))) {
-          give_back(bytes);
-          counters_->dropped_refused.add();
-        }
+  void admit(std::vector<Message> frames) {
+    const std::size_t bytes = bytes_of(frames);
+    std::optional<Envelope> request = split_request(std::move(frames));
+    if (!request) {
+      counters_->dropped_malformed.add();
+    } else if (request->body.empty()) {
+      refuse(std::move(request->envelope), Errc::invalid_argument, counters_->dropped_malformed);
+    } else if (!room_.take(bytes)) {
+      refuse(std::move(request->envelope), Errc::resource_exhausted, counters_->failed_full);
+    } else {
+      counters_->pending.set(room_.requests());
+      if (!scope_->spawn(ask(*std::move(request), bytes))) {
+        give_back(bytes);
+        counters_->dropped_refused.add();
       }
     }
   }

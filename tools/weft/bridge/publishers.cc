@@ -18,7 +18,9 @@ class Publishers final : public Unit {
   Publishers(Surroundings& around, Section section)
       : Unit(around, std::move(section)), names_(section_.prefix, section_.separator[0]) {}
 
-  void start(rt::TaskScope& scope) override { (void)scope.spawn(take_messages()); }
+  void start(rt::TaskScope& scope) override {
+    (void)scope.spawn(take_each([this](std::vector<Message> frames) { publish(std::move(frames)).add(); }));
+  }
   [[nodiscard]] bool idle() override { return has_taken(); }
 
  protected:
@@ -31,20 +33,6 @@ class Publishers final : public Unit {
   }
 
  private:
-  rt::Task<void> take_messages() {
-    while (may_take()) {
-      Result<std::vector<Message>> frames = co_await socket().recv_all();
-      if (!frames) {
-        if (frames.error() == Errc::interrupted) {
-          continue;
-        }
-        co_return;
-      }
-      counters_->taken.add();
-      publish(*std::move(frames)).add();
-    }
-  }
-
   // Gives the message to the fleet, and returns the counter of the outcome.
   Counters::Number& publish(std::vector<Message> frames) {
     Via via;

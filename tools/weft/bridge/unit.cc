@@ -82,6 +82,18 @@ bool Unit::may_take() noexcept { return !draining_ || (queued_ != 0 && queued_--
 
 bool Unit::has_taken() { return queued_ == 0 || statistics().queued_in == 0; }
 
+rt::Task<void> Unit::take_each(std::function<void(std::vector<Message>)> handle) {
+  while (may_take()) {
+    Result<std::vector<Message>> frames = co_await socket().recv_all();
+    if (frames) {
+      counters_->taken.add();
+      handle(*std::move(frames));
+    } else if (frames.error() != Errc::interrupted) {
+      co_return;
+    }
+  }
+}
+
 Result<void> Unit::send(std::vector<Message>&& frames) {
   for (std::size_t i = 0; i < frames.size(); ++i) {
     // Only the first frame has to find a peer with room.

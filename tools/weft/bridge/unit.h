@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -59,6 +60,8 @@ class Unit {
   [[nodiscard]] bool draining() const noexcept { return draining_; }
   [[nodiscard]] bool may_take() noexcept;  // before each message of the socket; false ends its reader
   [[nodiscard]] bool has_taken();          // after drain(): everything that the socket's queue held
+  // Calls handle(frames) for each message of the socket, until may_take() forbids the next one or the socket is closed.
+  rt::Task<void> take_each(std::function<void(std::vector<Message>)> handle);
   // Sends all frames or none. Errors: those of try_send() for the first one.
   Result<void> send(std::vector<Message>&& frames);
 
