@@ -12,7 +12,6 @@
 namespace weft {
 
 namespace {
-constexpr Error kAsyncQueueMoved(Errc::closed, "the object was moved from");
 constexpr unsigned kBurst = 64;
 }  // namespace
 
@@ -21,7 +20,7 @@ namespace topic {
 rt::Task<Result<TopicMessage>> next_of([[maybe_unused]] IntrusivePtr<AsyncSubscriptionCore> keep, Node* node,
                                        SubscriptionCore* subscription) {
   if (node == nullptr) {
-    co_return kAsyncQueueMoved;
+    co_return topic::kAsyncMoved;
   }
   thread_local unsigned burst = 0;
   while (true) {
@@ -73,7 +72,7 @@ TakenRequest AsyncRequestQueue::taken(AsyncSubscriptionCore& core, const Message
 }
 rt::Task<Result<TakenRequest>> AsyncRequestQueue::next_taken(IntrusivePtr<AsyncSubscriptionCore> core, Message topic) {
   if (core == nullptr) {
-    co_return kAsyncQueueMoved;
+    co_return topic::kAsyncMoved;
   }
   Result<TopicMessage> request = co_await topic::next_of(core, core->node.get(), core->subscription.get());
   if (!request) {
@@ -84,17 +83,17 @@ rt::Task<Result<TakenRequest>> AsyncRequestQueue::next_taken(IntrusivePtr<AsyncS
 rt::Task<Result<TakenRequest>> AsyncRequestQueue::next() { return next_taken(core_, topic_.share()); }
 Result<TakenRequest> AsyncRequestQueue::try_next() {
   if (core_ == nullptr) {
-    return kAsyncQueueMoved;
+    return topic::kAsyncMoved;
   }
   return taken(*core_, topic_, WEFT_TRY(core_->node->try_next(*core_->subscription)));
 }
 Result<void> AsyncRequestQueue::status() const noexcept {
-  return core_ == nullptr ? Result<void>(kAsyncQueueMoved) : core_->subscription->status();
+  return core_ == nullptr ? Result<void>(topic::kAsyncMoved) : core_->subscription->status();
 }
 
 Result<AsyncRequestQueue> AsyncTopics::serve(std::string_view topic, const ServiceOptions& options) {
   if (node_ == nullptr) {
-    return kAsyncQueueMoved;
+    return topic::kAsyncMoved;
   }
   constexpr std::size_t kQueueMost = std::size_t{1} << 20;
   if (options.queue_max == 0 || options.queue_max > kQueueMost) {

@@ -11,6 +11,8 @@
 
 namespace weft::topic {
 
+inline constexpr Error kAsyncMoved(Errc::closed, "the object was moved from");
+
 // A handle of a loop shares these with its calls that are under way. One count for all of it, and no atomic one: the
 // calls are the loop's, as the handle is.
 struct AsyncPublisherCore : Counted<AsyncPublisherCore> {

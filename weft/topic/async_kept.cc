@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/topic/async_core.h"
 #include "weft/topic/async_topics.h"
 #include "weft/topic/hub_link_of.h"
 #include "weft/topic/node/node.h"
@@ -12,8 +13,6 @@
 namespace weft {
 
 namespace {
-constexpr Error kAsyncKeptMoved(Errc::closed, "the object was moved from");
-
 template <typename Kept>
 rt::Task<Result<Kept>> refused(Error error) {
   co_return error;
@@ -21,15 +20,18 @@ rt::Task<Result<Kept>> refused(Error error) {
 }  // namespace
 
 rt::Task<Result<AsyncStream>> AsyncTopics::stream(const StreamOptions& options) {
-  auto link = node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kAsyncKeptMoved) : topic::hub_link_of(*node_);
+  auto link =
+      node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(topic::kAsyncMoved) : topic::hub_link_of(*node_);
   return link ? AsyncStream::declare(*std::move(link), options) : refused<AsyncStream>(link.error());
 }
 rt::Task<Result<AsyncKeyValue>> AsyncTopics::key_value(std::string_view name, const KeyValueOptions& options) {
-  auto link = node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kAsyncKeptMoved) : topic::hub_link_of(*node_);
+  auto link =
+      node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(topic::kAsyncMoved) : topic::hub_link_of(*node_);
   return link ? AsyncKeyValue::declare(*std::move(link), name, options) : refused<AsyncKeyValue>(link.error());
 }
 rt::Task<Result<std::vector<StreamInfo>>> AsyncTopics::streams() {
-  auto link = node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kAsyncKeptMoved) : topic::hub_link_of(*node_);
+  auto link =
+      node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(topic::kAsyncMoved) : topic::hub_link_of(*node_);
   return link ? AsyncStream::list(*std::move(link), node_->space_prefix())
               : refused<std::vector<StreamInfo>>(link.error());
 }

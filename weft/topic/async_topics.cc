@@ -29,7 +29,6 @@ using topic::SubscriptionCore;
 using MeshDone = std::function<bool(const MeshState&)>;
 using NodePtr = std::shared_ptr<Node>;
 
-constexpr Error kAsyncTopicsMoved(Errc::closed, "the object was moved from");
 constexpr std::size_t kHandlersMax = 65'536;
 
 rt::Task<Result<void>> change_of_mesh(NodePtr node) {
@@ -72,14 +71,14 @@ AsyncPublisher& AsyncPublisher::operator=(AsyncPublisher&&) noexcept = default;
 AsyncPublisher::~AsyncPublisher() = default;
 
 Result<void> AsyncPublisher::publish(Bytes body, const Headers& headers) {
-  return core_ == nullptr ? Result<void>(kAsyncTopicsMoved)
+  return core_ == nullptr ? Result<void>(topic::kAsyncMoved)
                           : core_->node->publish(*core_->publisher, body, headers.block(), false);
 }
 
 namespace {
 rt::Task<Result<void>> publish_when_room(IntrusivePtr<AsyncPublisherCore> core, Message body, Headers headers) {
   if (core == nullptr) {
-    co_return kAsyncTopicsMoved;
+    co_return topic::kAsyncMoved;
   }
   Node* const node = core->node.get();
   while (true) {
@@ -107,7 +106,7 @@ rt::Task<Result<void>> publish_when_room(IntrusivePtr<AsyncPublisherCore> core, 
 rt::Task<Result<std::size_t>> ready_subscribers(NodePtr node, IntrusivePtr<PublisherCore> core, std::size_t count,
                                                 Instant deadline) {
   if (node == nullptr) {
-    co_return kAsyncTopicsMoved;
+    co_return topic::kAsyncMoved;
   }
   const Result<std::uint64_t> begun = node->begin_probe(*core, deadline);
   if (!begun) {
@@ -159,24 +158,24 @@ rt::Task<Result<TopicMessage>> AsyncSubscription::next() {
                           : next_of(core_, core_->node.get(), core_->subscription.get());
 }
 Result<TopicMessage> AsyncSubscription::try_next() {
-  return core_ == nullptr ? Result<TopicMessage>(kAsyncTopicsMoved) : core_->node->try_next(*core_->subscription);
+  return core_ == nullptr ? Result<TopicMessage>(topic::kAsyncMoved) : core_->node->try_next(*core_->subscription);
 }
 Result<void> AsyncSubscription::add(std::string_view filter) {
-  return core_ == nullptr ? Result<void>(kAsyncTopicsMoved)
+  return core_ == nullptr ? Result<void>(topic::kAsyncMoved)
                           : core_->node->add_text_filter(*core_->subscription, filter);
 }
 Result<void> AsyncSubscription::add(const Filter& filter) {
-  return core_ == nullptr ? Result<void>(kAsyncTopicsMoved) : core_->node->add_filter(*core_->subscription, filter);
+  return core_ == nullptr ? Result<void>(topic::kAsyncMoved) : core_->node->add_filter(*core_->subscription, filter);
 }
 Result<void> AsyncSubscription::add(const Result<Filter>& filter) {
   return filter ? add(*filter) : Result<void>(filter.error());
 }
 Result<void> AsyncSubscription::remove(std::string_view filter) {
-  return core_ == nullptr ? Result<void>(kAsyncTopicsMoved)
+  return core_ == nullptr ? Result<void>(topic::kAsyncMoved)
                           : core_->node->remove_text_filter(*core_->subscription, filter);
 }
 Result<void> AsyncSubscription::remove(const Filter& filter) {
-  return core_ == nullptr ? Result<void>(kAsyncTopicsMoved) : core_->node->remove_filter(*core_->subscription, filter);
+  return core_ == nullptr ? Result<void>(topic::kAsyncMoved) : core_->node->remove_filter(*core_->subscription, filter);
 }
 Result<void> AsyncSubscription::remove(const Result<Filter>& filter) {
   return filter ? remove(*filter) : Result<void>(filter.error());
@@ -227,7 +226,7 @@ void Ongoing::stop() noexcept {
 }
 Result<void> Ongoing::status() const noexcept {
   if (state_ == nullptr) {
-    return kAsyncTopicsMoved;
+    return topic::kAsyncMoved;
   }
   return state_->serves && state_->node != nullptr ? state_->node->service_status(*state_->messages)
                                                    : state_->messages->status();
@@ -334,7 +333,7 @@ rt::Task<Result<AsyncTopics>> AsyncTopics::open(rt::Loop& loop, Context& context
 
 Result<AsyncPublisher> AsyncTopics::publisher(std::string_view topic) {
   if (node_ == nullptr) {
-    return kAsyncTopicsMoved;
+    return topic::kAsyncMoved;
   }
   return or_no_memory([&]() -> Result<AsyncPublisher> {
     IntrusivePtr<PublisherCore> core = WEFT_TRY(node_->make_publisher(topic));
@@ -345,7 +344,7 @@ Result<AsyncPublisher> AsyncTopics::publisher(std::string_view topic) {
 Result<AsyncSubscription> AsyncTopics::subscribe(std::initializer_list<std::string_view> filters,
                                                  const SubscriptionOptions& options) {
   if (node_ == nullptr) {
-    return kAsyncTopicsMoved;
+    return topic::kAsyncMoved;
   }
   IntrusivePtr<SubscriptionCore> core = WEFT_TRY(node_->subscribe({}, options));
   AsyncSubscription subscription = WEFT_TRY(subscribed(std::move(core)));
@@ -367,7 +366,7 @@ Result<AsyncSubscription> AsyncTopics::subscribe(std::string_view filter, const 
 }
 Result<AsyncSubscription> AsyncTopics::subscribe(const Result<Filter>& filter, const SubscriptionOptions& options) {
   if (!filter || node_ == nullptr) {
-    return filter ? kAsyncTopicsMoved : filter.error();
+    return filter ? topic::kAsyncMoved : filter.error();
   }
   return subscribed(WEFT_TRY(node_->subscribe({&*filter, 1}, options)));
 }
@@ -376,7 +375,7 @@ namespace {
 
 rt::Task<Result<TopicMessage>> ask(NodePtr node, std::string topic, Message body, Instant deadline, Headers headers) {
   if (node == nullptr) {
-    co_return kAsyncTopicsMoved;
+    co_return topic::kAsyncMoved;
   }
   auto request = node->begin_request(topic, body.bytes(), headers.block());
   if (!request && request.error() == Errc::would_block) {
@@ -413,7 +412,7 @@ rt::Task<Result<void>> wait_asked(NodePtr node, Instant deadline,
 
 rt::Task<Result<std::vector<NodeInfo>>> sync_with(NodePtr node, Instant deadline) {
   if (node == nullptr) {
-    co_return kAsyncTopicsMoved;
+    co_return topic::kAsyncMoved;
   }
   Result<void> waited = co_await wait_asked(node, deadline, &MeshState::settled);
   if (waited && node->gate() != nullptr) {
@@ -435,7 +434,7 @@ rt::Task<Result<std::vector<NodeInfo>>> AsyncTopics::sync(Instant deadline) { re
 
 Result<Ongoing> AsyncTopics::serve(std::string_view topic, const ServiceOptions& options, AsyncRequestHandler handler) {
   if (node_ == nullptr) {
-    return kAsyncTopicsMoved;
+    return topic::kAsyncMoved;
   }
   if (options.at_a_time == 0 || options.at_a_time > kHandlersMax || options.queue_max == 0) {
     return Error(Errc::invalid_argument, "a service has 1 to 65,536 handlers at a time, and a queue");
@@ -452,7 +451,7 @@ Result<Ongoing> AsyncTopics::forward(std::string_view filter, serve::Server& ser
                                      std::function<Result<serve::SharedFrame>(const TopicMessage&)> encode,
                                      const SubscriptionOptions& options) {
   if (node_ == nullptr) {
-    return kAsyncTopicsMoved;
+    return topic::kAsyncMoved;
   }
   if (!node_->loop().on_loop_thread()) {
     return Error(Errc::invalid_state, "forward() on another thread than the loop's");
@@ -491,7 +490,7 @@ rt::Task<Result<Owned>> AsyncTopics::create(std::string topic, Instant deadline)
 }
 rt::Task<Result<Owned>> AsyncTopics::own(NodePtr node, std::string topic, Instant deadline) {
   if (node == nullptr) {
-    co_return kAsyncTopicsMoved;
+    co_return topic::kAsyncMoved;
   }
   Result<std::string> wire = node->names().encode(topic);
   if (!wire) {
@@ -507,7 +506,7 @@ rt::Task<Result<Owned>> AsyncTopics::own(NodePtr node, std::string topic, Instan
 namespace {
 rt::Task<Result<std::vector<NodeInfo>>> watch(NodePtr node, std::vector<NodeInfo> known, Instant deadline) {
   if (node == nullptr) {
-    co_return kAsyncTopicsMoved;
+    co_return topic::kAsyncMoved;
   }
   auto now = std::make_shared<std::vector<NodeInfo>>();
   while (true) {
@@ -538,17 +537,17 @@ TopicsStatistics AsyncTopics::statistics() const { return node_ == nullptr ? Top
 bool AsyncTopics::exists(std::string_view topic) const { return node_ != nullptr && node_->is_owned(topic); }
 bool AsyncTopics::is_local(std::string_view topic) const { return node_ != nullptr && node_->owns_now(topic); }
 Result<std::vector<std::string>> AsyncTopics::list(std::string_view filter) const {
-  return node_ == nullptr ? Result<std::vector<std::string>>(kAsyncTopicsMoved) : node_->owned_topics(filter);
+  return node_ == nullptr ? Result<std::vector<std::string>>(topic::kAsyncMoved) : node_->owned_topics(filter);
 }
 Result<void> AsyncTopics::add_peer(std::string_view endpoint) {
-  return node_ == nullptr ? Result<void>(kAsyncTopicsMoved) : node_->add_peer(endpoint);
+  return node_ == nullptr ? Result<void>(topic::kAsyncMoved) : node_->add_peer(endpoint);
 }
 Result<void> AsyncTopics::remove_peer(std::string_view endpoint) {
-  return node_ == nullptr ? Result<void>(kAsyncTopicsMoved) : node_->remove_peer(endpoint);
+  return node_ == nullptr ? Result<void>(topic::kAsyncMoved) : node_->remove_peer(endpoint);
 }
 Result<void> AsyncTopics::route(std::string_view filter, std::string_view endpoint) {
   if (node_ == nullptr) {
-    return kAsyncTopicsMoved;
+    return topic::kAsyncMoved;
   }
   WEFT_TRY(node_->names().filter(filter));
   return node_->add_peer(endpoint);

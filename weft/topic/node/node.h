@@ -137,10 +137,11 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // --- the fleet (mesh.cc) ---
   [[nodiscard]] Result<void> add_peer(std::string_view endpoint);
   [[nodiscard]] Result<void> remove_peer(std::string_view endpoint);
-  // Waits on the mesh: calls `done` with the MeshState, under the mesh lock, after each change of the mesh.
   // Why the waits for other handles cannot end, on a fleet with a server; ok: they can.
   [[nodiscard]] Error control_refused() noexcept;
+  // Service::status().
   [[nodiscard]] Result<void> service_status(SubscriptionCore& requests) noexcept;
+  // Waits on the mesh: calls `done` with the MeshState, under the mesh lock, after each change of the mesh.
   template <typename Done>
   [[nodiscard]] Result<void> wait_mesh(Instant deadline, const Done& done) {
     return wait_mesh_for(deadline, std::cref(done));  // a function of this size allocates nothing
@@ -501,8 +502,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::map<std::uint64_t, Service> services_ WEFT_GUARDED_BY(mesh_mutex_);  // by the number of Requests
   std::map<std::uint64_t, Asked> replies_ WEFT_GUARDED_BY(mesh_mutex_);     // of the requests under way
   Error replies_refused_ WEFT_GUARDED_BY(mesh_mutex_);  // by the fleet's server: no request has an answer
-  Error answers_refused_ WEFT_GUARDED_BY(mesh_mutex_);  // an answer of this process
-  Error control_refused_ WEFT_GUARDED_BY(mesh_mutex_);  // the same of the messages between handles
+  Error answers_refused_ WEFT_GUARDED_BY(mesh_mutex_);  // by it: an answer of this process
+  Error control_refused_ WEFT_GUARDED_BY(mesh_mutex_);  // by it: the messages between handles
   // The requests at a gate, by their subjects, which are texts in replies_. One that was refused is not in it.
   std::set<std::pair<std::string_view, std::uint64_t>> asked_ WEFT_GUARDED_BY(mesh_mutex_);
   rt::TimerId lease_timer_;       // loop
