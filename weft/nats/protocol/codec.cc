@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/nats/protocol/codec.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstring>
@@ -65,6 +66,62 @@ constexpr std::string_view kBlank = "\r\n\r\n";
   return failed != std::errc() || stop != end ? std::nullopt : std::optional(value);
 }
 
+// The line of a message as servers write it, in one walk: "MSG subject sid [reply] size", one blank between two words.
+// decode_line() reads every other form.
+class PlainLine {
+ public:
+  [[nodiscard]] bool read(Bytes input) noexcept {
+    constexpr std::string_view kStart = "MSG ";
+    if (input.size() < kStart.size() || std::memcmp(input.data(), kStart.data(), kStart.size()) != 0) {
+      return false;
+    }
+    begin_ = at_ = input.data() + kStart.size();
+    end_ = input.data() + std::min(input.size(), kControlLineMax);
+    if (!read_word(head.subject) || !read_number(head.sid) || at_ == end_ || *at_++ != ' ') {
+      return false;
+    }
+    const std::uint8_t* const rest = at_;
+    if (!read_number(body) || !at_line_end()) {
+      at_ = rest;
+      if (!read_word(head.reply) || !read_number(body) || !at_line_end()) {
+        return false;
+      }
+    }
+    head.op = Op::message;
+    size = static_cast<std::size_t>(at_ - begin_) + kStart.size() + 2;
+    return true;
+  }
+
+  Head head{};
+  std::uint64_t body = 0;
+  std::size_t size = 0;  // of the line
+
+ private:
+  [[nodiscard]] bool read_word(std::string_view& word) noexcept {
+    const std::uint8_t* const start = at_;
+    while (at_ != end_ && *at_ > ' ') {
+      ++at_;
+    }
+    word = as_text(Bytes(start, static_cast<std::size_t>(at_ - start)));
+    return !word.empty() && at_ != end_ && *at_++ == ' ';
+  }
+  [[nodiscard]] bool read_number(std::uint64_t& number) noexcept {
+    constexpr std::ptrdiff_t kDigitsMax = 19;  // of a number below 2^64, whatever they are
+    const std::uint8_t* const start = at_;
+    std::uint64_t value = 0;
+    while (at_ != end_ && *at_ >= '0' && *at_ <= '9' && at_ - start <= kDigitsMax) {
+      value = 10 * value + (*at_++ - '0');
+    }
+    number = value;
+    return at_ != start && at_ - start <= kDigitsMax;
+  }
+  [[nodiscard]] bool at_line_end() const noexcept { return end_ - at_ >= 2 && at_[0] == '\r' && at_[1] == '\n'; }
+
+  const std::uint8_t* begin_ = nullptr;
+  const std::uint8_t* at_ = nullptr;
+  const std::uint8_t* end_ = nullptr;
+};
+
 [[nodiscard]] bool is_header_block(std::string_view block) noexcept {
   return block.size() >= kVersionLine.size() + kBlank.size() && block.starts_with(kVersionLine) &&
          block.ends_with(kBlank);
@@ -108,6 +165,11 @@ class LineWriter {
 serve::Decoded<Codec::Frame> Codec::decode(Bytes input) noexcept {
   if (input.empty()) {
     return Decoded::more(1);
+  }
+  if (PlainLine line; searched_ == 0 && line.read(input)) [[likely]] {
+    const Decoded decoded = decode_body(input, line.head, false, line.size, line.body);
+    searched_ = decoded.complete() ? 0 : static_cast<std::uint32_t>(line.size - 1);
+    return decoded;
   }
   const std::size_t bound = upper(input[0]) == 'I' ? kInfoMax : kControlLineMax;
   const Bytes window = input.first(std::min(input.size(), bound));
@@ -167,8 +229,7 @@ serve::Decoded<Codec::Frame> Codec::decode_message(Bytes input, std::string_view
   if (!words.empty() || count < least || count > least + 1) {
     return Decoded::refused(kBadMessage);
   }
-  Frame frame;
-  Head& head = frame.header;
+  Head head;
   head.op = Op::message;
   head.subject = word[0];
   const auto sid = number_of(word[1]);
@@ -184,18 +245,23 @@ serve::Decoded<Codec::Frame> Codec::decode_message(Bytes input, std::string_view
   if (*headers > kHeadersMax) {
     return Decoded::refused(kBadHeaders);
   }
-  if (*body > message_max_) {
+  head.headers_size = static_cast<std::size_t>(*headers);
+  return decode_body(input, head, with_headers, size, *body);
+}
+
+serve::Decoded<Codec::Frame> Codec::decode_body(Bytes input, const Head& head, bool with_headers, std::size_t size,
+                                                std::uint64_t body) const noexcept {
+  if (body > message_max_) {
     return Decoded::refused(kTooLarge);
   }
-  const std::size_t whole = size + static_cast<std::size_t>(*body) + 2;
+  const std::size_t whole = size + static_cast<std::size_t>(body) + 2;
   if (input.size() < whole) {
     return Decoded::more(whole);
   }
   if (input[whole - 2] != '\r' || input[whole - 1] != '\n') {
     return Decoded::refused(kNoEnd);
   }
-  frame.body = input.subspan(size, static_cast<std::size_t>(*body));
-  head.headers_size = static_cast<std::size_t>(*headers);
+  const Frame frame{head, input.subspan(size, static_cast<std::size_t>(body))};
   if (with_headers && !is_header_block(as_text(frame.body.first(head.headers_size)))) {
     return Decoded::refused(kBadHeaders);
   }

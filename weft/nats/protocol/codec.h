@@ -30,8 +30,8 @@ struct Head {
 
 // Codec: the client's end of the NATS protocol, as a serve::FrameCodec. The body of INFO, -ERR and CONNECT is their
 // text, that of a message is its header block and its bytes.
-// Owner: a session. Affinity: one thread at a time. Cost: no allocation; each byte of a line is searched once however
-// the input is cut, and the bytes of a message are not touched.
+// Owner: a session. Affinity: one thread at a time. Cost: no allocation; each byte of a line is searched at most twice
+// however the input is cut, and the bytes of a message are not touched.
 // Bounds: a line has at most kControlLineMax bytes, INFO kInfoMax; a header block kHeadersMax; a message `message_max`,
 // which is at most kMessageMax.
 // Invariants:
@@ -62,6 +62,8 @@ class Codec {
   [[nodiscard]] serve::Decoded<Frame> decode_line(Bytes input, std::string_view line, std::size_t size) noexcept;
   [[nodiscard]] serve::Decoded<Frame> decode_message(Bytes input, std::string_view words, bool with_headers,
                                                      std::size_t size) const noexcept;
+  [[nodiscard]] serve::Decoded<Frame> decode_body(Bytes input, const Head& head, bool with_headers, std::size_t size,
+                                                  std::uint64_t body) const noexcept;
 
   std::size_t message_max_ = kMessageMaxDefault;
   std::uint32_t searched_ = 0;  // the line does not end before this offset

@@ -96,6 +96,22 @@ TEST(NatsCodec, WordsHaveEitherCaseAndAnyBlanks) {
   EXPECT_EQ(story.operations.front(), (Operation{.op = Op::message, .subject = "a.b", .sid = 7, .body = "ok"}));
 }
 
+// decode() reads a line in upper case in one walk, and any other line word by word.
+TEST(NatsCodec, BothWaysThroughALineFindTheSame) {
+  for (const std::string_view rest :
+       {" a.b 1 2\r\nok\r\n", " a.b 1 re.ply 2\r\nok\r\n", " a 1 7 2\r\nok\r\n", " a 1 2 \r\nok\r\n",
+        "  a 1 2\r\nok\r\n", " a 1\t2\r\nok\r\n", " a\r 1 2\r\nok\r\n", " a 1 r\x01 2\r\nok\r\n",
+        " a 18446744073709551615 2\r\nok\r\n", " a 18446744073709551616 2\r\nok\r\n",
+        " a 1 00000000000000000000002\r\nok\r\n", " a 1 9999999999999999999\r\n", " a 1 r 2 3\r\nok\r\n",
+        " a  2\r\nok\r\n", " a 1 2\nok\r\n", " a 1 2\r\rok\r\n", " a 1 2x\r\nok\r\n", " 1 2\r\nok\r\n"}) {
+    EXPECT_EQ(told("MSG" + std::string(rest)), told("msg" + std::string(rest))) << rest;
+  }
+  const std::string longest = " " + std::string(kControlLineMax - 10, 'a') + " 1 2\r\nok\r\n";
+  for (const std::string& rest : {longest, " a" + longest.substr(1), longest.substr(0, 1) + longest.substr(2)}) {
+    EXPECT_EQ(told("MSG" + rest), told("msg" + rest)) << rest.size();
+  }
+}
+
 TEST(NatsCodec, RefusesWhatIsNotOfTheProtocol) {
   const std::string_view malformed[] = {
       "HELLO\r\n",
