@@ -1,31 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "weft/topic/node/message_queue.h"
 
+#include <memory>
 #include <new>
 #include <utility>
 
 namespace weft::topic {
-
-namespace {
-constexpr std::size_t kCapacityLeast = 8;
-}  // namespace
-
-bool MessageQueue::make_place() noexcept {
-  if (count_ < capacity_) {
-    return true;
-  }
-  const std::size_t capacity = capacity_ == 0 ? kCapacityLeast : 2 * capacity_;
-  std::unique_ptr<TopicMessage[]> ring(new (std::nothrow) TopicMessage[capacity]);
-  if (ring == nullptr) {
-    return false;
-  }
-  for (std::size_t i = 0; i < count_; ++i) {
-    ring[(first_ + i) & (capacity - 1)] = std::move(at(first_ + i));
-  }
-  ring_ = std::move(ring);
-  capacity_ = capacity;
-  return true;
-}
 
 // Conflated: the message takes the place, and so the turn, of the waiting one of its topic.
 bool MessageQueue::replace(TopicMessage& message) noexcept {
@@ -45,11 +25,12 @@ bool MessageQueue::replace(TopicMessage& message) noexcept {
 }
 
 void MessageQueue::drop_oldest() noexcept {
-  const TopicMessage oldest = std::move(at(first_));
-  leave(oldest);
-  give_back_memory();
-  ++lost_.oldest;
+  const std::uint64_t number = first_;
+  const TopicMessage& oldest = at(number);
   missed_front_ += oldest.missed_ + 1;
+  leave(oldest);
+  free_place(number);
+  ++lost_.oldest;
 }
 
 // By the policy of a full queue. Returns false if the message that comes was lost, and counted.
@@ -70,7 +51,7 @@ bool MessageQueue::make_room(std::size_t footprint) noexcept {
     }
     drop_oldest();
   }
-  if (!make_place()) {
+  if (first_ + count_ == blocks_.end() && !blocks_.add()) {
     lose(lost_.no_memory);
     return false;
   }
@@ -102,8 +83,7 @@ bool MessageQueue::push(TopicMessage&& message) noexcept {
     lose(lost_.no_memory);
     return false;
   }
-  TopicMessage& place = at(first_ + count_);
-  place = std::move(message);
+  TopicMessage& place = *std::construct_at(blocks_.at(first_ + count_), std::move(message));
   admit(place, footprint);
   return true;
 }

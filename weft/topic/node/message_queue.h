@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "weft/topic/node/message_blocks.h"
 #include "weft/topic/node/options.h"
 #include "weft/topic/node/topic_message.h"
 
@@ -27,8 +28,8 @@ struct Lost {
 
 // MessageQueue: the messages that wait for one subscription, with its policy.
 // Owner: a subscription. Affinity: one thread at a time.
-// Cost: a move of about 220 bytes to push and to pop; memory grows by doubling, and is freed when a large queue becomes
-// empty. newest_per_topic also costs a hash probe and a string a topic.
+// Cost: a move of about 220 bytes to push and to pop; memory grows by blocks, and those beyond 1,024 messages are freed
+// as the queue becomes shorter. newest_per_topic also costs a hash probe and a string a topic.
 // Invariants:
 //   1. pushed = popped + size() + lost().sum().
 //   2. size() <= messages_max. Bytes exceed bytes_max by one message at most.
@@ -37,6 +38,12 @@ class MessageQueue {
  public:
   MessageQueue(Full policy, std::size_t messages_max, std::size_t bytes_max) noexcept
       : policy_(policy), messages_max_(messages_max == 0 ? 1 : messages_max), bytes_max_(bytes_max) {}
+  MessageQueue(const MessageQueue&) = delete;
+  MessageQueue& operator=(const MessageQueue&) = delete;
+  ~MessageQueue() {
+    while (pop()) {
+    }
+  }
 
   // Returns false if the message was lost, and counted.
   bool push(TopicMessage&& message) noexcept;
@@ -64,16 +71,15 @@ class MessageQueue {
   }
   [[nodiscard]] bool make_room(std::size_t footprint) noexcept;
   void drop_oldest() noexcept;
-  [[nodiscard]] bool make_place() noexcept;
   [[nodiscard]] bool has_room(std::size_t footprint) const noexcept {
-    return !ended_ && count_ < capacity_ && !full_for(footprint);
+    return !ended_ && first_ + count_ < blocks_.end() && !full_for(footprint);
   }
   void admit(TopicMessage& message, std::size_t footprint) noexcept {
     message.missed_ = std::exchange(missed_back_, 0);
     bytes_ += footprint;
     ++count_;
   }
-  [[nodiscard]] TopicMessage& at(std::uint64_t number) noexcept { return ring_[number & (capacity_ - 1)]; }
+  [[nodiscard]] TopicMessage& at(std::uint64_t number) noexcept { return *blocks_.at(number); }
   bool replace(TopicMessage& message) noexcept;
   // Drops the oldest message, which is still in its place.
   void leave(const TopicMessage& oldest) noexcept {
@@ -85,10 +91,13 @@ class MessageQueue {
     --count_;
   }
   void forget_topic(const TopicMessage& oldest) noexcept;
-  void give_back_memory() noexcept {
-    if (count_ == 0 && capacity_ > kCapacityKept) [[unlikely]] {
-      ring_.reset();
-      capacity_ = 0;
+  // After leave(): destroys the message.
+  void free_place(std::uint64_t number) noexcept {
+    std::destroy_at(blocks_.at(number));
+    if (count_ == 0) {
+      first_ = blocks_.restart(number);
+    } else if (number % MessageBlocks::kMessages == MessageBlocks::kMessages - 1) {
+      blocks_.free_block(number);
     }
   }
   void lose(std::uint64_t& reason) noexcept {
@@ -96,14 +105,11 @@ class MessageQueue {
     ++missed_back_;
   }
 
-  static constexpr std::size_t kCapacityKept = 1024;  // an empty queue frees memory beyond this capacity
-
   const Full policy_;
   const std::size_t messages_max_;
   const std::size_t bytes_max_;
-  std::unique_ptr<TopicMessage[]> ring_;
-  std::size_t capacity_ = 0;  // a power of two
-  std::uint64_t first_ = 0;   // the number of the oldest message
+  MessageBlocks blocks_;
+  std::uint64_t first_ = 0;  // the number of the oldest message
   std::size_t count_ = 0;
   std::size_t bytes_ = 0;
   std::uint64_t pushed_ = 0;
@@ -121,8 +127,9 @@ bool MessageQueue::push(std::size_t footprint, Fill fill) noexcept {
   if (!has_room(footprint) && !make_room(footprint)) [[unlikely]] {
     return false;
   }
-  TopicMessage& place = at(first_ + count_);
+  TopicMessage& place = *std::construct_at(blocks_.at(first_ + count_));
   if (!fill(place)) [[unlikely]] {
+    std::destroy_at(&place);
     lose(lost_.no_memory);
     return false;
   }
@@ -132,12 +139,13 @@ bool MessageQueue::push(std::size_t footprint, Fill fill) noexcept {
 
 template <typename Receive>
 auto MessageQueue::pop(Receive receive) noexcept {
-  TopicMessage& oldest = at(first_);
+  const std::uint64_t number = first_;
+  TopicMessage& oldest = at(number);
   oldest.missed_ += std::exchange(missed_front_, 0);
   leave(oldest);
   ++popped_;
   auto received = receive(std::move(oldest));
-  give_back_memory();
+  free_place(number);
   return received;
 }
 
