@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Options that libzmq has as drafts.
+#include <algorithm>
 #include <set>
 
 #include "tests/conformance/conformance.h"
@@ -130,8 +131,61 @@ TEST_P(DraftOption, AManualPublisherGivesTheLastValueToTheLastSubscriberAlone) {
   EXPECT_EQ(recv_text(xpub), note(false, "u"));
   subs[1].close();
   EXPECT_EQ(recv_text(xpub), note(false, "t"));
+  ASSERT_TRUE(xpub.subscribe("t"));
+  send(xpub, "t for the peer that has gone");
   send(xpub, "t3");
   EXPECT_EQ(recv_text(subs[0]), "t3");
+}
+
+TEST_P(DraftOption, AManualPublisherGivesOneMoreValueForEachCallOfSubscribe) {
+  Socket xpub = make(SocketType::xpub);
+  ASSERT_TRUE(xpub.set(option::xpub_manual, true));
+  ASSERT_TRUE(xpub.set(option::xpub_manual_last_value, true));
+  const std::string endpoint = bind(xpub);
+  Socket subs[] = {make(SocketType::sub), make(SocketType::sub)};
+  for (Socket& sub : subs) {
+    connect(sub, endpoint);
+    ASSERT_TRUE(sub.subscribe("t"));
+    EXPECT_EQ(recv_text(xpub), note(true, "t"));
+    for (const char* const value : {"t1", "t2", "t3"}) {
+      ASSERT_TRUE(xpub.subscribe("t"));
+      send(xpub, value);
+    }
+    send(xpub, "t for all");
+    for (const char* const value : {"t1", "t2", "t3", "t for all"}) {
+      EXPECT_EQ(recv_text(sub), value);
+    }
+  }
+  EXPECT_EQ(recv_text(subs[0]), "t for all");
+  expect_nothing(subs[0]);
+}
+
+TEST_P(DraftOption, TheNoticeOfASubscriptionNamesItsPeer) {
+  Socket xpub = make(SocketType::xpub);
+  ASSERT_TRUE(xpub.set(option::xpub_verboser, true));
+  const std::string endpoint = bind(xpub);
+  if (!endpoint.starts_with("tcp:")) {
+    return;  // the other transports are the same code, and inproc has no properties
+  }
+  const auto peer_of = [&](const Message& notice) { return notice.origin().peer; };
+  Message notices[4];
+  {
+    Socket subs[] = {make(SocketType::sub), make(SocketType::sub)};
+    for (std::size_t i = 0; i < 2; ++i) {
+      connect(subs[i], endpoint);
+      ASSERT_TRUE(subs[i].subscribe("t"));
+      notices[i] = xpub.recv().value();
+      const char* const address = notices[i].peer_property("Peer-Address");
+      ASSERT_NE(address, nullptr);
+      EXPECT_STREQ(address, "127.0.0.1");
+    }
+  }
+  notices[2] = xpub.recv().value();
+  notices[3] = xpub.recv().value();
+  EXPECT_NE(peer_of(notices[0]), peer_of(notices[1]));
+  EXPECT_EQ(std::minmax({peer_of(notices[0]), peer_of(notices[1])}),
+            std::minmax({peer_of(notices[2]), peer_of(notices[3])}))
+      << "those of peers that went away name them, too";
 }
 
 TEST_P(DraftOption, AnXsubThatIsVerbosePassesOnEveryUnsubscription) {

@@ -189,8 +189,9 @@ class Publisher final : public Pattern {
 
   // NoticeSource: a pipe, to the notices of its subscriptions. Guarded by notices_mutex_.
   struct NoticeSource {
-    Pipe* pipe;             // null: gone, and drained
-    std::size_t bytes = 0;  // of its notices
+    Pipe* pipe;                // null: gone, and drained
+    Message::Origin origin{};  // of its notices
+    std::size_t bytes = 0;     // the same
   };
   // The application receives a peer's earlier messages before the notice that the peer subscribed or left.
   struct Notice {
@@ -272,8 +273,16 @@ class Publisher final : public Pattern {
     ++publication_;
     std::vector<Pipe*>& chosen = distributor_.chosen();
     chosen.clear();
-    const Subscriber* const only = options_.xpub_manual_last_value ? last_asker() : nullptr;
-    chosen_for_ = only != nullptr ? only->id : SlotId();
+    const Subscriber* only = nullptr;
+    chosen_for_ = SlotId();
+    if (options_.xpub_manual_last_value) {
+      const sync::LockGuard lock(notices_mutex_);
+      only = last_asker();
+      chosen_for_ = only != nullptr || value_promised_ ? last_asker_ : SlotId();
+    }
+    if (only == nullptr && chosen_for_ != SlotId()) {
+      return true;  // the peer is gone: no other one gets its message
+    }
     try {
       auto scope = subscriptions_.match(topic, [&](SubscriptionTable::Peer& peer) {
         if (peer.mark != publication_ && (only == nullptr || &peer == &only->own)) {
@@ -321,18 +330,18 @@ class Publisher final : public Pattern {
   }
 
   // Returns null if there is none, or the last one is gone.
-  [[nodiscard]] Subscriber* last_asker() noexcept {
-    const sync::LockGuard lock(notices_mutex_);
-    Subscriber* const asker = options_.xpub_manual ? subscribers_.find(last_asker_) : nullptr;
+  [[nodiscard]] Subscriber* last_asker() noexcept WEFT_REQUIRES(notices_mutex_) {
+    Subscriber* const asker = options_.xpub_manual && value_due_ ? subscribers_.find(last_asker_) : nullptr;
     return asker != nullptr && asker->own.pipe != nullptr ? asker : nullptr;
   }
 
-  // Option xpub_manual_last_value: the peer that asked last got this message alone. The next one goes to all peers.
+  // Option xpub_manual_last_value: the peer that asked last got this message alone. The next one goes to all peers,
+  // unless the application subscribes in the peer's name again.
   [[gnu::noinline, gnu::cold]] Result<void> send_to_last_asker(Outbound& part) {
     const Result<void> sent = distributor_.send(part);
     const sync::LockGuard lock(notices_mutex_);
     if (sent && last_asker_ == chosen_for_) {
-      last_asker_ = {};
+      value_due_ = value_promised_ = false;
     }
     return sent;
   }
@@ -343,6 +352,8 @@ class Publisher final : public Pattern {
     }
     choice_stands_ = false;
     const sync::LockGuard lock(notices_mutex_);
+    value_due_ = value_due_ || subscribe;
+    value_promised_ = value_promised_ || subscribe;
     Subscriber* const asker = subscribers_.find(last_asker_);
     if (asker == nullptr || asker->own.pipe == nullptr) {
       return {};  // the peer is gone
@@ -363,10 +374,15 @@ class Publisher final : public Pattern {
     }
     const Notice& notice = notices_.front();
     FrameView view{as_bytes(notice.text), false, nullptr, nullptr};
+    if (notice.source != nullptr) {
+      view.origin = notice.source->origin;
+    }
     if (!part.take(view)) {
       return Error(Errc::resource_exhausted, "no memory for a received message");
     }
     last_asker_ = notice.asker;
+    value_due_ = true;
+    value_promised_ = false;
     notice_bytes_ -= notice.footprint();
     if (notice.source != nullptr) {
       notice.source->bytes -= notice.footprint();
@@ -393,7 +409,8 @@ class Publisher final : public Pattern {
     try {
       auto found = sources_.find(subscriber.own.pipe);
       if (found == sources_.end()) {
-        found = sources_.emplace(subscriber.own.pipe, std::make_shared<NoticeSource>(subscriber.own.pipe)).first;
+        auto source = std::make_shared<NoticeSource>(subscriber.own.pipe, subscriber.own.pipe->notes.origin);
+        found = sources_.emplace(subscriber.own.pipe, std::move(source)).first;
       }
       subscriber.source = found->second;
     } catch (const std::bad_alloc&) {
@@ -463,7 +480,9 @@ class Publisher final : public Pattern {
   std::size_t notice_bytes_ WEFT_GUARDED_BY(notices_mutex_) = 0;
   std::uint64_t notified_ WEFT_GUARDED_BY(notices_mutex_) = 0;  // notices so far, without those that were dropped
   std::unordered_map<Pipe*, std::shared_ptr<NoticeSource>> sources_ WEFT_GUARDED_BY(notices_mutex_);
-  SlotId last_asker_ WEFT_GUARDED_BY(notices_mutex_);  // the peer whose notice the application received last
+  SlotId last_asker_ WEFT_GUARDED_BY(notices_mutex_);            // the peer whose notice the application received last
+  bool value_due_ WEFT_GUARDED_BY(notices_mutex_) = false;       // the next message may be for last_asker_ alone
+  bool value_promised_ WEFT_GUARDED_BY(notices_mutex_) = false;  // it is, by a call of subscribe()
 };
 
 }  // namespace
