@@ -362,6 +362,32 @@ def a_request_fails_by_its_deadline_by_the_bound_and_with_its_worker():
 
 
 @test
+def an_empty_message_of_a_worker_is_not_its_end():
+    with folder() as directory:
+        bridge = Bridge(directory, service('deadline = "1 h"', dealers=True), "--admin", "tcp://127.0.0.1:0")
+        with zmtp(zmq.REQ, bridge.endpoints["ask"]) as asker:
+            with zmtp(zmq.DEALER, bridge.endpoints["work"]) as worker:
+                until(lambda: number(bridge, "weft_bridge_workers", "work") == 1, pause)
+                for _ in range(3):
+                    asker.send(b"x")
+                    assert worker.recv_multipart()[2] == b"x"
+                    worker.send(b"")
+                    assert error_of(asker.recv_multipart()) == GONE  # it gave up its request
+                for _ in range(2):
+                    worker.send(b"")
+                asker.send(b"y")  # waits until the worker is idle again
+                frames = worker.recv_multipart()
+                worker.send_multipart(frames)
+                got = asker.recv_multipart()  # an error, if the last empty message came after the request
+                assert got == [b"y"] or error_of(got) == GONE, got
+                assert number(bridge, "weft_bridge_workers", "work") == 1
+            until(lambda: number(bridge, "weft_bridge_workers", "work") == 0, pause)
+            asker.send(b"z")
+            assert error_of(asker.recv_multipart()) == UNREACHABLE
+        bridge.stop()
+
+
+@test
 def a_request_under_way_is_answered_after_sigterm():
     with folder() as directory:
         bridge = Bridge(directory, service('deadline = "1 h"'), "--admin", "tcp://127.0.0.1:0", drain="1 h")
@@ -431,6 +457,47 @@ def a_late_joiner_gets_the_newest_value_of_its_topic_and_others_do_not():
 
 
 @test
+def a_late_joiner_gets_the_newest_value_of_each_topic_of_its_prefix():
+    with folder() as directory:
+        here = ["--directory", directory, *LONG]
+        bridge = Bridge(directory, '[[subscribers]]\nname = "out"\nbind = ["tcp://127.0.0.1:*"]\nprefix = "plant."\n'
+                        'newest = ["plant.px.*"]\nqueue_messages = 5\n')
+        with zmtp(zmq.SUB, bridge.endpoints["out"], "px.") as first:
+            for topic, body in (("px.A", "1"), ("px.B", "2"), ("px.A", "3"), ("px.C", "4")):
+                run("topic", "pub", f"plant.{topic}", body, *here)
+                assert first.recv_multipart() == [topic.encode(), body.encode()]
+            with zmtp(zmq.SUB, bridge.endpoints["out"], "px.") as second:
+                assert [second.recv_multipart() for _ in range(3)] == [[b"px.A", b"3"], [b"px.B", b"2"], [b"px.C", b"4"]]
+                run("topic", "pub", "plant.px.B", "5", *here)
+                for each in (first, second):
+                    assert each.recv_multipart() == [b"px.B", b"5"]
+                    assert each.poll(0) == 0
+        counts = bridge.stop()["out"]
+        # The first message is a newest one, too, if it came before the first subscription.
+        assert counts["newest_given"] in (3, 4) and counts["newest_not_given"] == 0, counts
+
+
+@test
+def a_program_that_subscribes_twice_leaves_no_subscription_of_the_fleet_behind():
+    with folder() as directory:
+        bridge = Bridge(directory, '[[subscribers]]\nname = "out"\nbind = ["tcp://127.0.0.1:*"]\nnewest = ["px.*"]\n',
+                        "--admin", "tcp://127.0.0.1:0")
+
+        def wanted() -> float:
+            return number(bridge, "weft_bridge_subscriptions{", "out")
+        with zmtp(zmq.XSUB, bridge.endpoints["out"]) as stays:
+            stays.send(b"\1news.")
+            with zmtp(zmq.XSUB, bridge.endpoints["out"]) as raw:
+                for notice in (b"\1news.", b"\1news.", b"\1px.A", b"\1px.A", b"\0never", b"\1last"):
+                    raw.send(notice)
+                until(lambda: wanted() == 3, pause)
+            until(lambda: wanted() == 1, pause)
+            stays.send(b"\0news.")
+            until(lambda: wanted() == 0, pause)
+        bridge.stop()
+
+
+@test
 def headers_are_the_last_frame_both_ways():
     with folder() as directory:
         here = ["--directory", directory, *LONG]
@@ -494,11 +561,17 @@ def only_programs_with_the_key_reach_a_curve_server():
         bridge.stop()
 
 
-@test
-def carries_both_ways_on_a_server_of_nats():
+def nats_server() -> str | None:
     server = shutil.which("nats-server", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
     if server is None:
         print("there is no nats-server: deps/setup.sh tests installs it")
+    return server
+
+
+@test
+def carries_both_ways_on_a_server_of_nats():
+    server = nats_server()
+    if server is None:
         return
     with folder() as directory, start("fleet", "up", "--json", "--servers", "1", "--program", server) as servers:
         try:
@@ -516,6 +589,71 @@ def carries_both_ways_on_a_server_of_nats():
             bridge.stop()
         finally:
             servers.terminate()
+
+
+@test
+def services_cross_a_cluster_of_three_servers():
+    server = nats_server()
+    if server is None:
+        return
+    with folder() as directory, start("fleet", "up", "--json", "--servers", "3", "--program", server) as servers:
+        try:
+            one, two, three = json.loads(servers.stdout.readline())["fleet"].removeprefix("nats://").split(",")
+            clients, workers = service('deadline = "1 h"', "", dealers=True).split("[[workers]]")
+            ask_side = Bridge(directory, clients, name="a", fleet=f'fleet = "nats://{one}"')
+            sides = [Bridge(directory, "[[workers]]" + workers, name=f"w{i}", fleet=f'fleet = "nats://{url}"')
+                     for i, url in enumerate((two, three))]
+            with zmtp(zmq.REQ, ask_side.endpoints["ask"]) as req:
+                for side in sides:  # one after the other, so that each one's service is reached over the cluster
+                    with zmtp(zmq.DEALER, side.endpoints["work"]) as worker:
+                        body = side.endpoints["work"].encode()
+                        req.send(body)
+                        while not worker.poll(0):
+                            if req.poll(10):
+                                assert error_of(req.recv_multipart()) in (UNREACHABLE, GONE)
+                                req.send(body)
+                        frames = worker.recv_multipart()
+                        assert frames[2] == body
+                        worker.send_multipart(frames)
+                        assert req.recv() == body
+                        there = ["--fleet", f"nats://{one}", *LONG]
+                        asker = start("request", "svc", "hello", *there)
+                        worker.send_multipart(worker.recv_multipart()[:2] + [b"world"])
+                        assert end(asker).strip().endswith("world")
+                req.send(b"nobody")
+                frames = req.recv_multipart()
+                assert error_of(frames) in (UNREACHABLE, GONE), frames
+            counts = [side.stop()["work"] for side in sides]
+            assert [each["given"] for each in counts] == [2, 2], counts
+            assert ask_side.stop()["ask"]["given"] == 2
+        finally:
+            servers.terminate()
+
+
+@test
+def a_service_that_the_fleet_refuses_is_told():
+    server = nats_server()
+    if server is None:
+        return
+    with folder() as directory:
+        with open(f"{directory}/nats.conf", "w") as out:
+            out.write('authorization { users = [{user: u, password: p, permissions: {subscribe: {deny: ["svc"]}}}] }\n'
+                      "no_auth_user: u\n")
+        with subprocess.Popen([server, "-c", f"{directory}/nats.conf", "-a", "127.0.0.1", "-p", "-1",
+                               "--ports_file_dir", directory], stderr=subprocess.DEVNULL) as nats:
+            try:
+                ports = f"{directory}/{os.path.basename(server)}_{nats.pid}.ports"
+                until(lambda: os.path.exists(ports) and os.path.getsize(ports) != 0)
+                with open(ports) as read:
+                    url = json.load(read)["nats"][0]
+                bridge = Bridge(directory, '[[workers]]\nname = "work"\nbind = ["tcp://127.0.0.1:*"]\ntopic = "svc"\n',
+                                fleet=f'fleet = "{url}"')
+                told = bridge.process.stderr.readline()
+                assert "work: the fleet refuses the service svc" in told, told
+                counts = bridge.stop()["work"]
+                assert counts["services_refused"] >= 1, counts
+            finally:
+                nats.terminate()
 
 
 @test

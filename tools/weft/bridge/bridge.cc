@@ -39,6 +39,7 @@ CounterSource Line::counter_source() const {
 struct Bridge::Core {
   Settings settings;
   TopicsOptions fleet;
+  std::function<void(const std::string&)> tell;
   std::promise<std::string> opened;  // the reason of a failure, or nothing
   rt::AsyncEvent stop;
   std::vector<Line> lines;
@@ -66,7 +67,7 @@ struct Bridge::Core {
       co_return topics.error();
     }
     self->topics = topics->counter_source();
-    Surroundings around{*loop, *context, *topics, self->settings.name};
+    Surroundings around{*loop, *context, *topics, self->settings.name, self->tell};
     std::vector<std::unique_ptr<Unit>> units;
     std::string why = self->open(around, units);
     const bool good = why.empty();
@@ -100,7 +101,8 @@ struct Bridge::Core {
   }
 };
 
-std::unique_ptr<Bridge> Bridge::start(Settings settings, TopicsOptions fleet, std::string& why) {
+std::unique_ptr<Bridge> Bridge::start(Settings settings, TopicsOptions fleet,
+                                      std::function<void(const std::string&)> tell, std::string& why) {
   std::unique_ptr<Bridge> bridge(new Bridge());
   if (settings.name.empty()) {
     settings.name = random_name();
@@ -117,6 +119,7 @@ std::unique_ptr<Bridge> Bridge::start(Settings settings, TopicsOptions fleet, st
   bridge->core_ = std::make_shared<Core>();
   bridge->core_->settings = std::move(settings);
   bridge->core_->fleet = std::move(fleet);
+  bridge->core_->tell = std::move(tell);
   std::future<std::string> opened = bridge->core_->opened.get_future();
   rt::Core& core = bridge->runtime_->core(0);
   auto ended = rt::spawn(core, Core::run(&core.loop(), &bridge->context_, bridge->core_));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -34,8 +35,10 @@ struct Line {
 // Owner: the caller of start(); destruction is stop(). Affinity: one thread, except that counters may be read anywhere.
 class Bridge {
  public:
-  // Opens the handle of the fleet, binds and connects. Returns null, and the reason in `why`.
-  [[nodiscard]] static std::unique_ptr<Bridge> start(Settings settings, TopicsOptions fleet, std::string& why);
+  // Opens the handle of the fleet, binds and connects. Returns null, and the reason in `why`. `tell` gets the troubles
+  // that do not end the bridge, on the bridge's core.
+  [[nodiscard]] static std::unique_ptr<Bridge> start(Settings settings, TopicsOptions fleet,
+                                                     std::function<void(const std::string&)> tell, std::string& why);
   Bridge(const Bridge&) = delete;
   Bridge& operator=(const Bridge&) = delete;
   ~Bridge();

@@ -124,6 +124,12 @@ void show_lines(Console& console, const bridge::Bridge& bridge) {
   }
 }
 
+// From the bridge's core: one write, so that no other line comes between.
+void tell_trouble(const std::string& trouble) {
+  const std::string line = "weft: " + printable(trouble) + "\n";
+  (void)std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
 void show_counts(Console& console, const bridge::Bridge& bridge) {
   for (const bridge::Line& line : bridge.lines()) {
     const Record record = counts_of(line);
@@ -159,7 +165,7 @@ int run_bridge(Console& console, const BridgeOptions& options) {
   std::atomic<Phase> phase = Phase::opens;
   ServingPort port(console, options.serving, [&phase] { return readiness(phase.load(std::memory_order_acquire)); });
   std::string why;
-  const auto bridge = bridge::Bridge::start(settings, topics_options(fleet_options(settings.fleet)), why);
+  const auto bridge = bridge::Bridge::start(settings, topics_options(fleet_options(settings.fleet)), tell_trouble, why);
   if (bridge == nullptr) {
     throw Failure(printable(why));
   }

@@ -50,13 +50,17 @@ namespace weft::bridge {
   ROW(late, counter, "replies_late_total", "", "", "replies",                                                          \
       "Replies of workers to requests that had failed.", "tools/weft/bridge")                                          \
   ROW(unexpected, counter, "replies_unexpected_total", "", "", "replies",                                              \
-      "Messages of workers that reply to no request.", "tools/weft/bridge")                                            \
+      "Messages of workers that reply to no request, and empty ones.", "tools/weft/bridge")                            \
   ROW(workers, gauge, "workers", "", "", "workers", "Workers that are connected.", "tools/weft/bridge")                \
   ROW(newest, gauge, "newest_values", "", "", "topics", "Topics whose newest value is kept.", "tools/weft/bridge")     \
   ROW(newest_given, counter, "newest_values_given_total", "", "", "messages",                                          \
       "Newest values that went to a program when it subscribed.", "tools/weft/bridge")                                 \
   ROW(newest_forgotten, counter, "newest_values_forgotten_total", "", "", "topics",                                    \
       "Newest values that were forgotten: the bounds of topics and bytes.", "tools/weft/bridge")                       \
+  ROW(newest_not_given, counter, "newest_values_not_given_total", "", "", "messages",                                  \
+      "Newest values that a program did not get when it subscribed: its queue was full.", "tools/weft/bridge")         \
+  ROW(services_refused, counter, "services_refused_total", "", "", "services",                                         \
+      "Times that the fleet refused the service of the section's workers.", "tools/weft/bridge")                       \
   ROW(subscriptions_refused, counter, "subscriptions_refused_total", "", "", "subscriptions",                          \
       "Subscriptions of ZeroMQ programs that no topic can match, or beyond the bound.", "tools/weft/bridge")           \
   ROW(subscriptions, gauge, "subscriptions", "", "", "subscriptions",                                                  \

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <list>
+#include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -40,10 +41,15 @@ class Newest {
     bytes_ += bytes;
     return forgotten;
   }
-  // Empty: there is none.
-  [[nodiscard]] std::vector<Message> find(const std::string& topic) const {
-    const auto found = places_.find(topic);
-    return found == places_.end() ? std::vector<Message>() : share(found->second->frames);
+  // Calls give(frames) for the newest message of each topic that begins with the prefix, in the order of the topics,
+  // until it returns false. Returns the number of topics that are left.
+  template <typename Give>
+  std::size_t give_each(std::string_view prefix, Give give) const {
+    std::size_t left = 0;
+    for (auto each = places_.lower_bound(prefix); each != places_.end() && each->first.starts_with(prefix); ++each) {
+      left += left != 0 || !give(share(each->second->frames)) ? 1 : 0;
+    }
+    return left;
   }
   [[nodiscard]] std::size_t topics() const noexcept { return entries_.size(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
@@ -75,7 +81,7 @@ class Newest {
   std::size_t bytes_max_;
   std::size_t bytes_ = 0;
   std::list<Entry> entries_;  // the topic that was silent longest first
-  std::unordered_map<std::string, std::list<Entry>::iterator> places_;
+  std::map<std::string, std::list<Entry>::iterator, std::less<>> places_;
 };
 
 }  // namespace weft::bridge

@@ -15,9 +15,16 @@ std::vector<Message> message(std::string_view body) {
   frames.emplace_back(body);
   return frames;
 }
-std::string found(const Newest& newest, const std::string& topic) {
-  const std::vector<Message> frames = newest.find(topic);
-  return frames.empty() ? "" : std::string(frames[0].text());
+// The bodies of the topics that begin with the prefix.
+std::string found(const Newest& newest, const std::string& prefix) {
+  std::string all;
+  EXPECT_EQ(newest.give_each(prefix,
+                             [&](std::vector<Message> frames) {
+                               all += frames[0].text();
+                               return true;
+                             }),
+            0U);
+  return all;
 }
 
 TEST(Newest, KeepsTheNewestMessageOfEachTopic) {
@@ -29,6 +36,18 @@ TEST(Newest, KeepsTheNewestMessageOfEachTopic) {
   EXPECT_EQ(found(newest, "a"), "3") << "a value is shared, not taken";
   EXPECT_EQ(found(newest, "b"), "2");
   EXPECT_EQ(found(newest, "c"), "");
+}
+
+TEST(Newest, GivesTheTopicsOfAPrefixUntilThereIsNoRoom) {
+  Newest newest(10, 10'000);
+  for (const char* const topic : {"b.2", "a", "b.1", "c", "b"}) {
+    newest.keep(topic, message(topic));
+  }
+  EXPECT_EQ(found(newest, "b"), "bb.1b.2");
+  EXPECT_EQ(found(newest, "b."), "b.1b.2");
+  EXPECT_EQ(found(newest, ""), "abb.1b.2c");
+  int room = 2;
+  EXPECT_EQ(newest.give_each("", [&](const std::vector<Message>&) { return room-- > 0; }), 3U);
 }
 
 TEST(Newest, ForgetsTheTopicThatWasSilentLongest) {

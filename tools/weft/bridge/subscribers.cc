@@ -67,7 +67,7 @@ class Subscribers final : public Unit {
       if (frames->size() == 1 && !notice.empty() && (notice[0] == '\0' || notice[0] == '\1')) {
         const bool more = notice[0] == '\1';
         const std::string prefix(notice.substr(1));
-        change(more, prefix);
+        change(more, prefix, (*frames)[0].origin().peer);
         counters_->subscriptions.set(wanted_.size());
         if (!kept_.empty()) {
           change_peer(more, prefix);
@@ -76,10 +76,13 @@ class Subscribers final : public Unit {
     }
   }
 
-  void change(bool more, const std::string& prefix) {
+  // With xpub_manual there is a notice for each call of a program, even for a subscription that it has already or does
+  // not have. So the peers of each prefix are known by their numbers. Otherwise there is one for the first peer and one
+  // for the last, and a second one of a prefix is a filter of a Weft peer with this head.
+  void change(bool more, const std::string& prefix, std::uint32_t peer) {
     const auto found = wanted_.find(prefix);
     if (!more) {
-      if (found != wanted_.end() && --found->second.count == 0) {
+      if (found != wanted_.end() && found->second.leave(kept_.empty() ? 0 : peer)) {
         if (!keeps(found->second.filter)) {
           (void)subscription_->remove(found->second.filter);
         }
@@ -87,15 +90,14 @@ class Subscribers final : public Unit {
       }
       return;
     }
-    if (found != wanted_.end()) {  // a prefix, and a filter of a Weft peer with this head
-      ++found->second.count;
-      return;
+    if (found != wanted_.end()) {
+      return found->second.enter(kept_.empty() ? 0 : peer);
     }
     const Result<Filter> filter = names_.filter(prefix);
     if (!filter || wanted_.size() == kSubscriptionsMax || (!keeps(*filter) && !subscription_->add(*filter))) {
       return counters_->subscriptions_refused.add();
     }
-    wanted_.emplace(prefix, Wanted{*filter, 1});
+    wanted_.emplace(prefix, Wanted{*filter, {}}).first->second.enter(kept_.empty() ? 0 : peer);
   }
 
   [[nodiscard]] bool keeps(const Filter& filter) const {
@@ -103,7 +105,8 @@ class Subscribers final : public Unit {
   }
 
   // The peer whose notice was read last. With xpub_manual its subscription waits for the section, so that no live
-  // message comes before the newest value. The option is on for this one message, which goes to this peer alone.
+  // message comes before the newest values. Each subscribe() lets one message go to this peer alone, while the option
+  // is on. A value for which the peer's queue has no room is not given.
   void change_peer(bool more, const std::string& prefix) {
     Socket& xpub = socket().socket();
     if (!more) {
@@ -113,13 +116,16 @@ class Subscribers final : public Unit {
     if (!xpub.subscribe(prefix)) {
       return counters_->subscriptions_refused.add();
     }
-    std::vector<Message> frames = newest_.find(prefix);
-    if (frames.empty() || !xpub.set(option::xpub_manual_last_value, true)) {
+    if (!xpub.set(option::xpub_manual_last_value, true) || !xpub.set(option::xpub_no_drop, true)) {
       return;
     }
-    if (send(std::move(frames))) {
-      counters_->newest_given.add();
-    }
+    const std::size_t left = newest_.give_each(prefix, [&](std::vector<Message> frames) {
+      const bool given = xpub.subscribe(prefix) && send(std::move(frames));
+      counters_->newest_given.add(given ? 1 : 0);
+      return given;
+    });
+    counters_->newest_not_given.add(left);
+    (void)xpub.set(option::xpub_no_drop, false);
     (void)xpub.set(option::xpub_manual_last_value, false);
   }
 
@@ -198,7 +204,19 @@ class Subscribers final : public Unit {
 
   struct Wanted {
     Filter filter;
-    std::size_t count;
+    std::map<std::uint32_t, std::size_t> peers;  // 0: not told apart, so they are counted
+
+    void enter(std::uint32_t peer) {
+      std::size_t& count = peers[peer];
+      count = peer == 0 ? count + 1 : 1;
+    }
+    // Returns whether none is left.
+    [[nodiscard]] bool leave(std::uint32_t peer) {
+      if (const auto found = peers.find(peer); found != peers.end() && --found->second == 0) {
+        peers.erase(found);
+      }
+      return peers.empty();
+    }
   };
 
   Names names_;

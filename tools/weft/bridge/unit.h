@@ -27,7 +27,8 @@ struct Surroundings {
   rt::Loop& loop;
   Context& context;
   AsyncTopics& topics;
-  std::string name;  // of the bridge
+  std::string name;                              // of the bridge
+  std::function<void(const std::string&)> tell;  // of a trouble that does not end the bridge; on its core
 };
 
 // Unit: a section that runs.

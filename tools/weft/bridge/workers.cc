@@ -22,6 +22,7 @@ namespace {
 constexpr int kComeAndGo = 3;  // of option::router_notify
 constexpr std::size_t kLeftMax = 4096;
 constexpr Duration kLook = std::chrono::milliseconds(10);
+constexpr Duration kServeAgain = std::chrono::seconds(1);
 
 // Workers with DEALER or ROUTER are peers of a ROUTER. A worker has one request at a time, and gets the next one after
 // its reply. So a request waits for the first idle worker, and the request of a worker that goes away is known. The
@@ -70,6 +71,12 @@ class Workers final : public Unit {
   // Requests by number, the oldest first, so that the deadlines are in order.
   using Requests = std::map<std::uint64_t, Request>;
 
+  // Worker: a peer of the ROUTER.
+  struct Worker {
+    std::optional<std::uint64_t> request;  // the one it has
+    bool leaves = false;                   // see end_or_stay()
+  };
+
   // --- the fleet ---
 
   void open_service() {
@@ -80,9 +87,29 @@ class Workers final : public Unit {
     options.group = section_.group;
     options.queue_max = static_cast<std::size_t>(section_.pending);
     Result<AsyncRequestQueue> made = around_.topics.serve(section_.topic, options);
-    if (made) {
-      service_.emplace(*std::move(made));
-      (void)scope_->spawn(take_requests());
+    if (!made) {
+      return refused(made.error());
+    }
+    service_.emplace(*std::move(made));
+    (void)scope_->spawn(take_requests());
+  }
+  // The fleet may permit the service later, when its servers have other rules.
+  void refused(const Error& why) {
+    counters_->services_refused.add();
+    const std::string text = why.message();
+    if (text != told_) {
+      told_ = text;
+      around_.tell(section_.name + ": the fleet refuses the service " + section_.topic + ": " + text);
+    }
+    if (!serves_again_) {
+      serves_again_ = scope_->spawn(serve_again()).has_value();
+    }
+  }
+  rt::Task<void> serve_again() {
+    const Result<void> slept = co_await rt::sleep(kServeAgain);
+    serves_again_ = false;
+    if (slept && (!section_.dealers || !workers_.empty())) {
+      open_service();
     }
   }
   void close_service() {
@@ -96,6 +123,10 @@ class Workers final : public Unit {
     while (service_) {
       Result<TakenRequest> request = co_await service_->next();
       if (!request) {
+        if (service_ && request.error() != Errc::closed && request.error() != Errc::cancelled) {
+          service_.reset();
+          refused(request.error());
+        }
         co_return;
       }
       counters_->taken.add();
@@ -190,31 +221,63 @@ class Workers final : public Unit {
     }
   }
 
-  // The notice of a connection that begins, or ends.
+  // The notice of a connection that begins, or ends; or an empty message of a worker, which looks like it.
   void change_worker(const std::string& id) {
     if (left_.erase(id) != 0) {
       return;
     }
-    if (!workers_.contains(id)) {
-      workers_.emplace(id, std::nullopt);
+    const auto [worker, is_new] = workers_.try_emplace(id);
+    if (is_new) {
       idle_.push_back(id);
       open_service();
       return counters_->workers.set(workers_.size());
     }
-    remove_worker(id);
+    if (!is_connected(id)) {
+      return remove_worker(id);
+    }
+    counters_->unexpected.add();
+    if (!std::exchange(worker->second.leaves, true)) {
+      fail_request_of(worker->second);
+      std::erase(idle_, id);
+      if (!scope_->spawn(end_or_stay(id))) {
+        remove_worker(id);
+      }
+    }
+  }
+  [[nodiscard]] bool is_connected(const std::string& id) { return socket().socket().peer_writable(id).has_value(); }
+
+  // The socket forgets a peer soon after its notice. A worker that is still there sent the empty message itself, or
+  // has connected again with the same id. It has lost its request, and stays a worker.
+  rt::Task<void> end_or_stay(std::string id) {
+    const Result<void> slept = co_await rt::sleep(kLook);
+    const auto worker = workers_.find(id);
+    if (!slept || worker == workers_.end() || !worker->second.leaves) {
+      co_return;
+    }
+    if (!is_connected(id)) {
+      remove_worker(id);
+      co_return;
+    }
+    worker->second.leaves = false;
+    idle_.push_back(id);
+    give_waiting();
+  }
+
+  void fail_request_of(Worker& worker) {
+    const std::optional<std::uint64_t> number = std::exchange(worker.request, std::nullopt);
+    const auto at = number ? open_.find(*number) : open_.end();
+    if (at != open_.end()) {
+      fail(at, Error(Errc::connection_closed, "the worker went away"), counters_->failed_lost);
+    }
   }
 
   void remove_worker(const std::string& id) {
     const auto found = workers_.find(id);
-    const std::optional<std::uint64_t> number = found->second;
+    Worker gone = found->second;
     workers_.erase(found);
     std::erase(idle_, id);
     counters_->workers.set(workers_.size());
-    if (number) {
-      if (const auto at = open_.find(*number); at != open_.end()) {
-        fail(at, Error(Errc::connection_closed, "the worker went away"), counters_->failed_lost);
-      }
-    }
+    fail_request_of(gone);
     if (!workers_.empty()) {
       return;
     }
@@ -231,12 +294,12 @@ class Workers final : public Unit {
   void take_reply(std::vector<Message> frames) {
     const auto worker = workers_.find(std::string(frames[0].text()));
     const bool whole = frames.size() > 3 && frames[1].size() == sizeof(std::uint64_t) && frames[2].empty();
-    if (worker == workers_.end() || !whole || !worker->second ||
-        *worker->second != load_big_endian<std::uint64_t>(frames[1].bytes().data())) {
+    if (worker == workers_.end() || !whole || !worker->second.request ||
+        *worker->second.request != load_big_endian<std::uint64_t>(frames[1].bytes().data())) {
       return counters_->unexpected.add();
     }
-    const auto at = open_.find(*worker->second);
-    worker->second.reset();
+    const auto at = open_.find(*worker->second.request);
+    worker->second.request.reset();
     idle_.push_back(worker->first);
     if (at == open_.end()) {
       return counters_->late.add();
@@ -308,7 +371,7 @@ class Workers final : public Unit {
       }
       waiting_.pop_front();
       idle_.pop_front();
-      workers_[id] = at->first;
+      workers_[id].request = at->first;
     }
   }
 
@@ -331,11 +394,13 @@ class Workers final : public Unit {
   std::optional<AsyncRequestQueue> service_;
   std::uint64_t next_ = 1;
   Requests open_;
-  std::deque<std::uint64_t> waiting_;                            // of open_: no worker has them
-  bool watches_ = false;                                         // watch_workers() runs
-  std::map<std::string, std::optional<std::uint64_t>> workers_;  // by routing id: the request each has
+  std::deque<std::uint64_t> waiting_;      // of open_: no worker has them
+  bool watches_ = false;                   // watch_workers() runs
+  std::map<std::string, Worker> workers_;  // by routing id
   std::deque<std::string> idle_;
   std::set<std::string> left_;  // gone before their notice was read
+  std::string told_;            // the last refusal of the service
+  bool serves_again_ = false;   // serve_again() runs
 };
 
 }  // namespace
