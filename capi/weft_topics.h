@@ -137,6 +137,7 @@ typedef struct weft_topics_options {
   const char* credentials_file; /* .creds: a JWT and a seed */
   size_t outage_bytes_max;      /* nats: of messages that wait while the servers are away; 0: 8 MiB */
   const char* curve_hub_public; /* of a hub at tcp://, 40 characters of Z85; the fleet's two keys may then be NULL */
+  int64_t ping_every_ms;        /* nats: a server that answers no PING of two is away; 0: 20,000 */
 } weft_topics_options;
 
 /* Joins a fleet. Errors: invalid_argument (an option); not_supported; invalid_state (the directory belongs to another
@@ -249,6 +250,9 @@ WEFT_EXPORT int weft_topics_service_close(weft_topics_service* service);
 WEFT_EXPORT int weft_topics_service_next(weft_topics_service* service, int64_t timeout_ms,
                                          weft_topics_message** request);
 WEFT_EXPORT int weft_topics_service_fd(weft_topics_service* service); /* like weft_topics_subscription_fd() */
+/* Why no request arrives any longer, or no reply. Errors: closed (the handle of topics); not_permitted (the fleet's
+   server refuses the service, or refused a reply of this process since it connected). */
+WEFT_EXPORT int weft_topics_service_status(weft_topics_service* service);
 /* Answers a request once, and does not wait. A request that is freed without an answer fails with job_threw. Errors:
    invalid_argument (not a request); invalid_state (it has an answer); message_too_large; closed. */
 WEFT_EXPORT int weft_topics_reply(weft_topics_message* request, const void* data, size_t size,

@@ -67,6 +67,10 @@ int weft_topics_service_next(weft_topics_service* service, int64_t timeout_ms, w
 
 int weft_topics_service_fd(weft_topics_service* service) { return descriptor_of<ServiceObject>(service); }
 
+int weft_topics_service_status(weft_topics_service* service) {
+  return call([&]() -> Result<void> { return WEFT_TRY(pin<ServiceObject>(service))->value.status(); });
+}
+
 int weft_topics_reply(weft_topics_message* request, const void* data, size_t size, const weft_topics_header* headers,
                       size_t header_count) {
   return call([&]() -> Result<void> {

@@ -91,6 +91,7 @@ Result<TopicsOptions> topics_options_of(const weft_topics_options* given) {
   security.nkey_seed_file = text_or_empty(c.nkey_seed_file);
   security.credentials_file = text_or_empty(c.credentials_file);
   options.outage_bytes_max = c.outage_bytes_max == 0 ? options.outage_bytes_max : c.outage_bytes_max;
+  options.ping_every = c.ping_every_ms == 0 ? options.ping_every : WEFT_TRY(duration_of(c.ping_every_ms));
   return options;
 }
 

@@ -9,9 +9,9 @@ namespace {
 
 // (fleet, space, node, listen, advertise, runtime_directory, store_directory, never_hosts, separator,
 // queue_messages_max, queue_bytes_max, peer_messages_max, presence_ms, 4 keys of CURVE, 4 names of TLS, hub,
-// user, password, token, nkey_seed_file, credentials_file, outage_bytes_max, curve_hub_public) -> handle
+// user, password, token, nkey_seed_file, credentials_file, outage_bytes_max, curve_hub_public, ping_every_ms) -> handle
 PyObject* open(Args& args) {
-  args.expect(29);
+  args.expect(30);
   weft_topics_options options{};
   options.struct_size = sizeof options;
   options.fleet = args.text_or_null(0);
@@ -43,6 +43,7 @@ PyObject* open(Args& args) {
   options.credentials_file = args.text_or_null(26);
   options.outage_bytes_max = args.count(27);
   options.curve_hub_public = args.text_or_null(28);
+  options.ping_every_ms = args.integer(29);
   weft_topics* topics = nullptr;
   check(unlocked([&] { return weft_topics_open(&options, &topics); }), "join fleet", args[0]);
   return of_handle(topics);
@@ -184,6 +185,12 @@ PyObject* serve(Args& args) {
   check(weft_topics_serve(args.handle<weft_topics>(0), args.text(1), &options, &service), "serve", args[1]);
   return of_handle(service);
 }
+// (service, name)
+PyObject* service_status(Args& args) {
+  args.expect(2);
+  check(weft_topics_service_status(args.handle<weft_topics_service>(0)), "serve", args[1]);
+  return none();
+}
 // (request, topic, data, headers)
 PyObject* reply(Args& args) {
   args.expect(4);
@@ -228,6 +235,7 @@ std::vector<PyMethodDef> volatile_calls() {
       method<next<weft_topics_service_next>>("service_next"),
       method<try_next<weft_topics_service_next>>("service_try_next"),
       method<descriptor<weft_topics_service_fd>>("service_fd"),
+      method<service_status>("service_status"),
       method<reply>("reply"),
       method<refuse>("refuse"),
   };

@@ -409,7 +409,7 @@ def open_arguments(fleet: str, space: Optional[str], node: Optional[str], listen
                    store_directory: Union[None, str, "os.PathLike[str]"], hosts: bool, separator: str,
                    queue_messages_max: int, queue_bytes_max: int, peer_messages_max: int, presence: Timeout,
                    curve: Optional[Curve], tls: Optional[Tls], hub: Optional[str], login: Optional[Login],
-                   outage_bytes_max: int) -> Tuple[Any, ...]:
+                   outage_bytes_max: int, ping_every: Timeout) -> Tuple[Any, ...]:
     """The arguments of _topics.open()."""
     if len(separator) != 1 or not separator.isascii():
         raise ValueError("the separator is one character of ASCII")
@@ -419,7 +419,8 @@ def open_arguments(fleet: str, space: Optional[str], node: Optional[str], listen
     return (fleet, space, node, listen, advertise, runtime_directory and os.fspath(runtime_directory),
             store_directory and os.fspath(store_directory), not hosts, ord(separator), queue_messages_max, queue_bytes_max,
             peer_messages_max, duration(presence), *keys, *files, hub, entry.user, entry.password, entry.token,
-            entry.nkey_seed_file, entry.credentials_file, outage_bytes_max, curve.hub_public if curve else None)
+            entry.nkey_seed_file, entry.credentials_file, outage_bytes_max, curve.hub_public if curve else None,
+            duration(ping_every))
 
 
 def consume_arguments(stream: int, name: str, filter: Optional[str], start: Start, tries_max: int, ack_wait: Timeout,

@@ -184,6 +184,11 @@ class Service(_Source[Request]):
     _native_fd = staticmethod(_topics.service_fd)
     _kind = Request
 
+    def status(self) -> None:
+        """Raises why no request arrives any longer, or no reply: Closed (the Topics); TopicsError with the code NOT_PERMITTED
+        (the fleet's server refuses the service, or refused a reply of this process since it connected)."""
+        _topics.service_status(self._handle, self._name)
+
     def run(self, handler: Callable[[Request], Optional[Data]]) -> None:
         """Answers each request with what `handler` returns; None: the handler answers by itself. An exception of the handler
         is logged, and the request fails with its type's name. Returns when the program closes the service or its Topics."""
@@ -402,10 +407,12 @@ class Topics(_Family):
                  store_directory: Union[None, str, "os.PathLike[str]"] = None, hosts: bool = True, separator: str = ".",
                  queue_messages_max: int = 0, queue_bytes_max: int = 0, peer_messages_max: int = 0,
                  presence: Timeout = None, curve: Optional[Curve] = None, tls: Optional[Tls] = None,
-                 hub: Optional[str] = None, login: Optional[Login] = None, outage_bytes_max: int = 0) -> None:
+                 hub: Optional[str] = None, login: Optional[Login] = None, outage_bytes_max: int = 0,
+                 ping_every: Timeout = None) -> None:
         super().__init__(_topics.open(*open_arguments(
             fleet, space, node, listen, advertise, runtime_directory, store_directory, hosts, separator, queue_messages_max,
-            queue_bytes_max, peer_messages_max, presence, curve, tls, hub, login, outage_bytes_max)), fleet)
+            queue_bytes_max, peer_messages_max, presence, curve, tls, hub, login, outage_bytes_max,
+            ping_every)), fleet)
 
     def sync(self, timeout: Timeout = None) -> int:
         """Waits until the roster of every peer has arrived: from then on, requests and publishers reach those peers. Returns

@@ -3,9 +3,11 @@
 
 import asyncio
 import contextlib
+import datetime
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -20,6 +22,13 @@ PROGRAM = shutil.which("nats-server", path="/usr/sbin:/usr/local/sbin:/usr/bin:/
 @contextlib.contextmanager
 def server(*arguments):
     """The address of a server, with the port of its choice."""
+    with server_process(*arguments) as (address, _):
+        yield address
+
+
+@contextlib.contextmanager
+def server_process(*arguments):
+    """The address and the process."""
     environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}  # a sanitizer's
     command = [PROGRAM, "--addr", "127.0.0.1", "--port", "-1", *arguments]
     with tempfile.TemporaryDirectory() as folder, subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE,
@@ -28,7 +37,7 @@ def server(*arguments):
             for line in process.stderr:
                 found = re.search(r"Listening for client connections on (127\.0\.0\.1:\d+)", line)
                 if found:
-                    yield found[1]
+                    yield found[1], process
                     return
             raise AssertionError("the server ended")
         finally:
@@ -65,6 +74,43 @@ class Fleet(unittest.TestCase):
 
         with server() as address:
             asyncio.run(program(f"nats://{address}"))
+
+    def test_a_service_tells_that_the_server_refuses_it(self):
+        async def of_a_task(fleet):
+            async with aio.Topics(fleet, ping_every=5) as topics:
+                service = topics.serve("closed.svc")
+                await topics.sync(PATIENCE)
+                with self.assertRaises(weft.TopicsError) as raised:
+                    service.status()
+                self.assertEqual(raised.exception.code, weft.Code.NOT_PERMITTED)
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "nats.conf")
+            with open(path, "w", encoding="utf-8") as out:
+                out.write('authorization { users = [{user: u, password: p, permissions: {subscribe: {deny: ["closed.>"]}}}] }\n'
+                          "no_auth_user: u\n")
+            with server("--config", path) as address:
+                with weft.Topics(f"nats://{address}", ping_every=0.25) as topics:
+                    open_one = topics.serve("open.svc")
+                    refused = topics.serve("closed.svc")
+                    topics.sync(PATIENCE)
+                    open_one.status()
+                    with self.assertRaises(weft.TopicsError) as raised:
+                        refused.status()
+                    self.assertEqual(raised.exception.code, weft.Code.NOT_PERMITTED)
+                with self.assertRaises(weft.Closed):
+                    open_one.status()
+                asyncio.run(of_a_task(f"nats://{address}"))
+
+    def test_pings_find_a_server_that_stands_still(self):
+        with server_process() as (address, process):
+            with weft.Topics(f"nats://{address}", ping_every=0.05) as topics, topics.serve("svc"):
+                topics.sync(PATIENCE)
+                process.send_signal(signal.SIGSTOP)
+                with self.assertRaises(weft.TopicsError) as raised:
+                    topics.request("svc", b"", timeout=datetime.timedelta(days=1))
+                self.assertIn(raised.exception.code, (weft.Code.CONNECTION_CLOSED, weft.Code.UNREACHABLE))
+                process.kill()  # the end of the handle does not wait for it
 
 
 if __name__ == "__main__":

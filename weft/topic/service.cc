@@ -181,5 +181,8 @@ Result<TakenRequest> RequestQueue::try_next() {
 Result<int> RequestQueue::descriptor() {
   return node_ == nullptr ? Result<int>(kRequestsMoved) : requests_->descriptor();
 }
+Result<void> RequestQueue::status() const noexcept {
+  return node_ == nullptr ? Result<void>(kRequestsMoved) : node_->service_status(*requests_);
+}
 
 }  // namespace weft

@@ -106,6 +106,8 @@ class RequestQueue {
   Result<TakenRequest> next_until(Instant deadline);  // fails with timed_out, too
   Result<TakenRequest> try_next();                    // never waits; fails with would_block
   Result<int> descriptor();                           // like Subscription's
+  // Like Service::status().
+  [[nodiscard]] Result<void> status() const noexcept;
 
  private:
   friend class Topics;

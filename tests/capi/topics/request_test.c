@@ -76,12 +76,17 @@ static void requests_are_answered(void) {
   EXPECT(0, pthread_create(&thread, NULL, answer, service));
   ask(left);
   EXPECT(0, pthread_join(thread, NULL));
+  EXPECT(0, weft_topics_service_status(service));
   EXPECT(0, weft_topics_service_close(service));
+  EXPECT(WEFT_TOPICS_CLOSED, weft_topics_service_status(service));
   EXPECT(1, weft_topics_sync(left, WAIT_MS));
   weft_topics_message* reply = NULL;
   EXPECT(WEFT_TOPICS_UNREACHABLE, weft_topics_request(left, "svc.echo", "x", 1, WAIT_MS, NULL, 0, &reply));
+  weft_topics_service* const other = serve(right, "svc.echo", "group");
   EXPECT(0, weft_topics_close(left));
   EXPECT(0, weft_topics_close(right));
+  EXPECT(WEFT_TOPICS_CLOSED, weft_topics_service_status(other));
+  EXPECT(0, weft_topics_service_close(other));
 }
 
 struct asking {
