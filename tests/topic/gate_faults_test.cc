@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A fleet on NATS whose servers and processes die or stand still. The cases of ManyFaultsOnNats run in the nightly
 // effort.
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <string>
@@ -43,6 +44,32 @@ class FaultsOnNats : public testing::Test {
 
 using ManyFaultsOnNats = FaultsOnNats;
 
+// Lateness: of calls that end by their deadline. None ends before it. A busy machine makes some of them late, by any time;
+// a way of waiting that is too long makes all of them late.
+class Lateness {
+ public:
+  // The call that has just ended with that error.
+  void add(Instant deadline, const Error& why) {
+    const Instant now = sys::now();
+    if (why == Errc::timed_out) {
+      EXPECT_GE(now, deadline);
+      least_ = std::min<Duration>(least_, now - deadline);
+      ++count_;
+    }
+  }
+  void expect_small() const {
+    constexpr int kEnough = 20;
+    if (count_ >= kEnough) {
+      EXPECT_LT(least_, 10ms) << "the least of " << count_;
+    }
+  }
+  [[nodiscard]] int count() const { return count_; }
+
+ private:
+  Duration least_ = std::chrono::hours(1);
+  int count_ = 0;
+};
+
 // In each life messages and requests pass, for at least so long.
 void FaultsOnNats::kill_the_server(int lives, Duration each) {
   Subscription s = *far_->subscribe("t");
@@ -52,11 +79,12 @@ void FaultsOnNats::kill_the_server(int lives, Duration each) {
   ASSERT_TRUE(t.wait_subscribers(1, soon()));
   std::atomic<bool> ended{false};
   std::atomic<int> answered{0};
+  Lateness lateness;
   std::thread asking([&] {
     while (!ended) {
       const Instant deadline = sys::now() + 200ms;
       const auto reply = near_->request("svc", "question", deadline);
-      EXPECT_LT(sys::now(), deadline_after(deadline, 10s));
+      lateness.add(deadline, reply ? Error() : reply.error());
       if (reply) {
         EXPECT_EQ(reply->text(), "question");
         ++answered;
@@ -98,6 +126,7 @@ void FaultsOnNats::kill_the_server(int lives, Duration each) {
   }
   ended = true;
   asking.join();
+  lateness.expect_small();
   ASSERT_TRUE(near_->sync(soon()));
   ASSERT_TRUE(far_->sync(soon()));
   ASSERT_TRUE(t.wait_subscribers(1, soon()));
@@ -128,16 +157,21 @@ TEST_F(ManyFaultsOnNats, TheServerStandsStillFor6Seconds) {
       *far_->serve("svc", {}, [](const TopicMessage& request) { return Message::copy_of(request.body()); });
   ASSERT_TRUE(t.wait_subscribers(1, soon()));
   int published = 0;
+  Lateness lateness;
   for (int pause = 0; pause < 3; ++pause) {
     fleet_.server().pause();
     for (const Instant end = deadline_after(sys::now(), 6s); sys::now() < end;) {
       EXPECT_TRUE(t.publish(std::to_string(published++)));
-      EXPECT_EQ(near_->request("svc", "question", sys::now() + 10ms).error(), Errc::timed_out);
+      const Instant deadline = sys::now() + 10ms;
+      const Error why = near_->request("svc", "question", deadline).error();
+      EXPECT_EQ(why, Errc::timed_out);
+      lateness.add(deadline, why);
     }
     fleet_.server().resume();
     ASSERT_TRUE(near_->sync(soon()));
     EXPECT_TRUE(near_->request("svc", "question", soon()));
   }
+  lateness.expect_small();
   for (int i = 0; i < published; ++i) {
     const auto m = s.next_until(soon());
     ASSERT_TRUE(m) << m.error().message();
@@ -211,6 +245,18 @@ TEST_F(FaultsOnNats, RequestsToAServiceThatIsKilledFailAtTheirDeadlineAndLaterOn
     EXPECT_EQ(service.line(), "serving");
     ASSERT_EQ(near_->request("svc", "question", soon())->text(), "question");
     EXPECT_EQ(service.line(), "taken");
+    service.stop();
+    Lateness lateness;
+    for (int i = 0; i < 40; ++i) {
+      const Instant deadline = sys::now() + 5ms;
+      lateness.add(deadline, near_->request("svc", "nobody answers", deadline).error());
+    }
+    EXPECT_EQ(lateness.count(), 40);
+    lateness.expect_small();
+    service.go_on();
+    for (int i = 0; i < 40; ++i) {
+      EXPECT_EQ(service.line(), "taken");
+    }
     Error why;
     const Instant deadline = sys::now() + 2s;
     std::thread asking([&] { why = near_->request("svc", "hang", deadline).error(); });
