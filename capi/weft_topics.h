@@ -485,7 +485,8 @@ WEFT_EXPORT int weft_topics_calls_fd(weft_topics_calls* calls);
 typedef struct weft_topics_outcome {
   uint64_t tag;
   int code;                        /* of weft_topics_code: those of the call that waits */
-  weft_topics_message* message;    /* of a request, message, newest or get; otherwise NULL. The program frees it */
+  weft_topics_message* message;    /* of a request, message, newest, info, get or keys, otherwise NULL. The program
+                                      frees it */
   weft_topics_published published; /* of a publish; `sequence`: also the revision of a change of a key */
 } weft_topics_outcome;
 /* Takes an outcome. If its `code` is not 0, weft_last_error_text() has the reason. After a close of the weft_topics the
@@ -498,9 +499,9 @@ WEFT_EXPORT int weft_topics_calls_next(weft_topics_calls* calls, int64_t timeout
 WEFT_EXPORT int weft_topics_calls_request(weft_topics_calls* calls, uint64_t tag, const char* topic, const void* data,
                                           size_t size, int64_t timeout_ms, const weft_topics_header* headers,
                                           size_t header_count);
-/* weft_topics_stream_publish(), _message(), _newest() and _purge(). Errors: also would_block (the bound of
-   weft_topics_stream_publish_later(), or 4,096 other calls: take outcomes first). A strict publish is an
-   invalid_argument. */
+/* weft_topics_stream_publish(), _message(), _newest(), _get_info(), _purge() and _remove(). Errors: also would_block
+   (the bound of weft_topics_stream_publish_later(), or 4,096 other calls: take outcomes first). A strict publish is an
+   invalid_argument. The message of an info has no bytes: weft_topics_message_info() reads it. */
 WEFT_EXPORT int weft_topics_calls_publish(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream,
                                           const char* topic, const void* data, size_t size,
                                           const weft_topics_append_options* options);
@@ -510,6 +511,11 @@ WEFT_EXPORT int weft_topics_calls_newest(weft_topics_calls* calls, uint64_t tag,
                                          const char* topic);
 WEFT_EXPORT int weft_topics_calls_purge(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream,
                                         uint64_t before);
+WEFT_EXPORT int weft_topics_calls_info(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream);
+WEFT_EXPORT int weft_topics_calls_remove(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream);
+/* weft_topics_ack_confirmed(), which is the outcome of the message as soon as this call returns 0. The program may free
+   the message then. Errors: also would_block, like the calls on streams, and invalid_state (it has an outcome). */
+WEFT_EXPORT int weft_topics_calls_ack_confirmed(weft_topics_calls* calls, uint64_t tag, weft_topics_message* message);
 /* weft_topics_kv_put(), _create(), _update(), _delete() and _get(). Errors: like those of the calls on streams. */
 WEFT_EXPORT int weft_topics_calls_put(weft_topics_calls* calls, uint64_t tag, weft_topics_kv* kv, const char* key,
                                       const void* data, size_t size);
@@ -519,6 +525,10 @@ WEFT_EXPORT int weft_topics_calls_update(weft_topics_calls* calls, uint64_t tag,
                                          const void* data, size_t size, uint64_t seen);
 WEFT_EXPORT int weft_topics_calls_delete(weft_topics_calls* calls, uint64_t tag, weft_topics_kv* kv, const char* key);
 WEFT_EXPORT int weft_topics_calls_get(weft_topics_calls* calls, uint64_t tag, weft_topics_kv* kv, const char* key);
+/* A page of weft_topics_kv_keys(), which weft_topics_message_keys() reads. `after` is that of the page before, NULL for
+   the first one. A page may have no key that matches, and others may follow. */
+WEFT_EXPORT int weft_topics_calls_keys(weft_topics_calls* calls, uint64_t tag, weft_topics_kv* kv, const char* filter,
+                                       const char* after);
 
 /* --- messages: no call copies the bytes. A NULL or freed message has no bytes: NULL and 0 --- */
 
@@ -540,6 +550,12 @@ WEFT_EXPORT int64_t weft_topics_message_time_ns(const weft_topics_message* messa
 WEFT_EXPORT uint32_t weft_topics_message_tries(const weft_topics_message* message);    /* earlier deliveries */
 WEFT_EXPORT int weft_topics_message_is_erased(const weft_topics_message* message);     /* its topic has no value now */
 WEFT_EXPORT const char* weft_topics_message_id(const weft_topics_message* message, size_t* size);
+/* The numbers of weft_topics_calls_info(). Fails with invalid_argument for another message. */
+WEFT_EXPORT int weft_topics_message_info(const weft_topics_message* message, weft_topics_stream_info* info);
+/* The keys of weft_topics_calls_keys(), as a list of the program. `after` gets the text for the next page, valid until
+   the message is freed; NULL: this was the last one. Fails with invalid_argument for another message. */
+WEFT_EXPORT int weft_topics_message_keys(const weft_topics_message* message, weft_topics_names** keys,
+                                         const char** after);
 
 #ifdef __cplusplus
 }

@@ -110,10 +110,10 @@ void CallQueue::add_asked(std::uint64_t tag, topic::Node::Request&& sent, Instan
 }
 
 Result<void> CallQueue::start(std::uint64_t tag, std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::Call> call,
-                              Answer answer, std::shared_ptr<const topic::KeyValueCore> bucket) {
+                              Reading reading) {
   const sync::LockGuard lock(mutex_);
   WEFT_TRY(check_room());
-  started_.push_back({tag, std::move(link), std::move(call), answer, std::move(bucket)});
+  started_.push_back({tag, std::move(link), std::move(call), std::move(reading)});
   const Result<void> sent = send(started_.back());
   if (!sent) {
     started_.pop_back();
@@ -142,14 +142,28 @@ void CallQueue::forget(Asked& asked) noexcept {
 
 // Takes the answer. Each call has its outcome's place before: without memory the answer stays.
 Result<void> CallQueue::read_answer(Started& started, Outcome& outcome) {
-  WEFT_TRY(topic::HubLink::outcome(*started.call));
-  switch (started.answer) {
-    case Answer::none: break;
-    case Answer::published: outcome.published = topic::StreamCore::published(*started.call); break;
-    case Answer::message:
-      outcome.content = WEFT_TRY(topic::StreamCore::message(*started.call, started.link->names()));
+  topic::Call& call = *started.call;
+  const Reading& reading = started.reading;
+  const Result<void> result = topic::HubLink::outcome(call);
+  if (reading.answer == Answer::removed) {
+    return topic::StreamCore::removed(call, result);
+  }
+  if (reading.answer == Answer::confirmed) {
+    return topic::DeliveryBase::confirmed(call, result);
+  }
+  WEFT_TRY(result);
+  switch (reading.answer) {
+    case Answer::published: outcome.published = topic::StreamCore::published(call); break;
+    case Answer::message: outcome.content = WEFT_TRY(topic::StreamCore::message(call, started.link->names())); break;
+    case Answer::entry: outcome.content = WEFT_TRY(reading.bucket->entry(call)); break;
+    case Answer::info: outcome.content = StreamNumbers(WEFT_TRY(reading.stream->read_info(call))); break;
+    case Answer::keys: {
+      KeysPage page;
+      page.after = WEFT_TRY(reading.bucket->add_keys(call, *reading.filter, page.keys));
+      outcome.content = std::move(page);
       break;
-    case Answer::entry: outcome.content = WEFT_TRY(started.bucket->entry(*started.call)); break;
+    }
+    default: break;
   }
   return {};
 }

@@ -11,7 +11,9 @@
 #include <thread>
 #include <variant>
 
+#include "capi/topics/message_handle.h"
 #include "weft/base/bytes.h"
+#include "weft/base/filter.h"
 #include "weft/base/intrusive_ptr.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
@@ -39,15 +41,21 @@ class CallQueue {
   static constexpr std::size_t kCallsMax = 65'536;
   static constexpr std::size_t kWaitingBytesMax = std::size_t{8} << 20;  // of requests that wait for the services
 
-  using Content = std::variant<std::monostate, TopicMessage, KeptMessage, KeyValueEntry>;
+  using Content = std::variant<std::monostate, TopicMessage, KeptMessage, KeyValueEntry, StreamNumbers, KeysPage>;
   struct Outcome {
     std::uint64_t tag = 0;
     Error error{};  // ok: `content` or `published` holds
     Content content{};
     Published published{};
   };
-  // The part of an outcome that the answer of the hub becomes.
-  enum class Answer : std::uint8_t { none, published, message, entry };
+  // The part of an outcome that the answer of the hub becomes. `removed` and `confirmed` decide the error only.
+  enum class Answer : std::uint8_t { none, published, message, entry, removed, confirmed, info, keys };
+  struct Reading {
+    Answer answer = Answer::none;
+    std::shared_ptr<const topic::StreamCore> stream{};    // of `info`
+    std::shared_ptr<const topic::KeyValueCore> bucket{};  // of `entry` and `keys`
+    std::unique_ptr<const Filter> filter{};               // of `keys`
+  };
 
   // Throws std::system_error if there is no thread.
   CallQueue(std::shared_ptr<topic::Node> node, sys::EventFd event);
@@ -61,11 +69,10 @@ class CallQueue {
   // unreachable, and the other errors of a request that is not sent.
   [[nodiscard]] Result<void> request(std::uint64_t tag, std::string_view topic, Bytes body, Instant deadline,
                                      const Headers& headers);
-  // Sends a prepared call to the hub. `bucket`: of an entry, otherwise null. Errors: would_block
-  // (HubLink::kInFlightMax calls are under way); resource_exhausted; closed.
+  // Sends a prepared call to the hub. Errors: would_block (HubLink::kInFlightMax calls are under way);
+  // resource_exhausted; closed.
   [[nodiscard]] Result<void> start(std::uint64_t tag, std::shared_ptr<topic::HubLink> link,
-                                   IntrusivePtr<topic::Call> call, Answer answer,
-                                   std::shared_ptr<const topic::KeyValueCore> bucket);
+                                   IntrusivePtr<topic::Call> call, Reading reading);
 
   [[nodiscard]] Result<Outcome> try_next();                    // errors: would_block; closed
   [[nodiscard]] Result<Outcome> next_until(Instant deadline);  // errors: timed_out; closed
@@ -94,8 +101,7 @@ class CallQueue {
     std::uint64_t tag;
     std::shared_ptr<topic::HubLink> link;
     IntrusivePtr<topic::Call> call;
-    Answer answer;
-    std::shared_ptr<const topic::KeyValueCore> bucket;
+    Reading reading;
   };
 
   [[nodiscard]] Result<void> check_room() const WEFT_REQUIRES(mutex_);

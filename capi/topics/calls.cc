@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Calls that do not wait.
+#include <memory>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -37,7 +38,8 @@ int start_on_stream(weft_topics_calls* calls, std::uint64_t tag, weft_topics_str
     const auto of = WEFT_TRY(pin<StreamObject>(stream));
     const auto core = of->value.core();
     return core == nullptr ? Result<void>(kObjectClosed)
-                           : own->value.start(tag, core->link(), WEFT_TRY(make(*core)), answer, nullptr);
+                           : own->value.start(tag, core->link(), WEFT_TRY(make(*core)),
+                                              {.answer = answer, .stream = answer == Answer::info ? core : nullptr});
   });
 }
 
@@ -51,7 +53,8 @@ int start_on_bucket(weft_topics_calls* calls, std::uint64_t tag, weft_topics_kv*
     const std::string_view name = WEFT_TRY(text_of(key));
     const auto core = of->value.core();
     return core == nullptr ? Result<void>(kObjectClosed)
-                           : own->value.start(tag, core->stream().link(), WEFT_TRY(make(*core, name)), answer, core);
+                           : own->value.start(tag, core->stream().link(), WEFT_TRY(make(*core, name)),
+                                              {.answer = answer, .bucket = core});
   });
 }
 
@@ -167,6 +170,28 @@ int weft_topics_calls_purge(weft_topics_calls* calls, uint64_t tag, weft_topics_
                          [&](const topic::StreamCore& core) { return core.purge(before); });
 }
 
+int weft_topics_calls_remove(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream) {
+  return start_on_stream(calls, tag, stream, Answer::removed,
+                         [](const topic::StreamCore& core) { return core.remove(); });
+}
+
+int weft_topics_calls_info(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream) {
+  return start_on_stream(calls, tag, stream, Answer::info, [](const topic::StreamCore& core) { return core.info(); });
+}
+
+int weft_topics_calls_ack_confirmed(weft_topics_calls* calls, uint64_t tag, weft_topics_message* message) {
+  return call([&]() -> Result<void> {
+    const auto own = WEFT_TRY(pin<CallsObject>(calls));
+    MessageHandle* const handle = WEFT_TRY(delivery_of(message));
+    auto& delivery = std::get<Delivery>(handle->content);
+    // A call that is not under way leaves the message without an outcome.
+    WEFT_TRY(own->value.start(tag, delivery.link(), WEFT_TRY(delivery.confirmation()), {.answer = Answer::confirmed}));
+    delivery.settle();
+    handle->settled = true;
+    return {};
+  });
+}
+
 int weft_topics_calls_put(weft_topics_calls* calls, uint64_t tag, weft_topics_kv* kv, const char* key, const void* data,
                           size_t size) {
   return change_later(calls, tag, kv, key, data, size, {});
@@ -189,5 +214,19 @@ int weft_topics_calls_delete(weft_topics_calls* calls, uint64_t tag, weft_topics
 int weft_topics_calls_get(weft_topics_calls* calls, uint64_t tag, weft_topics_kv* kv, const char* key) {
   return start_on_bucket(calls, tag, kv, key, Answer::entry,
                          [](const topic::KeyValueCore& core, std::string_view name) { return core.value(name); });
+}
+
+int weft_topics_calls_keys(weft_topics_calls* calls, uint64_t tag, weft_topics_kv* kv, const char* filter,
+                           const char* after) {
+  return call([&]() -> Result<void> {
+    const auto own = WEFT_TRY(pin<CallsObject>(calls));
+    const auto of = WEFT_TRY(pin<KeyValueObject>(kv));
+    auto wanted = std::make_unique<const Filter>(WEFT_TRY(Filter::parse(filter_or_all(filter))));
+    const auto core = of->value.core();
+    return core == nullptr
+               ? Result<void>(kObjectClosed)
+               : own->value.start(tag, core->stream().link(), WEFT_TRY(core->stream().list(text_or_empty(after))),
+                                  {.answer = Answer::keys, .bucket = core, .filter = std::move(wanted)});
+  });
 }
 }

@@ -37,16 +37,9 @@ Result<ConsumerOptions> consumer_options_of(const weft_topics_consume_options* g
 template <typename Give>
 int settle(weft_topics_message* message, bool is_outcome, Give give) {
   return call([&]() -> Result<void> {
-    MessageHandle* const handle = WEFT_TRY(message_of(message));
-    auto* const delivery = std::get_if<Delivery>(&handle->content);
-    if (delivery == nullptr) {
-      return Error(Errc::invalid_argument, "the message is not of a consumer");
-    }
-    if (handle->settled) {
-      return Error(Errc::invalid_state, "the message has an outcome");
-    }
+    MessageHandle* const handle = WEFT_TRY(delivery_of(message));
     handle->settled = is_outcome;  // also when the hub refuses the outcome
-    return give(*delivery);
+    return give(std::get<Delivery>(handle->content));
   });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "capi/weft_topics.h"
 #include "weft/base/result.h"
@@ -23,6 +24,9 @@ struct AppendOptions {
   PublishOptions options;
 };
 [[nodiscard]] Result<AppendOptions> append_options_of(const weft_topics_append_options* given);
+[[nodiscard]] inline std::string_view filter_or_all(const char* filter) noexcept {
+  return filter == nullptr ? ">" : std::string_view(filter);
+}
 void put_published(weft_topics_published* to, const Published& published) noexcept;  // `to` may be null
 
 }  // namespace weft::capi::topics

@@ -41,10 +41,6 @@ int change_key(weft_topics_kv* kv, const char* key, std::uint64_t* revision, Cha
   });
 }
 
-std::string_view filter_or_all(const char* filter) noexcept {
-  return filter == nullptr ? ">" : std::string_view(filter);
-}
-
 }  // namespace
 
 extern "C" {

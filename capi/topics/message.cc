@@ -4,6 +4,7 @@
 
 #include "capi/handle_store.h"
 #include "capi/topics/message_handle.h"
+#include "capi/topics/objects.h"
 
 namespace weft::capi::topics {
 
@@ -81,6 +82,17 @@ Result<MessageHandle*> message_of(const weft_topics_message* message) noexcept {
   return handle;
 }
 
+Result<MessageHandle*> delivery_of(const weft_topics_message* message) noexcept {
+  MessageHandle* const handle = WEFT_TRY(message_of(message));
+  if (!std::holds_alternative<Delivery>(handle->content)) {
+    return Error(Errc::invalid_argument, "the message is not of a consumer");
+  }
+  if (handle->settled) {
+    return Error(Errc::invalid_state, "the message has an outcome");
+  }
+  return handle;
+}
+
 }  // namespace weft::capi::topics
 
 using namespace weft;                // NOLINT(google-build-using-namespace)
@@ -153,6 +165,40 @@ int weft_topics_message_is_erased(const weft_topics_message* message) {
   const bool erased =
       reading.kept != nullptr ? reading.kept->erased() : reading.entry != nullptr && reading.entry->erased();
   return erased ? 1 : 0;
+}
+
+int weft_topics_message_info(const weft_topics_message* message, weft_topics_stream_info* info) {
+  if (info == nullptr) {
+    return code_of(kNullPointer);
+  }
+  *info = {};
+  return call([&]() -> Result<void> {
+    const MessageHandle* const handle = WEFT_TRY(message_of(message));
+    const auto* const found = std::get_if<StreamNumbers>(&handle->content);
+    if (found == nullptr) {
+      return Error(Errc::invalid_argument, "the message is not an answer about a stream");
+    }
+    *info = found->numbers;
+    return {};
+  });
+}
+
+int weft_topics_message_keys(const weft_topics_message* message, weft_topics_names** keys, const char** after) {
+  if (keys == nullptr || after == nullptr) {
+    return code_of(kNullPointer);
+  }
+  *keys = nullptr;
+  *after = nullptr;
+  return call([&]() -> Result<void> {
+    const MessageHandle* const handle = WEFT_TRY(message_of(message));
+    const auto* const page = std::get_if<KeysPage>(&handle->content);
+    if (page == nullptr) {
+      return Error(Errc::invalid_argument, "the message is not a page of keys");
+    }
+    WEFT_TRY(open_handle<NamesObject>(keys, nullptr, page->keys));
+    *after = page->after ? page->after->c_str() : nullptr;
+    return {};
+  });
 }
 
 const char* weft_topics_message_id(const weft_topics_message* message, size_t* size) {

@@ -3,9 +3,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "capi/topics/call.h"
 #include "capi/topics/handle_table.h"
@@ -17,12 +20,26 @@
 
 namespace weft::capi::topics {
 
+// StreamNumbers: the answer to weft_topics_calls_info(), as a message.
+struct StreamNumbers {
+  StreamNumbers() noexcept = default;
+  explicit StreamNumbers(const StreamInfo& info) noexcept
+      : numbers{info.first, info.next, info.bytes, info.instance, info.evicted, info.dropped_unread} {}
+  weft_topics_stream_info numbers{};
+};
+// KeysPage: the answer to weft_topics_calls_keys(), as a message.
+struct KeysPage {
+  std::vector<std::string> keys{};
+  std::optional<std::string> after{};  // for the next page; none after the last one
+};
+
 // MessageHandle: a message of the program, of any kind. The memory of a freed one is kept for the next one
 // (capi/handle_store.h), so a call with a freed message reads no freed memory.
 // Affinity: one thread at a time. Cost: a lock to make one, and a lock to free it.
 struct MessageHandle {
   static constexpr std::uint32_t kTag = 0x5754'4d53;
-  using Content = std::variant<std::monostate, TopicMessage, TakenRequest, KeptMessage, Delivery, KeyValueEntry>;
+  using Content = std::variant<std::monostate, TopicMessage, TakenRequest, KeptMessage, Delivery, KeyValueEntry,
+                               StreamNumbers, KeysPage>;
   std::atomic<std::uint32_t> tag{0};
   Content content;
   bool settled = false;  // a Delivery has its outcome
@@ -82,5 +99,7 @@ template <typename T>
 
 // The live message of the program. Fails with invalid_argument.
 [[nodiscard]] Result<MessageHandle*> message_of(const weft_topics_message* message) noexcept;
+// The same for a message of a consumer that has no outcome. Errors: invalid_argument; invalid_state (it has one).
+[[nodiscard]] Result<MessageHandle*> delivery_of(const weft_topics_message* message) noexcept;
 
 }  // namespace weft::capi::topics

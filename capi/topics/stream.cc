@@ -144,8 +144,7 @@ int weft_topics_stream_get_info(weft_topics_stream* stream, weft_topics_stream_i
   *info = {};
   return call([&]() -> Result<void> {
     const auto own = WEFT_TRY(pin<StreamObject>(stream));
-    const StreamInfo found = WEFT_TRY(own->value.info());
-    *info = {found.first, found.next, found.bytes, found.instance, found.evicted, found.dropped_unread};
+    *info = StreamNumbers(WEFT_TRY(own->value.info())).numbers;
     return {};
   });
 }

@@ -36,10 +36,36 @@ class AppendOptions {
   weft_topics_append_options options_{};
 };
 
+// Names: a list of keys, which it frees.
+class Names {
+ public:
+  Names() noexcept = default;
+  Names(const Names&) = delete;
+  Names& operator=(const Names&) = delete;
+  ~Names() {
+    if (names_ != nullptr) {
+      (void)weft_topics_names_free(names_);
+    }
+  }
+  [[nodiscard]] weft_topics_names** place() noexcept { return &names_; }
+  // A list of str. `name`: of the bucket, for an error. Throws Raised.
+  [[nodiscard]] Reference list(PyObject* name) const;
+
+ private:
+  weft_topics_names* names_ = nullptr;
+};
+
 [[nodiscard]] inline PyObject* of_published(const weft_topics_published& published) {
   return Py_BuildValue("(KKO)", static_cast<unsigned long long>(published.sequence),
                        static_cast<unsigned long long>(published.instance),
                        published.duplicate != 0 ? Py_True : Py_False);
+}
+// (first, next, bytes, instance, evicted, dropped_unread)
+[[nodiscard]] inline PyObject* of_info(const weft_topics_stream_info& info) {
+  return Py_BuildValue("(KKKKKK)", static_cast<unsigned long long>(info.first),
+                       static_cast<unsigned long long>(info.next), static_cast<unsigned long long>(info.bytes),
+                       static_cast<unsigned long long>(info.instance), static_cast<unsigned long long>(info.evicted),
+                       static_cast<unsigned long long>(info.dropped_unread));
 }
 
 // The type of a handle, which is the first argument of its functions.

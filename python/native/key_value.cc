@@ -4,6 +4,22 @@
 
 namespace weft::python {
 
+Reference Names::list(PyObject* name) const {
+  std::size_t count = 0;
+  check(weft_topics_names_count(names_, &count), "list keys of", name);
+  Reference list = Reference::checked(PyList_New(0));
+  for (std::size_t i = 0; i < count; ++i) {
+    const char* key = nullptr;
+    std::size_t size = 0;
+    check(weft_topics_names_at(names_, i, &key, &size), "list keys of", name);
+    const Reference text = Reference::checked(of_text(key, size));
+    if (PyList_Append(list.get(), text.get()) != 0) {
+      throw Raised();
+    }
+  }
+  return list;
+}
+
 namespace {
 
 // (topics, name, history, survives, when_full, redeclare, bytes_max, age_max_ms) -> handle
@@ -66,44 +82,14 @@ PyObject* kv_get(Args& args) {
   return value.release();
 }
 
-// Names: frees a list of names.
-class Names {
- public:
-  Names() noexcept = default;
-  Names(const Names&) = delete;
-  Names& operator=(const Names&) = delete;
-  ~Names() {
-    if (names_ != nullptr) {
-      (void)weft_topics_names_free(names_);
-    }
-  }
-  [[nodiscard]] weft_topics_names** place() noexcept { return &names_; }
-  [[nodiscard]] weft_topics_names* get() const noexcept { return names_; }
-
- private:
-  weft_topics_names* names_ = nullptr;
-};
-
 // (kv, name, filter) -> list of str
 PyObject* kv_keys(Args& args) {
   args.expect(3);
   auto* const kv = args.handle<weft_topics_kv>(0);
   const char* const filter = args.text_or_null(2);
-  Names names;
-  std::size_t count = 0;
-  check(unlocked([&] { return weft_topics_kv_keys(kv, filter, names.place()); }), "list keys of", args[1]);
-  check(weft_topics_names_count(names.get(), &count), "list keys of", args[1]);
-  Reference list = Reference::checked(PyList_New(0));
-  for (std::size_t i = 0; i < count; ++i) {
-    const char* key = nullptr;
-    std::size_t size = 0;
-    check(weft_topics_names_at(names.get(), i, &key, &size), "list keys of", args[1]);
-    const Reference text = Reference::checked(of_text(key, size));
-    if (PyList_Append(list.get(), text.get()) != 0) {
-      throw Raised();
-    }
-  }
-  return list.release();
+  Names keys;
+  check(unlocked([&] { return weft_topics_kv_keys(kv, filter, keys.place()); }), "list keys of", args[1]);
+  return keys.list(args[1]).release();
 }
 
 // (kv, name, filter, all) -> handle

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Calls that return at once, for asyncio. Each has a tag, whose lowest two bits choose the class of its message.
+// Calls that return at once, for asyncio. Each has a tag, whose lowest two bits choose the class of its message, or one
+// of kInfo and kKeys.
 #include <cstring>
 
 #include "python/native/calls.h"
@@ -7,6 +8,10 @@
 namespace weft::python {
 
 namespace {
+
+constexpr unsigned kOfTag = 7;  // the bits
+constexpr unsigned kInfo = 3;
+constexpr unsigned kKeys = 4;
 
 // True, or False if the call has no place now.
 PyObject* begun(int code, const char* operation, PyObject* name) {
@@ -71,6 +76,26 @@ PyObject* calls_purge(Args& args) {
                                        args.handle<weft_topics_stream>(2), args.count(4)),
                "purge stream", args[3]);
 }
+// (calls, tag, stream, name) -> bool
+PyObject* calls_info(Args& args) {
+  args.expect(4);
+  return begun(
+      weft_topics_calls_info(args.handle<weft_topics_calls>(0), args.count(1), args.handle<weft_topics_stream>(2)),
+      "ask about stream", args[3]);
+}
+// (calls, tag, stream, name) -> bool
+PyObject* calls_remove(Args& args) {
+  args.expect(4);
+  return begun(
+      weft_topics_calls_remove(args.handle<weft_topics_calls>(0), args.count(1), args.handle<weft_topics_stream>(2)),
+      "remove stream", args[3]);
+}
+// (calls, tag, delivery, topic) -> bool
+PyObject* calls_ack_confirmed(Args& args) {
+  args.expect(4);
+  return begun(weft_topics_calls_ack_confirmed(args.handle<weft_topics_calls>(0), args.count(1), message_in(args[2])),
+               "settle message of", args[3]);
+}
 
 // The arguments (calls, tag, kv, key) of each call of a key.
 struct OfKey {
@@ -113,18 +138,66 @@ PyObject* calls_get(Args& args) {
   return begun(weft_topics_calls_get(of.calls, of.tag, of.kv, of.key), "get value of", args[3]);
 }
 
+// (calls, tag, kv, name, filter, after) -> bool
+PyObject* calls_keys(Args& args) {
+  args.expect(6);
+  return begun(weft_topics_calls_keys(args.handle<weft_topics_calls>(0), args.count(1), args.handle<weft_topics_kv>(2),
+                                      args.text_or_null(4), args.text_or_null(5)),
+               "list keys of", args[3]);
+}
+
+// Frees a message that does not become an object of Python.
+class Freed {
+ public:
+  explicit Freed(weft_topics_message* message) noexcept : message_(message) {}
+  Freed(const Freed&) = delete;
+  Freed& operator=(const Freed&) = delete;
+  ~Freed() { (void)weft_topics_message_free(message_); }
+
+ private:
+  weft_topics_message* message_;
+};
+
+// (first, next, ...)
+PyObject* info_in(weft_topics_message* message, PyObject* name) {
+  const Freed frees(message);
+  weft_topics_stream_info info{};
+  check(weft_topics_message_info(message, &info), "ask about stream", name);
+  return Reference::checked(of_info(info)).release();
+}
+// (keys, after or None)
+PyObject* keys_in(weft_topics_message* message, PyObject* name) {
+  const Freed frees(message);
+  Names keys;
+  const char* after = nullptr;
+  check(weft_topics_message_keys(message, keys.place(), &after), "list keys of", name);
+  Reference list = keys.list(name);
+  Reference text(after == nullptr ? none() : of_text(after, std::strlen(after)));
+  if (text.get() == nullptr) {
+    throw Raised();
+  }
+  return Reference::checked(PyTuple_Pack(2, list.get(), text.get())).release();
+}
+
 // The value of an outcome. Without memory for it the outcome has an error.
-PyObject* value_of(weft_topics_outcome& outcome, PyObject* classes) {
+PyObject* value_of(weft_topics_outcome& outcome, PyObject* name, PyObject* classes) {
   if (outcome.message == nullptr) {
     return of_published(outcome.published);
   }
+  weft_topics_message* given = outcome.message;
   try {
-    NewMessage message(
-        Reference::checked(PySequence_GetItem(classes, static_cast<Py_ssize_t>(outcome.tag & 3U))).get());
-    *message.place() = outcome.message;
+    const auto kind = static_cast<unsigned>(outcome.tag & kOfTag);
+    if (kind == kInfo || kind == kKeys) {
+      given = nullptr;  // each of them frees it
+      return kind == kInfo ? info_in(outcome.message, name) : keys_in(outcome.message, name);
+    }
+    NewMessage message(Reference::checked(PySequence_GetItem(classes, static_cast<Py_ssize_t>(kind))).get());
+    *message.place() = given;
     return message.release();
   } catch (const Raised&) {
-    (void)weft_topics_message_free(outcome.message);
+    if (given != nullptr) {
+      (void)weft_topics_message_free(given);
+    }
     PyErr_Clear();
     outcome.code = WEFT_TOPICS_RESOURCE_EXHAUSTED;
     return PyUnicode_FromString("no memory for the answer");
@@ -143,7 +216,7 @@ PyObject* calls_next(Args& args) {
   check(code, "wait for calls of", args[1]);
   const char* const text = outcome.code == 0 ? "" : weft_last_error_text();
   Reference value = Reference::checked(
-      outcome.code == 0 ? value_of(outcome, args[2])
+      outcome.code == 0 ? value_of(outcome, args[1], args[2])
                         : PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "replace"));
   return Py_BuildValue("(KiN)", static_cast<unsigned long long>(outcome.tag), outcome.code, value.release());
 }
@@ -160,11 +233,15 @@ std::vector<PyMethodDef> later_calls() {
       method<calls_message>("calls_message"),
       method<calls_newest>("calls_newest"),
       method<calls_purge>("calls_purge"),
+      method<calls_info>("calls_info"),
+      method<calls_remove>("calls_remove"),
+      method<calls_ack_confirmed>("calls_ack_confirmed"),
       method<calls_put<weft_topics_calls_put>>("calls_put"),
       method<calls_put<weft_topics_calls_create>>("calls_create"),
       method<calls_update>("calls_update"),
       method<calls_delete>("calls_delete"),
       method<calls_get>("calls_get"),
+      method<calls_keys>("calls_keys"),
       method<calls_next>("calls_next"),
   };
 }

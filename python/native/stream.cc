@@ -104,10 +104,7 @@ PyObject* stream_info(Args& args) {
   auto* const stream = args.handle<weft_topics_stream>(0);
   weft_topics_stream_info info{};
   check(unlocked([&] { return weft_topics_stream_get_info(stream, &info); }), "ask about stream", args[1]);
-  return Py_BuildValue("(KKKKKK)", static_cast<unsigned long long>(info.first),
-                       static_cast<unsigned long long>(info.next), static_cast<unsigned long long>(info.bytes),
-                       static_cast<unsigned long long>(info.instance), static_cast<unsigned long long>(info.evicted),
-                       static_cast<unsigned long long>(info.dropped_unread));
+  return of_info(info);
 }
 // (stream, name, before)
 PyObject* stream_purge(Args& args) {

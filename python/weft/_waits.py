@@ -14,7 +14,7 @@ from ._shared import Code, Entry, Message, Stored, make_error
 
 _STREAK = 64  # steps in a row that did not wait
 _CLASSES = (Message, Stored, Entry)
-REPLY, STORED, ENTRY = range(3)  # the class of a call's answer; of an answer without a message any
+REPLY, STORED, ENTRY, INFO, KEYS = range(5)  # the class of a call's answer; of an answer without a message any
 
 
 class Turns:
@@ -108,7 +108,7 @@ class Calls:
     async def run(self, operation: str, name: str, answer: int, begin: Callable[..., bool], *arguments: Any) -> Any:
         """The answer of the call that `begin(handle, tag, *arguments)` begins. It waits while the call has no place. The answer
         to a cancelled one is dropped."""
-        tag = next(self._numbers) << 2 | answer
+        tag = next(self._numbers) << 3 | answer
         while not begin(self._handle, tag, *arguments):
             await self._change()
             if self._handle == 0:

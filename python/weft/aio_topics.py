@@ -23,9 +23,11 @@ from ._shared import (Closed, Code, Curve, Data, Entry, From, Full, Headers, Kee
                       Request, Start, Stored, StreamInfo, Survives, Timeout, Tls, WhenFull, consume_arguments,
                       duration, filters_of, give, give_error, header_dict, keep_rest, make_error, milliseconds,
                       open_arguments, start_of)
-from ._waits import ENTRY, REPLY, STORED, Ready, Turns
+from ._waits import ENTRY, INFO, KEYS, REPLY, STORED, Ready, Turns
 
 __all__ = ["Consumer", "Delivery", "KeyValue", "Publisher", "Reader", "Service", "Stream", "Subscription", "Topics", "Watch"]
+
+_KEYS_MAX = 1_000_000  # of one answer of keys()
 
 _T = TypeVar("_T")
 _Self = TypeVar("_Self")
@@ -231,7 +233,8 @@ class Delivery(Outcome):
 
     async def ack_confirmed(self) -> None:
         """The same as ack(), and waits until the hub has kept it."""
-        await self._home.run(_topics.ack_confirmed, self, self.topic)
+        topic = self.topic
+        await self._home.calls().run("settle message of", topic, STORED, _topics.calls_ack_confirmed, self, topic)
 
     def belongs_to(self, home: Home) -> None:
         """For its consumer, before the program gets the message."""
@@ -292,7 +295,8 @@ class Stream(_Object):
         return found
 
     async def info(self) -> StreamInfo:
-        return StreamInfo(*await self._home.run(_topics.stream_info, self._handle, self._name))
+        return StreamInfo(*await self._home.calls().run("ask about stream", self._name, INFO, _topics.calls_info, self._handle,
+                                                        self._name))
 
     async def purge(self, before: int) -> None:
         """Deletes every message before the sequence."""
@@ -300,7 +304,7 @@ class Stream(_Object):
 
     async def remove(self) -> None:
         """Removes the stream, its messages and consumers from the hub."""
-        await self._home.run(_topics.stream_remove, self._handle, self._name)
+        await self._home.calls().run("remove stream", self._name, STORED, _topics.calls_remove, self._handle, self._name)
 
     async def read(self, filter: Optional[str] = None, *, start: Start = From.FIRST, queue_messages_max: int = 0,
                    queue_bytes_max: int = 0) -> Reader:
@@ -353,7 +357,17 @@ class KeyValue(_Object):
 
     async def keys(self, filter: Optional[str] = None) -> List[str]:
         """The keys that match the filter and have a value, in byte order; None: all keys."""
-        return await self._home.run(_topics.kv_keys, self._handle, self._name, filter)
+        keys: List[str] = []
+        after: Optional[str] = None
+        while True:
+            page, after = await self._home.calls().run("list keys of", self._name, KEYS, _topics.calls_keys, self._handle,
+                                                       self._name, filter, after)
+            keys += page
+            if len(keys) > _KEYS_MAX:
+                raise make_error(Code.RESOURCE_EXHAUSTED, "more than 1,000,000 keys: watch() gives any number", "list keys of",
+                                 self._name)
+            if after is None:
+                return keys
 
     async def watch(self, filter: Optional[str] = None, *, all: bool = False) -> Watch:
         """The newest values of the keys that match, then each change. `all`: also the older values that are kept."""
@@ -365,9 +379,9 @@ class Topics:
     """A handle on a fleet, as weft.Topics, whose arguments it has: `async with weft.aio.Topics("local") as topics`, or
     `topics = await weft.aio.Topics("local")` and `await topics.close()`.
 
-    Requests, publishes, `purge`, and reads and changes of keys need no thread, and 65,536 of them may be under way. The openings
-    of streams, buckets, readers, consumers and watches, `info`, `remove`, `keys` and `ack_confirmed` wait in threads, of which a
-    handle has at most 8; a call beyond them waits for one. A cancelled call keeps its thread until it ends."""
+    The calls that a program makes per message, request or key need no thread, and 65,536 of them may be under way. The openings of
+    the handle, of streams, buckets, readers, consumers and watches, and a strict publish wait in threads, of which a handle has at
+    most 8; a call beyond them waits for one. An opening waits for the hub for at most 30 s, a cancelled one, too."""
 
     def __init__(self, fleet: str = "local", *, space: Optional[str] = None, node: Optional[str] = None,
                  listen: Optional[str] = None, advertise: Optional[str] = None,

@@ -395,6 +395,31 @@ class Kept(Case):
                 await stream.message(9)
             self.assertEqual((await stream.message(10)).data, b"9")
 
+    async def test_acknowledgements_info_keys_and_removals_need_no_thread(self):
+        topics, stream = await self.open_jobs()
+        bucket = await topics.key_value("conf", survives=weft.Survives.PROCESS)
+        consumer = await stream.consume("workers", unacked_max=6000, queue_messages_max=6000)
+        with self.no_free_thread(topics):
+            await asyncio.gather(*(stream.publish("jobs.a", b"%d" % n) for n in range(6000)),
+                                 *(bucket.put(f"k.{n:03}", b"") for n in range(600)))
+            deliveries = [await consumer.next(PATIENCE) for _ in range(6000)]
+            await self.in_time(asyncio.gather(*(each.ack_confirmed() for each in deliveries)))  # more than have a place
+            with self.assertRaises(weft.TopicsError) as refused:
+                await deliveries[0].ack_confirmed()
+            self.assertEqual(refused.exception.code, weft.Code.INVALID_STATE)
+            info = await self.in_time(stream.info())
+            self.assertEqual((info.first, info.next, info.dropped_unread), (1, 6001, 0))
+            self.assertEqual(await self.in_time(bucket.keys()), [f"k.{n:03}" for n in range(600)])
+            with self.assertRaises(weft.TopicsError):
+                await bucket.keys("k.59*")  # not a filter
+            self.assertEqual(await self.in_time(bucket.keys("k.599")), ["k.599"])
+            cancelled = asyncio.create_task(stream.info())
+            await asyncio.sleep(0)
+            cancelled.cancel()  # its answer is dropped
+            await self.in_time(stream.remove())
+            with self.assertRaises(weft.NotFound):
+                await stream.info()
+
     async def test_streams_consumers_and_keys(self):
         topics, stream = await self.open_jobs()
         published = await asyncio.gather(*(stream.publish("jobs.a", b"%d" % n, id=str(n)) for n in range(20)))

@@ -183,6 +183,10 @@ static void refuses(int code, weft_topics_calls* calls) {
   EXPECT(code, weft_topics_calls_update(calls, 1, NULL, "a", "x", 1, 0));
   EXPECT(code, weft_topics_calls_delete(calls, 1, NULL, "a"));
   EXPECT(code, weft_topics_calls_get(calls, 1, NULL, "a"));
+  EXPECT(code, weft_topics_calls_info(calls, 1, NULL));
+  EXPECT(code, weft_topics_calls_remove(calls, 1, NULL));
+  EXPECT(code, weft_topics_calls_keys(calls, 1, NULL, NULL, NULL));
+  EXPECT(code, weft_topics_calls_ack_confirmed(calls, 1, NULL));
   EXPECT(code, weft_topics_calls_close(calls));
 }
 
@@ -265,6 +269,92 @@ static weft_topics_outcome answer_to(weft_topics_calls* calls, int begun) {
   EXPECT(5, (int64_t)outcome.tag);
   return outcome;
 }
+
+/* Acknowledges all messages of the stream except the last one, which it returns. */
+static weft_topics_message* acknowledge(weft_topics_calls* calls, weft_topics_stream* stream) {
+  static weft_topics_message* messages[kAtOnce];
+  weft_topics_consumer* consumer = NULL;
+  weft_topics_consume_options options;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.unacked_max = kAtOnce;
+  options.queue_messages_max = kAtOnce;
+  EXPECT(0, weft_topics_consume(stream, "workers", &options, &consumer));
+  for (int i = 0; i < kAtOnce; ++i) {
+    EXPECT(0, weft_topics_consumer_next(consumer, WAIT_MS, &messages[i]));
+  }
+  EXPECT(INVALID, weft_topics_calls_ack_confirmed(NULL, 1, messages[0])); /* no queue took it: no outcome */
+  for (int i = 0; i < kAtOnce - 1; ++i) {
+    EXPECT(0, weft_topics_calls_ack_confirmed(calls, (uint64_t)i, messages[i]));
+    EXPECT(WEFT_TOPICS_INVALID_STATE, weft_topics_calls_ack_confirmed(calls, 1, messages[i]));
+    EXPECT(WEFT_TOPICS_INVALID_STATE, weft_topics_nak(messages[i], 0));
+    EXPECT(0, weft_topics_message_free(messages[i]));
+  }
+  for (int i = 0; i < kAtOnce - 1; ++i) {
+    const weft_topics_outcome outcome = next(calls);
+    REQUIRE(outcome.code == 0 && outcome.message == NULL && outcome.tag == (uint64_t)i);
+  }
+  EXPECT(0, weft_topics_consumer_close(consumer));
+  return messages[kAtOnce - 1];
+}
+
+static void info_has(weft_topics_outcome outcome, uint64_t first, uint64_t next_sequence) {
+  weft_topics_stream_info info;
+  EXPECT(0, outcome.code);
+  EXPECT(0, weft_topics_message_info(outcome.message, &info));
+  REQUIRE(info.first == first && info.next == next_sequence && info.instance != 0);
+  REQUIRE(weft_topics_message_data(outcome.message) == NULL && weft_topics_message_size(outcome.message) == 0);
+  EXPECT(INVALID, weft_topics_message_info(outcome.message, NULL));
+  EXPECT(INVALID, weft_topics_ack(outcome.message));
+  EXPECT(0, weft_topics_message_free(outcome.message));
+  EXPECT(INVALID, weft_topics_message_info(outcome.message, &info));
+}
+
+static void keys_in_pages(weft_topics_calls* calls, weft_topics_kv* kv) {
+  enum { kKeys = 600 };
+  char key[16];
+  for (int i = 0; i < kKeys; ++i) {
+    snprintf(key, sizeof key, "k.%03d", i);
+    EXPECT(0, weft_topics_calls_put(calls, 1, kv, key, "x", 1));
+  }
+  for (int i = 0; i < kKeys; ++i) {
+    EXPECT(0, next(calls).code);
+  }
+  weft_topics_outcome page;
+  memset(&page, 0, sizeof page);
+  const char* after = NULL;
+  size_t found = 0;
+  int pages = 0;
+  do {
+    weft_topics_names* names = NULL;
+    size_t count = 0;
+    EXPECT(0, weft_topics_calls_keys(calls, 5, kv, "k.*", after));
+    EXPECT(page.message == NULL ? INVALID : 0, weft_topics_message_free(page.message)); /* it had `after` */
+    page = next(calls);
+    REQUIRE(page.code == 0 && page.tag == 5);
+    EXPECT(0, weft_topics_message_keys(page.message, &names, &after));
+    EXPECT(0, weft_topics_names_count(names, &count));
+    for (size_t i = 0; i < count; ++i, ++found) {
+      const char* name = NULL;
+      EXPECT(0, weft_topics_names_at(names, i, &name, NULL));
+      snprintf(key, sizeof key, "k.%03d", (int)found);
+      REQUIRE(strcmp(name, key) == 0);
+    }
+    EXPECT(0, weft_topics_names_free(names));
+    ++pages;
+  } while (after != NULL);
+  EXPECT(kKeys, (int)found);
+  REQUIRE(pages > 1);
+  weft_topics_names* names = NULL;
+  weft_topics_stream_info info;
+  EXPECT(INVALID, weft_topics_message_info(page.message, &info));
+  EXPECT(INVALID, weft_topics_message_keys(page.message, NULL, &after));
+  EXPECT(INVALID, weft_topics_message_keys(page.message, &names, NULL));
+  EXPECT(0, weft_topics_message_free(page.message));
+  EXPECT(INVALID, weft_topics_message_keys(page.message, &names, &after));
+  EXPECT(INVALID, weft_topics_calls_keys(calls, 5, kv, "a..b", NULL));
+}
+
 static void kept_topics(const char* directory) {
   weft_topics* const topics = open_fleet("local:kept", directory);
   weft_topics_stream_options options;
@@ -315,6 +405,8 @@ static void kept_topics(const char* directory) {
   outcome = answer_to(calls, weft_topics_calls_publish(calls, 5, stream, "orders.eu", "x", 1, &how));
   EXPECT(WEFT_TOPICS_CONFLICT, outcome.code);
 
+  weft_topics_message* const unacked = acknowledge(calls, stream);
+  info_has(answer_to(calls, weft_topics_calls_info(calls, 5, stream)), 1, kAtOnce + 1);
   outcome = answer_to(calls, weft_topics_calls_purge(calls, 5, stream, 9));
   REQUIRE(outcome.code == 0 && outcome.message == NULL && outcome.published.sequence == 0);
   outcome = answer_to(calls, weft_topics_calls_message(calls, 5, stream, 8));
@@ -337,6 +429,7 @@ static void kept_topics(const char* directory) {
   outcome = answer_to(calls, weft_topics_calls_get(calls, 5, kv, "color"));
   EXPECT(WEFT_TOPICS_NOT_FOUND, outcome.code);
   EXPECT(INVALID, weft_topics_calls_get(calls, 5, kv, NULL));
+  keys_in_pages(calls, kv);
 
   /* A queue that closes while the hub works: the messages are kept. */
   for (int i = 0; i < kAtOnce; ++i) {
@@ -346,6 +439,18 @@ static void kept_topics(const char* directory) {
   weft_topics_published last;
   EXPECT(0, weft_topics_stream_publish(stream, "orders.uk", "last", 4, NULL, &last));
   EXPECT(2 * kAtOnce + 1, (int64_t)last.sequence);
+
+  /* The hub refuses an acknowledgement after the removal. It is the outcome of the message nevertheless. */
+  weft_topics_calls* const other = open_calls(topics);
+  outcome = answer_to(other, weft_topics_calls_remove(other, 5, stream));
+  EXPECT(0, outcome.code);
+  outcome = answer_to(other, weft_topics_calls_info(other, 5, stream));
+  REQUIRE(outcome.code == WEFT_TOPICS_NOT_FOUND && outcome.message == NULL);
+  outcome = answer_to(other, weft_topics_calls_ack_confirmed(other, 5, unacked));
+  EXPECT(WEFT_TOPICS_NOT_FOUND, outcome.code);
+  EXPECT(WEFT_TOPICS_INVALID_STATE, weft_topics_nak(unacked, 0));
+  EXPECT(0, weft_topics_message_free(unacked));
+  EXPECT(0, weft_topics_calls_close(other));
   EXPECT(0, weft_topics_kv_close(kv));
   EXPECT(0, weft_topics_stream_close(stream));
   EXPECT(0, weft_topics_close(topics));

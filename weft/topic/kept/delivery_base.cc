@@ -51,17 +51,24 @@ void DeliveryBase::reject(std::string_view why) noexcept {
   channel_ = nullptr;
 }
 
-Result<IntrusivePtr<Call>> DeliveryBase::confirm() noexcept {
-  const IntrusivePtr<KeptChannel> channel = std::exchange(channel_, nullptr);
-  if (channel == nullptr) {
+Result<IntrusivePtr<Call>> DeliveryBase::confirmation() const noexcept {
+  if (channel_ == nullptr) {
     return Error(Errc::invalid_state, "the delivery was acknowledged, given back or rejected");
   }
   return HubLink::prepare({.kind = OpKind::ack,
                            .number = sequence(),
-                           .name = channel->stream,
-                           .key = channel->consumer,
+                           .name = channel_->stream,
+                           .key = channel_->consumer,
                            .message_id = InstanceText(stream_instance())},
                           OnLoss::resend_change, sys::now() + kAnswerWait);
+}
+
+Result<IntrusivePtr<Call>> DeliveryBase::confirm() noexcept {
+  auto call = confirmation();
+  if (call) {
+    settle();
+  }
+  return call;
 }
 
 // The answer has the number of messages that waited for the acknowledgement.
