@@ -399,6 +399,7 @@ class Kept(Case):
         topics, stream = await self.open_jobs()
         bucket = await topics.key_value("conf", survives=weft.Survives.PROCESS)
         consumer = await stream.consume("workers", unacked_max=6000, queue_messages_max=6000)
+        asyncio.get_running_loop().set_debug(False)  # which notes a stack for each of 13,000 tasks
         with self.no_free_thread(topics):
             await asyncio.gather(*(stream.publish("jobs.a", b"%d" % n) for n in range(6000)),
                                  *(bucket.put(f"k.{n:03}", b"") for n in range(600)))
