@@ -139,7 +139,7 @@ class Home:
     async def publish(self, function: Callable[..., None], handle: int, topic: str, data: Data, headers: Headers, wait: bool,
                       timeout: Timeout) -> None:
         self.check_loop()
-        named = header_dict(headers)
+        named = None if headers is None else header_dict(headers)
         if not wait:
             function(handle, topic, data, named, None)
         else:
@@ -150,7 +150,8 @@ class Home:
                     raise
                 await self.poll(lambda ms: function(handle, topic, data, named, ms), timeout)
                 return
-        await self._turns.step()
+        if self._turns.is_due():
+            await asyncio.sleep(0)
 
 
 def _close_result(done: "concurrent.futures.Future[Any]", undo: Callable[[Any, str], None], name: str) -> None:

@@ -18,19 +18,24 @@ REPLY, STORED, ENTRY, INFO, KEYS = range(5)  # the class of a call's answer; of 
 
 
 class Turns:
-    """Leaves the loop to other tasks from time to time."""
+    """Counts the steps that did not wait: after each 64th one the coroutine leaves the loop to other tasks."""
 
     def __init__(self) -> None:
         self._streak = 0
 
-    async def step(self) -> None:
+    def is_due(self) -> bool:
+        """Counts a step. If it returns True, the coroutine sleeps for 0 s."""
         self._streak += 1
-        if self._streak >= _STREAK:
-            self._streak = 0
-            await asyncio.sleep(0)
+        if self._streak < _STREAK:
+            return False
+        self._streak = 0
+        return True
 
     def waited(self) -> None:
         self._streak = 0
+
+
+_Waiter = Tuple["asyncio.Future[None]", Optional[float]]  # with the time of its end
 
 
 class Ready:
@@ -41,29 +46,31 @@ class Ready:
         self._loop = loop
         self._fd = -1
         self._watched = False
-        self._waiters: Deque["asyncio.Future[None]"] = collections.deque()
+        self._stale = False  # the next event may be older than the look that found nothing
+        self._waiters: Deque[_Waiter] = collections.deque()
+        self._timer: Optional[asyncio.TimerHandle] = None  # one for all: a timer for each wait would cost as much as the message
 
-    async def wait(self, fd: int, timeout: Optional[float]) -> bool:
-        """Returns False if the time passed first."""
+    async def wait(self, fd: int, end: Optional[float]) -> bool:
+        """Returns False at the time `end` of the loop."""
         self._fd = fd
         if not self._watched:
             self._loop.add_reader(fd, self._wake)
             self._watched = True
+        self._stale = True
         future: "asyncio.Future[None]" = self._loop.create_future()
-        self._waiters.append(future)
-        timer = None if timeout is None else self._loop.call_later(timeout, self._expire, future)
+        waiter = future, end
+        self._waiters.append(waiter)
+        if end is not None and (self._timer is None or end < self._timer.when()):
+            self._set_timer(end)
         try:
             await future
             return True
         except (TimeoutError, asyncio.CancelledError) as error:
             with contextlib.suppress(ValueError):  # it was woken before
-                self._waiters.remove(future)
+                self._waiters.remove(waiter)
             if isinstance(error, TimeoutError):
                 return False
             raise
-        finally:
-            if timer is not None:
-                timer.cancel()
 
     def stop(self) -> None:
         """Before the descriptor is closed: wakes all, and each finds the end."""
@@ -73,24 +80,34 @@ class Ready:
                 self._loop.remove_reader(self._fd)
         while self._wake_one():
             pass
+        self._set_timer(None)
 
     def _wake(self) -> None:
-        if not self._wake_one() and self._watched:  # nobody waits
+        if self._stale and self._waiters:  # if the descriptor is readable now, the loop reports it again
+            self._stale = False
+        elif not self._wake_one() and self._watched:  # nobody waits
             self._watched = False
             self._loop.remove_reader(self._fd)
 
     def _wake_one(self) -> bool:
         while self._waiters:
-            future = self._waiters.popleft()
+            future = self._waiters.popleft()[0]
             if not future.done():
                 future.set_result(None)
                 return True
         return False
 
-    @staticmethod
-    def _expire(future: "asyncio.Future[None]") -> None:
-        if not future.done():
-            future.set_exception(TimeoutError())
+    def _set_timer(self, end: Optional[float]) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if end is None else self._loop.call_at(end, self._expire)
+
+    def _expire(self) -> None:
+        now = self._timer.when() if self._timer is not None else 0.0
+        for future, end in self._waiters:
+            if end is not None and end <= now and not future.done():
+                future.set_exception(TimeoutError())
+        self._set_timer(min((end for future, end in self._waiters if end is not None and not future.done()), default=None))
 
 
 class Calls:

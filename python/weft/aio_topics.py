@@ -88,18 +88,23 @@ class _Source(_Object, Generic[_M]):
     async def next(self, timeout: Timeout = None) -> _M:
         """The next message. Raises TimedOut, also for a timeout of 0 if there is none, and Closed."""
         self._home.check_loop()
-        end = None if timeout is None else self._home.loop.time() + milliseconds(timeout) / 1000
-        await self._turns.step()
-        while (message := self.try_next()) is None:
-            left = None if end is None else max(0.0, end - self._home.loop.time())
-            self._turns.waited()
-            if left == 0.0 or not await self._ready.wait(self._native_fd(self._handle, self._name), left):
-                message = self.try_next()  # it may have come with the last moment
-                if message is None:
-                    raise make_error(Code.TIMED_OUT if timeout else Code.WOULD_BLOCK, "no message came in time",
-                                     "wait for message of", self._name)
+        time = None if timeout is None else milliseconds(timeout)
+        if self._turns.is_due():
+            await asyncio.sleep(0)
+        message = self.try_next()
+        return message if message is not None else await self._wait_next(time)
+
+    async def _wait_next(self, timeout: Optional[int]) -> _M:
+        end = None if timeout is None else self._home.loop.time() + timeout / 1000
+        self._turns.waited()
+        while True:
+            in_time = timeout != 0 and await self._ready.wait(self._native_fd(self._handle, self._name), end)
+            message = self.try_next()  # it may have come with the last moment
+            if message is not None:
                 return message
-        return message
+            if not in_time:
+                raise make_error(Code.TIMED_OUT if timeout else Code.WOULD_BLOCK, "no message came in time",
+                                 "wait for message of", self._name)
 
     def try_next(self) -> Optional[_M]:
         """The next message, or None: there is none now. Raises Closed."""
