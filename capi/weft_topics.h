@@ -148,6 +148,13 @@ WEFT_EXPORT int weft_topics_close(weft_topics* topics);
 /* Waits until the roster of every peer has arrived: from then on, requests and publishers reach those peers. Returns
    the number of the other handles in the fleet. Errors: timed_out; resource_exhausted; closed. */
 WEFT_EXPORT int weft_topics_sync(weft_topics* topics, int64_t timeout_ms);
+/* For an event loop that reads the messages of other handles itself, so that no thread of the handle stands between:
+   returns a descriptor that is readable while there may be some. The loop then calls weft_topics_take_input(), which
+   delivers up to 256 of them to the subscriptions, services and requests of the handle, never waits, and returns their
+   number. While the loop is late by 5 ms or more, the handle's thread delivers. The descriptor is valid until
+   weft_topics_close(). Errors: closed; resource_exhausted. */
+WEFT_EXPORT int weft_topics_input_fd(weft_topics* topics);
+WEFT_EXPORT int weft_topics_take_input(weft_topics* topics);
 
 /* --- publishing --- */
 

@@ -6,7 +6,9 @@
 
 #include "capi/topics/call.h"
 #include "capi/topics/objects.h"
+#include "weft/msg/socket/thread_batches.h"
 #include "weft/sys/clock.h"
+#include "weft/topic/node/node.h"
 #include "weft/zmtp/z85.h"
 
 using namespace weft;                // NOLINT(google-build-using-namespace)
@@ -114,6 +116,22 @@ int weft_topics_open(const weft_topics_options* options, weft_topics** topics) {
 
 int weft_topics_close(weft_topics* topics) {
   return call([&] { return HandleTable::instance().close(topics, Kind::topics); });
+}
+
+int weft_topics_input_fd(weft_topics* topics) {
+  return call([&]() -> Result<int> { return WEFT_TRY(pin<TopicsObject>(topics))->value.node()->input_descriptor(); });
+}
+
+int weft_topics_take_input(weft_topics* topics) {
+  return call([&]() -> Result<int> {
+    const auto own = WEFT_TRY(pin<TopicsObject>(topics));
+    if (own->value.node()->closed()) {
+      return Error(Errc::closed, "the handle was closed");
+    }
+    const auto taken = static_cast<int>(own->value.node()->take_input());
+    msg::flush_this_threads_batches();  // of answers to control messages: no wait follows that would send them
+    return taken;
+  });
 }
 
 int weft_topics_sync(weft_topics* topics, int64_t timeout_ms) {

@@ -50,6 +50,12 @@ PyObject* open(Args& args) {
 }
 
 // (topics, name, timeout_ms) -> int
+PyObject* take_input(Args& args) {
+  args.expect(2);
+  const int taken = weft_topics_take_input(args.handle<weft_topics>(0));
+  check(taken, "read messages of", args[1]);
+  return PyLong_FromLong(taken);
+}
 PyObject* sync(Args& args) {
   args.expect(3);
   auto* const topics = args.handle<weft_topics>(0);
@@ -216,6 +222,8 @@ std::vector<PyMethodDef> volatile_calls() {
       method<open>("open"),
       method<close<weft_topics_close>>("close"),
       method<sync>("sync"),
+      method<descriptor<weft_topics_input_fd>>("input_fd"),
+      method<take_input>("take_input"),
       method<publisher_open>("publisher_open"),
       method<close<weft_topics_publisher_close>>("publisher_close"),
       method<publish>("publish"),

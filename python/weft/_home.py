@@ -8,11 +8,11 @@ import concurrent.futures
 import os
 import threading
 import weakref
-from typing import Any, Callable, Optional, Protocol, Tuple, TypeVar
+from typing import Any, Callable, Optional, Protocol, Set, Tuple, TypeVar
 
 from . import _topics
 from ._shared import Code, Data, Headers, TimedOut, Timeout, header_dict, make_error, milliseconds
-from ._waits import Calls, Turns
+from ._waits import Calls, Ready, Turns
 
 _T = TypeVar("_T")
 
@@ -31,6 +31,8 @@ class Home:
         self.children: "weakref.WeakSet[_Closable]" = weakref.WeakSet()
         self.loop: asyncio.AbstractEventLoop
         self.later: Optional[Calls] = None
+        self.waiting: Set[Ready] = set()  # for messages of other handles
+        self._input = -1  # the descriptor, in the loop
         self._turns = Turns()
         self._process = os.getpid()
         self._thread = 0
@@ -57,6 +59,7 @@ class Home:
         self.closed = True
         for child in list(self.children):
             child.close()
+        self._stop_input()
         # In a thread of its own: those of the pool may all be waiting for this end.
         closer = concurrent.futures.ThreadPoolExecutor(1, "weft.aio.close")
         closing = closer.submit(_topics.close, self.handle, self.name)
@@ -75,9 +78,31 @@ class Home:
     def drop(self) -> None:
         """The end in a finalizer, which may run on any thread."""
         self.closed = True
+        self.end_there(self._end)
+
+    def _end(self) -> None:
+        self._stop_input()
         _topics.close(self.handle, self.name)
         if self.later is not None:
-            self.end_there(self.later.drop)
+            self.later.drop()
+
+    def watch_input(self) -> None:
+        """From the first wait on, the loop reads the messages of other handles: no thread stands between."""
+        if self._input < 0:
+            self._input = _topics.input_fd(self.handle, self.name)
+            self.loop.add_reader(self._input, self._take_input)
+
+    def _take_input(self) -> None:
+        # Descriptors wake those that wait. A lone one needs none: it is a turn of the loop earlier.
+        if _topics.take_input(self.handle, self.name) != 0 and len(self.waiting) == 1:
+            for ready in self.waiting:
+                ready.wake()
+                break
+
+    def _stop_input(self) -> None:
+        descriptor, self._input = self._input, -1
+        if descriptor >= 0 and not self.loop.is_closed():
+            self.loop.remove_reader(descriptor)
 
     def on_thread(self) -> bool:
         return threading.get_ident() == self._thread
@@ -109,6 +134,7 @@ class Home:
             raise make_error(Code.CLOSED, "the handle was closed", "use", self.name)
         if self.later is None:
             self.later = Calls(self.loop, self.handle, self.name)
+            self.watch_input()
         return self.later
 
     async def run(self, function: Callable[..., _T], *arguments: Any,

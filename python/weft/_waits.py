@@ -7,7 +7,7 @@ import asyncio
 import collections
 import contextlib
 import itertools
-from typing import Any, Callable, Deque, Dict, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, Optional, Set, Tuple
 
 from . import _topics
 from ._shared import Code, Entry, Message, Stored, make_error
@@ -42,8 +42,9 @@ class Ready:
     """The coroutines that wait for one descriptor. It is readable while there may be a message, so a coroutine that was woken and
     then cancelled leaves the message to the next one."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, group: Set["Ready"]) -> None:
         self._loop = loop
+        self._group = group  # of those that have waiters
         self._fd = -1
         self._watched = False
         self._stale = False  # the next event may be older than the look that found nothing
@@ -60,6 +61,7 @@ class Ready:
         future: "asyncio.Future[None]" = self._loop.create_future()
         waiter = future, end
         self._waiters.append(waiter)
+        self._group.add(self)
         if end is not None and (self._timer is None or end < self._timer.when()):
             self._set_timer(end)
         try:
@@ -68,6 +70,8 @@ class Ready:
         except (TimeoutError, asyncio.CancelledError) as error:
             with contextlib.suppress(ValueError):  # it was woken before
                 self._waiters.remove(waiter)
+            if not self._waiters:
+                self._group.discard(self)
             if isinstance(error, TimeoutError):
                 return False
             raise
@@ -78,23 +82,27 @@ class Ready:
             self._watched = False
             if not self._loop.is_closed():
                 self._loop.remove_reader(self._fd)
-        while self._wake_one():
+        while self.wake():
             pass
         self._set_timer(None)
 
     def _wake(self) -> None:
         if self._stale and self._waiters:  # if the descriptor is readable now, the loop reports it again
             self._stale = False
-        elif not self._wake_one() and self._watched:  # nobody waits
+        elif not self.wake() and self._watched:  # nobody waits
             self._watched = False
             self._loop.remove_reader(self._fd)
 
-    def _wake_one(self) -> bool:
+    def wake(self) -> bool:
+        """Wakes the first waiter. Returns False if there is none."""
         while self._waiters:
             future = self._waiters.popleft()[0]
+            if not self._waiters:
+                self._group.discard(self)
             if not future.done():
                 future.set_result(None)
                 return True
+        self._group.discard(self)
         return False
 
     def _set_timer(self, end: Optional[float]) -> None:

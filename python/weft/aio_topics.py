@@ -78,10 +78,11 @@ class _Source(_Object, Generic[_M]):
     _native_try_next: ClassVar["staticmethod[..., Any]"]
     _native_fd: ClassVar["staticmethod[[int, str], int]"]
     _kind: ClassVar[Type[Message]]
+    _of_other_handles: ClassVar[bool] = False  # the messages, and not of the hub
 
     def __init__(self, home: Home, handle: int, name: str) -> None:
         super().__init__(home, handle, name)
-        self._ready = Ready(home.loop)
+        self._ready = Ready(home.loop, home.waiting if self._of_other_handles else set())
         self._turns = Turns()
         self._rest: Deque[_M] = collections.deque()  # what close() kept
 
@@ -97,6 +98,8 @@ class _Source(_Object, Generic[_M]):
     async def _wait_next(self, timeout: Optional[int]) -> _M:
         end = None if timeout is None else self._home.loop.time() + timeout / 1000
         self._turns.waited()
+        if self._of_other_handles and not self._closed:
+            self._home.watch_input()
         while True:
             in_time = timeout != 0 and await self._ready.wait(self._native_fd(self._handle, self._name), end)
             message = self.try_next()  # it may have come with the last moment
@@ -175,6 +178,7 @@ class Subscription(Filters, _Source[Message]):
     _native_try_next = staticmethod(_topics.try_next)
     _native_fd = staticmethod(_topics.subscription_fd)
     _kind = Message
+    _of_other_handles = True
 
     def close(self) -> None:
         """Ends the coroutines that wait. The queued messages stay readable."""
@@ -191,6 +195,7 @@ class Service(_Source[Request]):
     _native_try_next = staticmethod(_topics.service_try_next)
     _native_fd = staticmethod(_topics.service_fd)
     _kind = Request
+    _of_other_handles = True
 
     def status(self) -> None:
         """Raises why no request arrives any longer, or no reply: Closed (the Topics); TopicsError with the code NOT_PERMITTED

@@ -77,6 +77,35 @@ class Messages(Case):
                 self.assertEqual((await pong.next(PATIENCE)).data, b"%d" % number)
             ping.close()
 
+    async def test_each_of_several_waits_gets_its_message_of_another_handle(self):
+        left, right = await self.open(), await self.open()
+        sources = [right.subscribe(f"to.{number}") for number in range(3)]
+        publishers = [left.publisher(f"to.{number}") for number in range(3)]
+        for publisher in publishers:
+            await publisher.wait_subscribers(1, PATIENCE)
+        for number in range(100):
+            waiting = [asyncio.create_task(source.next(PATIENCE)) for source in sources]
+            last = asyncio.create_task(sources[0].next(PATIENCE))  # two wait for the first one
+            await waits(last)
+            for publisher in (*publishers, publishers[0]):
+                await publisher.publish(b"%d" % number)
+            for message in await asyncio.gather(*waiting, last):
+                self.assertEqual(message.data, b"%d" % number)
+
+    async def test_waits_with_several_ends(self):
+        subscription = (await self.open()).subscribe("a")
+        clock = asyncio.get_running_loop().time
+        ends = []
+
+        async def wait(time):
+            start = clock()
+            with self.assertRaises(weft.TimedOut):
+                await subscription.next(time)
+            ends.append(time)
+            self.assertGreaterEqual(clock() - start, time - 0.001)
+        await asyncio.gather(wait(0.06), wait(0.02), wait(0.04), wait(0.02))
+        self.assertEqual(ends, [0.02, 0.02, 0.04, 0.06])
+
     async def test_a_timeout_passes(self):
         topics = await self.open()
         subscription = topics.subscribe("a")

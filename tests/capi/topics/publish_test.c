@@ -127,6 +127,53 @@ static void a_descriptor_announces_messages(void) {
   EXPECT(0, weft_topics_unsubscribe(subscription));
 }
 
+static void publish_and_take(weft_topics_publisher* publisher, weft_topics* reader,
+                             weft_topics_subscription* subscription, struct pollfd* fds, nfds_t count, int* taken) {
+  weft_topics_message* message = NULL;
+  int code = WEFT_TOPICS_WOULD_BLOCK;
+  EXPECT(0, weft_topics_publisher_publish(publisher, "x", 1, NULL));
+  while (code == WEFT_TOPICS_WOULD_BLOCK) {
+    REQUIRE(poll(fds, count, WAIT_MS) > 0);
+    if (reader != NULL && fds[1].revents != 0) {
+      const int now = weft_topics_take_input(reader);
+      REQUIRE(now >= 0);
+      *taken += now;
+    }
+    code = weft_topics_next(subscription, 0, &message);
+  }
+  EXPECT(0, code);
+  REQUIRE(has_bytes(message, "x"));
+  EXPECT(0, weft_topics_message_free(message));
+}
+/* A loop reads for its handle. While it does not, the handle's thread reads. */
+static void a_loop_takes_the_messages_of_other_handles(const char* fleet, const char* directory) {
+  weft_topics* const left = open_fleet(fleet, directory);
+  weft_topics* const right = open_fleet(fleet, directory);
+  EXPECT(1, weft_topics_sync(left, WAIT_MS));
+  weft_topics_subscription* const subscription = subscribe(right, "a");
+  weft_topics_publisher* const publisher = open_publisher(left, "a");
+  EXPECT(0, weft_topics_wait_subscribers(publisher, 1, WAIT_MS, NULL));
+  struct pollfd fds[2] = {{weft_topics_subscription_fd(subscription), POLLIN, 0},
+                          {weft_topics_input_fd(right), POLLIN, 0}};
+  REQUIRE(fds[1].fd >= 0);
+  for (int round = 0; round < 3; ++round) {
+    int taken = 0;
+    for (int i = 0; i < 100 || (taken == 0 && i < 100000); ++i) { /* the thread reads the first ones, perhaps */
+      publish_and_take(publisher, right, subscription, fds, 2, &taken);
+    }
+    REQUIRE(taken > 0);
+    publish_and_take(publisher, NULL, subscription, fds, 1, NULL);
+  }
+  EXPECT(WEFT_TOPICS_INVALID_ARGUMENT, weft_topics_input_fd(NULL));
+  EXPECT(WEFT_TOPICS_INVALID_ARGUMENT, weft_topics_take_input(NULL));
+  EXPECT(0, weft_topics_close(right));
+  EXPECT(WEFT_TOPICS_CLOSED, weft_topics_input_fd(right));
+  EXPECT(WEFT_TOPICS_CLOSED, weft_topics_take_input(right));
+  EXPECT(0, weft_topics_unsubscribe(subscription));
+  EXPECT(0, weft_topics_publisher_close(publisher));
+  EXPECT(0, weft_topics_close(left));
+}
+
 static void* wait_for_ever(void* subscription) {
   weft_topics_message* message = NULL;
   EXPECT(WEFT_TOPICS_CLOSED, weft_topics_next(subscription, WEFT_TOPICS_FOREVER, &message));
@@ -212,6 +259,8 @@ int main(int argc, char** argv) {
   messages_flow("local:flow", directory);
   a_full_queue_drops_by_its_policy();
   a_descriptor_announces_messages();
+  a_loop_takes_the_messages_of_other_handles("inproc:loop", NULL);
+  a_loop_takes_the_messages_of_other_handles("local:loop", directory);
   a_close_by_another_thread_ends_each_wait();
   two_processes(directory);
   return remove_folder(directory);

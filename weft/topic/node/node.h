@@ -130,6 +130,11 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void unsubscribe(SubscriptionCore& subscription) noexcept;
   [[nodiscard]] Result<TopicMessage> try_next(SubscriptionCore& subscription);
   [[nodiscard]] Result<TopicMessage> next_until(SubscriptionCore& subscription, Instant deadline);
+  // For an event loop of the program, which reads instead of the node's loop while it calls take_input() at least once
+  // a tick: a descriptor that is readable while there may be messages of other handles. Errors: closed;
+  // resource_exhausted.
+  [[nodiscard]] Result<int> input_descriptor();
+  unsigned take_input();  // delivers messages to the subscriptions, never waits, and returns their number
   [[nodiscard]] std::uint64_t pattern_count() noexcept {
     return interest_.patterns() - 1;  // the inbox has one
   }

@@ -171,6 +171,24 @@ void Node::watch_in() {
   (void)pump(false);  // and arms the descriptor
 }
 
+// --- an event loop of the program ---
+
+Result<int> Node::input_descriptor() {
+  if (closed()) {
+    return Error(Errc::closed, "the handle was closed");
+  }
+  return in_.core()->descriptor();
+}
+
+unsigned Node::take_input() {
+  if (closed()) {
+    return 0;
+  }
+  // Relaxed, with no partner: the loop compares it with an earlier value. A lost increment costs it one wake-up.
+  leads_.store(leads_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  return pump(false);
+}
+
 // --- threads that wait ---
 
 void Node::promote() noexcept {
