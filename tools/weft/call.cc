@@ -13,6 +13,7 @@
 #include "weft/rt/core/core_task.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/rpc/rpc_client.h"
+#include "weft/sync/lock.h"
 #include "weft/sys/clock.h"
 
 namespace weft::cli {
@@ -60,6 +61,24 @@ serve::rpc::ClientOptions client_options(const CallOptions& options, std::string
   return made;
 }
 
+// Attempt: the first attempt to connect that failed, from the core to the command's thread.
+class Attempt {
+ public:
+  void note(const Error& why) {
+    const sync::LockGuard lock(mutex_);
+    first_ = first_ ? first_ : std::optional<Error>(why);
+  }
+  [[nodiscard]] std::optional<Error> take_first() {  // once
+    const sync::LockGuard lock(mutex_);
+    return first_ && !std::exchange(taken_, true) ? first_ : std::nullopt;
+  }
+
+ private:
+  sync::StdMutex mutex_;
+  std::optional<Error> first_ WEFT_GUARDED_BY(mutex_);
+  bool taken_ WEFT_GUARDED_BY(mutex_) = false;
+};
+
 // One call, and its outcome.
 struct Asked {
   std::string endpoint{};
@@ -70,10 +89,16 @@ struct Asked {
   serve::rpc::MethodInfos methods{};  // without a method
   OwnedBytes answer{};
   std::string refusal{};
+  Attempt failed{};
 };
 
 rt::Task<Result<void>> ask(Asked* asked) {
   const auto host = std::make_shared<serve::ClientHost>(*rt::Core::current());
+  asked->client.connection.on_event = [asked](const serve::ClientEvent& event) {
+    if (event.kind == serve::ClientEvent::Kind::unconnected) {
+      asked->failed.note(event.why);
+    }
+  };
   auto client = serve::rpc::Client::open(host, asked->endpoint, std::move(asked->client));
   if (!client) {
     co_return client.error();
@@ -101,8 +126,9 @@ rt::Task<Result<void>> ask(Asked* asked) {
   co_return Result<void>();
 }
 
-// On a core of its own. Ctrl-C cancels the call, also at the server.
-Result<void> run(Asked& asked) {
+// On a core of its own. Ctrl-C cancels the call, also at the server. A server that does not listen may come, and the
+// user is told for what the command waits.
+Result<void> run(Console& console, Asked& asked) {
   rt::RuntimeOptions options;
   options.cores = 1;
   options.wait_mode = sync::WaitMode::eco;
@@ -115,6 +141,9 @@ Result<void> run(Asked& asked) {
       (void)future.get();
     }
     throw_if_stopped();
+    if (const std::optional<Error> why = asked.failed.take_first()) {
+      console.note(printable(why->message()) + "; tries again until --timeout");
+    }
   }
   return future.get();
 }
@@ -154,7 +183,7 @@ int call(Console& console, const CallOptions& options) {
     }
   }
   asked.deadline = deadline_after(sys::now(), seconds(options.timeout));
-  const Result<void> called = run(asked);
+  const Result<void> called = run(console, asked);
   if (!called) {
     const std::string what = options.method.empty() ? "the methods of " + printable(options.endpoint) : options.method;
     std::string text = called.error().message();

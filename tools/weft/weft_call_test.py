@@ -78,6 +78,10 @@ def each_wait_has_an_end():
         process.send_signal(signal.SIGINT)
         end(process, 128 + signal.SIGINT)
     assert "refused" in run("call", endpoint, "--timeout", "1", code=1)
+    process = start("call", endpoint, "--timeout", "600")
+    assert "refused" in process.stderr.readline()  # at once: it waits for a server
+    process.send_signal(signal.SIGINT)
+    end(process, 128 + signal.SIGINT)
 
 
 @test
