@@ -26,7 +26,8 @@ STOPPED = {signal.SIGINT: 0, signal.SIGTERM: 0}  # of a command that serves
 
 @dataclasses.dataclass
 class Row:
-    """Arguments in words with one blank between two: options first as one word each. "": the command has no such run."""
+    """Arguments in words with one blank between two: options first as one word each. "": the command has no such run: proxy, hub
+    and fleet up end at a signal only, with the codes of `waits`; keygen, doctor and report wait for nothing."""
 
     done: str  # ends with 0
     refused: str  # ends with 1
@@ -64,13 +65,14 @@ ROWS = {
     "router": link("--connect={dealer} --count=1"),
     "keygen": Row("", "--out=/none/key", ""),
     "proxy": Row("", "forwarder {pull} tcp://127.0.0.1:*", "forwarder ipc://{folder}/front ipc://{folder}/back"),
-    "tap": Row("", "{pull} {rep}", "ipc://{folder}/listen {rep}"),
+    "tap": Row("--count=2 ipc://{folder}/tapped {rep}", "{pull} {rep}", "ipc://{folder}/listen {rep}",
+               beside="req --connect=ipc://{folder}/tapped --timeout=1 x"),
     "bench": Row("--seconds=0.02", "--bind={pull}", "--bind=ipc://{folder}/socket", "--connect=tcp://127.0.0.1:1 --timeout=0.1"),
     "call": Row("{rpc} bytes.echo weft", "{rpc} no.method", "{rpc} wait", "--timeout=0.1 {mute}"),
     "top": Row("--once {admin}", "--once tcp://127.0.0.1:1", "--interval=600 {admin}", "--once --timeout=0.1 {mute}"),
     "config": Row("show", "check /none.toml", ""),
-    "doctor": Row("", "", ""),
-    "report": Row("", "", "", "--timeout=0.1 --admin={mute}"),
+    "doctor": Row("", "", ""),  # `--strict` is refused on a machine with warnings only
+    "report": Row("", "--admin=tcp://127.0.0.1:1", "", "--timeout=0.1 --admin={mute}"),
     "completion": Row("bash", "", ""),
     "manual": Row("kv get", "--out=/none", ""),
     "stream add": kept("added added.>", "added other.>"),
