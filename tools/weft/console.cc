@@ -24,6 +24,7 @@ namespace {
 
 std::unique_ptr<sys::EventFd> stop_event;
 std::atomic<int> stop_number{0};
+std::atomic<bool> hang_up{false};
 
 void on_stop(int number) {
   stop_number.store(number);
@@ -102,6 +103,13 @@ std::string from_hex(std::string_view digits) {
   return out;
 }
 
+int write_out(std::string_view text) noexcept {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
+    return 0;
+  }
+  return errno == EPIPE ? kExitSignal + SIGPIPE : kExitFailed;
+}
+
 Console::Console(std::string command)
     : command_(std::move(command)),
       colour_(isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr),
@@ -109,12 +117,11 @@ Console::Console(std::string command)
 
 void Console::print(std::string_view text) {
   progress("");
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    if (errno == EPIPE) {
-      stop_number.store(SIGPIPE);
-      throw Stopped();
-    }
-    throw Failure("standard output takes no more");
+  if (const int code = write_out(text); code > kExitSignal) {
+    stop_number.store(code - kExitSignal);
+    throw Stopped();
+  } else if (code != 0) {
+    throw Failure(std::string(kOutputFull));
   }
 }
 
@@ -183,6 +190,13 @@ void catch_stop_signals() {
   action.sa_flags = 0;
   sigaction(SIGPIPE, &action, nullptr);
 }
+
+void catch_hang_up() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { hang_up.store(true); };
+  sigaction(SIGHUP, &action, nullptr);
+}
+bool hung_up() noexcept { return hang_up.exchange(false); }
 
 int stop_fd() noexcept { return stop_event->fd(); }
 int stop_signal() noexcept { return stop_number.load(); }

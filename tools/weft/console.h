@@ -69,6 +69,11 @@ struct Screen {
 
 enum class Colour : std::uint8_t { red, yellow, green, bold };
 
+inline constexpr std::string_view kOutputFull = "standard output takes no more";
+// Writes the text to standard output, and flushes it. Returns 0; kExitSignal + SIGPIPE (its reader has gone); or
+// kExitFailed, for which the text is kOutputFull.
+[[nodiscard]] int write_out(std::string_view text) noexcept;
+
 // Console: the standard streams of one command.
 // Affinity: one thread.
 class Console {
@@ -100,6 +105,8 @@ class Console {
 
 // SIGINT and SIGTERM make stop_fd() readable; a second one ends the process at once. SIGPIPE has no effect.
 void catch_stop_signals();
+void catch_hang_up();                   // before hung_up()
+[[nodiscard]] bool hung_up() noexcept;  // whether SIGHUP came since the last call
 [[nodiscard]] int stop_fd() noexcept;
 [[nodiscard]] int stop_signal() noexcept;  // 0: none came; SIGPIPE: the reader of standard output has gone
 void throw_if_stopped();                   // Stopped

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tools/weft/model.h"
 
-#include <signal.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstdio>
 #include <optional>
 #include <string_view>
@@ -34,14 +30,11 @@ void complain(const std::string& text) { std::fwrite(text.data(), 1, text.size()
 
 // Prints the answer to --help or --version; gives the exit code.
 int print(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
-    return 0;
+  const int code = write_out(text);
+  if (code == kExitFailed) {
+    complain("weft: " + std::string(kOutputFull) + "\n");
   }
-  if (errno == EPIPE) {
-    return kExitSignal + SIGPIPE;
-  }
-  complain("weft: standard output takes no more\n");
-  return kExitFailed;
+  return code;
 }
 
 bool is_option(std::string_view argument) { return argument.size() > 1 && argument[0] == '-'; }
@@ -89,22 +82,27 @@ std::string first_word(const std::vector<std::string>& arguments, std::size_t fr
   return found == arguments.end() ? std::string() : *found;
 }
 
-// The commands of the former program weft-topics, by their new names.
-std::string former_name(const std::vector<std::string>& arguments) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kNames = {{{"ls", "topic ls"},
-                                                                                    {"pub", "topic pub"},
-                                                                                    {"sub", "topic sub"},
-                                                                                    {"tap", "topic tap"},
-                                                                                    {"streams", "stream ls"},
-                                                                                    {"kv", "kv"}}};
+// The new name of the first argument that has one: of an option, or of a command of the former program weft-topics.
+// Returns an empty text if there is none.
+std::string former_name(const std::vector<std::string>& arguments, bool of_weft_topics) {
+  struct Former {
+    std::string_view word, before, now;
+  };
+  constexpr Former kNames[] = {{"ls", "`weft-topics ls`", "`weft topic ls`"},
+                               {"pub", "`weft-topics pub`", "`weft topic pub`"},
+                               {"sub", "`weft-topics sub`", "`weft topic sub`"},
+                               {"tap", "`weft-topics tap`", "`weft topic tap`"},
+                               {"streams", "`weft-topics streams`", "`weft stream ls`"},
+                               {"kv", "`weft-topics kv`", "`weft kv`"},
+                               {"--wait-subscribers", "--wait-subscribers", "--wait"}};
   for (const std::string& argument : arguments) {
-    for (const auto& [before, now] : kNames) {
-      if (argument == before) {
-        return "type `weft " + std::string(now) + "` instead of `weft-topics " + std::string(before) + "`";
+    for (const auto& [word, before, now] : kNames) {
+      if (std::string_view(argument).substr(0, argument.find('=')) == word && is_option(word) != of_weft_topics) {
+        return "type " + std::string(now) + " instead of " + std::string(before);
       }
     }
   }
-  return "the commands of weft-topics are `weft topic`, `weft stream` and `weft kv`";
+  return of_weft_topics ? "the commands of weft-topics are `weft topic`, `weft stream` and `weft kv`" : "";
 }
 
 }  // namespace
@@ -186,7 +184,7 @@ int Model::parse(const std::vector<std::string>& arguments) {
                        [&](const auto& each) { return each.name == name || each.name.starts_with(name + " "); });
   };
   if (word == "topics") {
-    complain("weft: " + former_name(arguments) + "; `weft --help` lists the commands\n");
+    complain("weft: " + former_name(arguments, true) + "; `weft --help` lists the commands\n");
     return kExitUsage;
   }
   if (!word.empty() && !names(commands(), word)) {
@@ -219,10 +217,8 @@ int Model::parse(const std::vector<std::string>& arguments) {
     if (!second.empty() && command == "weft " + word) {
       return usage(command, "no command is named '" + second + "'");
     }
-    const bool former = std::any_of(arguments.begin(), arguments.end(), [](const std::string& each) {
-      return each == "--wait-subscribers" || each.starts_with("--wait-subscribers=");
-    });
-    return usage(command, former ? "type --wait instead of --wait-subscribers" : error.what());
+    const std::string former = former_name(arguments, false);
+    return usage(command, former.empty() ? error.what() : former);
   }
 }
 

@@ -5,6 +5,7 @@ import contextlib
 import http.client
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -40,13 +42,24 @@ class Hub:
         limited = ["sh", "-c", f'ulimit -n {descriptors} && exec "$@"', "sh"] if descriptors else []
         self.process = subprocess.Popen([*limited, PROGRAM, "hub", "--directory", directory, *arguments], stderr=subprocess.PIPE, text=True,
                                         env={**os.environ, **(environment or {})})
+        self.noted = b""  # after the last note that was found
 
     def note(self, text: str) -> str:
-        """The next note that has the text."""
-        for line in self.process.stderr:
-            if text in line:
-                return line.strip()
-        raise AssertionError((text, self.process.wait()))
+        """The next note that has the text, for which the hub has PATIENCE."""
+        deadline = time.monotonic() + PATIENCE
+        seen = []
+        while True:
+            while (end := self.noted.find(b"\n")) >= 0:
+                line = self.noted[:end].decode().strip()
+                self.noted = self.noted[end + 1:]
+                if text in line:
+                    return line
+                seen.append(line)
+            stream = self.process.stderr
+            readable, _, _ = select.select([stream], [], [], max(0.0, deadline - time.monotonic()))
+            read = os.read(stream.fileno(), 65536) if readable else b""
+            assert read, (text, seen, self.process.poll())
+            self.noted += read
 
     def stop(self, number: int, code: int) -> None:
         self.process.send_signal(number)

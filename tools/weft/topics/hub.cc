@@ -51,16 +51,6 @@ Error unready(Phase phase) {
   }
 }
 
-// Whether SIGHUP came since the last look.
-std::atomic<bool> reload_wanted{false};
-void on_hang_up(int) { reload_wanted.store(true); }
-
-void catch_hang_up() {
-  struct sigaction action = {};
-  action.sa_handler = on_hang_up;
-  sigaction(SIGHUP, &action, nullptr);
-}
-
 std::vector<std::string> members_of(const HubRunOptions& options) {
   std::vector<std::string> keys = read_public_keys(options.curve_members);
   for (std::string& key : keys) {
@@ -248,7 +238,7 @@ int run_hub(Console& console, const HubRunOptions& wanted) {
 
   try {
     while (hub->ended() == Errc::ok) {
-      if (reload_wanted.exchange(false)) {
+      if (hung_up()) {
         reload_members(console, *hub, options);
       }
       sleep_until(sys::now() + kEndLook);
