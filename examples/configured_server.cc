@@ -92,7 +92,7 @@ Result<void> serve_file(const std::string& file) {
   const auto runtime = WEFT_TRY(rt::Runtime::start(start->runtime));
   const auto server = WEFT_TRY(serve::Server::make(*runtime, options));
   configuration.govern(*server);
-  for (const config::Listener& listener : start->listeners) {
+  for (const config::ListenerSettings& listener : start->listeners) {
     const std::string bound = WEFT_TRY(
         server->listen<Codec>(listener.endpoint, listener.options, [&] { return Greeter{&keys, &configuration}; }));
     std::printf("%s\n", bound.c_str());

@@ -227,8 +227,8 @@ class WirePeer : public BytePeer {
   };
   Frame read_frame() {
     for (;;) {
-      zmtp::FrameHeader header;
-      if (zmtp::parse_frame_header(as_bytes(input_), header) == zmtp::ParseStatus::complete &&
+      zmtp::ZmtpFrameHeader header;
+      if (zmtp::parse_frame_header(as_bytes(input_), header) == weft::ParseStatus::complete &&
           header.body_size <= input_.size() - header.header_size) {
         Frame frame{header.flags, input_.substr(header.header_size, header.body_size)};
         input_.erase(0, header.header_size + header.body_size);

@@ -134,7 +134,7 @@ TEST_F(KeptExhaustion, WhatAHubAnsweredIsKeptAlsoWhenItsMemoryEnds) {
     }
     auto store = store::Store::open({path}, at(10));
     ASSERT_TRUE(store) << store.error().text();
-    if (const store::Stream* stream = (*store)->find("s"); stream != nullptr) {
+    if (const store::StoredStream* stream = (*store)->find("s"); stream != nullptr) {
       EXPECT_GE(stream->next() - 1, accepted);
       EXPECT_LE(stream->next() - 1, 6u);
     } else {

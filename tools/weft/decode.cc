@@ -64,7 +64,7 @@ bool add_properties(Bytes metadata, Said& said, bool& subscribes) {
   std::vector<Object> list;
   while (!metadata.empty()) {
     zmtp::Property property;
-    if (zmtp::take_property(metadata, property) != zmtp::ParseStatus::complete) {
+    if (zmtp::take_property(metadata, property) != weft::ParseStatus::complete) {
       return false;
     }
     const std::string_view value = as_text(property.value);
@@ -82,7 +82,7 @@ bool add_properties(Bytes metadata, Said& said, bool& subscribes) {
 
 bool add_ping(Bytes data, Said& said) {
   zmtp::Ping ping;
-  if (zmtp::parse_ping(data, ping) != zmtp::ParseStatus::complete) {
+  if (zmtp::parse_ping(data, ping) != weft::ParseStatus::complete) {
     return false;
   }
   said.text += " ttl " + format("%g", ping.ttl_deciseconds / 10.0) + " s, context " +
@@ -94,7 +94,7 @@ bool add_ping(Bytes data, Said& said) {
 
 bool add_pong(Bytes data, Said& said) {
   Bytes context;
-  if (zmtp::parse_pong(data, context) != zmtp::ParseStatus::complete) {
+  if (zmtp::parse_pong(data, context) != weft::ParseStatus::complete) {
     return false;
   }
   said.text += " context " + shown(as_text(context), context.size());
@@ -104,7 +104,7 @@ bool add_pong(Bytes data, Said& said) {
 
 bool add_error(Bytes data, Said& said) {
   std::string_view reason;
-  if (zmtp::parse_error(data, reason) != zmtp::ParseStatus::complete) {
+  if (zmtp::parse_error(data, reason) != weft::ParseStatus::complete) {
     return false;
   }
   said.text += " " + shown(reason, reason.size());
@@ -126,7 +126,7 @@ bool add_login(Bytes data, Said& said) {
 bool add_filter(Bytes data, Said& said) {
   static constexpr const char* kKinds[] = {"", "exact", "tokens", "prefix", "glob"};
   FilterView filter{};
-  if (zmtp::parse_filter(data, filter) != zmtp::ParseStatus::complete) {
+  if (zmtp::parse_filter(data, filter) != weft::ParseStatus::complete) {
     return false;
   }
   const char* kind = kKinds[static_cast<std::size_t>(filter.kind)];
@@ -180,7 +180,7 @@ void Conversation::greet(int direction) {
 void Conversation::take_new_greeting(int direction) {
   Side& side = sides_[static_cast<std::size_t>(direction)];
   const zmtp::GreetingResult read = zmtp::parse_greeting(as_bytes(side.pending));
-  if (read.status != zmtp::ParseStatus::complete) {
+  if (read.status != weft::ParseStatus::complete) {
     give_up(direction, "malformed", read.problem.c_str());
     return;
   }
@@ -256,11 +256,11 @@ bool Conversation::take_header(int direction, Bytes& bytes) {
     const bool old = side.framing == zmtp::Framing::v1;
     const auto status =
         old ? zmtp::parse_frame_header_v1(head, side.frame) : zmtp::parse_frame_header(head, side.frame);
-    if (status == zmtp::ParseStatus::malformed) {
+    if (status == weft::ParseStatus::malformed) {
       give_up(direction, "malformed", "a frame's header is hex " + to_hex(side.pending));
       return false;
     }
-    if (status == zmtp::ParseStatus::complete) {
+    if (status == weft::ParseStatus::complete) {
       side.pending.clear();
       side.front.clear();
       side.left = side.frame.body_size;
@@ -301,7 +301,7 @@ void Conversation::end_frame(int direction) {
 void Conversation::end_sealed(int direction) {
   const Side& side = sides_[static_cast<std::size_t>(direction)];
   zmtp::Command command;
-  const bool named = zmtp::parse_command(as_bytes(side.front), command) == zmtp::ParseStatus::complete;
+  const bool named = zmtp::parse_command(as_bytes(side.front), command) == weft::ParseStatus::complete;
   if (named && command.name == "ERROR" && (side.frame.flags & zmtp::kCommand) != 0) {
     end_command(direction);
     return;
@@ -318,7 +318,7 @@ void Conversation::end_sealed(int direction) {
 void Conversation::end_command(int direction) {
   Side& side = sides_[static_cast<std::size_t>(direction)];
   zmtp::Command command;
-  if (zmtp::parse_command(as_bytes(side.front), command) != zmtp::ParseStatus::complete) {
+  if (zmtp::parse_command(as_bytes(side.front), command) != weft::ParseStatus::complete) {
     say(direction, {"command",
                     "without a name, " + size_text(side.frame.body_size),
                     {{"name", std::string()}, {"size", side.frame.body_size}}});

@@ -56,7 +56,7 @@ class Conversation {
     std::string pending;  // of a greeting or a frame's header
     bool identity_due = false;
     bool subscribes = false;  // it announces itself as a SUB or XSUB
-    zmtp::FrameHeader frame;
+    zmtp::ZmtpFrameHeader frame;
     std::uint64_t left = 0;  // bytes of the body
     std::string front;       // of the body
     std::vector<Part> parts;

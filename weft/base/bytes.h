@@ -22,6 +22,9 @@ using MutableBytes = std::span<std::uint8_t>;  // bytes to fill
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+// The result of reading a header from the front of some bytes. need_more: it is not whole, and so far not malformed.
+enum class ParseStatus : std::uint8_t { complete, need_more, malformed };
+
 // memcpy that allows a null source or target for 0 bytes.
 inline void copy_bytes(std::uint8_t* target, Bytes source) noexcept {
   if (!source.empty()) {

@@ -43,7 +43,7 @@ Result<void> choose_interface(const std::string& name, Family family, sys::Datag
 
 }  // namespace
 
-Result<UdpSocket> open_udp(const Endpoint& endpoint, bool for_bind, const UdpOptions& udp,
+Result<UdpSocket> open_udp(const Endpoint& endpoint, bool for_bind, const MulticastOptions& udp,
                            const sys::SocketOptions& options) {
   const sys::SocketAddress target = WEFT_TRY(find_target(endpoint, for_bind, options.ipv6));
   if (endpoint.has_source && !target.is_multicast()) {

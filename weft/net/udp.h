@@ -13,7 +13,7 @@ namespace weft::net {
 
 // udp://: datagrams over IPv4 and IPv6, to one host or to a multicast group. It has sockets, but no listener and no
 // streams: a message is a datagram, and no peer connects.
-struct UdpOptions {
+struct MulticastOptions {
   int multicast_hops = 1;  // routers take one off
   bool multicast_loop = true;
 };
@@ -28,7 +28,7 @@ struct UdpSocket {
 // a group, and each gets every datagram. May wait: both look up a host name.
 // Errors: malformed_endpoint (an interface without a group); address_unavailable (no such interface); name_unresolved;
 // address_in_use.
-[[nodiscard]] Result<UdpSocket> open_udp(const Endpoint& endpoint, bool for_bind, const UdpOptions& udp,
+[[nodiscard]] Result<UdpSocket> open_udp(const Endpoint& endpoint, bool for_bind, const MulticastOptions& udp,
                                          const sys::SocketOptions& options);
 
 }  // namespace weft::net

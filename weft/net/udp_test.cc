@@ -10,7 +10,7 @@
 namespace weft::net {
 namespace {
 
-Result<UdpSocket> open(const std::string& text, bool for_bind, const UdpOptions& udp = {}, bool ipv6 = false) {
+Result<UdpSocket> open(const std::string& text, bool for_bind, const MulticastOptions& udp = {}, bool ipv6 = false) {
   sys::SocketOptions options;
   options.ipv6 = ipv6;
   return open_udp(WEFT_TRY(parse_endpoint(text, for_bind)), for_bind, udp, options);

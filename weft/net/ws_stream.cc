@@ -122,7 +122,7 @@ class ZwsStream final : public Stream {
   std::optional<Upgrade> upgrade_;  // the same
   Error failure_;                   // ok: not failed
 
-  Inbound in_;
+  WsInbound in_;
   TokenBucket idle_frames_;
   Block staged_;  // bytes from below that were not translated
   Status below_status_ = Status::done;
@@ -134,7 +134,7 @@ class ZwsStream final : public Stream {
   bool closed_ = false;   // the peer's CLOSE came
   bool admitted_ = false;
 
-  Outbound out_;
+  WsOutbound out_;
   Block held_;            // the bytes that the stream below has to take next
   std::string controls_;  // whole control frames that wait for the end of a frame; of an upgrade, its head
   int write_errno_ = 0;
@@ -280,7 +280,7 @@ void ZwsStream::read_frames(std::span<MutableBytes> into, std::size_t& total) {
 bool ZwsStream::read_into(MutableBytes& room, std::size_t& total) {
   while (!room.empty()) {
     if (!staged_.empty() || in_.has_output()) {
-      const Inbound::Moved moved = in_.translate(staged_.bytes(), room);
+      const WsInbound::Moved moved = in_.translate(staged_.bytes(), room);
       staged_.begin += moved.taken;
       room = room.subspan(moved.made);
       total += moved.made;
@@ -330,15 +330,15 @@ bool ZwsStream::fill(MutableBytes& room, std::size_t& total) {
 
 void ZwsStream::handle_control() {
   switch (in_.control()) {
-    case Inbound::Control::none: return;
-    case Inbound::Control::pong: heard_ = true; return;
-    case Inbound::Control::ping:
+    case WsInbound::Control::none: return;
+    case WsInbound::Control::pong: heard_ = true; return;
+    case WsInbound::Control::ping:
       heard_ = true;
       if (controls_.size() < kControlsMax) {
         queue_control(Opcode::pong, in_.control_body());
       }
       return;
-    case Inbound::Control::close:
+    case WsInbound::Control::close:
       closed_ = true;
       queue_control(Opcode::close, in_.control_body().first(std::min<std::size_t>(in_.control_body().size(), 2)));
       (void)push();
@@ -431,7 +431,7 @@ bool ZwsStream::write_part(Bytes part, std::size_t& total) {
     if (!held_.make(kStreamBlock)) {
       throw std::bad_alloc();
     }
-    const Outbound::Moved moved = out_.translate(part, held_.room());
+    const WsOutbound::Moved moved = out_.translate(part, held_.room());
     held_.end += moved.made;
     total += moved.taken;
     part = part.subspan(moved.taken);

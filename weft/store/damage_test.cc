@@ -31,7 +31,7 @@ class DamageTest : public testing::Test {
     }
     ASSERT_TRUE(store_->consumer(*store_->find("work"), "c", {}, false));
     for (const char* name : {"log", "work", "latest", "other"}) {
-      Stream& stream = *store_->find(name);
+      StoredStream& stream = *store_->find(name);
       for (int i = 1; i <= 5; ++i) {
         const std::string topic = "t." + std::to_string(i);
         ASSERT_TRUE(store_->append(stream, {.topic = topic, .body = as_bytes(topic)}, {}, kNow));
@@ -62,8 +62,8 @@ class DamageTest : public testing::Test {
   }
   std::string row_of(const std::string& stream) { return std::to_string(store_->find(stream)->id()); }
   // The bodies that are read, `!` for each damaged place.
-  static std::string read(Stream& stream, std::string_view filter = "") {
-    Reader reader = *stream.open_reader(filter, {});
+  static std::string read(StoredStream& stream, std::string_view filter = "") {
+    StoredReader reader = *stream.open_reader(filter, {});
     std::string all;
     for (int i = 0; i < 20; ++i) {
       const auto message = stream.read(reader);
@@ -82,7 +82,7 @@ class DamageTest : public testing::Test {
     return all;
   }
   std::string deliver(const std::string& name) {
-    Stream& stream = *store_->find(name);
+    StoredStream& stream = *store_->find(name);
     std::string all;
     while (true) {
       const auto delivery = store_->next_delivery(stream, **store_->consumer(stream, "c", {}, false), kNow);
@@ -129,8 +129,8 @@ TEST_F(DamageTest, ADamagedStreamLeavesTheOthersWholeAndIsMendedOrRemoved) {
 
 TEST_F(DamageTest, ADamagedConsumerGetsAgainWhatTheStreamHas) {
   const auto acknowledge = [this] {
-    Stream& stream = *store_->find("work");
-    Consumer& consumer = **store_->consumer(stream, "c", {}, false);
+    StoredStream& stream = *store_->find("work");
+    StoredConsumer& consumer = **store_->consumer(stream, "c", {}, false);
     ASSERT_TRUE(*store_->next_delivery(stream, consumer, kNow));
     EXPECT_TRUE(store_->ack(consumer, 2, true) || store_->ack(consumer, 1, true));
     ASSERT_EQ(store_->commit(kNow).disk, Errc::ok);
@@ -156,7 +156,7 @@ TEST_F(DamageTest, ADamagedConsumerGetsAgainWhatTheStreamHas) {
 
 TEST_F(DamageTest, ADamagedRowOfATopicIsReportedUntilItsNextMessage) {
   damage("UPDATE topic SET last=1 WHERE topic='t.4' AND stream=" + row_of("log"));
-  Stream& stream = *store_->find("log");
+  StoredStream& stream = *store_->find("log");
   EXPECT_EQ(stream.newest_of("t.4").error(), Errc::corrupt);
   EXPECT_EQ(store_->append(stream, {.topic = "t.4"}, {.last = 1}, kNow).error(), Errc::corrupt);
   EXPECT_EQ(stream.topics_after("", 10)->topics.size(), 4U);
@@ -184,7 +184,7 @@ TEST_F(DamageTest, ADamagedRowOfABlockHidesNoOtherMessage) {
   for (const char* change : {"first=2", "first=1", "first=4", "time=7", "time=time+1000000000000000000"}) {
     SCOPED_TRACE(change);
     damage("UPDATE block SET " + std::string(change) + where);
-    Stream& stream = *store_->find("log");
+    StoredStream& stream = *store_->find("log");
     EXPECT_EQ(stream.next(), 6U);
     EXPECT_EQ(read(stream), "t.1 t.2 ! t.4 t.5 ");
     EXPECT_EQ(deliver("log"), "t.1 t.2 t.4 t.5 ");
@@ -197,7 +197,7 @@ TEST_F(DamageTest, ADamagedRowOfABlockHidesNoOtherMessage) {
     for (const char* change : {"last=1000000000000", "time=9000000000000000000", "time=7", "first=70"}) {
       SCOPED_TRACE(std::string(last) + " " + change);
       damage("UPDATE block SET " + std::string(change) + " WHERE last=" + last + " AND stream=" + row_of("other"));
-      Stream& stream = *store_->find("other");
+      StoredStream& stream = *store_->find("other");
       StreamSettings aging;
       aging.age_max = 1h;
       ASSERT_TRUE(store_->declare("other", aging, true, kNow));
@@ -230,7 +230,7 @@ TEST_F(DamageTest, ADamagedRowOfAValueIsReportedAndHidesNoOther) {
   for (const char* change : {"erased=erased+1", "time=7", "topic='t.9'", "erased=7"}) {
     SCOPED_TRACE(change);
     damage("UPDATE kv SET " + std::string(change) + " WHERE revision=3 AND stream=" + row_of("latest"));
-    Stream& stream = *store_->find("latest");
+    StoredStream& stream = *store_->find("latest");
     EXPECT_EQ(read(stream), "t.1 t.2 ! t.4 t.5 ");
     EXPECT_EQ(deliver("latest"), "t.1 t.2 t.4 t.5 ");
     EXPECT_EQ(stream.message_at(3).error(), Errc::corrupt);

@@ -263,21 +263,21 @@ Result<TopicPage> Latest::topics_after(std::string_view after, std::size_t rows)
   return page;
 }
 
-Result<std::optional<Log::Dropped>> Latest::drop_oldest(std::uint64_t before, WallTime age) {
-  Log::Dropped dropped;
+Result<std::optional<MessageLog::Dropped>> Latest::drop_oldest(std::uint64_t before, WallTime age) {
+  MessageLog::Dropped dropped;
   {
     Statement& oldest = sql_->read_first.set(0, stream_);
     const Rows rows(oldest);
     if (!WEFT_TRY(oldest.step()) || oldest.sequence(0) >= before || wall_time(oldest.number(1)) >= age) {
-      return std::optional<Log::Dropped>();
+      return std::optional<MessageLog::Dropped>();
     }
     dropped.last = oldest.sequence(0);
   }
   return std::optional(WEFT_TRY(drop_revision(dropped.last)));
 }
 
-Result<Log::Dropped> Latest::drop_revision(std::uint64_t revision) {
-  Log::Dropped dropped;
+Result<MessageLog::Dropped> Latest::drop_revision(std::uint64_t revision) {
+  MessageLog::Dropped dropped;
   dropped.last = revision;
   {
     Statement& drop = sql_->drop_revision.set(0, stream_).set(1, revision);
@@ -291,7 +291,7 @@ Result<Log::Dropped> Latest::drop_revision(std::uint64_t revision) {
   return dropped;
 }
 
-Result<std::optional<Log::Dropped>> Latest::evict_oldest(std::uint64_t before, WallTime time) {
+Result<std::optional<MessageLog::Dropped>> Latest::evict_oldest(std::uint64_t before, WallTime time) {
   if (evicts_erasure()) {
     return std::optional(WEFT_TRY(drop_revision(erasures_[erasures_dropped_++])));
   }
@@ -302,13 +302,13 @@ Result<std::optional<Log::Dropped>> Latest::evict_oldest(std::uint64_t before, W
     Statement& oldest = sql_->find_oldest.set(0, stream_);
     const Rows rows(oldest);
     if (!WEFT_TRY(oldest.step()) || oldest.sequence(0) >= before) {
-      return std::optional<Log::Dropped>();
+      return std::optional<MessageLog::Dropped>();
     }
     revision = oldest.sequence(0);
     topic = oldest.text(1);
     newest = oldest.number(2) != 0;
   }
-  Log::Dropped dropped = WEFT_TRY(drop_revision(revision));
+  MessageLog::Dropped dropped = WEFT_TRY(drop_revision(revision));
   if (newest && revision >= purged_) {
     dropped.newest = 1;
     NewMessage erasure;
@@ -320,8 +320,8 @@ Result<std::optional<Log::Dropped>> Latest::evict_oldest(std::uint64_t before, W
   return std::optional(dropped);
 }
 
-Result<Log::Dropped> Latest::drop_topic(std::string_view topic) {
-  Log::Dropped dropped;
+Result<MessageLog::Dropped> Latest::drop_topic(std::string_view topic) {
+  MessageLog::Dropped dropped;
   {
     Statement& drop = sql_->drop_topic.set(0, stream_).set(1, topic);
     const Rows rows(drop);
@@ -334,7 +334,7 @@ Result<Log::Dropped> Latest::drop_topic(std::string_view topic) {
   return dropped;
 }
 
-void Latest::keep_dropped(const Log::Dropped& dropped) {
+void Latest::keep_dropped(const MessageLog::Dropped& dropped) {
   bytes_ -= std::min(bytes_, dropped.bytes);
   (void)refresh_first();
 }

@@ -28,7 +28,7 @@ class LatestSql {
 
 // Latest: the newest values of each topic of one stream, in the order of their revisions. A revision is a sequence.
 // Owner: a Stream. Affinity: the store's thread. Cost: a value is one row.
-// Invariants: those of Log; the stream keeps the newest `history` values of a topic, or fewer.
+// Invariants: those of MessageLog; the stream keeps the newest `history` values of a topic, or fewer.
 class Latest {
  public:
   Latest(LatestSql& sql, std::uint32_t stream, std::uint32_t history) noexcept
@@ -54,19 +54,19 @@ class Latest {
   [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants);
   [[nodiscard]] Result<std::uint64_t> first_at(WallTime time);
   [[nodiscard]] Result<std::uint64_t> skip_block(std::uint64_t revision);  // after the next value, damaged or not
-  [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows);  // like Log's
+  [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows);  // like MessageLog's
 
   // Inside a transaction.
-  [[nodiscard]] Result<std::optional<Log::Dropped>> drop_oldest(std::uint64_t before, WallTime age);
+  [[nodiscard]] Result<std::optional<MessageLog::Dropped>> drop_oldest(std::uint64_t before, WallTime age);
   // The same for a bound of bytes: the topic of a newest value is erased, and readers receive the erasure. Of these
   // erasures, the committed ones go first: otherwise they would push out values in their turn.
-  [[nodiscard]] Result<std::optional<Log::Dropped>> evict_oldest(std::uint64_t before, WallTime time);
+  [[nodiscard]] Result<std::optional<MessageLog::Dropped>> evict_oldest(std::uint64_t before, WallTime time);
   static constexpr std::size_t kErasuresMax = 65'536;  // remembered ones
   // Whether the next evict_oldest() removes such an erasure.
   [[nodiscard]] bool evicts_erasure() const noexcept { return erasures_dropped_ < erasures_.size(); }
-  [[nodiscard]] Result<Log::Dropped> drop_topic(std::string_view topic);
-  void keep_dropped(const Log::Dropped& dropped);
-  void set_purged(std::uint64_t before) noexcept;  // like Log's
+  [[nodiscard]] Result<MessageLog::Dropped> drop_topic(std::string_view topic);
+  void keep_dropped(const MessageLog::Dropped& dropped);
+  void set_purged(std::uint64_t before) noexcept;  // like MessageLog's
   [[nodiscard]] std::uint64_t purged() const noexcept { return purged_; }
 
   [[nodiscard]] std::uint64_t first() const noexcept { return first_; }
@@ -89,7 +89,7 @@ class Latest {
   };
   [[nodiscard]] Result<void> refresh_first();
   [[nodiscard]] Result<void> insert(const Staged& staged);
-  [[nodiscard]] Result<Log::Dropped> drop_revision(std::uint64_t revision);
+  [[nodiscard]] Result<MessageLog::Dropped> drop_revision(std::uint64_t revision);
   [[nodiscard]] Result<std::optional<ReadMessage>> row(Statement& statement, std::uint64_t revision);
 
   LatestSql* sql_;

@@ -99,7 +99,7 @@ Result<void> Store::load(Side& side, const Now& now) {
   return {};
 }
 
-Result<std::unique_ptr<Stream>> Store::load_stream(Side& side, const StreamRow& row, const Now& now) {
+Result<std::unique_ptr<StoredStream>> Store::load_stream(Side& side, const StreamRow& row, const Now& now) {
   const auto settings = parse_stream_settings(row.settings);
   auto topics = settings ? parse_filters(settings->topics) : Result<std::vector<Filter>>(settings.error());
   if (!row.whole || !settings || !topics || !check_settings(*settings) || !check_stream_name(row.name)) {
@@ -121,7 +121,7 @@ Result<std::unique_ptr<Stream>> Store::load_stream(Side& side, const StreamRow& 
   return stream;
 }
 
-Result<void> Store::load_consumers(Side& side, Stream& stream, const Now& now) {
+Result<void> Store::load_consumers(Side& side, StoredStream& stream, const Now& now) {
   Statement& list = side.list_consumers.set(0, stream.id());
   const Rows rows(list);
   while (WEFT_TRY(list.step())) {
@@ -132,8 +132,8 @@ Result<void> Store::load_consumers(Side& side, Stream& stream, const Now& now) {
       continue;
     }
     const auto make = [&](std::uint64_t next) {
-      return std::unique_ptr<Consumer>(
-          new Consumer{std::string(list.text(0)), *settings, *filter, ConsumerState(*settings, next)});
+      return std::unique_ptr<StoredConsumer>(
+          new StoredConsumer{std::string(list.text(0)), *settings, *filter, ConsumerState(*settings, next)});
     };
     auto consumer = make(std::max<std::uint64_t>(list.sequence(2), 1));
     const bool whole = list.number(4) != 0 && list.sequence(2) >= 1 && list.sequence(2) <= kSequenceMax;
@@ -148,7 +148,7 @@ Result<void> Store::load_consumers(Side& side, Stream& stream, const Now& now) {
 }
 
 // The settings are the program's, the messages in the blocks are whole or reported, and the mark of a purge is lost.
-Result<Stream*> Store::mend(std::string_view name, const StreamSettings& settings, const Now& now) {
+Result<StoredStream*> Store::mend(std::string_view name, const StreamSettings& settings, const Now& now) {
   Side* side = settings.survives == Survives::nothing ? nullptr : disk_.get();
   if (side == nullptr) {
     return Error(Errc::not_supported, "what a stream keeps and survives cannot be changed");
@@ -165,7 +165,7 @@ Result<Stream*> Store::mend(std::string_view name, const StreamSettings& setting
   WEFT_TRY(in_transaction(*side, write));
   stream->count_damaged_row();
   damaged_.erase(found);
-  Stream& mended = *streams_.emplace(std::string(name), std::move(stream)).first->second;
+  StoredStream& mended = *streams_.emplace(std::string(name), std::move(stream)).first->second;
   update_work(mended);
   return &mended;
 }

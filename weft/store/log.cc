@@ -60,7 +60,7 @@ Result<LogSql> LogSql::prepare(Database& database) {
   return sql;
 }
 
-Result<void> Log::open(std::uint64_t next, std::uint64_t purged) {
+Result<void> MessageLog::open(std::uint64_t next, std::uint64_t purged) {
   {
     Statement& size = sql_->read_size.set(0, stream_);
     const Rows rows(size);
@@ -84,13 +84,13 @@ Result<void> Log::open(std::uint64_t next, std::uint64_t purged) {
 }
 
 // Of a row `first, time, last, topics`.
-Log::RowHead Log::head_of(Statement& row) const noexcept {
+MessageLog::RowHead MessageLog::head_of(Statement& row) const noexcept {
   RowHead head{row.sequence(0), row.sequence(2), wall_time(row.number(1)), true};
   head.whole = read_topics(row.text(3), {stream_, head.first, head.last, head.time}).whole;
   return head;
 }
 
-Result<void> Log::refresh_first() {
+Result<void> MessageLog::refresh_first() {
   Statement& oldest = sql_->read_first.set(0, stream_);
   const Rows rows(oldest);
   has_rows_ = WEFT_TRY(oldest.step());
@@ -107,16 +107,16 @@ Result<void> Log::refresh_first() {
   return {};
 }
 
-void Log::set_purged(std::uint64_t before) noexcept {
+void MessageLog::set_purged(std::uint64_t before) noexcept {
   purged_ = std::max(purged_, std::min(before, next_));
   first_ = std::max(first_, purged_);
 }
 
-void Log::set_bytes_max(std::uint64_t bytes_max) noexcept {
+void MessageLog::set_bytes_max(std::uint64_t bytes_max) noexcept {
   block_max_ = static_cast<std::size_t>(std::min<std::uint64_t>(bytes_max / 8, kBlockMax));
 }
 
-std::uint64_t Log::stage(const NewMessage& message, WallTime time) {
+std::uint64_t MessageLog::stage(const NewMessage& message, WallTime time) {
   if (!builder_.takes(message, block_max_)) {
     close_block();
   }
@@ -133,7 +133,7 @@ std::uint64_t Log::stage(const NewMessage& message, WallTime time) {
   return sequence;
 }
 
-void Log::close_block() {
+void MessageLog::close_block() {
   if (builder_.count() != 0) {
     const std::uint64_t last = builder_first_ + builder_.count() - 1;
     staged_.push_back({builder_.finish(stream_, builder_first_), builder_first_, last, builder_time_,
@@ -141,8 +141,8 @@ void Log::close_block() {
   }
 }
 
-Result<void> Log::insert_block(std::uint64_t first, std::uint64_t last, WallTime time,
-                               const std::set<std::string>& topics, Bytes bytes) {
+Result<void> MessageLog::insert_block(std::uint64_t first, std::uint64_t last, WallTime time,
+                                      const std::set<std::string>& topics, Bytes bytes) {
   std::string text;
   for (const std::string& topic : topics) {
     text.append(topic).append("\n");
@@ -156,7 +156,7 @@ Result<void> Log::insert_block(std::uint64_t first, std::uint64_t last, WallTime
   return insert.set(4, std::string_view(text)).set(5, bytes).run();
 }
 
-Result<void> Log::write_staged() {
+Result<void> MessageLog::write_staged() {
   close_block();
   for (const StagedBlock& block : staged_) {
     WEFT_TRY(insert_block(block.first, block.last, block.time, block.topics, block.bytes));
@@ -167,7 +167,7 @@ Result<void> Log::write_staged() {
   return {};
 }
 
-void Log::keep_staged() {
+void MessageLog::keep_staged() {
   if (!staged_.empty() && empty()) {
     first_ = staged_.front().first;
   }
@@ -194,7 +194,7 @@ void Log::keep_staged() {
   next_ = next_staged_;
 }
 
-void Log::drop_staged() noexcept {
+void MessageLog::drop_staged() noexcept {
   builder_ = {};
   builder_topics_.clear();
   staged_.clear();
@@ -203,7 +203,7 @@ void Log::drop_staged() noexcept {
   next_staged_ = next_;
 }
 
-Result<TopicLast> Log::last_of(std::string_view topic) {
+Result<TopicLast> MessageLog::last_of(std::string_view topic) {
   if (!staged_topics_.empty()) {
     if (const auto found = staged_topics_.find(std::string(topic)); found != staged_topics_.end()) {
       return found->second;
@@ -220,7 +220,7 @@ Result<TopicLast> Log::last_of(std::string_view topic) {
   return find.sequence(0) >= purged_ ? TopicLast{find.sequence(0)} : TopicLast();
 }
 
-std::shared_ptr<const Block> Log::cached(std::uint64_t sequence) const noexcept {
+std::shared_ptr<const Block> MessageLog::cached(std::uint64_t sequence) const noexcept {
   if (cache_.empty() || sequence < cache_.front()->first()) {
     return nullptr;
   }
@@ -230,7 +230,7 @@ std::shared_ptr<const Block> Log::cached(std::uint64_t sequence) const noexcept 
   return sequence <= found->last() ? found : nullptr;
 }
 
-Result<std::shared_ptr<const Block>> Log::load(Cursor& cursor, const TopicPredicate& wants) {
+Result<std::shared_ptr<const Block>> MessageLog::load(Cursor& cursor, const TopicPredicate& wants) {
   Statement& read = sql_->read_from.set(0, stream_).set(1, cursor.next);
   const Rows rows(read);
   while (WEFT_TRY(read.step())) {
@@ -255,7 +255,7 @@ Result<std::shared_ptr<const Block>> Log::load(Cursor& cursor, const TopicPredic
   return std::shared_ptr<const Block>();
 }
 
-Result<std::optional<ReadMessage>> Log::read(Cursor& cursor, const TopicPredicate& wants) {
+Result<std::optional<ReadMessage>> MessageLog::read(Cursor& cursor, const TopicPredicate& wants) {
   cursor.next = std::max(cursor.next, first_);
   while (cursor.next < next_) {
     if (cursor.block == nullptr || cursor.next < cursor.block->first() || cursor.next > cursor.block->last()) {
@@ -288,7 +288,7 @@ Result<std::optional<ReadMessage>> Log::read(Cursor& cursor, const TopicPredicat
   return std::optional<ReadMessage>();
 }
 
-Result<std::uint64_t> Log::first_at(WallTime time) {
+Result<std::uint64_t> MessageLog::first_at(WallTime time) {
   const auto lookup = [this](std::uint64_t sequence) -> Result<std::optional<TimeRow>> {
     Statement& find = sql_->find_row.set(0, stream_).set(1, sequence);
     const Rows rows(find);
@@ -309,7 +309,7 @@ Result<std::uint64_t> Log::first_at(WallTime time) {
   }
 }
 
-Result<std::uint64_t> Log::skip_block(std::uint64_t sequence) {
+Result<std::uint64_t> MessageLog::skip_block(std::uint64_t sequence) {
   Statement& read = sql_->read_from.set(0, stream_).set(1, sequence);
   const Rows rows(read);
   if (!WEFT_TRY(read.step())) {
@@ -323,7 +323,7 @@ Result<std::uint64_t> Log::skip_block(std::uint64_t sequence) {
   return std::min(behind, next_);
 }
 
-Result<TopicPage> Log::topics_after(std::string_view after, std::size_t rows) {
+Result<TopicPage> MessageLog::topics_after(std::string_view after, std::size_t rows) {
   Statement& list = sql_->list_topics.set(0, stream_).set(1, after).set(2, rows);
   const Rows reset(list);
   TopicPage page;
@@ -339,7 +339,7 @@ Result<TopicPage> Log::topics_after(std::string_view after, std::size_t rows) {
   return page;
 }
 
-Result<std::optional<Log::Dropped>> Log::drop_oldest(std::uint64_t before, WallTime age) {
+Result<std::optional<MessageLog::Dropped>> MessageLog::drop_oldest(std::uint64_t before, WallTime age) {
   std::optional<Dropped> dropped;
   std::set<std::string> topics;
   {
@@ -362,7 +362,7 @@ Result<std::optional<Log::Dropped>> Log::drop_oldest(std::uint64_t before, WallT
 }
 
 // A damaged block goes too; the rows of its topics stay, and give way to later ones.
-Log::Dropped Log::dropped_of(const BlockRow& row, Bytes bytes, std::set<std::string>& topics) const {
+MessageLog::Dropped MessageLog::dropped_of(const BlockRow& row, Bytes bytes, std::set<std::string>& topics) const {
   const auto block = Block::parse({bytes.begin(), bytes.end()}, stream_, row.first);
   for (std::uint64_t at = block ? (*block)->first() : 1; block && at <= (*block)->last(); ++at) {
     topics.emplace((*block)->message(at).topic);
@@ -370,7 +370,7 @@ Log::Dropped Log::dropped_of(const BlockRow& row, Bytes bytes, std::set<std::str
   return {block ? (*block)->count() : 1, bytes.size(), row.last, topics.size()};
 }
 
-Result<void> Log::drop_block(const Dropped& dropped, const std::set<std::string>& topics) {
+Result<void> MessageLog::drop_block(const Dropped& dropped, const std::set<std::string>& topics) {
   for (const std::string& topic : topics) {
     WEFT_TRY(sql_->remove_topic.set(0, stream_).set(1, std::string_view(topic)).set(2, dropped.last).run());
   }
@@ -378,8 +378,8 @@ Result<void> Log::drop_block(const Dropped& dropped, const std::set<std::string>
   return sql_->set_next.set(0, next_).set(1, stream_).run();
 }
 
-Result<void> Log::drop_done(std::uint64_t& from, std::size_t rows, std::size_t drops_max, const DonePredicate& done,
-                            std::vector<Dropped>& dropped) {
+Result<void> MessageLog::drop_done(std::uint64_t& from, std::size_t rows, std::size_t drops_max,
+                                   const DonePredicate& done, std::vector<Dropped>& dropped) {
   std::vector<std::pair<Dropped, std::set<std::string>>> found;
   {
     Statement& read = sql_->read_from.set(0, stream_).set(1, from);
@@ -408,7 +408,7 @@ Result<void> Log::drop_done(std::uint64_t& from, std::size_t rows, std::size_t d
   return {};
 }
 
-Result<std::optional<Log::Dropped>> Log::trim(std::uint64_t before) {
+Result<std::optional<MessageLog::Dropped>> MessageLog::trim(std::uint64_t before) {
   std::shared_ptr<const Block> old;
   {
     Statement& read = sql_->read_from.set(0, stream_).set(1, before);
@@ -444,7 +444,7 @@ Result<std::optional<Log::Dropped>> Log::trim(std::uint64_t before) {
   return std::optional(Dropped{before - old->first(), old->size() - rest.size(), before - 1, gone.size()});
 }
 
-void Log::keep_dropped(const Dropped& dropped) {
+void MessageLog::keep_dropped(const Dropped& dropped) {
   bytes_ -= std::min(bytes_, dropped.bytes);
   if (dropped.alone) {
     const auto at = std::find_if(cache_.begin(), cache_.end(),

@@ -71,18 +71,18 @@ class LogSql {
       drop_block, set_next, find_row, list_topics;
 };
 
-// Log: the messages of one stream that keeps all of them, in blocks.
+// MessageLog: the messages of one stream that keeps all of them, in blocks.
 // Owner: a Stream. Affinity: the store's thread. Cost: a batch is one row; the newest blocks, up to kCacheMax bytes,
 // are also in memory.
 // Invariants:
 // 1. Sequences begin at 1, and each is given once. A staged message is not read before keep_staged().
 // 2. write_staged() happens inside a transaction; keep_staged() after its commit, drop_staged() after its failure.
-class Log {
+class MessageLog {
  public:
   static constexpr std::size_t kCacheMax = 1024 * 1024;
   static constexpr std::size_t kTopicsTextMax = 4096;
 
-  Log(LogSql& sql, std::uint32_t stream) : sql_(&sql), stream_(stream) {}
+  MessageLog(LogSql& sql, std::uint32_t stream) : sql_(&sql), stream_(stream) {}
   // A block is at most an eighth of the stream's bound: a full stream loses its oldest messages, and no more than that.
   void set_bytes_max(std::uint64_t bytes_max) noexcept;
   // `next` and `purged`: the stream row's.
@@ -115,9 +115,9 @@ class Log {
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
     std::uint64_t last = 0;    // sequence
-    std::uint64_t topics = 0;  // of Log: the rows of topics that went with them or gave way to later ones
+    std::uint64_t topics = 0;  // of MessageLog: the rows of topics that went with them or gave way to later ones
     std::uint64_t newest = 0;  // of Latest: those that were the newest values of their topics
-    bool alone = false;        // of Log: earlier messages stay
+    bool alone = false;        // of MessageLog: earlier messages stay
   };
   [[nodiscard]] Result<std::optional<Dropped>> drop_oldest(std::uint64_t before, WallTime age);
   // Inside a transaction. Of the next `rows` blocks from `from` on, removes those whose messages all pass `done`, but

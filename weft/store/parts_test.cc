@@ -19,14 +19,14 @@ TEST_F(PartsTest, AReadPassesABoundedNumberOfMessages) {
   for (const Keep keep : {Keep::log, Keep::latest}) {
     StreamSettings settings;
     settings.keep = keep;
-    Stream& stream = declare(settings, keep == Keep::log ? "log" : "latest");
+    StoredStream& stream = declare(settings, keep == Keep::log ? "log" : "latest");
     constexpr int kCount = 1000;
     for (int i = 0; i < kCount; ++i) {
       const std::string topic = "a." + std::to_string(i);
       ASSERT_TRUE(store_->append(stream, {.topic = topic}, {}, at(1s)));
     }
     append(stream, {.topic = "b"});
-    Reader reader = *stream.open_reader("b", {});
+    StoredReader reader = *stream.open_reader("b", {});
     reader.cursor.scan_max = 100;
     auto found = stream.read(reader);
     EXPECT_FALSE(*found);
@@ -44,13 +44,13 @@ TEST_F(PartsTest, AReadPassesABoundedNumberOfMessages) {
 }
 
 TEST_F(PartsTest, AReadOfTheNewestOfEachTopicOfAFilterPassesABoundedNumberOfMessages) {
-  Stream& stream = declare({});
+  StoredStream& stream = declare({});
   constexpr std::uint64_t kCount = 2000;
   for (std::uint64_t i = 1; i <= kCount; ++i) {
     ASSERT_TRUE(store_->append(stream, {.topic = i % 50 == 0 ? "wanted.a" : "other"}, {}, at(1s)));
   }
   ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
-  Reader reader = *stream.open_reader("wanted.*", From::last_per_topic());
+  StoredReader reader = *stream.open_reader("wanted.*", From::last_per_topic());
   reader.cursor.scan_max = 100;
   for (;;) {
     const std::uint64_t before = reader.cursor.next;
@@ -66,12 +66,12 @@ TEST_F(PartsTest, AReadOfTheNewestOfEachTopicOfAFilterPassesABoundedNumberOfMess
 
 // Blocks that are not among the newest are read from the file, each in whole.
 TEST_F(PartsTest, ABlockThatIsReadFromTheFileCountsByItsBytes) {
-  Stream& stream = declare({});
+  StoredStream& stream = declare({});
   const std::string body(100'000, 'x');
   for (int i = 0; i < 30; ++i) {
     append(stream, {.topic = "a", .body = as_bytes(body)});
   }
-  Reader reader = *stream.open_reader("", {});
+  StoredReader reader = *stream.open_reader("", {});
   ASSERT_TRUE(*stream.read(reader));
   EXPECT_GE(reader.cursor.passed, body.size() / Cursor::kMessageCost);
   EXPECT_LE(reader.cursor.passed, 2 * body.size() / Cursor::kMessageCost);
@@ -82,8 +82,8 @@ TEST_F(PartsTest, ADeliveryTakesABoundedNumberOfDeadLetters) {
   for (const bool kept : {true, false}) {
     StreamSettings dead_settings;
     dead_settings.topics = {"dead.*"};
-    Stream& dead = declare(dead_settings, "dead");
-    Stream& stream = declare({}, kept ? "kept" : "dropped");
+    StoredStream& dead = declare(dead_settings, "dead");
+    StoredStream& stream = declare({}, kept ? "kept" : "dropped");
     for (int i = 0; i < kCount; ++i) {
       ASSERT_TRUE(store_->append(stream, {.topic = "a"}, {}, at(1s)));
     }
@@ -92,11 +92,11 @@ TEST_F(PartsTest, ADeliveryTakesABoundedNumberOfDeadLetters) {
     settings.ack_wait = 1s;
     settings.tries_max = 1;
     settings.dead_letters = kept ? "dead.s" : "";
-    Consumer& consumer = **store_->consumer(stream, "c", settings, false);
+    StoredConsumer& consumer = **store_->consumer(stream, "c", settings, false);
     for (int i = 0; i < kCount; ++i) {
       ASSERT_TRUE(*store_->next_delivery(stream, consumer, at(1s)));
     }
-    consumer.cursor.scan_max = 10 * Stream::kLookUpCost;
+    consumer.cursor.scan_max = 10 * StoredStream::kLookUpCost;
     const auto done = [&] { return kept ? dead.next() - 1 : store_->counts().dead_dropped; };
     for (std::uint64_t before = 0; before < kCount; before = done()) {
       EXPECT_FALSE(*store_->next_delivery(stream, consumer, at(10s)));
@@ -109,7 +109,7 @@ TEST_F(PartsTest, ADeliveryTakesABoundedNumberOfDeadLetters) {
 }
 
 TEST_F(PartsTest, MessagesOfABlockThatAreDueAgainReadItOnce) {
-  Stream& stream = declare({});
+  StoredStream& stream = declare({});
   const std::string body(10'000, 'x');
   for (int i = 0; i < 20; ++i) {  // one block
     ASSERT_TRUE(store_->append(stream, {.topic = "a", .body = as_bytes(body)}, {}, at(1s)));
@@ -118,7 +118,7 @@ TEST_F(PartsTest, MessagesOfABlockThatAreDueAgainReadItOnce) {
   for (int i = 0; i < 200; ++i) {  // no longer among the newest blocks
     append(stream, {.topic = "b", .body = as_bytes(body)});
   }
-  Consumer& consumer = **store_->consumer(stream, "c", {.filter = "a", .ack_wait = 1s}, false);
+  StoredConsumer& consumer = **store_->consumer(stream, "c", {.filter = "a", .ack_wait = 1s}, false);
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(*store_->next_delivery(stream, consumer, at(1s)));
   }
@@ -127,14 +127,14 @@ TEST_F(PartsTest, MessagesOfABlockThatAreDueAgainReadItOnce) {
     ASSERT_TRUE(*store_->next_delivery(stream, consumer, at(10s)));
     passed += consumer.cursor.passed;
   }
-  EXPECT_LT(passed, 20 * Stream::kLookUpCost + 2 * 20 * body.size() / Cursor::kMessageCost);
+  EXPECT_LT(passed, 20 * StoredStream::kLookUpCost + 2 * 20 * body.size() / Cursor::kMessageCost);
 }
 
 TEST_F(PartsTest, APageOfTopicsReadsABoundedNumberOfRowsAlsoOfErasures) {
   StreamSettings settings;
   settings.keep = Keep::latest;
   settings.history = 3;
-  Stream& stream = declare(settings);
+  StoredStream& stream = declare(settings);
   std::vector<std::string> live;
   for (int i = 100; i < 600; ++i) {
     const std::string topic = "k." + std::to_string(i);
@@ -158,21 +158,21 @@ TEST_F(PartsTest, TheSearchForTheNewestMessageOfAFilterGoesOnByParts) {
   for (const Keep keep : {Keep::log, Keep::latest}) {
     StreamSettings settings;
     settings.keep = keep;
-    Stream& stream = declare(settings, keep == Keep::log ? "log" : "latest");
+    StoredStream& stream = declare(settings, keep == Keep::log ? "log" : "latest");
     for (int i = 1000; i < 1500; ++i) {
       const std::string topic = (i % 2 == 0 ? "even." : "odd.") + std::to_string(i);
       ASSERT_TRUE(store_->append(stream, {.topic = topic}, {}, at(1s)));
     }
     ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
     const Filter even = *Filter::parse("even.*");
-    Stream::LastScan scan;
+    StoredStream::LastScan scan;
     int parts = 1;
     for (; !*stream.scan_last(scan, even, 70); ++parts) {
     }
     EXPECT_GE(parts, 7);
     EXPECT_EQ(stream.position_of(scan), 499U);
     EXPECT_EQ(stream.open_reader("even.*", From::last())->cursor.next, 499U);
-    Stream::LastScan none;
+    StoredStream::LastScan none;
     while (!*stream.scan_last(none, *Filter::parse("none"), 70)) {
     }
     EXPECT_EQ(stream.position_of(none), 501U);
@@ -183,8 +183,8 @@ TEST_F(PartsTest, IdsLeaveTheirWindowInPartsAndAreUnknownAtOnce) {
   StreamSettings settings;
   settings.same_id_window = 10s;
   settings.survives = Survives::nothing;
-  Stream& stream = declare(settings);
-  constexpr std::uint64_t kCount = 3 * Stream::kIdsPerCommit;
+  StoredStream& stream = declare(settings);
+  constexpr std::uint64_t kCount = 3 * StoredStream::kIdsPerCommit;
   for (std::uint64_t i = 1; i <= kCount; ++i) {
     ASSERT_TRUE(store_->append(stream, {.topic = "a", .id = std::to_string(i)}, {}, at(1s)));
   }
@@ -200,8 +200,8 @@ TEST_F(PartsTest, IdsLeaveTheirWindowInPartsAndAreUnknownAtOnce) {
 TEST_F(PartsTest, TheMemoryOfARemovedStreamIsFreedInParts) {
   StreamSettings settings;
   settings.survives = Survives::nothing;
-  Stream& stream = declare(settings);
-  for (std::uint64_t i = 0; i < 3 * Stream::kIdsPerCommit; ++i) {
+  StoredStream& stream = declare(settings);
+  for (std::uint64_t i = 0; i < 3 * StoredStream::kIdsPerCommit; ++i) {
     ASSERT_TRUE(store_->append(stream, {.topic = "a", .id = std::to_string(i)}, {}, at(1s)));
   }
   ASSERT_EQ(store_->commit(at(1s)).memory, Errc::ok);
@@ -218,7 +218,7 @@ TEST_F(PartsTest, WhatAStreamHadLeavesTheFileInPartsAfterItIsRemoved) {
   for (const Keep keep : {Keep::log, Keep::latest}) {
     StreamSettings settings;
     settings.keep = keep;
-    Stream* stream = &declare(settings);
+    StoredStream* stream = &declare(settings);
     const std::string body(2000, 'x');
     for (int i = 0; i < 2000; ++i) {
       const std::string topic = "k." + std::to_string(i);

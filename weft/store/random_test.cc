@@ -144,7 +144,7 @@ class RandomRun {
 
   void step() {
     const std::string name = kNames[pick(std::size(kNames))];
-    Stream& stream = *store_->find(name);
+    StoredStream& stream = *store_->find(name);
     ModelStream& model = turn_[name];
     switch (pick(16)) {
       case 0:
@@ -170,7 +170,7 @@ class RandomRun {
     }
   }
 
-  void append(Stream& stream, ModelStream& model) {
+  void append(StoredStream& stream, ModelStream& model) {
     ModelMessage message{"t." + std::to_string(pick(6)), std::to_string(++bodies_) + std::string(pick(3000), 'x')};
     message.erased = model.settings.keep == Keep::latest && pick(5) == 0;
     message.time = std::max(now_, model.newest);
@@ -207,7 +207,7 @@ class RandomRun {
     }
   }
 
-  void deliver(Stream& stream, ModelStream& model, const std::string& name) {
+  void deliver(StoredStream& stream, ModelStream& model, const std::string& name) {
     const auto delivery = store_->next_delivery(stream, *stream.find_consumer("c"), now());
     ASSERT_TRUE(delivery) << delivery.error().message();
     if (!*delivery) {
@@ -228,9 +228,9 @@ class RandomRun {
     model.maybe_acked.erase(message.sequence);
   }
 
-  void acknowledge(Stream& stream, ModelStream& model, const std::string& name) {
+  void acknowledge(StoredStream& stream, ModelStream& model, const std::string& name) {
     auto& due = outstanding_[name];
-    Consumer& consumer = *stream.find_consumer("c");
+    StoredConsumer& consumer = *stream.find_consumer("c");
     for (auto at = due.begin(); at != due.end();) {
       const std::uint64_t sequence = at->first;
       const std::uint64_t what = pick(4);
@@ -319,7 +319,7 @@ class RandomRun {
     reopen();
   }
 
-  void purge(Stream& stream, const std::string& name) {
+  void purge(StoredStream& stream, const std::string& name) {
     commit();
     ModelStream& model = turn_[name];
     const std::uint64_t before = model.next - std::min<std::uint64_t>(model.next, pick(20));
@@ -348,7 +348,7 @@ class RandomRun {
 
   // The store has the messages of the model, and no others. Messages that may be gone leave the model when they are.
   void compare(const std::string& name, ModelStream& model) {
-    Stream& stream = *store_->find(name);
+    StoredStream& stream = *store_->find(name);
     ASSERT_EQ(stream.next(), model.next) << name;
     model.messages.merge(std::exchange(model.gone, {}));
     for (auto at = model.messages.begin(); at != model.messages.end();) {
@@ -367,7 +367,7 @@ class RandomRun {
     if (model.settings.keep == Keep::work) {
       return;
     }
-    Reader reader = *stream.open_reader("", {});
+    StoredReader reader = *stream.open_reader("", {});
     auto expected = model.messages.begin();
     for (auto message = stream.read(reader); message && *message; message = stream.read(reader), ++expected) {
       ASSERT_NE(expected, model.messages.end()) << name << " has " << (*message)->message.sequence;
@@ -387,8 +387,8 @@ class RandomRun {
   void drain() {
     now_ += 1s;
     for (auto& [name, model] : turn_) {
-      Stream& stream = *store_->find(name);
-      Consumer& consumer = *stream.find_consumer("c");
+      StoredStream& stream = *store_->find(name);
+      StoredConsumer& consumer = *stream.find_consumer("c");
       std::set<std::uint64_t> got;
       for (;;) {
         const auto delivery = store_->next_delivery(stream, consumer, now());

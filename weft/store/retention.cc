@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stream: messages that leave, by acknowledgement, age, bytes or purge.
+// StoredStream: messages that leave, by acknowledgement, age, bytes or purge.
 #include <algorithm>
 #include <utility>
 
@@ -8,26 +8,26 @@
 
 namespace weft::store {
 
-std::uint64_t Stream::floor() const noexcept {
+std::uint64_t StoredStream::floor() const noexcept {
   if (settings_.keep != Keep::work || consumers_.empty()) {
     return purged();
   }
   return std::max(purged(), consumers_.begin()->second->state.floor());
 }
 
-std::uint64_t Stream::purged() const noexcept {
+std::uint64_t StoredStream::purged() const noexcept {
   return std::visit([](const auto& messages) { return messages.purged(); }, messages_);
 }
 
-bool Stream::has_purged_rows() const noexcept {
+bool StoredStream::has_purged_rows() const noexcept {
   return std::visit([](const auto& messages) { return messages.may_drop(messages.purged()); }, messages_);
 }
 
-WallTime Stream::age_limit(WallTime now) const noexcept {
+WallTime StoredStream::age_limit(WallTime now) const noexcept {
   return settings_.age_max == Duration::zero() ? WallTime::min() : now - settings_.age_max;
 }
 
-bool Stream::must_drop(WallTime now) const noexcept {
+bool StoredStream::must_drop(WallTime now) const noexcept {
   if (!std::visit([](const auto& messages) { return messages.has_rows(); }, messages_)) {
     return false;
   }
@@ -35,7 +35,7 @@ bool Stream::must_drop(WallTime now) const noexcept {
          std::visit([below = floor()](const auto& messages) { return messages.may_drop(below); }, messages_);
 }
 
-Result<void> Stream::drop_up_to(std::uint64_t before, WallTime age, DropBudget& budget) {
+Result<void> StoredStream::drop_up_to(std::uint64_t before, WallTime age, DropBudget& budget) {
   for (std::uint64_t come = staged_count(); !budget.spent() || come != 0;) {
     const auto dropped =
         WEFT_TRY(std::visit([&](auto& messages) { return messages.drop_oldest(before, age); }, messages_));
@@ -49,7 +49,7 @@ Result<void> Stream::drop_up_to(std::uint64_t before, WallTime age, DropBudget& 
   return {};
 }
 
-Result<void> Stream::write_drops(WallTime now, DropBudget& budget) {
+Result<void> StoredStream::write_drops(WallTime now, DropBudget& budget) {
   evicting_ = 0;
   const std::uint64_t committed = next();  // staged messages stay
   // Purged and acknowledged messages make room before any other one goes.
@@ -67,7 +67,7 @@ Result<void> Stream::write_drops(WallTime now, DropBudget& budget) {
 
 // A sweep reads all blocks: it begins when much was acknowledged since the last one, or a message was refused. A life
 // begins with two sweeps that take the jobs that earlier lives finished: their acknowledgements are not counted.
-bool Stream::must_sweep() const noexcept {
+bool StoredStream::must_sweep() const noexcept {
   if (settings_.keep != Keep::work || consumers_.empty() || bytes() < settings_.bytes_max / 8 * 7) {
     return false;
   }
@@ -78,7 +78,7 @@ bool Stream::must_sweep() const noexcept {
 
 // The first sweep of a life begins at a place that the time chooses, the second one at the oldest message: lives that
 // end in the middle of their first sweep read all blocks, one part each.
-Result<void> Stream::sweep(WallTime now, DropBudget& budget) {
+Result<void> StoredStream::sweep(WallTime now, DropBudget& budget) {
   sweeping_ = sweep_;
   if (!must_sweep() || !std::exchange(budget.sweeps, false)) {
     return {};
@@ -91,16 +91,16 @@ Result<void> Stream::sweep(WallTime now, DropBudget& budget) {
                  first() + (begins_anywhere ? place % std::max<std::uint64_t>(next() - first(), 1) : 0),
                  state.acknowledged(), refused_};
   }
-  return std::get<Log>(messages_).drop_done(
+  return std::get<MessageLog>(messages_).drop_done(
       sweeping_.from, kSweepRows, kDropsPerCommit + staged_count(),
       [&state](std::uint64_t first, std::uint64_t last) { return state.done_with(first, last); }, drops_);
 }
 
-Result<void> Stream::evict(std::uint64_t before, WallTime now) {
+Result<void> StoredStream::evict(std::uint64_t before, WallTime now) {
   const std::size_t staged = std::visit([](const auto& messages) { return messages.staged_bytes(); }, messages_);
   const std::uint64_t trimmed = std::visit([](const auto& messages) { return messages.trimmed_bytes(); }, messages_);
   std::uint64_t size = bytes() + staged - std::min(bytes() + staged, trimmed);
-  for (const Log::Dropped& dropped : drops_) {
+  for (const MessageLog::Dropped& dropped : drops_) {
     size -= std::min(size, dropped.bytes);
   }
   auto* const latest = std::get_if<Latest>(&messages_);
@@ -117,8 +117,9 @@ Result<void> Stream::evict(std::uint64_t before, WallTime now) {
       break;
     }
     const bool erasure = latest != nullptr && latest->evicts_erasure();
-    const auto dropped = latest != nullptr ? WEFT_TRY(latest->evict_oldest(before, std::max(now, newest_)))
-                                           : WEFT_TRY(std::get<Log>(messages_).drop_oldest(before, WallTime::max()));
+    const auto dropped = latest != nullptr
+                             ? WEFT_TRY(latest->evict_oldest(before, std::max(now, newest_)))
+                             : WEFT_TRY(std::get<MessageLog>(messages_).drop_oldest(before, WallTime::max()));
     if (!dropped) {
       break;
     }
@@ -133,7 +134,7 @@ Result<void> Stream::evict(std::uint64_t before, WallTime now) {
 }
 
 // Of messages that a bound takes: how many were there, and not acknowledged. A log promises nothing else.
-std::uint64_t Stream::unread_of(const Log::Dropped& dropped) const noexcept {
+std::uint64_t StoredStream::unread_of(const MessageLog::Dropped& dropped) const noexcept {
   if (dropped.last < purged()) {
     return 0;
   }
@@ -149,11 +150,11 @@ std::uint64_t Stream::unread_of(const Log::Dropped& dropped) const noexcept {
   return count;
 }
 
-Result<std::uint64_t> Stream::purge_before(std::uint64_t sequence) {
+Result<std::uint64_t> StoredStream::purge_before(std::uint64_t sequence) {
   const std::uint64_t before = std::min(sequence, next());
   DropBudget budget;
   WEFT_TRY(drop_up_to(before, WallTime::max(), budget));
-  if (auto* log = std::get_if<Log>(&messages_)) {
+  if (auto* log = std::get_if<MessageLog>(&messages_)) {
     const auto trimmed = log->trim(before);
     if (trimmed && *trimmed) {
       drops_.push_back(**trimmed);
@@ -164,11 +165,11 @@ Result<std::uint64_t> Stream::purge_before(std::uint64_t sequence) {
   return before;
 }
 
-void Stream::set_purged(std::uint64_t before) noexcept {
+void StoredStream::set_purged(std::uint64_t before) noexcept {
   std::visit([before](auto& messages) { messages.set_purged(before); }, messages_);
 }
 
-Result<void> Stream::purge_topic(std::string_view topic) {
+Result<void> StoredStream::purge_topic(std::string_view topic) {
   auto* latest = std::get_if<Latest>(&messages_);
   if (latest == nullptr) {
     return Error(Errc::not_supported, "messages of one topic leave a log by their age only");

@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 
 class RetentionTest : public StoreOnDisk {
  protected:
-  static std::string read(Stream& stream, std::string_view filter = "") {
-    Reader reader = *stream.open_reader(filter, {});
+  static std::string read(StoredStream& stream, std::string_view filter = "") {
+    StoredReader reader = *stream.open_reader(filter, {});
     std::string all;
     for (auto message = stream.read(reader); *message; message = stream.read(reader)) {
       all += std::string(as_text((*message)->message.body)) + " ";
@@ -35,7 +35,7 @@ TEST_F(RetentionTest, ABurstIntoASmallLogLeavesItsNewestMessages) {
     StreamSettings settings;
     settings.bytes_max = bytes_max;
     const std::string name = "s" + std::to_string(bytes_max);
-    Stream& stream = declare(settings, name);
+    StoredStream& stream = declare(settings, name);
     for (int i = 0; i < 4000; ++i) {  // one turn
       ASSERT_TRUE(store_->append(stream, {.topic = "a", .body = as_bytes(body)}, {}, at(1s)));
     }
@@ -53,7 +53,7 @@ TEST_F(RetentionTest, ABurstIntoASmallLogLeavesItsNewestMessages) {
 TEST_F(RetentionTest, TheLargestMessageOfAStreamIsKept) {
   StreamSettings settings;
   settings.bytes_max = 65'536;
-  Stream& stream = declare(settings);
+  StoredStream& stream = declare(settings);
   const std::size_t most = 65'536 - kBlockHeader - BlockBuilder::size_of({.topic = "a"});
   const std::string body(most, 'x');
   for (std::uint64_t i = 1; i <= 3; ++i) {
@@ -68,18 +68,18 @@ TEST_F(RetentionTest, TheLargestMessageOfAStreamIsKept) {
 }
 
 TEST_F(RetentionTest, APurgeLeavesNoMessageBeforeItsSequence) {
-  Stream* stream = &declare({});
+  StoredStream* stream = &declare({});
   for (int i = 1; i <= 100; ++i) {  // one turn, and one block
     const std::string topic = i <= 50 ? "old" : "new." + std::to_string(i);
     const std::string body = std::to_string(i);
     ASSERT_TRUE(store_->append(*stream, {.topic = topic, .id = body, .body = as_bytes(body)}, {}, at(1s)));
   }
   ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
-  Consumer& consumer = **store_->consumer(*stream, "c", {}, false);
+  StoredConsumer& consumer = **store_->consumer(*stream, "c", {}, false);
   for (int i = 1; i <= 100; ++i) {
     ASSERT_TRUE(*store_->next_delivery(*stream, consumer, at(1s)));
   }
-  Reader reader = *stream->open_reader("", {});
+  StoredReader reader = *stream->open_reader("", {});
   ASSERT_TRUE(*stream->read(reader));  // holds the block
   const std::uint64_t bytes = stream->bytes();
   ASSERT_TRUE(store_->purge_before(*stream, 91));
@@ -111,13 +111,13 @@ TEST_F(RetentionTest, APurgeOfManyMessagesHoldsAtOnceAndTakesTheirRowsInParts) {
     StreamSettings settings;
     settings.keep = keep;
     const std::string name = keep == Keep::log ? "log" : "latest";
-    Stream* stream = &declare(settings, name);
+    StoredStream* stream = &declare(settings, name);
     constexpr int kCount = 1000;
     for (int i = 1; i <= kCount; ++i) {
       append(*stream, {.topic = "t." + std::to_string(i), .body = as_bytes(std::string(100, 'x'))});
     }
     append(*stream, {.topic = "t.1", .body = as_bytes("new")});
-    Reader reader = *stream->open_reader("", {});
+    StoredReader reader = *stream->open_reader("", {});
     ASSERT_TRUE(*stream->read(reader));
     ASSERT_TRUE(store_->purge_before(*stream, 901));
     EXPECT_TRUE(stream->has_purged_rows());
@@ -156,7 +156,7 @@ TEST_F(RetentionTest, StreamsWhoseMessagesAgeAtOnceShareTheBoundOfACommit) {
   constexpr std::uint64_t kMessages = 20;
   StreamSettings settings;
   settings.age_max = 10s;
-  std::vector<Stream*> streams;
+  std::vector<StoredStream*> streams;
   for (std::uint64_t i = 0; i < kStreams; ++i) {
     streams.push_back(&declare(settings, std::to_string(i)));
     for (std::uint64_t message = 0; message < kMessages; ++message) {
@@ -165,7 +165,7 @@ TEST_F(RetentionTest, StreamsWhoseMessagesAgeAtOnceShareTheBoundOfACommit) {
   }
   const auto left = [&] {
     std::uint64_t count = 0;
-    for (const Stream* stream : streams) {
+    for (const StoredStream* stream : streams) {
       count += stream->next() - stream->first();
     }
     return count;
@@ -174,7 +174,7 @@ TEST_F(RetentionTest, StreamsWhoseMessagesAgeAtOnceShareTheBoundOfACommit) {
     ASSERT_TRUE(store_->has_work(at(100s)));
     ASSERT_EQ(store_->commit(at(100s)).disk, Errc::ok);
     ASSERT_LT(left(), before);
-    EXPECT_LE(before - left(), Stream::kDropsPerCommit);
+    EXPECT_LE(before - left(), StoredStream::kDropsPerCommit);
   }
 }
 
@@ -183,7 +183,7 @@ class TopicRowsTest : public StoreOnDisk {
   static constexpr int kBlocks = 20;
   static constexpr int kTopics = 500;  // of each block
 
-  void fill(Stream& stream) {
+  void fill(StoredStream& stream) {
     for (int block = 0; block < kBlocks; ++block) {
       for (int topic = 0; topic < kTopics; ++topic) {
         ASSERT_TRUE(store_->append(stream, {.topic = "t." + std::to_string(topic)}, {}, at(1s)));
@@ -192,7 +192,7 @@ class TopicRowsTest : public StoreOnDisk {
     }
   }
   // Commits until nothing is left to do. Returns the most bytes that left with one.
-  std::uint64_t commit_all(Stream& stream) {
+  std::uint64_t commit_all(StoredStream& stream) {
     std::uint64_t most = 0;
     while (store_->has_work(at(1s))) {
       const std::uint64_t before = stream.bytes();
@@ -203,12 +203,12 @@ class TopicRowsTest : public StoreOnDisk {
   }
   // The bytes of the blocks whose topics a commit removes.
   static std::uint64_t most_of(std::uint64_t bytes) {
-    return bytes / kBlocks * (Stream::kDropTopicsPerCommit / kTopics + 1);
+    return bytes / kBlocks * (StoredStream::kDropTopicsPerCommit / kTopics + 1);
   }
 };
 
 TEST_F(TopicRowsTest, APurgeOfBlocksWithManyTopicsTakesFewOfThemInACommit) {
-  Stream& stream = declare({});
+  StoredStream& stream = declare({});
   fill(stream);
   const std::uint64_t bytes = stream.bytes();
   ASSERT_TRUE(store_->purge_before(stream, stream.next()));
@@ -221,12 +221,12 @@ TEST_F(TopicRowsTest, FinishedJobsOfManyTopicsMakeRoomInSeveralCommits) {
   StreamSettings settings;
   settings.keep = Keep::work;
   settings.when_full = Discard::refuse;
-  Stream& stream = declare(settings);
+  StoredStream& stream = declare(settings);
   fill(stream);
   const std::uint64_t bytes = stream.bytes();
   settings.bytes_max = bytes + bytes / kBlocks;
   ASSERT_TRUE(store_->declare("s", settings, true, at(1s)));
-  Consumer& consumer = **store_->consumer(stream, "c", {.ack_wait = 1h}, false);
+  StoredConsumer& consumer = **store_->consumer(stream, "c", {.ack_wait = 1h}, false);
   for (std::uint64_t job = 1; job < stream.next(); ++job) {
     ASSERT_TRUE(*store_->next_delivery(stream, consumer, at(1s)));
     EXPECT_TRUE(job == 1 || store_->ack(consumer, job, false));
@@ -240,7 +240,7 @@ TEST_F(RetentionTest, AFullTableOfTheLatestRefusesNewKeysAndTakesNewValuesAndEra
   settings.keep = Keep::latest;
   settings.when_full = Discard::refuse;
   settings.bytes_max = 65'536;
-  Stream& stream = declare(settings);
+  StoredStream& stream = declare(settings);
   const std::string body(1000, 'x');
   int keys = 0;
   for (;; ++keys) {  // in one turn
@@ -275,8 +275,8 @@ TEST_F(RetentionTest, AKeyThatIsDroppedForRoomIsErasedAndCounted) {
   settings.bytes_max = 65'536;
   for (const std::size_t size : {std::size_t{0}, std::size_t{1000}}) {
     const std::string body(size, 'x');
-    Stream& stream = declare(settings, "s" + std::to_string(size));
-    Reader reader = *stream.open_reader("", {});
+    StoredStream& stream = declare(settings, "s" + std::to_string(size));
+    StoredReader reader = *stream.open_reader("", {});
     std::map<std::string, bool> told;  // topic: it has a value
     constexpr int kKeys = 3000;
     for (int i = 0; i < kKeys; ++i) {
@@ -305,8 +305,8 @@ TEST_F(RetentionTest, JobsThatAreDroppedForRoomAreCountedUnlessTheyWereAcknowled
   StreamSettings settings;
   settings.keep = Keep::work;
   settings.bytes_max = 65'536;
-  Stream& stream = declare(settings);
-  Consumer& consumer = **store_->consumer(stream, "c", {}, false);
+  StoredStream& stream = declare(settings);
+  StoredConsumer& consumer = **store_->consumer(stream, "c", {}, false);
   const std::string body(8000, 'x');
   for (int i = 0; i < 8; ++i) {
     append(stream, {.topic = "a", .body = as_bytes(body)});
@@ -328,7 +328,7 @@ TEST_F(RetentionTest, FinishedJobsBehindOneThatIsNotMakeRoomForOthers) {
   settings.keep = Keep::work;
   settings.when_full = Discard::refuse;
   settings.bytes_max = 256 * 1024;
-  Stream* stream = &declare(settings);
+  StoredStream* stream = &declare(settings);
   ASSERT_TRUE(store_->consumer(*stream, "c", {}, false));
   const std::string body(2000, 'x');
   std::uint64_t stored = 0;
@@ -341,7 +341,7 @@ TEST_F(RetentionTest, FinishedJobsBehindOneThatIsNotMakeRoomForOthers) {
   fill();
   std::uint64_t done = 0;
   for (int pass = 0; pass < 3; ++pass) {
-    Consumer& consumer = *stream->find_consumer("c");
+    StoredConsumer& consumer = *stream->find_consumer("c");
     for (auto job = *store_->next_delivery(*stream, consumer, at(1s)); job;
          job = *store_->next_delivery(*stream, consumer, at(1s))) {
       if (job->read.message.sequence != 1 && job->read.message.sequence != 50) {
@@ -378,7 +378,7 @@ TEST_F(RetentionTest, JobsThatEarlierLivesFinishedMakeRoom) {
   ASSERT_TRUE(store_->consumer(declare(settings), "c", {}, false));
   const std::string body(2000, 'x');
   for (int life = 0; life < 100; ++life) {  // few jobs each, and the first one never ends
-    Stream& stream = *store_->find("s");
+    StoredStream& stream = *store_->find("s");
     while (store_->has_work(at(1s))) {
       ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
     }
@@ -387,7 +387,7 @@ TEST_F(RetentionTest, JobsThatEarlierLivesFinishedMakeRoom) {
       ASSERT_TRUE(stored) << "life " << life << ": " << stored.error().message();
       ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
     }
-    Consumer& consumer = *stream.find_consumer("c");
+    StoredConsumer& consumer = *stream.find_consumer("c");
     for (auto job = *store_->next_delivery(stream, consumer, at(1s)); job;
          job = *store_->next_delivery(stream, consumer, at(1s))) {
       EXPECT_TRUE(job->read.message.sequence == 1 || store_->ack(consumer, job->read.message.sequence, true));
@@ -403,15 +403,15 @@ TEST_F(RetentionTest, JobsFinishedFarBehindMakeRoomInLivesOfOneCommit) {
   StreamSettings settings;
   settings.keep = Keep::work;
   settings.bytes_max = 128 * 1024;
-  Stream& stream = declare(settings);
-  Consumer& consumer = **store_->consumer(stream, "c", {}, false);
+  StoredStream& stream = declare(settings);
+  StoredConsumer& consumer = **store_->consumer(stream, "c", {}, false);
   const std::string body(100, 'x');
   while (stream.bytes() < settings.bytes_max / 16 * 15) {  // a block each
     ASSERT_TRUE(store_->append(stream, {.topic = "a", .body = as_bytes(body)}, {}, at(1s)));
     ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
   }
   const std::uint64_t middle = stream.next() / 2;
-  ASSERT_GT(middle, Stream::kSweepRows);
+  ASSERT_GT(middle, StoredStream::kSweepRows);
   for (auto job = *store_->next_delivery(stream, consumer, at(1s)); job;
        job = *store_->next_delivery(stream, consumer, at(1s))) {
     ASSERT_TRUE(job->read.message.sequence < middle || store_->ack(consumer, job->read.message.sequence, true));
@@ -431,8 +431,8 @@ TEST_F(RetentionTest, ACommitRemovesFewFinishedJobsAtOnce) {
   StreamSettings settings;
   settings.keep = Keep::work;
   settings.bytes_max = 256 * 1024;
-  Stream& stream = declare(settings);
-  Consumer& consumer = **store_->consumer(stream, "c", {}, false);
+  StoredStream& stream = declare(settings);
+  StoredConsumer& consumer = **store_->consumer(stream, "c", {}, false);
   const std::string body(1000, 'x');
   while (stream.bytes() < settings.bytes_max / 16 * 15) {  // a block each
     ASSERT_TRUE(store_->append(stream, {.topic = "a", .body = as_bytes(body)}, {}, at(1s)));
@@ -446,20 +446,20 @@ TEST_F(RetentionTest, ACommitRemovesFewFinishedJobsAtOnce) {
   do {
     const std::uint64_t before = stream.bytes();
     ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
-    EXPECT_LE(before - stream.bytes(), Stream::kDropsPerCommit * kBlockMost);
+    EXPECT_LE(before - stream.bytes(), StoredStream::kDropsPerCommit * kBlockMost);
   } while (store_->has_work(at(1s)));
-  EXPECT_LT(stream.bytes(), full - Stream::kDropsPerCommit * kBlockMost / 4);
+  EXPECT_LT(stream.bytes(), full - StoredStream::kDropsPerCommit * kBlockMost / 4);
 }
 
 TEST_F(RetentionTest, AJobThatTakesLongLeavesTheStoreNothingToDo) {
   StreamSettings settings;
   settings.keep = Keep::work;
-  Stream& stream = declare(settings);
+  StoredStream& stream = declare(settings);
   for (int i = 0; i < 100; ++i) {  // one block
     ASSERT_TRUE(store_->append(stream, {.topic = "a"}, {}, at(1s)));
   }
   ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
-  Consumer& consumer = **store_->consumer(stream, "c", {}, false);
+  StoredConsumer& consumer = **store_->consumer(stream, "c", {}, false);
   for (std::uint64_t i = 1; i <= 100; ++i) {
     ASSERT_TRUE(*store_->next_delivery(stream, consumer, at(1s)));
     EXPECT_TRUE(i > 50 || store_->ack(consumer, i, false));
@@ -491,7 +491,7 @@ TEST_P(ReplacementTest, AsManyBytesLeaveAFullStreamAsCome) {
   const Replacement& shape = GetParam();
   StreamSettings settings;
   settings.keep = shape.keep;
-  Stream& stream = declare(settings);
+  StoredStream& stream = declare(settings);
   int topics = 0;
   const auto commit_some = [&](int count, const std::string& body) {
     for (int i = 0; i < count; ++i) {
@@ -533,7 +533,7 @@ TEST_F(InstanceTest, EachLifeOfAStreamHasANumberOfItsOwnAlsoInAnotherFile) {
     StreamSettings settings;
     settings.survives = survives;
     for (Store* store : {store_.get(), store_.get(), other->get()}) {
-      Stream& stream = **store->declare("s", settings, false, at(1s));
+      StoredStream& stream = **store->declare("s", settings, false, at(1s));
       EXPECT_TRUE(lives.insert(store->instance_of(stream)).second);
       ASSERT_TRUE(store->remove("s"));
     }
@@ -566,7 +566,7 @@ TEST_F(InstanceTest, ALifeThatBeganOnAFullDiskOutlivesTheHub) {
 }
 
 TEST_F(InstanceTest, ASequenceOfAnotherLifeOfTheStreamIsAConflict) {
-  Stream* stream = &declare({});
+  StoredStream* stream = &declare({});
   const std::uint64_t life = store_->instance_of(*stream);
   EXPECT_EQ(append(*stream, {.topic = "a"}), 1U);
   EXPECT_EQ(append(*stream, {.topic = "a", .id = "two"}, 1s, {.last = 1, .instance = life}), 2U);

@@ -56,7 +56,7 @@ TEST_F(SchemaTest, AStoreOfAnOlderFormatIsTakenToThisOneWithItsMessages) {
     PRAGMA application_id=1464157780; PRAGMA user_version=1;)sql");
   auto store = Store::open({path()}, kNow);
   ASSERT_TRUE(store) << store.error().message();
-  Stream* stream = (*store)->find("old");
+  StoredStream* stream = (*store)->find("old");
   ASSERT_NE(stream, nullptr);
   EXPECT_EQ(stream->next(), 6U);
   EXPECT_NE(stream->find_consumer("c"), nullptr);
@@ -86,7 +86,7 @@ TEST_F(SchemaTest, TheIdsOfAnOlderFormatsMessagesAreKnown) {
   for (int pass = 0; pass < 2; ++pass) {
     auto store = Store::open({path()}, kNow);
     ASSERT_TRUE(store) << store.error().message();
-    Stream& stream = *(*store)->find("s");
+    StoredStream& stream = *(*store)->find("s");
     EXPECT_TRUE((*store)->append(stream, {.topic = "a", .id = "x"}, {}, kNow)->duplicate);
     ASSERT_TRUE((*store)->purge_before(stream, 2));  // the second pass has nothing but the rows
   }
@@ -106,7 +106,7 @@ TEST_F(SchemaTest, ADamagedRowOfIdsIsCountedAndTheStoreOpens) {
   run_sql("UPDATE id SET bytes=x'00' WHERE last=1;");
   auto store = Store::open({path()}, kNow);
   ASSERT_TRUE(store) << store.error().message();
-  Stream& stream = *(*store)->find("s");
+  StoredStream& stream = *(*store)->find("s");
   EXPECT_EQ(stream.damaged(), 1U);
   EXPECT_FALSE((*store)->append(stream, {.topic = "a", .id = "first"}, {}, kNow)->duplicate);
   EXPECT_TRUE((*store)->append(stream, {.topic = "a", .id = "second"}, {}, kNow)->duplicate);
@@ -152,7 +152,7 @@ TEST_F(SchemaTest, AFlippedBitOfAMessageIsReportedAndNothingOfItsBlockIsRead) {
   file.close();
   auto store = Store::open({path()}, kNow);
   ASSERT_TRUE(store) << store.error().message();
-  Stream* stream = (*store)->find("s");
+  StoredStream* stream = (*store)->find("s");
   EXPECT_EQ(stream->damaged(), 0U);
   auto reader = stream->open_reader("", From::first());
   auto first = stream->read(*reader);
@@ -166,7 +166,7 @@ TEST_F(SchemaTest, AFlippedBitOfAMessageIsReportedAndNothingOfItsBlockIsRead) {
   ASSERT_TRUE(third && *third);
   EXPECT_EQ(as_text((*third)->message.body), "third");
   // A consumer gets past it.
-  Consumer& consumer = **(*store)->consumer(*stream, "c", {}, false);
+  StoredConsumer& consumer = **(*store)->consumer(*stream, "c", {}, false);
   EXPECT_EQ((*(*store)->next_delivery(*stream, consumer, kNow))->read.message.sequence, 1U);
   EXPECT_EQ((*(*store)->next_delivery(*stream, consumer, kNow))->read.message.sequence, 3U);
   EXPECT_EQ(consumer.state.waiting(), 2U);

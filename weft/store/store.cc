@@ -28,12 +28,13 @@ Result<void> check_stream_name(std::string_view name) noexcept {
 
 Store::~Store() = default;
 
-std::unique_ptr<Stream> Store::make_stream(Side& side, std::uint32_t id, std::string_view name,
-                                           const StreamSettings& settings, std::vector<Filter> topics) {
-  auto messages = settings.keep == Keep::latest ? std::variant<Log, Latest>(Latest(side.latest, id, settings.history))
-                                                : std::variant<Log, Latest>(Log(side.log, id));
-  return std::make_unique<Stream>(id, std::string(name), settings, std::move(topics), std::move(messages), side.ids,
-                                  work_);
+std::unique_ptr<StoredStream> Store::make_stream(Side& side, std::uint32_t id, std::string_view name,
+                                                 const StreamSettings& settings, std::vector<Filter> topics) {
+  auto messages = settings.keep == Keep::latest
+                      ? std::variant<MessageLog, Latest>(Latest(side.latest, id, settings.history))
+                      : std::variant<MessageLog, Latest>(MessageLog(side.log, id));
+  return std::make_unique<StoredStream>(id, std::string(name), settings, std::move(topics), std::move(messages),
+                                        side.ids, work_);
 }
 
 Error Store::absence_of(std::string_view name) const noexcept {
@@ -51,14 +52,16 @@ std::vector<std::string> Store::names_after(std::string_view after, std::size_t 
   return names;
 }
 
-Store::Side* Store::side_of(const Stream& stream) noexcept { return stream.in_memory() ? memory_.get() : disk_.get(); }
+Store::Side* Store::side_of(const StoredStream& stream) noexcept {
+  return stream.in_memory() ? memory_.get() : disk_.get();
+}
 
-Stream* Store::find(std::string_view name) noexcept {
+StoredStream* Store::find(std::string_view name) noexcept {
   const auto found = streams_.find(name);
   return found == streams_.end() ? nullptr : found->second.get();
 }
 
-Stream* Store::find_topic(std::string_view topic) noexcept {
+StoredStream* Store::find_topic(std::string_view topic) noexcept {
   const auto found = std::find_if(streams_.begin(), streams_.end(), [topic](const auto& entry) {
     return !entry.second->settings().topics.empty() && entry.second->takes(topic);
   });
@@ -78,12 +81,13 @@ Result<void> Store::in_transaction(Side& side, const std::function<Result<void>(
   return done;
 }
 
-Result<Stream*> Store::declare(std::string_view name, const StreamSettings& settings, bool redeclare, const Now& now) {
+Result<StoredStream*> Store::declare(std::string_view name, const StreamSettings& settings, bool redeclare,
+                                     const Now& now) {
   WEFT_TRY(check_stream_name(name));
   WEFT_TRY(check_settings(settings));
   auto topics = WEFT_TRY(parse_filters(settings.topics));
   const std::string text = write_settings(settings);
-  if (Stream* stream = find(name)) {
+  if (StoredStream* stream = find(name)) {
     if (stream->settings() == settings) {
       return stream;
     }
@@ -102,7 +106,7 @@ Result<Stream*> Store::declare(std::string_view name, const StreamSettings& sett
     return stream;
   }
   if (damaged_.find(name) != damaged_.end()) {
-    return redeclare ? mend(name, settings, now) : Result<Stream*>(kDamagedStream);
+    return redeclare ? mend(name, settings, now) : Result<StoredStream*>(kDamagedStream);
   }
   if (streams_.size() + damaged_.size() >= kStreamsMax) {
     return Error(Errc::resource_exhausted, "a store has 1,024 streams");
@@ -136,7 +140,7 @@ Result<Stream*> Store::declare(std::string_view name, const StreamSettings& sett
 }
 
 Result<void> Store::remove(std::string_view name) {
-  Stream* stream = find(name);
+  StoredStream* stream = find(name);
   const auto damaged = damaged_.find(name);
   if (stream == nullptr && damaged == damaged_.end()) {
     return Error(Errc::not_found, "no such stream");
@@ -165,7 +169,7 @@ Result<void> Store::remove(std::string_view name) {
   return {};
 }
 
-Result<void> Store::purge_before(Stream& stream, std::uint64_t sequence, std::uint64_t instance) {
+Result<void> Store::purge_before(StoredStream& stream, std::uint64_t sequence, std::uint64_t instance) {
   if (instance != 0 && instance != instance_of(stream)) {
     return kOtherLife;
   }
@@ -188,7 +192,7 @@ Result<void> Store::purge_before(Stream& stream, std::uint64_t sequence, std::ui
   return {};
 }
 
-Result<void> Store::purge_topic(Stream& stream, std::string_view topic) {
+Result<void> Store::purge_topic(StoredStream& stream, std::string_view topic) {
   if (stream.has_staged()) {
     return kPurgeInTurn;
   }
@@ -198,7 +202,7 @@ Result<void> Store::purge_topic(Stream& stream, std::string_view topic) {
   return done;
 }
 
-Result<Appended> Store::append(Stream& stream, const NewMessage& message, const Expect& expect, const Now& now) {
+Result<Appended> Store::append(StoredStream& stream, const NewMessage& message, const Expect& expect, const Now& now) {
   // Without a sequence nothing is counted: a topic without a message has none in each life.
   const bool strange = expect.instance != 0 && expect.last.value_or(0) != 0 && expect.instance != instance_of(stream);
   const auto appended = strange ? Result<Appended>(kOtherLife) : stream.append(message, expect, now.wall);
@@ -210,9 +214,9 @@ Result<Appended> Store::append(Stream& stream, const NewMessage& message, const 
   return appended;
 }
 
-Result<Consumer*> Store::consumer(Stream& stream, std::string_view name, const ConsumerSettings& settings,
-                                  bool redeclare, std::uint64_t next) {
-  if (Consumer* there = stream.find_consumer(name)) {
+Result<StoredConsumer*> Store::consumer(StoredStream& stream, std::string_view name, const ConsumerSettings& settings,
+                                        bool redeclare, std::uint64_t next) {
+  if (StoredConsumer* there = stream.find_consumer(name)) {
     if (there->settings == settings) {
       return there;
     }
@@ -234,7 +238,7 @@ Result<Consumer*> Store::consumer(Stream& stream, std::string_view name, const C
   return &stream.add_consumer(std::move(made));
 }
 
-Result<void> Store::remove_consumer(Stream& stream, std::string_view name) {
+Result<void> Store::remove_consumer(StoredStream& stream, std::string_view name) {
   if (stream.find_consumer(name) == nullptr) {
     return Error(Errc::not_found, "no such consumer");
   }
@@ -244,7 +248,7 @@ Result<void> Store::remove_consumer(Stream& stream, std::string_view name) {
   return {};
 }
 
-bool Store::ack(Consumer& consumer, std::uint64_t sequence, bool waits_for_disk) {
+bool Store::ack(StoredConsumer& consumer, std::uint64_t sequence, bool waits_for_disk) {
   const bool waited = consumer.state.ack(sequence);
   if (waited) {
     consumer.change();
@@ -253,7 +257,7 @@ bool Store::ack(Consumer& consumer, std::uint64_t sequence, bool waits_for_disk)
   return waited;
 }
 
-bool Store::begin(Consumer& consumer, std::uint64_t sequence, Holder holder, const Now& now) {
+bool Store::begin(StoredConsumer& consumer, std::uint64_t sequence, Holder holder, const Now& now) {
   const bool held = consumer.state.begin(sequence, holder, now.steady);
   if (held) {
     consumer.count_delivery();
@@ -261,7 +265,7 @@ bool Store::begin(Consumer& consumer, std::uint64_t sequence, Holder holder, con
   return held;
 }
 
-bool Store::give_back(Consumer& consumer, std::uint64_t sequence, Holder holder, const Now& now) {
+bool Store::give_back(StoredConsumer& consumer, std::uint64_t sequence, Holder holder, const Now& now) {
   const bool held = consumer.state.give_back(sequence, holder, now.steady);
   if (held) {
     consumer.count_delivery();  // a try less
@@ -269,12 +273,12 @@ bool Store::give_back(Consumer& consumer, std::uint64_t sequence, Holder holder,
   return held;
 }
 
-Result<std::optional<Delivery>> Store::next_delivery(Stream& stream, Consumer& consumer, const Now& now,
-                                                     Holder holder) {
+Result<std::optional<StoredDelivery>> Store::next_delivery(StoredStream& stream, StoredConsumer& consumer,
+                                                           const Now& now, Holder holder) {
   consumer.cursor.passed = 0;
   while (const auto dead = stream.exhausted(consumer, now.steady)) {
     if (consumer.cursor.passed_enough()) {
-      return std::optional<Delivery>();
+      return std::optional<StoredDelivery>();
     }
     if (!WEFT_TRY(bury(stream, consumer, *dead, now))) {
       consumer.state.postpone(dead->sequence, deadline_after(now.steady, kBuryAgain));
@@ -285,9 +289,10 @@ Result<std::optional<Delivery>> Store::next_delivery(Stream& stream, Consumer& c
 
 // Returns true if the message does not wait any longer. Returns false if it waits until its dead letter is durable, or
 // is tried again.
-Result<bool> Store::bury(Stream& stream, Consumer& consumer, const Stream::Exhausted& dead, const Now& now) {
+Result<bool> Store::bury(StoredStream& stream, StoredConsumer& consumer, const StoredStream::Exhausted& dead,
+                         const Now& now) {
   auto at = stream.message_at(dead.sequence, consumer.again);
-  consumer.cursor.passed += Stream::kLookUpCost + std::exchange(consumer.again.passed, 0);
+  consumer.cursor.passed += StoredStream::kLookUpCost + std::exchange(consumer.again.passed, 0);
   if (!at && at.error() == Errc::corrupt) {
     ++counts_.dead_dropped;
     return ack(consumer, dead.sequence, false);
@@ -298,7 +303,7 @@ Result<bool> Store::bury(Stream& stream, Consumer& consumer, const Stream::Exhau
     counts_.dead_dropped += message ? 1 : 0;
     return ack(consumer, dead.sequence, false);
   }
-  Stream* to = find_topic(consumer.settings.dead_letters);
+  StoredStream* to = find_topic(consumer.settings.dead_letters);
   if (to == nullptr) {
     return false;
   }
@@ -324,7 +329,7 @@ std::string dead_letter_id(std::string_view stream, std::uint64_t sequence, std:
   return id;
 }
 
-Result<void> Store::write_stream(Side& side, Stream& stream, Stream::DropBudget& drops, const Now& now) {
+Result<void> Store::write_stream(Side& side, StoredStream& stream, StoredStream::DropBudget& drops, const Now& now) {
   if (stream.has_staged()) {
     WEFT_TRY(stream.write_staged());
   }
@@ -342,10 +347,10 @@ Result<void> Store::write_stream(Side& side, Stream& stream, Stream::DropBudget&
 }
 
 Store::SideCommitted Store::commit_side(Side& side, bool in_memory, const Now& now) {
-  std::vector<Stream*> changed;
+  std::vector<StoredStream*> changed;
   Flush flush = Flush::process;
   std::uint64_t messages = 0;
-  for (Stream* stream = work_.first(); stream != nullptr; stream = work_.next(*stream)) {
+  for (StoredStream* stream = work_.first(); stream != nullptr; stream = work_.next(*stream)) {
     if (stream->in_memory() != in_memory) {
       continue;
     }
@@ -366,8 +371,8 @@ Store::SideCommitted Store::commit_side(Side& side, bool in_memory, const Now& n
   bool cleared = false;
   const auto write = [&]() -> Result<void> {
     WEFT_TRY(side.database.begin(flush));
-    Stream::DropBudget drops;
-    for (Stream* stream : changed) {
+    StoredStream::DropBudget drops;
+    for (StoredStream* stream : changed) {
       WEFT_TRY(write_stream(side, *stream, drops, now));
     }
     cleared = !side.gone.empty() && WEFT_TRY(clear_gone(side));
@@ -377,7 +382,7 @@ Store::SideCommitted Store::commit_side(Side& side, bool in_memory, const Now& n
     const Result<void> done = write();
     if (!done) {
       side.database.rollback();
-      std::for_each(changed.begin(), changed.end(), [](Stream* stream) { stream->drop_staged(); });
+      std::for_each(changed.begin(), changed.end(), [](StoredStream* stream) { stream->drop_staged(); });
     }
     return done;
   };
@@ -394,7 +399,7 @@ Store::SideCommitted Store::commit_side(Side& side, bool in_memory, const Now& n
     if (cleared) {
       side.gone.pop_back();
     }
-    for (Stream* stream : changed) {
+    for (StoredStream* stream : changed) {
       for (const auto& [name, consumer] : stream->consumers()) {
         consumer->changed = consumer->moved = consumer->waits_for_disk = false;
       }
@@ -407,7 +412,7 @@ Store::SideCommitted Store::commit_side(Side& side, bool in_memory, const Now& n
     }
     side.database.tend_reserve();
   }
-  std::for_each(changed.begin(), changed.end(), [this](Stream* stream) { update_work(*stream); });
+  std::for_each(changed.begin(), changed.end(), [this](StoredStream* stream) { update_work(*stream); });
   ++(all ? counts_.commits : counts_.commits_failed);
   (all ? counts_.appended : counts_.refused) += messages;
   // A turn without messages is done when its acknowledgements are.
@@ -437,7 +442,7 @@ Store::Committed Store::commit(const Now& now) {
   if (!removed_.empty() && removed_.back()->free_some()) {
     removed_.pop_back();
   }
-  if (Stream* const first = work_.first()) {  // another stream is the first one to remove messages
+  if (StoredStream* const first = work_.first()) {  // another stream is the first one to remove messages
     first->unhook();
     first->add_work();
   }
@@ -449,8 +454,8 @@ Store::Committed Store::commit(const Now& now) {
     committed.positions = disk.positions;
   }
   for (const Dying& dying : std::exchange(dying_, {})) {
-    Stream* stream = find(dying.stream);
-    Consumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(dying.consumer);
+    StoredStream* stream = find(dying.stream);
+    StoredConsumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(dying.consumer);
     const Error& error = dying.to_memory ? committed.memory : committed.disk;
     if (consumer != nullptr && error == Errc::ok && ack(*consumer, dying.sequence, false)) {
       ++counts_.dead_letters;
@@ -466,7 +471,7 @@ bool Store::has_work(const Now& now) const noexcept {
 
 WallTime Store::next_age() const noexcept { return ages_.empty() ? WallTime::max() : ages_.begin()->first; }
 
-void Store::update_work(Stream& stream) {
+void Store::update_work(StoredStream& stream) {
   (void)stream.update_work();
   const WallTime age = stream.ages_at();
   if (age == stream.listed_age()) {

@@ -43,7 +43,7 @@ struct StoreCounts {
   std::uint64_t refused = 0;     // messages that append() refused, or whose commit failed
   std::uint64_t commits = 0;
   std::uint64_t commits_failed = 0;
-  std::uint64_t evicted = 0;       // Stream::evicted() of all streams
+  std::uint64_t evicted = 0;       // StoredStream::evicted() of all streams
   std::uint64_t dead_letters = 0;  // messages that went to a topic of dead letters
   std::uint64_t dead_dropped = 0;  // messages beyond tries_max without a topic for them
 };
@@ -73,53 +73,55 @@ class Store {
   [[nodiscard]] std::uint64_t incarnation() const noexcept { return incarnation_; }
   // The number of this life of the stream. A stream that is removed and made again, or that ended with the memory of
   // its hub, has another one. Sequences of different lives are not related.
-  [[nodiscard]] std::uint64_t instance_of(const Stream& stream) const noexcept {
+  [[nodiscard]] std::uint64_t instance_of(const StoredStream& stream) const noexcept {
     return (stream.in_memory() ? incarnation_ + kMemoryInstances : birth_) + stream.id();
   }
 
   // Makes the stream, or returns the existing one. `redeclare` changes its settings, except its kind of retention and
   // its `survives`. Durable when it returns. Errors: invalid_argument, not_supported, conflict (other settings),
   // resource_exhausted.
-  [[nodiscard]] Result<Stream*> declare(std::string_view name, const StreamSettings& settings, bool redeclare,
-                                        const Now& now);
-  [[nodiscard]] Stream* find(std::string_view name) noexcept;  // null if it does not exist, or is damaged
+  [[nodiscard]] Result<StoredStream*> declare(std::string_view name, const StreamSettings& settings, bool redeclare,
+                                              const Now& now);
+  [[nodiscard]] StoredStream* find(std::string_view name) noexcept;  // null if it does not exist, or is damaged
   // The reason why find() finds none: not_found, or corrupt (the rows of the stream are damaged). Then declare() with
   // `redeclare` writes them again, and keeps the undamaged data; remove() removes it.
   [[nodiscard]] Error absence_of(std::string_view name) const noexcept;
   // Names of streams after `after`, damaged ones included.
   [[nodiscard]] std::vector<std::string> names_after(std::string_view after, std::size_t count) const;
-  [[nodiscard]] Stream* find_topic(std::string_view topic) noexcept;  // the first stream by name that names the topic
+  [[nodiscard]] StoredStream* find_topic(
+      std::string_view topic) noexcept;  // the first stream by name that names the topic
   // Removes the stream with its messages and consumers: one small transaction. Later commits remove its rows from the
   // file, a part in each.
   [[nodiscard]] Result<void> remove(std::string_view name);  // fails with not_found
   // `instance`: the life that counts the sequence, or 0: any. Fails with conflict if the stream has another one.
   // Between turns; fails with invalid_state while the turn has messages of the stream. Durable when it returns, and no
   // message before the sequence is read: one transaction that removes a bounded number of rows. Later commits remove
-  // the others, as long as Stream::has_purged_rows(). Fails with not_supported for a log and a topic.
-  [[nodiscard]] Result<void> purge_before(Stream& stream, std::uint64_t sequence, std::uint64_t instance = 0);
-  [[nodiscard]] Result<void> purge_topic(Stream& stream, std::string_view topic);
-  [[nodiscard]] const std::map<std::string, std::unique_ptr<Stream>, std::less<>>& streams() const noexcept {
+  // the others, as long as StoredStream::has_purged_rows(). Fails with not_supported for a log and a topic.
+  [[nodiscard]] Result<void> purge_before(StoredStream& stream, std::uint64_t sequence, std::uint64_t instance = 0);
+  [[nodiscard]] Result<void> purge_topic(StoredStream& stream, std::string_view topic);
+  [[nodiscard]] const std::map<std::string, std::unique_ptr<StoredStream>, std::less<>>& streams() const noexcept {
     return streams_;
   }
 
-  // Errors: those of Stream::append(); conflict, also if `expect` has a sequence of another life of the stream.
-  [[nodiscard]] Result<Appended> append(Stream& stream, const NewMessage& message, const Expect& expect,
+  // Errors: those of StoredStream::append(); conflict, also if `expect` has a sequence of another life of the stream.
+  [[nodiscard]] Result<Appended> append(StoredStream& stream, const NewMessage& message, const Expect& expect,
                                         const Now& now);
 
   // Makes the consumer, or returns the existing one. A new one is durable after the next commit; `next` is that of
-  // Stream::make_consumer. Errors: conflict (another declaration has other settings); those of Stream::make_consumer.
-  [[nodiscard]] Result<Consumer*> consumer(Stream& stream, std::string_view name, const ConsumerSettings& settings,
-                                           bool redeclare, std::uint64_t next = 0);
-  [[nodiscard]] Result<void> remove_consumer(Stream& stream, std::string_view name);  // fails with not_found
+  // StoredStream::make_consumer, whose errors follow conflict (another declaration has other settings).
+  [[nodiscard]] Result<StoredConsumer*> consumer(StoredStream& stream, std::string_view name,
+                                                 const ConsumerSettings& settings, bool redeclare,
+                                                 std::uint64_t next = 0);
+  [[nodiscard]] Result<void> remove_consumer(StoredStream& stream, std::string_view name);  // fails with not_found
 
   // The next delivery, after the messages beyond tries_max went to their topic of dead letters.
-  [[nodiscard]] Result<std::optional<Delivery>> next_delivery(Stream& stream, Consumer& consumer, const Now& now,
-                                                              Holder holder = kNoHolder);
+  [[nodiscard]] Result<std::optional<StoredDelivery>> next_delivery(StoredStream& stream, StoredConsumer& consumer,
+                                                                    const Now& now, Holder holder = kNoHolder);
   // For a message in the queue of a holder. Returns false if the holder does not have it.
-  bool begin(Consumer& consumer, std::uint64_t sequence, Holder holder, const Now& now);
-  bool give_back(Consumer& consumer, std::uint64_t sequence, Holder holder, const Now& now);
+  bool begin(StoredConsumer& consumer, std::uint64_t sequence, Holder holder, const Now& now);
+  bool give_back(StoredConsumer& consumer, std::uint64_t sequence, Holder holder, const Now& now);
   // Returns false if the message does not wait for an acknowledgement.
-  bool ack(Consumer& consumer, std::uint64_t sequence, bool waits_for_disk);
+  bool ack(StoredConsumer& consumer, std::uint64_t sequence, bool waits_for_disk);
 
   // Commits the turn. `disk` and `memory`: the result for streams that survive something, or nothing. If both are ok,
   // the whole turn is durable. `positions`: of consumers of streams that survive something. After outcome_unknown (see
@@ -128,7 +130,7 @@ class Store {
     Error disk{};
     Error memory{};
     Error positions{};
-    [[nodiscard]] Error of(const Stream& stream) const noexcept { return stream.in_memory() ? memory : disk; }
+    [[nodiscard]] Error of(const StoredStream& stream) const noexcept { return stream.in_memory() ? memory : disk; }
   };
   [[nodiscard]] Committed commit(const Now& now);
   // Whether commit() would write: messages, acknowledgements, or removals by retention.
@@ -136,7 +138,7 @@ class Store {
   // The time at which the age of a stream next makes has_work() true; WallTime::max(): never.
   [[nodiscard]] WallTime next_age() const noexcept;
   // The streams whose messages the last commit stored. Valid until the next commit, and until one of them is removed.
-  [[nodiscard]] const std::vector<Stream*>& stored() const noexcept { return stored_; }
+  [[nodiscard]] const std::vector<StoredStream*>& stored() const noexcept { return stored_; }
   [[nodiscard]] const StoreCounts& counts() const noexcept { return counts_; }
   [[nodiscard]] bool failed() const noexcept;
 
@@ -162,33 +164,36 @@ class Store {
   [[nodiscard]] Result<void> write_birth(Side& side);
   [[nodiscard]] Result<void> load(Side& side, const Now& now);
   struct StreamRow;
-  [[nodiscard]] Result<std::unique_ptr<Stream>> load_stream(Side& side, const StreamRow& row, const Now& now);
-  [[nodiscard]] Result<Stream*> mend(std::string_view name, const StreamSettings& settings, const Now& now);
-  [[nodiscard]] Result<void> load_consumers(Side& side, Stream& stream, const Now& now);
-  [[nodiscard]] std::unique_ptr<Stream> make_stream(Side& side, std::uint32_t id, std::string_view name,
-                                                    const StreamSettings& settings, std::vector<Filter> topics);
+  [[nodiscard]] Result<std::unique_ptr<StoredStream>> load_stream(Side& side, const StreamRow& row, const Now& now);
+  [[nodiscard]] Result<StoredStream*> mend(std::string_view name, const StreamSettings& settings, const Now& now);
+  [[nodiscard]] Result<void> load_consumers(Side& side, StoredStream& stream, const Now& now);
+  [[nodiscard]] std::unique_ptr<StoredStream> make_stream(Side& side, std::uint32_t id, std::string_view name,
+                                                          const StreamSettings& settings, std::vector<Filter> topics);
   [[nodiscard]] Result<void> in_transaction(Side& side, const std::function<Result<void>()>& write);
-  [[nodiscard]] Side* side_of(const Stream& stream) noexcept;
+  [[nodiscard]] Side* side_of(const StoredStream& stream) noexcept;
   struct SideCommitted {
     Error all{};
     Error positions{};
   };
-  void update_work(Stream& stream);  // after a change of the stream: updates the list of work, and that of ages
+  void update_work(StoredStream& stream);  // after a change of the stream: updates the list of work, and that of ages
   [[nodiscard]] SideCommitted commit_side(Side& side, bool in_memory, const Now& now);
   // removes a part of the rows of one; returns true if it has no more
   [[nodiscard]] static Result<bool> clear_gone(Side& side);
-  [[nodiscard]] Result<void> write_stream(Side& side, Stream& stream, Stream::DropBudget& drops, const Now& now);
-  [[nodiscard]] Result<bool> bury(Stream& stream, Consumer& consumer, const Stream::Exhausted& dead, const Now& now);
+  [[nodiscard]] Result<void> write_stream(Side& side, StoredStream& stream, StoredStream::DropBudget& drops,
+                                          const Now& now);
+  [[nodiscard]] Result<bool> bury(StoredStream& stream, StoredConsumer& consumer, const StoredStream::Exhausted& dead,
+                                  const Now& now);
 
   std::unique_ptr<Side> disk_;
   std::unique_ptr<Side> memory_;
-  std::map<std::string, std::unique_ptr<Stream>, std::less<>> streams_;
-  List<Stream> work_;                            // that the next commit writes
-  std::set<std::pair<WallTime, Stream*>> ages_;  // streams whose messages have an age_max, by Stream::ages_at()
-  std::vector<Stream*> stored_;
+  std::map<std::string, std::unique_ptr<StoredStream>, std::less<>> streams_;
+  List<StoredStream> work_;  // that the next commit writes
+  std::set<std::pair<WallTime, StoredStream*>>
+      ages_;  // streams whose messages have an age_max, by StoredStream::ages_at()
+  std::vector<StoredStream*> stored_;
   std::map<std::string, Damaged, std::less<>> damaged_;  // streams of the file that could not be opened
   std::vector<Dying> dying_;
-  std::vector<std::unique_ptr<Stream>> removed_;  // streams whose memory is freed in parts
+  std::vector<std::unique_ptr<StoredStream>> removed_;  // streams whose memory is freed in parts
   std::uint64_t incarnation_ = 0;
   std::uint64_t birth_ = 0;  // the first incarnation of the file; 0: a build without births made it
   bool unborn_ = false;      // a new file has no room for its birth: its first stream writes it

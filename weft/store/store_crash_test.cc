@@ -60,7 +60,7 @@ void live(TestDisk& disk, Acknowledged& done, int turns, std::size_t size = 700)
     std::set<std::uint64_t> acked;
     for (int i = 0; i < 3; ++i) {
       const std::string body = "body " + std::to_string(100 + turn) + "/" + std::to_string(i) + std::string(size, '.');
-      for (Stream* stream : {*power, *process}) {
+      for (StoredStream* stream : {*power, *process}) {
         const auto appended = store.append(*stream, {.topic = "a.b", .body = as_bytes(body)}, {}, at(turn));
         ASSERT_TRUE(appended) << appended.error().message();
         messages[stream->name()][appended->sequence] = body;
@@ -89,7 +89,7 @@ void live(TestDisk& disk, Acknowledged& done, int turns, std::size_t size = 700)
   }
 }
 
-std::map<std::uint64_t, std::string> read_all(Stream& stream) {
+std::map<std::uint64_t, std::string> read_all(StoredStream& stream) {
   std::map<std::uint64_t, std::string> all;
   auto reader = stream.open_reader("", From::first());
   EXPECT_TRUE(reader);
@@ -112,7 +112,7 @@ void check(TestDisk& disk, const Acknowledged& done, const std::vector<std::stri
     return;
   }
   for (const std::string& name : {std::string("power"), std::string("process")}) {
-    Stream* stream = store.find(name);
+    StoredStream* stream = store.find(name);
     ASSERT_NE(stream, nullptr);
     const auto all = read_all(*stream);
     std::uint64_t expected = 1;
@@ -129,7 +129,7 @@ void check(TestDisk& disk, const Acknowledged& done, const std::vector<std::stri
       EXPECT_EQ(all.at(sequence), body);
     }
   }
-  Stream* values = store.find("values");
+  StoredStream* values = store.find("values");
   ASSERT_NE(values, nullptr);
   for (const auto& [key, body] : done.values) {
     const auto newest = values->newest_of(key);
@@ -137,8 +137,8 @@ void check(TestDisk& disk, const Acknowledged& done, const std::vector<std::stri
     EXPECT_GE(as_text((*newest)->message.body), body.substr(0, 10)) << key;
   }
   // The consumer gets everything that it did not acknowledge, and goes on.
-  Stream& power = *store.find("power");
-  Consumer* consumer = power.find_consumer("c");
+  StoredStream& power = *store.find("power");
+  StoredConsumer* consumer = power.find_consumer("c");
   ASSERT_NE(consumer, nullptr);
   std::set<std::uint64_t> again;
   for (;;) {
@@ -374,7 +374,7 @@ TEST(StoreCrash, OnAFullDiskConsumersAcknowledgeAndTheNextStoreOpens) {
   ASSERT_NE(store, nullptr);
   StreamSettings settings;
   settings.keep = Keep::work;
-  Stream* stream = *store->declare("s", settings, false, at(0));
+  StoredStream* stream = *store->declare("s", settings, false, at(0));
   ASSERT_TRUE(store->consumer(*stream, "c", {}, false));
   disk.set_room(disk.bytes() + 12 * 1024 * 1024);
   const std::string body(100'000, 'x');
@@ -397,7 +397,7 @@ TEST(StoreCrash, OnAFullDiskConsumersAcknowledgeAndTheNextStoreOpens) {
     ASSERT_NE(stream, nullptr);
     const std::uint64_t half = stored / 2;
     for (std::uint64_t i = 0; i < half; ++i) {
-      Consumer& consumer = *stream->find_consumer("c");
+      StoredConsumer& consumer = *stream->find_consumer("c");
       const auto job = store->next_delivery(*stream, consumer, at(100 * (life + 1)));
       ASSERT_TRUE(job && *job) << i;
       const std::uint64_t sequence = (*job)->read.message.sequence;

@@ -120,7 +120,7 @@ class KilledStore {
       WEFT_TRY(store_->declare("log", kept_as(Keep::log, Survives::power, 64 * 1024), false, now()));
       WEFT_TRY(store_->declare("process", kept_as(Keep::log, Survives::process, 64 * 1024), false, now()));
       WEFT_TRY(store_->declare("kv", kept_as(Keep::latest, Survives::power), false, now()));
-      Stream* work = WEFT_TRY(store_->declare("work", kept_as(Keep::work, Survives::power), false, now()));
+      StoredStream* work = WEFT_TRY(store_->declare("work", kept_as(Keep::work, Survives::power), false, now()));
       ConsumerSettings worker;
       worker.ack_wait = 5ms;  // a turn: most lives get the unfinished jobs of an earlier one
       WEFT_TRY(store_->consumer(*work, "w", worker, false));
@@ -184,8 +184,8 @@ class KilledStore {
 
   // Returns true if a job was there.
   bool work() {
-    Stream& stream = *store_->find("work");
-    Consumer& worker = *stream.find_consumer("w");
+    StoredStream& stream = *store_->find("work");
+    StoredConsumer& worker = *stream.find_consumer("w");
     bool worked = false;
     for (int i = 0; i < 3; ++i) {
       const auto delivery = store_->next_delivery(stream, worker, now());
@@ -242,7 +242,7 @@ class KilledStore {
         check_log(name);
       }
     }
-    Stream& kv = *store_->find("kv");
+    StoredStream& kv = *store_->find("kv");
     for (const Counter& each : counters_) {
       const auto newest = kv.newest_of(each.key);
       ASSERT_TRUE(newest) << newest.error().message();
@@ -253,13 +253,13 @@ class KilledStore {
   }
 
   void check_log(const std::string& name) {
-    Stream& stream = *store_->find(name);
+    StoredStream& stream = *store_->find(name);
     std::map<std::uint64_t, std::string>& book = books_[name];
     ASSERT_GE(stream.first(), first_[name]) << "retention went back";
     first_[name] = stream.first();
     book.erase(book.begin(), book.lower_bound(stream.first()));
     std::map<std::uint64_t, std::string> there;
-    Reader reader = *stream.open_reader("", From::first());
+    StoredReader reader = *stream.open_reader("", From::first());
     for (auto message = stream.read(reader); message && *message; message = stream.read(reader)) {
       there.emplace((*message)->message.sequence, as_text((*message)->message.body));
     }

@@ -19,10 +19,10 @@ using namespace std::chrono_literals;
 
 class StoreTest : public StoreOnDisk {
  protected:
-  Error refused(Stream& stream, const NewMessage& message, const Expect& expect = {}) {
+  Error refused(StoredStream& stream, const NewMessage& message, const Expect& expect = {}) {
     return store_->append(stream, message, expect, at(1s)).error();
   }
-  static std::string read(Stream& stream, std::string_view filter = "", const From& from = {}) {
+  static std::string read(StoredStream& stream, std::string_view filter = "", const From& from = {}) {
     auto reader = stream.open_reader(filter, from);
     EXPECT_TRUE(reader) << reader.error().message();
     std::string all;
@@ -36,7 +36,7 @@ class StoreTest : public StoreOnDisk {
       all += std::to_string(found.sequence) + (found.erased ? "-" : "") + ":" + std::string(as_text(found.body)) + " ";
     }
   }
-  std::vector<std::uint64_t> deliver(Stream& stream, Consumer& consumer, Duration since) {
+  std::vector<std::uint64_t> deliver(StoredStream& stream, StoredConsumer& consumer, Duration since) {
     std::vector<std::uint64_t> all;
     for (;;) {
       const auto delivery = store_->next_delivery(stream, consumer, at(since));
@@ -52,7 +52,7 @@ class StoreTest : public StoreOnDisk {
 using Sequences = std::vector<std::uint64_t>;
 
 TEST_F(StoreTest, AMessageIsReadAfterItsCommitAndNotBefore) {
-  Stream& stream = declare({});
+  StoredStream& stream = declare({});
   ASSERT_TRUE(store_->append(stream, {.topic = "a", .body = as_bytes("one")}, {}, at(1s)));
   EXPECT_EQ(read(stream), "");
   EXPECT_TRUE(store_->has_work(at(1s)));
@@ -62,13 +62,13 @@ TEST_F(StoreTest, AMessageIsReadAfterItsCommitAndNotBefore) {
 }
 
 TEST_F(StoreTest, AReaderBeginsWhereItIsTold) {
-  Stream& stream = declare({});
+  StoredStream& stream = declare({});
   append(stream, {.topic = "a.x", .body = as_bytes("1")}, 1s);
   append(stream, {.topic = "b.x", .body = as_bytes("2")}, 2s);
   append(stream, {.topic = "a.x", .body = as_bytes("3")}, 3s);
   append(stream, {.topic = "c.x", .body = as_bytes("4")}, 4s);
   for (int pass = 0; pass < 2; ++pass) {  // from the cache, then from the file
-    Stream& s = *store_->find("s");
+    StoredStream& s = *store_->find("s");
     EXPECT_EQ(read(s), "1:1 2:2 3:3 4:4 ");
     EXPECT_EQ(read(s, "", From::last()), "4:4 ");
     EXPECT_EQ(read(s, "", From::next()), "");
@@ -89,7 +89,7 @@ TEST_F(StoreTest, AReaderBeginsWhereItIsTold) {
 TEST_F(StoreTest, AnIdIsStoredOnceWithinItsWindowAlsoAfterAnOpen) {
   StreamSettings settings;
   settings.same_id_window = 10s;
-  Stream& stream = declare(settings);
+  StoredStream& stream = declare(settings);
   EXPECT_EQ(append(stream, {.topic = "a", .id = "x"}, 1s), 1U);
   EXPECT_EQ(append(stream, {.topic = "a", .id = "x"}, 2s), 1U);
   const auto twice = store_->append(stream, {.topic = "a", .id = "y"}, {}, at(3s));
@@ -109,11 +109,11 @@ TEST_F(StoreTest, AnIdIsStoredOnceWithinItsWindowAlsoAfterAnOpen) {
 TEST_F(StoreTest, AnIdIsKnownAfterAnOpenWhenANewerValueTookItsMessage) {
   StreamSettings settings;
   settings.keep = Keep::latest;
-  Stream& stream = declare(settings);
+  StoredStream& stream = declare(settings);
   EXPECT_EQ(append(stream, {.topic = "k", .id = "h-1", .body = as_bytes("old")}), 1U);
   EXPECT_EQ(append(stream, {.topic = "k", .id = "h-2", .body = as_bytes("new")}), 2U);
   open(2s);
-  Stream& again = *store_->find("s");
+  StoredStream& again = *store_->find("s");
   EXPECT_EQ(append(again, {.topic = "k", .id = "h-1", .body = as_bytes("old")}, 2s), 1U);
   EXPECT_EQ(append(again, {.topic = "k", .id = "h-2", .body = as_bytes("new")}, 2s), 2U);
   EXPECT_EQ(read(again), "2:new ");
@@ -126,7 +126,7 @@ TEST_F(StoreTest, AnIdIsKnownAfterAnOpenWhenANewerValueTookItsMessage) {
 TEST_F(StoreTest, AnIdIsKnownAfterAnOpenWhenAnAcknowledgementTookItsMessage) {
   StreamSettings settings;
   settings.keep = Keep::work;
-  Stream& stream = declare(settings);
+  StoredStream& stream = declare(settings);
   const auto consumer = store_->consumer(stream, "c", {}, false);
   ASSERT_TRUE(consumer);
   append(stream, {.topic = "job", .id = "job-1"});
@@ -137,7 +137,7 @@ TEST_F(StoreTest, AnIdIsKnownAfterAnOpenWhenAnAcknowledgementTookItsMessage) {
   ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
   ASSERT_EQ(stream.first(), 3U);
   open(2s);
-  Stream& again = *store_->find("s");
+  StoredStream& again = *store_->find("s");
   EXPECT_TRUE(store_->append(again, {.topic = "job", .id = "job-1"}, {}, at(2s))->duplicate);
   EXPECT_TRUE(store_->append(again, {.topic = "job", .id = "job-2"}, {}, at(2s))->duplicate);
   ASSERT_EQ(store_->commit(at(2s)).disk, Errc::ok);
@@ -147,7 +147,7 @@ TEST_F(StoreTest, AnIdIsKnownAfterAnOpenWhenAnAcknowledgementTookItsMessage) {
 TEST_F(StoreTest, AnIdIsKnownAfterAnOpenWhenRetentionOrAPurgeTookItsMessage) {
   StreamSettings settings;
   settings.age_max = 1s;
-  Stream& stream = declare(settings);
+  StoredStream& stream = declare(settings);
   append(stream, {.topic = "a", .id = "x"}, 1s);
   append(stream, {.topic = "a", .id = "y"}, 4s);  // x is older than a second
   ASSERT_EQ(stream.first(), 2U);
@@ -161,11 +161,11 @@ TEST_F(StoreTest, AnIdIsKnownAfterAnOpenWhenRetentionOrAPurgeTookItsMessage) {
 TEST_F(StoreTest, ACompareAndSetThatIsSentAgainGetsItsFirstAnswer) {
   StreamSettings settings;
   settings.keep = Keep::latest;
-  Stream& stream = declare(settings);
+  StoredStream& stream = declare(settings);
   EXPECT_EQ(append(stream, {.topic = "k", .id = "1"}, 1s, {.last = 0}), 1U);
   EXPECT_EQ(append(stream, {.topic = "k", .id = "2"}, 1s, {.last = 1}), 2U);
   for (int pass = 0; pass < 2; ++pass) {
-    Stream& s = *store_->find("s");
+    StoredStream& s = *store_->find("s");
     EXPECT_EQ(append(s, {.topic = "k", .id = "1"}, 2s, {.last = 0}), 1U);
     EXPECT_EQ(append(s, {.topic = "k", .id = "2"}, 2s, {.last = 1}), 2U);
     EXPECT_EQ(append(s, {.topic = "k", .id = "1"}, 2s, {.absent = true}), 1U);
@@ -177,7 +177,7 @@ TEST_F(StoreTest, ACompareAndSetThatIsSentAgainGetsItsFirstAnswer) {
 TEST_F(StoreTest, TheRowsOfIdsGoWithTheWindowAndWithTheStream) {
   StreamSettings settings;
   settings.same_id_window = 2s;
-  Stream* stream = &declare(settings);
+  StoredStream* stream = &declare(settings);
   const std::string id(200, 'i');
   std::uint64_t size = 0;
   for (int i = 0; i < 3000; ++i) {
@@ -194,7 +194,7 @@ TEST_F(StoreTest, TheRowsOfIdsGoWithTheWindowAndWithTheStream) {
 }
 
 TEST_F(StoreTest, AnIdOfAFailedCommitIsNotADuplicate) {
-  Stream& stream = declare({});
+  StoredStream& stream = declare({});
   disk_.set_room(disk_.bytes());
   ASSERT_TRUE(store_->append(stream, {.topic = "a", .id = "x", .body = as_bytes("1")}, {}, at(1s)));
   ASSERT_EQ(store_->commit(at(1s)).disk, Errc::resource_exhausted);
@@ -204,7 +204,7 @@ TEST_F(StoreTest, AnIdOfAFailedCommitIsNotADuplicate) {
 }
 
 TEST_F(StoreTest, ADiskThatTakesNoWritesIsReadAndIsNoBrokenOne) {
-  Stream& stream = declare({});
+  StoredStream& stream = declare({});
   EXPECT_EQ(append(stream, {.topic = "a", .body = as_bytes("1")}), 1U);
   for (const auto& [refusal, error] :
        {std::pair{EROFS, Errc::not_permitted}, std::pair{EDQUOT, Errc::resource_exhausted}}) {
@@ -219,7 +219,7 @@ TEST_F(StoreTest, ADiskThatTakesNoWritesIsReadAndIsNoBrokenOne) {
 }
 
 TEST_F(StoreTest, AnExpectedSequenceThatDiffersIsAConflictAlsoWithinATurn) {
-  Stream& stream = declare({});
+  StoredStream& stream = declare({});
   EXPECT_EQ(append(stream, {.topic = "a"}, 1s, {.last = 0}), 1U);
   EXPECT_EQ(refused(stream, {.topic = "a"}, {.last = 0}), Errc::conflict);
   EXPECT_EQ(append(stream, {.topic = "b"}, 1s, {.last = 0}), 2U);
@@ -232,7 +232,7 @@ TEST_F(StoreTest, AnExpectedSequenceThatDiffersIsAConflictAlsoWithinATurn) {
 TEST_F(StoreTest, AStreamTakesOnlyItsTopicsAndOnlyTopicsOfTheRightForm) {
   StreamSettings settings;
   settings.topics = {"orders.>", "px.*"};
-  Stream& stream = declare(settings);
+  StoredStream& stream = declare(settings);
   EXPECT_EQ(append(stream, {.topic = "orders.eu.1"}), 1U);
   EXPECT_EQ(refused(stream, {.topic = "orders"}), Errc::invalid_argument);
   EXPECT_EQ(refused(stream, {.topic = "px.a.b"}), Errc::invalid_argument);
@@ -259,7 +259,7 @@ TEST_F(StoreTest, ADeclarationWithOtherSettingsIsAConflictUnlessItSaysSo) {
 }
 
 TEST_F(StoreTest, AStreamThatIsRemovedIsGoneWithAllThatItHad) {
-  Stream& stream = declare({});
+  StoredStream& stream = declare({});
   append(stream, {.topic = "a"});
   ASSERT_TRUE(store_->consumer(stream, "c", {}, false));
   ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
@@ -267,7 +267,7 @@ TEST_F(StoreTest, AStreamThatIsRemovedIsGoneWithAllThatItHad) {
   EXPECT_EQ(store_->remove("s").error(), Errc::not_found);
   open(1s);
   EXPECT_EQ(store_->find("s"), nullptr);
-  Stream& again = declare({});
+  StoredStream& again = declare({});
   EXPECT_EQ(read(again), "");
   EXPECT_EQ(append(again, {.topic = "a"}), 1U);
   EXPECT_EQ(again.find_consumer("c"), nullptr);
@@ -277,9 +277,9 @@ TEST_F(StoreTest, RetentionByBytesDropsTheOldestOrRefusesTheNewest) {
   const std::string body(8000, 'x');
   StreamSettings settings;
   settings.bytes_max = 65'536;
-  Stream& oldest = declare(settings);
+  StoredStream& oldest = declare(settings);
   settings.when_full = Discard::refuse;
-  Stream& refuse = declare(settings, "refuse");
+  StoredStream& refuse = declare(settings, "refuse");
   for (int i = 0; i < 20; ++i) {
     append(oldest, {.topic = "a." + std::to_string(i), .body = as_bytes(body)});
   }
@@ -299,7 +299,7 @@ TEST_F(StoreTest, RetentionByBytesDropsTheOldestOrRefusesTheNewest) {
 TEST_F(StoreTest, RetentionByAgeDropsAndNoSequenceIsGivenTwice) {
   StreamSettings settings;
   settings.age_max = 10s;
-  Stream& stream = declare(settings);
+  StoredStream& stream = declare(settings);
   append(stream, {.topic = "a"}, 1s);
   append(stream, {.topic = "a"}, 2s);
   EXPECT_FALSE(store_->has_work(at(11s)));
@@ -315,7 +315,7 @@ TEST_F(StoreTest, RetentionByAgeDropsAndNoSequenceIsGivenTwice) {
 TEST_F(StoreTest, AClockThatJumpsBackReordersNothingAndDropsNothing) {
   StreamSettings settings;
   settings.age_max = 10s;
-  Stream& stream = declare(settings);
+  StoredStream& stream = declare(settings);
   append(stream, {.topic = "a", .id = "x", .body = as_bytes("1")}, 100s);
   append(stream, {.topic = "a", .body = as_bytes("2")}, -100s);
   EXPECT_EQ(read(stream), "1:1 2:2 ");
@@ -331,11 +331,11 @@ TEST_F(StoreTest, AClockThatJumpsForwardAndComesBackKeepsTheOrderTheIdsAndTheWai
   StreamSettings settings;
   settings.age_max = 100s;
   settings.same_id_window = 10s;
-  Stream& stream = declare(settings);
+  StoredStream& stream = declare(settings);
   ConsumerSettings waits;
   waits.ack_wait = 30s;
   append(stream, {.topic = "a", .id = "x", .body = as_bytes("1")}, 0s);
-  Consumer& consumer = **store_->consumer(stream, "c", waits, false);
+  StoredConsumer& consumer = **store_->consumer(stream, "c", waits, false);
   // The steady clock times deliveries: a jump of the time of day makes none due.
   const auto jumped = [](Duration wall, Duration steady) { return Now{kDay + wall, Instant(steady)}; };
   ASSERT_TRUE(*store_->next_delivery(stream, consumer, jumped(0s, 1h)));
@@ -353,7 +353,7 @@ TEST_F(StoreTest, AClockThatJumpsForwardAndComesBackKeepsTheOrderTheIdsAndTheWai
   // The clock is set right, also while no process hosts: stored messages stay, times continue from the newest, ids
   // hold.
   open(20s);
-  Stream& after = *store_->find("s");
+  StoredStream& after = *store_->find("s");
   EXPECT_TRUE(store_->append(after, {.topic = "a", .id = "y"}, {}, at(20s))->duplicate);
   append(after, {.topic = "a", .id = "z", .body = as_bytes("4")}, 30s);
   EXPECT_EQ(read(after), "2:2 3:3 4:4 ");
@@ -364,15 +364,15 @@ TEST_F(StoreTest, AClockThatJumpsForwardAndComesBackKeepsTheOrderTheIdsAndTheWai
 }
 
 TEST_F(StoreTest, MembersOfAConsumerShareItAndWhatIsNotAcknowledgedComesAgain) {
-  Stream& stream = declare({});
+  StoredStream& stream = declare({});
   for (int i = 0; i < 4; ++i) {
     append(stream, {.topic = i % 2 == 0 ? "even" : "odd"});
   }
   ConsumerSettings settings;
   settings.filter = "even";
   settings.ack_wait = 10s;
-  Consumer& even = **store_->consumer(stream, "even", settings, false);
-  Consumer& all = **store_->consumer(stream, "all", {}, false);
+  StoredConsumer& even = **store_->consumer(stream, "even", settings, false);
+  StoredConsumer& all = **store_->consumer(stream, "all", {}, false);
   EXPECT_EQ(deliver(stream, even, 1s), (Sequences{1, 3}));
   EXPECT_EQ(deliver(stream, all, 1s), (Sequences{1, 2, 3, 4}));
   EXPECT_TRUE(store_->ack(even, 3, true));
@@ -380,7 +380,7 @@ TEST_F(StoreTest, MembersOfAConsumerShareItAndWhatIsNotAcknowledgedComesAgain) {
   EXPECT_EQ(deliver(stream, even, 2s), Sequences());
   EXPECT_EQ(deliver(stream, even, 11s), Sequences{1});
   open(20s);
-  Stream& again = *store_->find("s");
+  StoredStream& again = *store_->find("s");
   EXPECT_EQ(deliver(again, *again.find_consumer("even"), 20s), Sequences());
   EXPECT_EQ(deliver(again, *again.find_consumer("even"), 30s), Sequences{1});
   EXPECT_EQ(store_->consumer(again, "even", {}, false).error(), Errc::conflict);
@@ -393,15 +393,15 @@ TEST_F(StoreTest, MembersOfAConsumerShareItAndWhatIsNotAcknowledgedComesAgain) {
 TEST_F(StoreTest, AMessageBeyondTriesMaxGoesToTheDeadLettersOnce) {
   StreamSettings dead_settings;
   dead_settings.topics = {"dead.*"};
-  Stream& dead = declare(dead_settings, "dead");
-  Stream& stream = declare({});
+  StoredStream& dead = declare(dead_settings, "dead");
+  StoredStream& stream = declare({});
   append(stream, {.topic = "a", .headers = as_bytes("H"), .body = as_bytes("poison")});
   append(stream, {.topic = "a", .body = as_bytes("good")});
   ConsumerSettings settings;
   settings.ack_wait = 1s;
   settings.tries_max = 2;
   settings.dead_letters = "dead.s";
-  Consumer& consumer = **store_->consumer(stream, "c", settings, false);
+  StoredConsumer& consumer = **store_->consumer(stream, "c", settings, false);
   EXPECT_EQ(deliver(stream, consumer, 1s), (Sequences{1, 2}));
   EXPECT_TRUE(store_->ack(consumer, 2, false));
   EXPECT_EQ(deliver(stream, consumer, 2s), Sequences{1});
@@ -417,7 +417,7 @@ TEST_F(StoreTest, AMessageBeyondTriesMaxGoesToTheDeadLettersOnce) {
   store_.reset();
   disk_.lose_power(0);
   open(4s);
-  Stream& again = *store_->find("s");
+  StoredStream& again = *store_->find("s");
   EXPECT_EQ(deliver(again, *again.find_consumer("c"), 100s), Sequences());
   ASSERT_EQ(store_->commit(at(100s)).disk, Errc::ok);
   EXPECT_EQ(read(*store_->find("dead")), "1:poison ");
@@ -425,12 +425,12 @@ TEST_F(StoreTest, AMessageBeyondTriesMaxGoesToTheDeadLettersOnce) {
 }
 
 TEST_F(StoreTest, WithoutATopicOfDeadLettersWhatIsExhaustedIsDroppedAndCounted) {
-  Stream& stream = declare({});
+  StoredStream& stream = declare({});
   append(stream, {.topic = "a"});
   ConsumerSettings settings;
   settings.ack_wait = 1s;
   settings.tries_max = 1;
-  Consumer& consumer = **store_->consumer(stream, "c", settings, false);
+  StoredConsumer& consumer = **store_->consumer(stream, "c", settings, false);
   EXPECT_EQ(deliver(stream, consumer, 1s), Sequences{1});
   EXPECT_EQ(deliver(stream, consumer, 2s), Sequences());
   EXPECT_EQ(consumer.state.waiting(), 0U);
@@ -438,19 +438,19 @@ TEST_F(StoreTest, WithoutATopicOfDeadLettersWhatIsExhaustedIsDroppedAndCounted) 
 }
 
 TEST_F(StoreTest, ADeadLetterThatNoStreamTakesIsTriedAgain) {
-  Stream& stream = declare({});
+  StoredStream& stream = declare({});
   append(stream, {.topic = "a"});
   ConsumerSettings settings;
   settings.ack_wait = 1s;
   settings.tries_max = 1;
   settings.dead_letters = "dead.s";
-  Consumer& consumer = **store_->consumer(stream, "c", settings, false);
+  StoredConsumer& consumer = **store_->consumer(stream, "c", settings, false);
   EXPECT_EQ(deliver(stream, consumer, 1s), Sequences{1});
   EXPECT_EQ(deliver(stream, consumer, 2s), Sequences());
   EXPECT_EQ(consumer.state.waiting(), 1U);
   StreamSettings dead_settings;
   dead_settings.topics = {"dead.*"};
-  Stream& dead = declare(dead_settings, "dead");
+  StoredStream& dead = declare(dead_settings, "dead");
   EXPECT_EQ(deliver(stream, consumer, 3s), Sequences());
   ASSERT_EQ(store_->commit(at(3s)).disk, Errc::ok);
   EXPECT_EQ(read(dead), "1: ");
@@ -460,11 +460,11 @@ TEST_F(StoreTest, ADeadLetterThatNoStreamTakesIsTriedAgain) {
 TEST_F(StoreTest, AWorkStreamDropsWhatItsConsumerAcknowledged) {
   StreamSettings settings;
   settings.keep = Keep::work;
-  Stream& stream = declare(settings);
+  StoredStream& stream = declare(settings);
   for (int i = 0; i < 3; ++i) {
     append(stream, {.topic = "a"});
   }
-  Consumer& consumer = **store_->consumer(stream, "c", {}, false);
+  StoredConsumer& consumer = **store_->consumer(stream, "c", {}, false);
   EXPECT_EQ(store_->consumer(stream, "d", {}, false).error(), Errc::conflict);
   EXPECT_EQ(stream.open_reader("", {}).error(), Errc::not_supported);
   EXPECT_EQ(deliver(stream, consumer, 1s), (Sequences{1, 2, 3}));
@@ -476,7 +476,7 @@ TEST_F(StoreTest, AWorkStreamDropsWhatItsConsumerAcknowledged) {
   ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
   EXPECT_EQ(stream.first(), 3U);
   open(2s);
-  Stream& again = *store_->find("s");
+  StoredStream& again = *store_->find("s");
   EXPECT_EQ(deliver(again, *again.find_consumer("c"), 100s), Sequences{3});
 }
 
@@ -484,7 +484,7 @@ TEST_F(StoreTest, ALatestStreamKeepsTheNewestValuesOfEachTopic) {
   StreamSettings settings;
   settings.keep = Keep::latest;
   settings.history = 2;
-  Stream& stream = declare(settings);
+  StoredStream& stream = declare(settings);
   for (const char* body : {"1", "2", "3"}) {
     append(stream, {.topic = "k", .body = as_bytes(body)});
   }
@@ -501,7 +501,7 @@ TEST_F(StoreTest, ALatestStreamKeepsTheNewestValuesOfEachTopic) {
   EXPECT_TRUE(stream.newest_of("k")->value().message.erased);
   EXPECT_EQ(append(stream, {.topic = "k", .body = as_bytes("new")}, 1s, {.absent = true}), 6U);
   open(1s);
-  Stream& again = *store_->find("s");
+  StoredStream& again = *store_->find("s");
   EXPECT_EQ(read(again), "4:x 5-: 6:new ");
   ASSERT_TRUE(store_->purge_topic(again, "k"));
   EXPECT_EQ(read(again), "4:x ");
@@ -512,7 +512,7 @@ TEST_F(StoreTest, ALatestStreamHasTheBoundOfItsBytes) {
   StreamSettings settings;
   settings.keep = Keep::latest;
   settings.bytes_max = 65'536;
-  Stream& stream = declare(settings);
+  StoredStream& stream = declare(settings);
   const std::string body(8000, 'x');
   for (int i = 0; i < 20; ++i) {
     append(stream, {.topic = "k" + std::to_string(i), .body = as_bytes(body)});
@@ -528,7 +528,7 @@ TEST_F(StoreTest, ALatestStreamHasTheBoundOfItsBytes) {
 TEST_F(StoreTest, AStreamThatSurvivesNothingIsOnNoDisk) {
   StreamSettings settings;
   settings.survives = Survives::nothing;
-  Stream& stream = declare(settings);
+  StoredStream& stream = declare(settings);
   disk_.set_room(disk_.bytes());
   const std::uint64_t syncs = disk_.syncs();
   EXPECT_EQ(append(stream, {.topic = "a", .body = as_bytes("1")}), 1U);
@@ -559,8 +559,8 @@ TEST_F(StoreTest, AStoreWithoutAFileRefusesWhatItCannotKeep) {
 }
 
 TEST_F(StoreTest, OneFlushToTheDiskIsSharedByATurn) {
-  Stream& stream = declare({});
-  Stream& other = declare({}, "other");
+  StoredStream& stream = declare({});
+  StoredStream& other = declare({}, "other");
   const std::uint64_t syncs = disk_.syncs();
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(store_->append(stream, {.topic = "a"}, {}, at(1s)));

@@ -13,7 +13,7 @@ constexpr std::size_t kScanPage = 1024;
 constexpr std::uint64_t kAny = ~std::uint64_t{0};
 
 Result<void> check_consumer_name(std::string_view name) noexcept {
-  if (name.empty() || name.size() > Stream::kConsumerNameMax) {
+  if (name.empty() || name.size() > StoredStream::kConsumerNameMax) {
     return Error(Errc::invalid_argument, "a name of 1 to 255 bytes");
   }
   return {};
@@ -36,14 +36,14 @@ Result<std::vector<Filter>> parse_filters(const std::vector<std::string>& texts)
   return filters;
 }
 
-TopicPredicate Consumer::wants() const {
+TopicPredicate StoredConsumer::wants() const {
   if (!filter) {
     return {};
   }
   return [this](std::string_view topic) { return filter->matches(topic); };
 }
 
-void Consumer::count_delivery() noexcept {
+void StoredConsumer::count_delivery() noexcept {
   // With a bound of tries the deliveries are on the disk before the messages leave: a message that kills its receiver,
   // and the hub with it, is counted too.
   if (settings.tries_max != 0) {
@@ -52,15 +52,15 @@ void Consumer::count_delivery() noexcept {
   moved = true;
 }
 
-void Consumer::change() noexcept {
+void StoredConsumer::change() noexcept {
   changed = true;
   if (stream != nullptr) {
     stream->add_work();
   }
 }
 
-Stream::Stream(std::uint32_t id, std::string name, StreamSettings settings, std::vector<Filter> topics,
-               std::variant<Log, Latest> messages, IdSql& id_sql, List<Stream>& work)
+StoredStream::StoredStream(std::uint32_t id, std::string name, StreamSettings settings, std::vector<Filter> topics,
+                           std::variant<MessageLog, Latest> messages, IdSql& id_sql, List<StoredStream>& work)
     : id_(id),
       name_(std::move(name)),
       settings_(std::move(settings)),
@@ -68,33 +68,33 @@ Stream::Stream(std::uint32_t id, std::string name, StreamSettings settings, std:
       messages_(std::move(messages)),
       id_sql_(&id_sql),
       work_(&work) {
-  if (auto* log = std::get_if<Log>(&messages_)) {
+  if (auto* log = std::get_if<MessageLog>(&messages_)) {
     log->set_bytes_max(settings_.bytes_max);
   }
 }
 
-bool Stream::takes(std::string_view topic) const noexcept {
+bool StoredStream::takes(std::string_view topic) const noexcept {
   return topics_.empty() ||
          std::any_of(topics_.begin(), topics_.end(), [topic](const Filter& filter) { return filter.matches(topic); });
 }
 
-std::uint64_t Stream::first() const noexcept {
+std::uint64_t StoredStream::first() const noexcept {
   return std::visit([](const auto& messages) { return messages.first(); }, messages_);
 }
-std::uint64_t Stream::next() const noexcept {
+std::uint64_t StoredStream::next() const noexcept {
   return std::visit([](const auto& messages) { return messages.next(); }, messages_);
 }
-std::uint64_t Stream::bytes() const noexcept {
+std::uint64_t StoredStream::bytes() const noexcept {
   return std::visit([](const auto& messages) { return messages.bytes(); }, messages_);
 }
-WallTime Stream::oldest() const noexcept {
+WallTime StoredStream::oldest() const noexcept {
   return std::visit([](const auto& messages) { return messages.oldest(); }, messages_);
 }
-std::uint64_t Stream::staged_count() const noexcept {
+std::uint64_t StoredStream::staged_count() const noexcept {
   return std::visit([](const auto& messages) { return messages.next_staged() - messages.next(); }, messages_);
 }
 
-Result<void> Stream::open(std::uint64_t next, std::uint64_t purged, WallTime now) {
+Result<void> StoredStream::open(std::uint64_t next, std::uint64_t purged, WallTime now) {
   WEFT_TRY(std::visit([next, purged](auto& messages) { return messages.open(next, purged); }, messages_));
   newest_ = std::visit([](const auto& messages) { return messages.newest(); }, messages_);
   if (settings_.same_id_window > Duration::zero()) {
@@ -108,12 +108,12 @@ Result<void> Stream::open(std::uint64_t next, std::uint64_t purged, WallTime now
   return {};
 }
 
-Result<void> Stream::make_id_rows() {
+Result<void> StoredStream::make_id_rows() {
   if (settings_.same_id_window == Duration::zero()) {
     return {};
   }
   const WallTime since = newest_ - settings_.same_id_window;
-  Reader reader;
+  StoredReader reader;
   reader.cursor.next = WEFT_TRY(std::visit([since](auto& messages) { return messages.first_at(since); }, messages_));
   for (;;) {
     const auto message = read(reader);
@@ -122,7 +122,7 @@ Result<void> Stream::make_id_rows() {
     }
     if (!message) {  // the ids of a damaged block are unknown
       const std::uint64_t at = reader.cursor.next;
-      auto* log = std::get_if<Log>(&messages_);
+      auto* log = std::get_if<MessageLog>(&messages_);
       reader.cursor.next = log == nullptr ? at + 1 : WEFT_TRY(log->skip_block(at));
     } else if (*message) {
       ids_.add((*message)->message.id, (*message)->message.sequence, (*message)->message.time);
@@ -132,17 +132,17 @@ Result<void> Stream::make_id_rows() {
   }
 }
 
-void Stream::count_damage(const Error& error, std::uint64_t sequence) {
+void StoredStream::count_damage(const Error& error, std::uint64_t sequence) {
   if (error == Errc::corrupt && damaged_at_.size() < kDamagedMax && damaged_at_.insert(sequence).second) {
     ++damaged_;
   }
 }
 
-Result<TopicLast> Stream::last_of(std::string_view topic) {
+Result<TopicLast> StoredStream::last_of(std::string_view topic) {
   return std::visit([topic](auto& messages) { return messages.last_of(topic); }, messages_);
 }
 
-Result<Appended> Stream::append(const NewMessage& message, const Expect& expect, WallTime now) {
+Result<Appended> StoredStream::append(const NewMessage& message, const Expect& expect, WallTime now) {
   WEFT_TRY(BlockBuilder::check(message));
   WEFT_TRY(check_topic(message.topic));
   if (!takes(message.topic)) {
@@ -188,7 +188,7 @@ Result<Appended> Stream::append(const NewMessage& message, const Expect& expect,
 }
 
 // The bytes of the value that the message takes the place of.
-Result<std::uint64_t> Stream::check_room(const NewMessage& message, std::size_t size) {
+Result<std::uint64_t> StoredStream::check_room(const NewMessage& message, std::size_t size) {
   const std::size_t staged = std::visit([](const auto& messages) { return messages.staged_bytes(); }, messages_);
   std::uint64_t replaced = 0;
   std::uint64_t superseded = 0;
@@ -207,7 +207,7 @@ Result<std::uint64_t> Stream::check_room(const NewMessage& message, std::size_t 
   return replaced;
 }
 
-Result<std::uint64_t> Stream::resolve(const From& from, const std::optional<Filter>& filter) {
+Result<std::uint64_t> StoredStream::resolve(const From& from, const std::optional<Filter>& filter) {
   switch (from.kind) {
     case From::Kind::first:
     case From::Kind::last_per_topic: return first();
@@ -228,7 +228,7 @@ Result<std::uint64_t> Stream::resolve(const From& from, const std::optional<Filt
   return position_of(scan);
 }
 
-Result<bool> Stream::scan_last(LastScan& scan, const Filter& filter, std::size_t rows) {
+Result<bool> StoredStream::scan_last(LastScan& scan, const Filter& filter, std::size_t rows) {
   const TopicPage page = WEFT_TRY(topics_after(scan.after, rows));
   for (const TopicPage::Entry& entry : page.topics) {
     if (filter.matches(entry.topic)) {
@@ -239,22 +239,22 @@ Result<bool> Stream::scan_last(LastScan& scan, const Filter& filter, std::size_t
   return !page.more;
 }
 
-std::uint64_t Stream::position_of(const LastScan& scan) const noexcept {
+std::uint64_t StoredStream::position_of(const LastScan& scan) const noexcept {
   return scan.newest == 0 ? next() : std::max(scan.newest, first());
 }
 
-Result<Reader> Stream::open_reader(std::string_view filter, const From& from) {
+Result<StoredReader> StoredStream::open_reader(std::string_view filter, const From& from) {
   if (settings_.keep == Keep::work) {
     return Error(Errc::not_supported, "a work stream is read by its consumer");
   }
-  Reader reader;
+  StoredReader reader;
   reader.filter = WEFT_TRY(parse_optional_filter(filter));
   reader.cursor.next = WEFT_TRY(resolve(from, reader.filter));
   reader.newest_until = from.kind == From::Kind::last_per_topic ? next() : 0;
   return reader;
 }
 
-Result<std::optional<ReadMessage>> Stream::read(Reader& reader) {
+Result<std::optional<ReadMessage>> StoredStream::read(StoredReader& reader) {
   TopicPredicate wants;
   if (reader.filter) {
     wants = [&reader](std::string_view topic) { return reader.filter->matches(topic); };
@@ -275,12 +275,12 @@ Result<std::optional<ReadMessage>> Stream::read(Reader& reader) {
   return std::optional<ReadMessage>();
 }
 
-Result<std::optional<ReadMessage>> Stream::message_at(std::uint64_t sequence) {
+Result<std::optional<ReadMessage>> StoredStream::message_at(std::uint64_t sequence) {
   Cursor cursor;
   return message_at(sequence, cursor);
 }
 
-Result<std::optional<ReadMessage>> Stream::message_at(std::uint64_t sequence, Cursor& cursor) {
+Result<std::optional<ReadMessage>> StoredStream::message_at(std::uint64_t sequence, Cursor& cursor) {
   if (sequence < first() || sequence >= next()) {
     return std::optional<ReadMessage>();
   }
@@ -288,19 +288,19 @@ Result<std::optional<ReadMessage>> Stream::message_at(std::uint64_t sequence, Cu
     return latest->value_at(sequence);
   }
   cursor.next = sequence;
-  auto found = WEFT_TRY(std::get<Log>(messages_).read(cursor, {}));
+  auto found = WEFT_TRY(std::get<MessageLog>(messages_).read(cursor, {}));
   if (found && found->message.sequence != sequence) {
     found.reset();
   }
   return found;
 }
 
-Result<std::optional<ReadMessage>> Stream::newest_of(std::string_view topic) {
+Result<std::optional<ReadMessage>> StoredStream::newest_of(std::string_view topic) {
   const TopicLast last = WEFT_TRY(last_of(topic));
   return message_at(last.sequence);
 }
 
-Result<TopicPage> Stream::topics_after(std::string_view after, std::size_t rows) {
+Result<TopicPage> StoredStream::topics_after(std::string_view after, std::size_t rows) {
   auto page = WEFT_TRY(std::visit([&](auto& messages) { return messages.topics_after(after, rows); }, messages_));
   for (const std::uint64_t sequence : page.damaged) {
     count_damage(Errc::corrupt, sequence);
@@ -308,13 +308,14 @@ Result<TopicPage> Stream::topics_after(std::string_view after, std::size_t rows)
   return page;
 }
 
-Consumer* Stream::find_consumer(std::string_view name) noexcept {
+StoredConsumer* StoredStream::find_consumer(std::string_view name) noexcept {
   const auto found = consumers_.find(name);
   return found == consumers_.end() ? nullptr : found->second.get();
 }
 
-Result<std::unique_ptr<Consumer>> Stream::make_consumer(std::string_view name, const ConsumerSettings& settings,
-                                                        std::uint64_t next) {
+Result<std::unique_ptr<StoredConsumer>> StoredStream::make_consumer(std::string_view name,
+                                                                    const ConsumerSettings& settings,
+                                                                    std::uint64_t next) {
   WEFT_TRY(check_consumer_name(name));
   WEFT_TRY(check_settings(settings));
   if (settings.from.kind == From::Kind::last_per_topic) {
@@ -333,12 +334,12 @@ Result<std::unique_ptr<Consumer>> Stream::make_consumer(std::string_view name, c
     }
   }
   next = next != 0 ? next : WEFT_TRY(resolve(settings.from, filter));
-  return std::unique_ptr<Consumer>(
-      new Consumer{std::string(name), settings, std::move(filter), ConsumerState(settings, next), {}, true});
+  return std::unique_ptr<StoredConsumer>(
+      new StoredConsumer{std::string(name), settings, std::move(filter), ConsumerState(settings, next), {}, true});
 }
 
-Consumer& Stream::add_consumer(std::unique_ptr<Consumer> consumer) {
-  Consumer& added = *consumer;
+StoredConsumer& StoredStream::add_consumer(std::unique_ptr<StoredConsumer> consumer) {
+  StoredConsumer& added = *consumer;
   added.stream = this;
   if (added.changed) {
     add_work();
@@ -347,13 +348,13 @@ Consumer& Stream::add_consumer(std::unique_ptr<Consumer> consumer) {
   return added;
 }
 
-void Stream::remove_consumer(std::string_view name) {
+void StoredStream::remove_consumer(std::string_view name) {
   if (const auto found = consumers_.find(name); found != consumers_.end()) {
     consumers_.erase(found);
   }
 }
 
-bool Stream::update_work() noexcept {
+bool StoredStream::update_work() noexcept {
   const bool has_work =
       has_staged() || must_drop(WallTime()) ||  // by age: see ages_at()
       std::any_of(consumers_.begin(), consumers_.end(), [](const auto& named) { return named.second->changed; });
@@ -361,19 +362,20 @@ bool Stream::update_work() noexcept {
   return has_work;
 }
 
-WallTime Stream::ages_at() const noexcept {
+WallTime StoredStream::ages_at() const noexcept {
   const bool has_rows = std::visit([](const auto& messages) { return messages.has_rows(); }, messages_);
   const bool ages = settings_.age_max != Duration::zero() && has_rows && oldest() < WallTime::max() - settings_.age_max;
   return ages ? oldest() + settings_.age_max : WallTime::max();
 }
 
-Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instant now, Holder holder) {
+Result<std::optional<StoredDelivery>> StoredStream::next_delivery(StoredConsumer& consumer, Instant now,
+                                                                  Holder holder) {
   ConsumerState& state = consumer.state;
   const auto count = [&] { holder == kNoHolder ? consumer.count_delivery() : void(consumer.moved = true); };
   std::size_t& passed = consumer.cursor.passed;
   while (const auto due = state.due(now)) {
     if (state.exhausted(*due) || consumer.cursor.passed_enough()) {
-      return std::optional<Delivery>();
+      return std::optional<StoredDelivery>();
     }
     auto at = message_at(due->sequence, consumer.again);
     passed += kLookUpCost + std::exchange(consumer.again.passed, 0);
@@ -389,11 +391,11 @@ Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instan
     }
     state.deliver_again(due->sequence, now, holder);
     count();
-    return std::optional(Delivery{*std::move(found), due->tries + 1});
+    return std::optional(StoredDelivery{*std::move(found), due->tries + 1});
   }
   consumer.again.block.reset();
   if (!state.may_take_new()) {
-    return std::optional<Delivery>();
+    return std::optional<StoredDelivery>();
   }
   consumer.cursor.next = state.next();
   auto next = std::visit([&](auto& messages) { return messages.read(consumer.cursor, consumer.wants()); }, messages_);
@@ -410,14 +412,14 @@ Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instan
   auto found = WEFT_TRY(std::move(next));
   if (!found) {
     state.skip_to(consumer.cursor.next);
-    return std::optional<Delivery>();
+    return std::optional<StoredDelivery>();
   }
   state.deliver_new(found->message.sequence, now, holder);
   count();
-  return std::optional(Delivery{*std::move(found), 1});
+  return std::optional(StoredDelivery{*std::move(found), 1});
 }
 
-std::optional<Stream::Exhausted> Stream::exhausted(Consumer& consumer, Instant now) {
+std::optional<StoredStream::Exhausted> StoredStream::exhausted(StoredConsumer& consumer, Instant now) {
   const auto due = consumer.state.due(now);
   if (!due || !consumer.state.exhausted(*due)) {
     return std::nullopt;
@@ -425,18 +427,18 @@ std::optional<Stream::Exhausted> Stream::exhausted(Consumer& consumer, Instant n
   return Exhausted{due->sequence, due->tries};
 }
 
-void Stream::set_settings(StreamSettings settings, std::vector<Filter> topics) {
+void StoredStream::set_settings(StreamSettings settings, std::vector<Filter> topics) {
   settings_ = std::move(settings);
   topics_ = std::move(topics);
   if (auto* latest = std::get_if<Latest>(&messages_)) {
     latest->set_history(settings_.history);
   }
-  if (auto* log = std::get_if<Log>(&messages_)) {
+  if (auto* log = std::get_if<MessageLog>(&messages_)) {
     log->set_bytes_max(settings_.bytes_max);
   }
 }
 
-Result<void> Stream::write_staged() {
+Result<void> StoredStream::write_staged() {
   const std::uint64_t oldest = ids_.first_sequence().value_or(next());
   if (oldest != ids_from_ || (ids_.last_sequence() && *ids_.last_sequence() >= next())) {
     WEFT_TRY(write_ids(*id_sql_, id_, ids_, next()));
@@ -445,9 +447,9 @@ Result<void> Stream::write_staged() {
   return std::visit([](auto& messages) { return messages.write_staged(); }, messages_);
 }
 
-void Stream::keep_staged() {
+void StoredStream::keep_staged() {
   std::visit([](auto& messages) { messages.keep_staged(); }, messages_);
-  for (const Log::Dropped& dropped : std::exchange(drops_, {})) {
+  for (const MessageLog::Dropped& dropped : std::exchange(drops_, {})) {
     std::visit([&dropped](auto& messages) { messages.keep_dropped(dropped); }, messages_);
   }
   newest_kept_ = newest_;
@@ -465,7 +467,7 @@ void Stream::keep_staged() {
   }
 }
 
-void Stream::drop_staged() {
+void StoredStream::drop_staged() {
   drops_.clear();
   sweeping_ = sweep_;
   evicting_ = 0;

@@ -36,49 +36,49 @@ struct Appended {
   bool duplicate = false;  // `sequence` is the earlier message's
 };
 
-class Stream;
+class StoredStream;
 
-// Consumer: a named reader whose members share the messages and acknowledge each one.
-struct Consumer {
+// StoredConsumer: a named reader whose members share the messages and acknowledge each one.
+struct StoredConsumer {
   std::string name;
   ConsumerSettings settings;
   std::optional<Filter> filter;  // none: every topic
   ConsumerState state;
-  Cursor cursor{};              // for new messages; its block is only a cache
-  bool changed = false;         // since its last write; the next commit writes it
-  bool moved = false;           // the same by deliveries only, which cause no commit
-  bool waits_for_disk = false;  // a caller waits until the change survives the faults that the stream survives
-  Stream* stream = nullptr;     // the stream of the consumer; null: none yet
-  Cursor again{};               // for messages that are due again; its block is only a cache
+  Cursor cursor{};                 // for new messages; its block is only a cache
+  bool changed = false;            // since its last write; the next commit writes it
+  bool moved = false;              // the same by deliveries only, which cause no commit
+  bool waits_for_disk = false;     // a caller waits until the change survives the faults that the stream survives
+  StoredStream* stream = nullptr;  // the stream of the consumer; null: none yet
+  Cursor again{};                  // for messages that are due again; its block is only a cache
 
   [[nodiscard]] TopicPredicate wants() const;
   void count_delivery() noexcept;  // counts a begun delivery
   void change() noexcept;          // the next commit writes it
 };
 
-// Reader: the position of one reader of a stream.
-struct Reader {
+// StoredReader: the position of one reader of a stream.
+struct StoredReader {
   Cursor cursor{};
   std::optional<Filter> filter{};  // none: every topic
   std::uint64_t newest_until = 0;  // below this sequence only the newest message of each topic is read
 };
 
-struct Delivery {
+struct StoredDelivery {
   ReadMessage read;
   std::uint32_t tries = 0;  // begun deliveries so far, this one included
 };
 
-// Stream: one stream of a store: its messages, its ids, its consumers.
+// StoredStream: one stream of a store: its messages, its ids, its consumers.
 // Owner: the store. Affinity: the store's thread.
 // Invariant: a stream that the next commit must write, for another reason than the age of messages, is on the store's
 // list of work.
-class Stream : public ListHook {
+class StoredStream : public ListHook {
  public:
   static constexpr std::size_t kConsumersMax = 1024;
   static constexpr std::size_t kConsumerNameMax = 255;
 
-  Stream(std::uint32_t id, std::string name, StreamSettings settings, std::vector<Filter> topics,
-         std::variant<Log, Latest> messages, IdSql& id_sql, List<Stream>& work);
+  StoredStream(std::uint32_t id, std::string name, StreamSettings settings, std::vector<Filter> topics,
+               std::variant<MessageLog, Latest> messages, IdSql& id_sql, List<StoredStream>& work);
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const StreamSettings& settings() const noexcept { return settings_; }
@@ -97,8 +97,8 @@ class Stream : public ListHook {
 
   // Reading finds committed messages only. Errors: corrupt (the block there is damaged, and the reader stays before
   // it).
-  [[nodiscard]] Result<Reader> open_reader(std::string_view filter, const From& from);
-  [[nodiscard]] Result<std::optional<ReadMessage>> read(Reader& reader);
+  [[nodiscard]] Result<StoredReader> open_reader(std::string_view filter, const From& from);
+  [[nodiscard]] Result<std::optional<ReadMessage>> read(StoredReader& reader);
   [[nodiscard]] Result<std::optional<ReadMessage>> message_at(std::uint64_t sequence);
   // The same for messages that are near each other: the block of the cursor is used, or replaced.
   [[nodiscard]] Result<std::optional<ReadMessage>> message_at(std::uint64_t sequence, Cursor& cursor);
@@ -118,27 +118,29 @@ class Stream : public ListHook {
   [[nodiscard]] Result<bool> scan_last(LastScan& scan, const Filter& filter, std::size_t rows);
   [[nodiscard]] std::uint64_t position_of(const LastScan& scan) const noexcept;
 
-  [[nodiscard]] Consumer* find_consumer(std::string_view name) noexcept;
-  [[nodiscard]] const std::map<std::string, std::unique_ptr<Consumer>, std::less<>>& consumers() const noexcept {
+  [[nodiscard]] StoredConsumer* find_consumer(std::string_view name) noexcept;
+  [[nodiscard]] const std::map<std::string, std::unique_ptr<StoredConsumer>, std::less<>>& consumers() const noexcept {
     return consumers_;
   }
   // A new consumer, not in the database. `next`: its begin, if the caller has found it by a scan; 0: the settings
   // decide. Errors: invalid_argument, not_supported, conflict (the only one of a work stream), resource_exhausted.
-  [[nodiscard]] Result<std::unique_ptr<Consumer>> make_consumer(std::string_view name, const ConsumerSettings& settings,
-                                                                std::uint64_t next = 0);
-  Consumer& add_consumer(std::unique_ptr<Consumer> consumer);
+  [[nodiscard]] Result<std::unique_ptr<StoredConsumer>> make_consumer(std::string_view name,
+                                                                      const ConsumerSettings& settings,
+                                                                      std::uint64_t next = 0);
+  StoredConsumer& add_consumer(std::unique_ptr<StoredConsumer> consumer);
   void remove_consumer(std::string_view name);
 
   // The next message for the consumer: one that is due again, before a new one. It skips those beyond tries_max: the
   // caller takes them with exhausted(). The message goes into the queue of the holder; without a holder its delivery
   // begins. Returns nullopt also if the consumer's cursor has passed enough.
-  [[nodiscard]] Result<std::optional<Delivery>> next_delivery(Consumer& consumer, Instant now, Holder holder);
+  [[nodiscard]] Result<std::optional<StoredDelivery>> next_delivery(StoredConsumer& consumer, Instant now,
+                                                                    Holder holder);
   // A due message that was delivered tries_max times. It stays until the caller acknowledges it.
   struct Exhausted {
     std::uint64_t sequence = 0;
     std::uint32_t tries = 0;
   };
-  [[nodiscard]] std::optional<Exhausted> exhausted(Consumer& consumer, Instant now);
+  [[nodiscard]] std::optional<Exhausted> exhausted(StoredConsumer& consumer, Instant now);
 
   void add_work() noexcept {  // idempotent
     if (!hooked()) {
@@ -198,7 +200,7 @@ class Stream : public ListHook {
     std::uint64_t topics = kDropTopicsPerCommit;
     bool sweeps = true;  // one of them a commit
     [[nodiscard]] bool spent() const noexcept { return rows == 0 || bytes == 0 || topics == 0; }
-    void take(const Log::Dropped& dropped) noexcept {
+    void take(const MessageLog::Dropped& dropped) noexcept {
       rows -= std::min<std::size_t>(rows, 1);
       bytes -= std::min(bytes, dropped.bytes);
       topics -= std::min(topics, dropped.topics);
@@ -216,7 +218,7 @@ class Stream : public ListHook {
   [[nodiscard]] Result<void> evict(std::uint64_t before, WallTime now);  // down to bytes_max
   [[nodiscard]] bool must_sweep() const noexcept;
   [[nodiscard]] Result<void> sweep(WallTime now, DropBudget& budget);
-  [[nodiscard]] std::uint64_t unread_of(const Log::Dropped& dropped) const noexcept;
+  [[nodiscard]] std::uint64_t unread_of(const MessageLog::Dropped& dropped) const noexcept;
   [[nodiscard]] Result<std::uint64_t> check_room(const NewMessage& message, std::size_t size);
   [[nodiscard]] std::uint64_t floor() const noexcept;  // below it no message is needed any longer
   [[nodiscard]] std::uint64_t purged() const noexcept;
@@ -228,16 +230,16 @@ class Stream : public ListHook {
   std::string name_;
   StreamSettings settings_;
   std::vector<Filter> topics_;  // empty: every topic
-  std::variant<Log, Latest> messages_;
+  std::variant<MessageLog, Latest> messages_;
   IdWindow ids_;
   IdSql* id_sql_;
-  List<Stream>* work_;
+  List<StoredStream>* work_;
   WallTime listed_age_ = WallTime::max();
   std::uint64_t ids_from_ = 0;  // rows of ids below this sequence were removed
   WallTime newest_{};           // of staged messages, too
   WallTime newest_kept_{};      // of committed ones
-  std::map<std::string, std::unique_ptr<Consumer>, std::less<>> consumers_;
-  std::vector<Log::Dropped> drops_;  // of the transaction
+  std::map<std::string, std::unique_ptr<StoredConsumer>, std::less<>> consumers_;
+  std::vector<MessageLog::Dropped> drops_;  // of the transaction
   // Of a nearly full work stream: removes finished jobs after an unfinished one. A commit reads kSweepRows blocks.
   struct Sweep {
     unsigned owed = 2;        // sweeps of this life, whatever it acknowledges

@@ -26,13 +26,13 @@ class StoreOnDisk : public testing::Test {
     ASSERT_TRUE(opened) << opened.error().message();
     store_ = *std::move(opened);
   }
-  Stream& declare(const StreamSettings& settings, std::string_view name = "s") {
+  StoredStream& declare(const StreamSettings& settings, std::string_view name = "s") {
     auto stream = store_->declare(name, settings, false, at(Duration::zero()));
     EXPECT_TRUE(stream) << stream.error().message();
     return **stream;
   }
   // The sequence; 0 if it was refused.
-  std::uint64_t append(Stream& stream, const NewMessage& message, Duration since = std::chrono::seconds(1),
+  std::uint64_t append(StoredStream& stream, const NewMessage& message, Duration since = std::chrono::seconds(1),
                        const Expect& expect = {}) {
     const auto appended = store_->append(stream, message, expect, at(since));
     EXPECT_TRUE(appended) << appended.error().message();
@@ -40,7 +40,7 @@ class StoreOnDisk : public testing::Test {
     return appended ? appended->sequence : 0;
   }
 
-  static std::vector<std::string> live_topics(Stream& stream, std::size_t rows = 100) {
+  static std::vector<std::string> live_topics(StoredStream& stream, std::size_t rows = 100) {
     std::vector<std::string> all;
     TopicPage page;
     do {

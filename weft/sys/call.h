@@ -21,7 +21,7 @@ namespace weft::sys {
 
 // The return value of a system call, with errno beside it. Only this header reads errno.
 template <typename Value>
-struct CallResult {
+struct SyscallResult {
   Value value;
   int os_errno;  // 0 on success
 
@@ -52,7 +52,7 @@ auto call_once(Function&& function) noexcept {
   using Value = decltype(function());
   const CancellationOff off;
   const Value value = function();
-  return CallResult<Value>{value, value == static_cast<Value>(-1) ? errno : 0};
+  return SyscallResult<Value>{value, value == static_cast<Value>(-1) ? errno : 0};
 }
 
 // Calls until the result is not EINTR: for calls that do not wait.
@@ -81,17 +81,17 @@ template <typename T>
 // One raw system call. Unlike a function of the C library it is never a cancellation point.
 inline constexpr auto kRawCallOnce = [](long number, auto... arguments) noexcept {
   const long value = ::syscall(number, raw_argument(arguments)...);
-  return CallResult<long>{value, value == -1 ? errno : 0};
+  return SyscallResult<long>{value, value == -1 ? errno : 0};
 };
 template <typename... Arguments>
-CallResult<long> raw_call_once(long number, Arguments... arguments) noexcept {
+SyscallResult<long> raw_call_once(long number, Arguments... arguments) noexcept {
   return kRawCallOnce(number, arguments...);
 }
 
 // One raw system call that is a cancellation point, for the waits of an application's thread. After pthread_cancel()
 // the stack unwinds from within the call, so that no function on the way to it is noexcept.
-[[nodiscard]] CallResult<long> call_cancellably(long number, long first, long second, long third, long fourth,
-                                                long fifth, long sixth);
+[[nodiscard]] SyscallResult<long> call_cancellably(long number, long first, long second, long third, long fourth,
+                                                   long fifth, long sixth);
 
 // `call` with the value or the Error as a Result.
 template <typename Function>

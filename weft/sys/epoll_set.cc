@@ -54,7 +54,7 @@ std::atomic<bool> nanosecond_wait_missing{false};
 #endif
 
 template <typename Call>
-CallResult<long> wait_precisely(Call call, int set, epoll_event* events, int capacity, Duration timeout) {
+SyscallResult<long> wait_precisely(Call call, int set, epoll_event* events, int capacity, Duration timeout) {
 #if defined(SYS_epoll_pwait2)
   if (!nanosecond_wait_missing.load(std::memory_order_relaxed)) {
     const timespec spec = to_timespec(timeout);
@@ -92,7 +92,7 @@ template <typename Call>
 Result<std::size_t> EpollSet::wait_by(Call call, std::span<PollEvent> out, Duration timeout) {
   epoll_event events[kMaxEvents];
   const int capacity = static_cast<int>(std::min(out.size(), kMaxEvents));
-  CallResult<long> result{};
+  SyscallResult<long> result{};
   if (timeout > Duration::zero()) {
     result = wait_precisely(call, fd(), events, capacity, timeout);
   } else {

@@ -12,7 +12,7 @@
 namespace weft::sys {
 namespace {
 
-CallResult<long> membarrier(int command) noexcept { return raw_call_once(SYS_membarrier, command, 0, 0); }
+SyscallResult<long> membarrier(int command) noexcept { return raw_call_once(SYS_membarrier, command, 0, 0); }
 
 bool register_membarrier() noexcept {
   const char* disabled = std::getenv("WEFT_NO_MEMBARRIER");

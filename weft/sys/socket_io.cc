@@ -41,7 +41,7 @@ bool intercepted() noexcept {
 // threads this costs four atomic operations a call: two in the function, and two of CancellationOff. So the kernel is
 // called without the function, except where the function is another library's.
 template <typename Function, typename... Arguments>
-CallResult<ssize_t> transfer(const Function& function, long number, Arguments... arguments) noexcept {
+SyscallResult<ssize_t> transfer(const Function& function, long number, Arguments... arguments) noexcept {
   if (intercepted()) [[unlikely]] {
     return call(function);
   }
@@ -60,7 +60,7 @@ IoResult failure(int os_errno) noexcept {
   return {IoResult::Status::failed, 0, os_errno};
 }
 
-IoResult read_outcome(const CallResult<ssize_t>& result, std::size_t asked) noexcept {
+IoResult read_outcome(const SyscallResult<ssize_t>& result, std::size_t asked) noexcept {
   if (result.failed()) {
     return failure(result.os_errno);
   }
@@ -70,7 +70,7 @@ IoResult read_outcome(const CallResult<ssize_t>& result, std::size_t asked) noex
   return {IoResult::Status::done, static_cast<std::size_t>(result.value), 0};
 }
 
-IoResult write_outcome(const CallResult<ssize_t>& result) noexcept {
+IoResult write_outcome(const SyscallResult<ssize_t>& result) noexcept {
   if (result.failed()) {
     return failure(result.os_errno);
   }

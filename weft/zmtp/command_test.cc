@@ -101,7 +101,7 @@ TEST(Command, SubscriptionFramesGrowTheirHeaderAtTheBoundary) {
         EXPECT_EQ(bytes.size(), body + (body <= 255 ? 2 : 9));
         const Buffer topic(topic_size, 't');
         EXPECT_EQ(write_subscribe(bytes.data(), subscribe, topic, minor), bytes.size());
-        FrameHeader header;
+        ZmtpFrameHeader header;
         ASSERT_EQ(parse_frame_header(bytes, header), ParseStatus::complete);
         EXPECT_EQ(header.header_size + header.body_size, bytes.size());
         EXPECT_EQ((header.flags & kCommand) != 0, minor == 1);

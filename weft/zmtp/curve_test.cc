@@ -185,7 +185,7 @@ TEST_F(Curve, CutOrChangedCommandsAreFaults) {
         }
       }
       const Buffer frame = take_output(*from);
-      FrameHeader header;
+      ZmtpFrameHeader header;
       ASSERT_EQ(parse_frame_header(frame, header), ParseStatus::complete);
       Buffer body(frame.begin() + header.header_size, frame.end());
       // Leaves the names alone, and HELLO's padding, which no side checks.

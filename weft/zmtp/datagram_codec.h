@@ -48,7 +48,7 @@ class OutgoingFrames {
   explicit OutgoingFrames(std::span<const Bytes> from) noexcept : from_(from) {}
 
   struct Frame {
-    FrameHeader header;
+    ZmtpFrameHeader header;
     Bytes header_and_body;  // if they follow each other
     Bytes body;
   };

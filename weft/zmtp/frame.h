@@ -20,18 +20,16 @@ inline constexpr std::size_t kFrameHeaderSizeMax = 9;
 inline constexpr std::uint64_t kFrameBodySizeMax = INT64_MAX;  // the wire size has 63 bits
 
 // The content of one frame header. `flags` are the wire's, kLong included; `header_size` is 2 or 9.
-struct FrameHeader {
+struct ZmtpFrameHeader {
   std::uint8_t flags = 0;
   std::uint8_t header_size = 0;
   std::uint64_t body_size = 0;
 };
 
-enum class ParseStatus : std::uint8_t { complete, need_more, malformed };
-
 // Reads the header at the front of `input`. Malformed: a reserved flag bit, kCommand with kMore, a size of
 // 2^63 or more. Bad flags are reported from the first byte on. `out` is written only when complete. Both size
 // forms are valid for any size. Cost: a few branches.
-[[nodiscard]] inline ParseStatus parse_frame_header(Bytes input, FrameHeader& out) noexcept {
+[[nodiscard]] inline ParseStatus parse_frame_header(Bytes input, ZmtpFrameHeader& out) noexcept {
   if (input.empty()) {
     return ParseStatus::need_more;
   }

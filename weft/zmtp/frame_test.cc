@@ -30,7 +30,7 @@ TEST(Frame, HeaderRoundTripsForEverySizeAndFlag) {
       const std::size_t written = write_frame_header(bytes, flags, size);
       EXPECT_EQ(written, frame_header_size(size));
       EXPECT_EQ(written, size <= 255 ? 2U : 9U);
-      FrameHeader header;
+      ZmtpFrameHeader header;
       ASSERT_EQ(parse_frame_header({bytes, written}, header), ParseStatus::complete);
       EXPECT_EQ(header.flags & (kMore | kCommand), flags);
       EXPECT_EQ((header.flags & kLong) != 0, size > 255);
@@ -45,7 +45,7 @@ TEST(Frame, HeaderNeedsAllOfItsBytes) {
     std::uint8_t bytes[kFrameHeaderSizeMax];
     const std::size_t written = write_frame_header(bytes, kMore, size);
     for (std::size_t shown = 0; shown < written; ++shown) {
-      FrameHeader header{0xAA, 0xAA, 0xAA};
+      ZmtpFrameHeader header{0xAA, 0xAA, 0xAA};
       EXPECT_EQ(parse_frame_header({bytes, shown}, header), ParseStatus::need_more);
       EXPECT_EQ(header.body_size, 0xAAU) << "written before it was complete";
     }
@@ -60,7 +60,7 @@ TEST(Frame, HeaderIsLaidOutAsTheRfcSays) {
 }
 
 TEST(Frame, LongFormIsTakenForASmallSize) {
-  FrameHeader header;
+  ZmtpFrameHeader header;
   ASSERT_EQ(parse_frame_header(wire("02 00 00 00 00 00 00 00 05"), header), ParseStatus::complete);
   EXPECT_EQ(header.header_size, 9);
   EXPECT_EQ(header.body_size, 5U);
@@ -70,13 +70,13 @@ TEST(Frame, FlagsAreJudgedFromTheFirstByte) {
   for (int flags = 0; flags < 256; ++flags) {
     const std::uint8_t byte = static_cast<std::uint8_t>(flags);
     const bool good = flags < 8 && flags != 5 && flags != 7;
-    FrameHeader header;
+    ZmtpFrameHeader header;
     EXPECT_EQ(parse_frame_header({&byte, 1}, header), good ? ParseStatus::need_more : ParseStatus::malformed) << flags;
   }
 }
 
 TEST(Frame, SizeOf63BitsIsTheLargest) {
-  FrameHeader header;
+  ZmtpFrameHeader header;
   EXPECT_EQ(parse_frame_header(wire("02 7FFFFFFFFFFFFFFF"), header), ParseStatus::complete);
   EXPECT_EQ(header.body_size, kFrameBodySizeMax);
   EXPECT_EQ(parse_frame_header(wire("02 8000000000000000"), header), ParseStatus::malformed);

@@ -21,7 +21,7 @@ inline constexpr std::size_t kFrameHeaderSizeMaxV1 = 10;
 inline constexpr std::uint8_t kEscapeV1 = 0xFF;
 
 // As parse_frame_header; `flags` is kMore or 0. Malformed: a length of 0 or above 2^63.
-[[nodiscard]] inline ParseStatus parse_frame_header_v1(Bytes input, FrameHeader& out) noexcept {
+[[nodiscard]] inline ParseStatus parse_frame_header_v1(Bytes input, ZmtpFrameHeader& out) noexcept {
   if (input.empty()) {
     return ParseStatus::need_more;
   }

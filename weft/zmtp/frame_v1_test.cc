@@ -14,7 +14,7 @@ TEST(FrameV1, HeaderRoundTripsForEverySizeAndNeedsAllOfItsBytes) {
       std::uint8_t bytes[kFrameHeaderSizeMaxV1];
       const std::size_t written = write_frame_header_v1(bytes, flags, size);
       EXPECT_EQ(written, size <= 253 ? 2U : 10U);
-      FrameHeader header;
+      ZmtpFrameHeader header;
       for (std::size_t shown = 0; shown < written; ++shown) {
         EXPECT_EQ(parse_frame_header_v1({bytes, shown}, header), ParseStatus::need_more);
       }
@@ -34,7 +34,7 @@ TEST(FrameV1, HeaderIsLaidOutAsTheRfcSays) {
 }
 
 TEST(FrameV1, OfTheFlagsOnlyMoreCounts) {
-  FrameHeader header;
+  ZmtpFrameHeader header;
   ASSERT_EQ(parse_frame_header_v1(wire("02 7E 'a'"), header), ParseStatus::complete);
   EXPECT_EQ(header.flags, 0);
   ASSERT_EQ(parse_frame_header_v1(wire("02 7F 'a'"), header), ParseStatus::complete);
@@ -42,14 +42,14 @@ TEST(FrameV1, OfTheFlagsOnlyMoreCounts) {
 }
 
 TEST(FrameV1, LongFormIsTakenForASmallSize) {
-  FrameHeader header;
+  ZmtpFrameHeader header;
   ASSERT_EQ(parse_frame_header_v1(wire("FF 00000000 00000003 00"), header), ParseStatus::complete);
   EXPECT_EQ(header.header_size, 10);
   EXPECT_EQ(header.body_size, 2U);
 }
 
 TEST(FrameV1, ALengthThatCannotBeIsMalformed) {
-  FrameHeader header;
+  ZmtpFrameHeader header;
   EXPECT_EQ(parse_frame_header_v1(wire("00"), header), ParseStatus::malformed);
   EXPECT_EQ(parse_frame_header_v1(wire("FF 00000000 00000000 00"), header), ParseStatus::malformed);
   EXPECT_EQ(parse_frame_header_v1(wire("FF 80000000 00000000 00"), header), ParseStatus::complete);

@@ -196,7 +196,7 @@ void LocalEnd::begin_mechanism() {
 
 // Takes one whole frame or nothing. Reports a fault that the header alone shows before the body has arrived.
 std::size_t LocalEnd::handle_handshake_frame(Bytes input, Instant now) {
-  FrameHeader header;
+  ZmtpFrameHeader header;
   const ParseStatus status = parse_frame_header(input, header);
   if (status == ParseStatus::malformed) {
     fail(Errc::protocol_error, "malformed frame header in the handshake");
@@ -221,7 +221,7 @@ std::size_t LocalEnd::handle_handshake_frame(Bytes input, Instant now) {
 }
 
 bool LocalEnd::completes(Bytes input) const noexcept {
-  FrameHeader ready;
+  ZmtpFrameHeader ready;
   return mechanism_name() == "NULL" && parse_frame_header(input, ready) == ParseStatus::complete &&
          ready.body_size < input.size() - ready.header_size;
 }

@@ -127,7 +127,7 @@ class LocalEnd {
 
   // Traffic. The caller parses headers, calls admit() before it makes room for a body, and hands over the
   // bodies of commands. A command may stand between the parts of a message.
-  [[nodiscard]] bool admit(const FrameHeader& header) noexcept {
+  [[nodiscard]] bool admit(const ZmtpFrameHeader& header) noexcept {
     const bool command = (header.flags & kCommand) != 0;
     if (header.body_size <= (command ? command_body_max_ : config_.limits.frame_bytes_max)) [[likely]] {
       return true;

@@ -36,13 +36,13 @@ const char* partner(SocketType type) {
 }
 
 void check_header_round_trip(weft::Bytes input) {
-  FrameHeader header;
+  ZmtpFrameHeader header;
   if (parse_frame_header(input, header) != ParseStatus::complete) {
     return;
   }
   WEFT_ASSERT(header.header_size <= input.size() && header.body_size <= kFrameBodySizeMax);
   std::uint8_t again[kFrameHeaderSizeMax];
-  FrameHeader second;
+  ZmtpFrameHeader second;
   const std::size_t size = write_frame_header(again, header.flags & (kMore | kCommand), header.body_size);
   WEFT_ASSERT(size == frame_header_size(header.body_size) && size <= header.header_size);
   WEFT_ASSERT(parse_frame_header({again, size}, second) == ParseStatus::complete);
@@ -50,13 +50,13 @@ void check_header_round_trip(weft::Bytes input) {
 }
 
 void check_header_round_trip_v1(weft::Bytes input) {
-  FrameHeader header;
+  ZmtpFrameHeader header;
   if (parse_frame_header_v1(input, header) != ParseStatus::complete) {
     return;
   }
   WEFT_ASSERT(header.header_size <= input.size() && header.body_size <= kFrameBodySizeMax && header.flags <= kMore);
   std::uint8_t again[kFrameHeaderSizeMaxV1];
-  FrameHeader second;
+  ZmtpFrameHeader second;
   const std::size_t size = write_frame_header_v1(again, header.flags, header.body_size);
   WEFT_ASSERT(size <= header.header_size && parse_frame_header_v1({again, size}, second) == ParseStatus::complete);
   WEFT_ASSERT(second.body_size == header.body_size && second.flags == header.flags);

@@ -53,7 +53,7 @@ std::size_t LocalEnd::handle_old_greeting(Bytes input, Instant now) {
     }
   }
   const Bytes rest = input.subspan(taken);
-  FrameHeader header;
+  ZmtpFrameHeader header;
   const ParseStatus status =
       framing() == Framing::v1 ? parse_frame_header_v1(rest, header) : parse_frame_header(rest, header);
   if (status == ParseStatus::need_more) {

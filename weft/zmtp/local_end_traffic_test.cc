@@ -241,7 +241,7 @@ TEST(PeerTraffic, AllocatesNothing) {
   const std::size_t before = g_allocations.load();
   for (int round = 0; round < 100; ++round, now += milliseconds(1)) {
     for (Bytes rest(stream); !rest.empty();) {
-      FrameHeader header;
+      ZmtpFrameHeader header;
       if (parse_frame_header(rest, header) != ParseStatus::complete || !peer.admit(header)) {
         break;
       }

@@ -98,7 +98,7 @@ inline void conclude(Outcome& outcome, const LocalEnd& peer) {
 // Takes one frame of traffic off the front of `input`, as a connection would. Returns its size, 0 when it
 // cannot continue.
 inline std::size_t take_frame(LocalEnd& peer, Bytes input, std::string& log) {
-  FrameHeader header;
+  ZmtpFrameHeader header;
   const ParseStatus status =
       peer.framing() == Framing::v1 ? parse_frame_header_v1(input, header) : parse_frame_header(input, header);
   if (status == ParseStatus::malformed) {

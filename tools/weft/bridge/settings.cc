@@ -19,8 +19,8 @@ namespace {
 namespace config = serve::config;
 using config::Key;
 using config::Kind;
-using config::Node;
 using config::Problems;
+using config::TomlNode;
 using config::Value;
 
 constexpr std::array<Role, 4> kRoles{Role::publishers, Role::subscribers, Role::clients, Role::workers};
@@ -138,10 +138,10 @@ class SettingsReader {
   SettingsReader(const std::string& source, Settings& into, Problems& problems)
       : source_(source), into_(into), problems_(problems) {}
 
-  void read(const Node& root) {
+  void read(const TomlNode& root) {
     static const std::array<std::string, 6> kTables{"bridge",      "fleet",   "publishers",
                                                     "subscribers", "clients", "workers"};
-    for (const Node& node : root.items) {
+    for (const TomlNode& node : root.items) {
       if (node.name == "bridge") {
         read_table(node, "bridge", bridge_rows(), into_, kEach);
       } else if (node.name == "fleet") {
@@ -169,9 +169,9 @@ class SettingsReader {
   }
 
   template <typename Of>
-  void read_table(const Node& table, const std::string& path, const std::vector<Row<Of>>& rows, Of& into,
+  void read_table(const TomlNode& table, const std::string& path, const std::vector<Row<Of>>& rows, Of& into,
                   unsigned roles) {
-    if (table.kind != Node::Kind::table) {
+    if (table.kind != TomlNode::Kind::table) {
       return refuse(table.at, path, std::string(config::describe(table.kind)) + ", and not a table");
     }
     std::vector<std::string> names;
@@ -180,7 +180,7 @@ class SettingsReader {
         names.push_back(each.key.name);
       }
     }
-    for (const Node& node : table.items) {
+    for (const TomlNode& node : table.items) {
       const std::string full = path + "." + shown(node.name);
       const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row<Of>& each) {
         return each.key.name == node.name && (each.roles & roles) != 0;
@@ -198,15 +198,15 @@ class SettingsReader {
     }
   }
 
-  void read_sections(const Node& list, Role role) {
+  void read_sections(const TomlNode& list, Role role) {
     static const std::vector<Row<Section>> kRows = section_rows();
     const std::string table(name_of(role));
-    if (list.kind != Node::Kind::list) {
+    if (list.kind != TomlNode::Kind::list) {
       return refuse(list.at, table,
                     std::string(config::describe(list.kind)) + ", and not [[" + table + "]], with two brackets");
     }
     std::size_t index = 0;
-    for (const Node& node : list.items) {
+    for (const TomlNode& node : list.items) {
       const std::string path = table + "[" + std::to_string(index) + "]";
       if (into_.sections.size() == kSectionsMax) {
         return refuse(node.at, path, "more than " + std::to_string(kSectionsMax) + " sections");

@@ -14,7 +14,8 @@ namespace weft::msg {
 namespace {
 
 // Bytes of one read before the handshake is over. A peer that is not known yet makes this process hold so many, and as
-// many as its handshake may have (zmtp::Limits): less than Reader::kSettleMax together, so no block stays with it.
+// many as its handshake may have (zmtp::Limits): less than MessageReader::kSettleMax together, so no block stays with
+// it.
 constexpr std::size_t kHandshakeReadMax = 8 * 1024;
 
 // Reads for the last words of a peer that has left. Each takes at most 512 KiB of fragments below, the first 8 KiB.
@@ -201,7 +202,7 @@ bool Link::has_said_all() noexcept {
 // The stream takes no more of our handshake, but the peer's is whole. Returns true if messages came after it, which
 // count as if the peer had left a moment later; the traffic begins and ends with them.
 bool Link::has_last_words() {
-  Reader& reader = receive_.reader();
+  MessageReader& reader = receive_.reader();
   common_.stream->admit();  // a message in fragments may need more than a peer before its handshake gets
   for (int reads = 0; reader.unparsed().empty() && reads < kLastReadsMax; ++reads) {
     bool drained = false;

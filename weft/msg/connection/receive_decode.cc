@@ -18,23 +18,25 @@ constexpr std::size_t kKeptParts = 1024;  // of the assembly, for the next messa
 // place, otherwise it is queued.
 ReceiveSide::Decoded ReceiveSide::decode(FrameView* view, Turn& turn) noexcept {
   for (;;) {
-    Reader::Frame frame;
-    const Reader::Step step = reader_.look(frame);
-    has_partial_ = step == Reader::Step::header_only;
+    MessageReader::Frame frame;
+    const MessageReader::Step step = reader_.look(frame);
+    has_partial_ = step == MessageReader::Step::header_only;
     switch (step) {
-      case Reader::Step::need_more: return Decoded::need_more;
-      case Reader::Step::malformed: end_input(Error(Errc::protocol_error, "malformed frame")); return Decoded::stopped;
-      case Reader::Step::forged:
+      case MessageReader::Step::need_more: return Decoded::need_more;
+      case MessageReader::Step::malformed:
+        end_input(Error(Errc::protocol_error, "malformed frame"));
+        return Decoded::stopped;
+      case MessageReader::Step::forged:
         end_input(Error(Errc::protocol_error, "a message that cannot be decrypted"), reader_.breach());
         return Decoded::stopped;
-      case Reader::Step::header_only:
+      case MessageReader::Step::header_only:
         partial_ = frame.header;
         if (!common_.local_end.admit(reader_.inner_header(frame.header))) {
           end_with_fault();
           return Decoded::stopped;
         }
         return Decoded::need_more;
-      case Reader::Step::frame: break;
+      case MessageReader::Step::frame: break;
     }
     if (!common_.local_end.admit(frame.header)) {
       end_with_fault();
@@ -55,7 +57,7 @@ ReceiveSide::Decoded ReceiveSide::decode(FrameView* view, Turn& turn) noexcept {
   }
 }
 
-ReceiveSide::Decoded ReceiveSide::decode_message(const Reader::Frame& frame, FrameView* view) noexcept {
+ReceiveSide::Decoded ReceiveSide::decode_message(const MessageReader::Frame& frame, FrameView* view) noexcept {
   const bool more = (frame.header.flags & zmtp::kMore) != 0;
   // A message may begin with several subscriptions, as parts.
   if (share_.traits.takes_subscriptions && assembly_.parts.empty() && !assembly_.skipping) {
@@ -140,7 +142,7 @@ ReceiveSide::Decoded ReceiveSide::decode_message(const Reader::Frame& frame, Fra
   return Decoded::queued;
 }
 
-bool ReceiveSide::make_input_cell(Cell& cell, const Reader::Frame& frame) noexcept {
+bool ReceiveSide::make_input_cell(Cell& cell, const MessageReader::Frame& frame) noexcept {
   constexpr std::size_t kSliceMin = 4096;  // smaller ones are copied, so that they never pin a large block
   if (frame.body.size() >= kSliceMin && frame.block != nullptr) {
     frame.block->add_reference();
@@ -231,7 +233,7 @@ void ReceiveSide::report_excess(Error reason) noexcept {
   }
 }
 
-bool ReceiveSide::assemble(const Reader::Frame& frame) noexcept {
+bool ReceiveSide::assemble(const MessageReader::Frame& frame) noexcept {
   assembly_.bytes += frame.body.size();
   Cell cell;
   if (!make_input_cell(cell, frame)) {

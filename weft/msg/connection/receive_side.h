@@ -67,7 +67,7 @@ class ReceiveSide {
   }
 
   // --- the link, while it holds the baton (receive_side.cc) ---
-  [[nodiscard]] Reader& reader() noexcept { return reader_; }
+  [[nodiscard]] MessageReader& reader() noexcept { return reader_; }
   void begin_handshake() noexcept;
   void connect(zmtp::Mechanism* cipher, zmtp::Framing framing) noexcept;
   // Reads the bytes that came already, then gives the baton to the application's threads. `notice`: queue_notice()
@@ -109,15 +109,15 @@ class ReceiveSide {
 
   // With the read baton (receive_decode.cc).
   [[nodiscard]] Decoded decode(FrameView* view, Turn& turn) noexcept;
-  [[nodiscard]] Decoded decode_message(const Reader::Frame& frame, FrameView* view) noexcept;
+  [[nodiscard]] Decoded decode_message(const MessageReader::Frame& frame, FrameView* view) noexcept;
   [[nodiscard]] bool discard(bool more) noexcept;
   void end_without_memory() noexcept;
   void drop_assembly() noexcept;
   [[nodiscard]] bool exceeds(std::size_t size) noexcept;
   [[nodiscard]] bool skip_message(bool more) noexcept;  // false: no memory
   void report_excess(Error reason) noexcept;
-  [[nodiscard]] bool assemble(const Reader::Frame& frame) noexcept;
-  [[nodiscard]] bool make_input_cell(Cell& cell, const Reader::Frame& frame) noexcept;
+  [[nodiscard]] bool assemble(const MessageReader::Frame& frame) noexcept;
+  [[nodiscard]] bool make_input_cell(Cell& cell, const MessageReader::Frame& frame) noexcept;
   [[nodiscard]] bool handle_command(Bytes body) noexcept;
   [[nodiscard]] bool subscribe(const zmtp::Event& event) noexcept;
   void watch_time_to_live(std::uint16_t deciseconds) noexcept;
@@ -147,14 +147,14 @@ class ReceiveSide {
   SocketShare& share_;
   Channel channel_;
   sync::Baton baton_;
-  Reader reader_;
+  MessageReader reader_;
   bool plain_ = false;  // a frame that is not a command is a message for the application, and small ones are admitted
   bool two_parts_ = false;   // each message has at least two
   bool asks_group_ = false;  // the peer does not know the groups that the socket joined: datagrams
   Assembly assembly_;
   sync::SpinBudget rest_spin_;
   std::uint16_t time_to_live_ = 0;  // of the peer's last PING, in tenths of a second
-  zmtp::FrameHeader partial_;       // header of the first, incomplete frame
+  zmtp::ZmtpFrameHeader partial_;   // header of the first, incomplete frame
   bool has_partial_ = false;
   End end_;
   NextReader next_;

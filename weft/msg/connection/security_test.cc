@@ -270,13 +270,13 @@ class Sealed : public ::testing::Test {
     reader_.set_cipher(theirs_->cipher());
   }
   // Reads until a frame or a refusal, looking at each frame twice, as a connection may.
-  Reader::Step next(Reader::Frame& frame) {
+  MessageReader::Step next(MessageReader::Frame& frame) {
     for (;;) {
-      Reader::Step step = reader_.look(frame);
-      const bool header = step == Reader::Step::header_only;
-      if (step == Reader::Step::need_more || header) {
+      MessageReader::Step step = reader_.look(frame);
+      const bool header = step == MessageReader::Step::header_only;
+      if (step == MessageReader::Step::need_more || header) {
         bool drained = false;
-        const zmtp::FrameHeader partial = frame.header;
+        const zmtp::ZmtpFrameHeader partial = frame.header;
         if (reader_.fill(stream_, header ? &partial : nullptr, drained).status != sys::IoResult::Status::done) {
           return step;
         }
@@ -290,14 +290,14 @@ class Sealed : public ::testing::Test {
   FakeStream stream_;
   std::unique_ptr<zmtp::LocalEnd> ours_;
   std::unique_ptr<zmtp::LocalEnd> theirs_;
-  Writer writer_;
-  Reader reader_;
+  MessageWriter writer_;
+  MessageReader reader_;
 };
 
 TEST_F(Sealed, WhatTheWriterSealsTheReaderOpens) {
   std::vector<std::string> bodies = {"", "a", std::string(300, 'b'), std::string(200'000, 'c'), "d"};
   for (const std::string& body : bodies) {
-    if (body.size() < Writer::kBigPart) {
+    if (body.size() < MessageWriter::kBigPart) {
       ASSERT_TRUE(writer_.prepare(body.size()));
       writer_.append(zmtp::kMore, as_bytes(body));
     } else {
@@ -315,14 +315,14 @@ TEST_F(Sealed, WhatTheWriterSealsTheReaderOpens) {
   EXPECT_EQ(stream_.output.find("bbbb"), std::string::npos);
   stream_.input = stream_.output;
   stream_.read_max = 1000;
-  Reader::Frame frame;
+  MessageReader::Frame frame;
   for (const std::string& body : bodies) {
-    ASSERT_EQ(next(frame), Reader::Step::frame);
+    ASSERT_EQ(next(frame), MessageReader::Step::frame);
     EXPECT_EQ(as_text(frame.body), body);
     EXPECT_EQ(frame.header.flags, zmtp::kMore);
     reader_.consume();
   }
-  ASSERT_EQ(next(frame), Reader::Step::frame);
+  ASSERT_EQ(next(frame), MessageReader::Step::frame);
   EXPECT_EQ(frame.header.flags, zmtp::kCommand);
   EXPECT_EQ(as_text(frame.body.first(5)), "\4PING");
   reader_.consume();
@@ -334,8 +334,8 @@ TEST_F(Sealed, AChangedByteIsForged) {
   writer_.flush();
   stream_.input = stream_.output;
   stream_.input.back() ^= 1;
-  Reader::Frame frame;
-  EXPECT_EQ(next(frame), Reader::Step::forged);
+  MessageReader::Frame frame;
+  EXPECT_EQ(next(frame), MessageReader::Step::forged);
 }
 
 TEST_F(Sealed, WhatWasSealedForOneConnectionIsNotKeptForTheNext) {

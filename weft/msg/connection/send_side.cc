@@ -54,7 +54,7 @@ Offered SendSide::try_send(Outbound& part, bool wide) noexcept {
 
 Offered SendSide::send_out_of_flow(Outbound& part, bool wide) noexcept {
   expect_connection();
-  if (writer_.blocked() && part.waits && part.bytes.size() >= Writer::kBigPart) {
+  if (writer_.blocked() && part.waits && part.bytes.size() >= MessageWriter::kBigPart) {
     await_room(part.bytes.size(), part);
   } else if (writer_.blocked() && ++blocked_sends_ % kBlockedSendsPerTry == 0) {
     flush_and_leave();
@@ -97,7 +97,7 @@ bool SendSide::send_parts(std::span<Cell> parts, bool wide, Outbound* call) noex
   for (const Cell& part : parts) {
     size += part.bytes().size();
   }
-  const bool big = size >= Writer::kBigPart;
+  const bool big = size >= MessageWriter::kBigPart;
   const bool holds = baton_.try_take();
   // All or nothing: a message that does not fit into the batch goes through the channel.
   if (holds && !big && !writer_.blocked() && channel_.empty() &&
@@ -158,7 +158,7 @@ bool SendSide::queue_subscription(bool subscribe, const FilterView& topic, bool 
 // Returns false if there is no room, nothing changed. The reference to `buffer` is taken over; a big part has one.
 bool SendSide::append_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) noexcept {
   injected_delay();
-  if (body.size() < Writer::kBigPart) {
+  if (body.size() < MessageWriter::kBigPart) {
     if (!writer_.prepare(body.size())) {
       return false;
     }
@@ -189,7 +189,7 @@ bool SendSide::send_directly(Outbound& part, bool wide) noexcept {
   const std::uint8_t flags = part.more ? zmtp::kMore : 0;
   const std::size_t size = part.bytes.size();
   const bool idle = is_idle(wide);
-  if (idle && size < Writer::kBigPart) {
+  if (idle && size < MessageWriter::kBigPart) {
     if (!writer_.prepare(size)) {
       return false;
     }
@@ -198,7 +198,7 @@ bool SendSide::send_directly(Outbound& part, bool wide) noexcept {
     leave(false);
     return true;
   }
-  if (size >= Writer::kBigPart) {
+  if (size >= MessageWriter::kBigPart) {
     return send_big(flags, part);
   }
   if (!append_part(flags, part.bytes, nullptr)) {

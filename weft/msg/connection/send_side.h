@@ -151,7 +151,7 @@ class SendSide {
   SocketShare& share_;
   Channel channel_;
   sync::Baton baton_;
-  Writer writer_;
+  MessageWriter writer_;
   Batch batch_;
   std::atomic<Flusher> flusher_{Flusher::link};
   static constexpr std::size_t kNotListed = ~std::size_t{0};

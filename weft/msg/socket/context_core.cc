@@ -33,7 +33,7 @@ Result<std::shared_ptr<SocketCore>> ContextCore::open_socket(SocketType type) {
   if (shut_down_) {
     return Error(Errc::terminated, "the context was shut down");
   }
-  if (open_.size() >= options_.sockets_max) {
+  if (open_.size() >= sockets_max_) {
     return Error(Errc::too_many_sockets, "the context's limit of open sockets is reached");
   }
   auto core = std::make_shared<SocketCore>(*this, *row);
@@ -53,7 +53,7 @@ Result<void> ContextCore::start_io() {
     return Error(Errc::terminated, "the context was shut down");
   }
   if (io_ == nullptr) {
-    io_ = WEFT_TRY(IoService::make(options_.io_thread));
+    io_ = WEFT_TRY(IoService::make(io_thread_));
   }
   ++connections_;
   return {};
@@ -92,12 +92,12 @@ std::shared_ptr<SocketCore> ContextCore::next_open(SocketCore* after) {
 
 void ContextCore::set_sockets_max(std::size_t count) {
   const sync::LockGuard lock(mutex_);
-  options_.sockets_max = count;
+  sockets_max_ = count;
 }
 
 void ContextCore::set_io_thread(const ThreadOptions& options) {
   const sync::LockGuard lock(mutex_);
-  options_.io_thread = options;
+  io_thread_ = options;
 }
 
 Result<void> ContextCore::wait_until_quiet() {

@@ -32,7 +32,8 @@ class ZapClient;
 //   3. An inproc name belongs to at most one socket.
 class ContextCore final : public std::enable_shared_from_this<ContextCore> {
  public:
-  explicit ContextCore(const ContextOptions& options) noexcept : options_(options) {}
+  explicit ContextCore(const ContextOptions& options) noexcept
+      : wait_mode_(options.wait_mode), sockets_max_(options.sockets_max), io_thread_(options.io_thread) {}
   ~ContextCore();
 
   [[nodiscard]] Result<std::shared_ptr<SocketCore>> make_socket(SocketType type);
@@ -52,7 +53,7 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   [[nodiscard]] IoService& io() noexcept { return *io_; }
   // True in a forked child. The child has no I/O thread, so that closing must neither wait nor lock.
   [[nodiscard]] bool inherited() const noexcept { return birth_.elsewhere(); }
-  [[nodiscard]] sync::WaitMode wait_mode() const noexcept { return options_.wait_mode; }
+  [[nodiscard]] sync::WaitMode wait_mode() const noexcept { return wait_mode_; }
 
   // Counts one connection more. Requires an open socket or a counted connection: both keep the I/O thread.
   void connection_started() noexcept;
@@ -94,8 +95,10 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   void drop_expired() noexcept WEFT_REQUIRES(inproc_mutex_);
 
   const sys::Birth birth_;
-  ContextOptions options_;  // sockets_max, io_thread: guarded by mutex_
+  const sync::WaitMode wait_mode_;
   sync::StdMutex mutex_;
+  std::size_t sockets_max_ WEFT_GUARDED_BY(mutex_);
+  ThreadOptions io_thread_ WEFT_GUARDED_BY(mutex_);
   sync::Parker quiet_;             // the thread that counts down wakes it, under mutex_
   std::unique_ptr<IoService> io_;  // set once, under mutex_
   std::set<SocketCore*> open_ WEFT_GUARDED_BY(mutex_);

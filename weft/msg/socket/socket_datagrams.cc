@@ -20,7 +20,7 @@ Result<void> refuse_security(const Options& options) noexcept {
   return {};
 }
 
-net::UdpOptions udp_options(const Options& options) noexcept {
+net::MulticastOptions udp_options(const Options& options) noexcept {
   return {options.multicast_hops, options.multicast_loop};
 }
 

@@ -68,7 +68,7 @@ const char* parse_zap_reply(const std::vector<Message>& parts, std::string_view 
   }
   while (!metadata.empty()) {
     zmtp::Property property;
-    if (zmtp::take_property(metadata, property) != zmtp::ParseStatus::complete) {
+    if (zmtp::take_property(metadata, property) != ParseStatus::complete) {
       reply.breach = ZapBreach::invalid_metadata;
       return "a reply of ZAP has malformed metadata";
     }

@@ -6,7 +6,7 @@
 
 namespace weft::msg {
 
-void Reader::drop_block() noexcept {
+void MessageReader::drop_block() noexcept {
   if (block_ != nullptr) {
     block_->release();
     block_ = nullptr;
@@ -14,7 +14,7 @@ void Reader::drop_block() noexcept {
   begin_ = end_ = 0;
 }
 
-void Reader::reset() noexcept {
+void MessageReader::reset() noexcept {
   opened_ = false;
   drop_block();
   if (big_ != nullptr) {
@@ -24,23 +24,23 @@ void Reader::reset() noexcept {
   after_big_ = false;
 }
 
-void Reader::set_cipher(zmtp::Mechanism* cipher, zmtp::Framing framing) noexcept {
+void MessageReader::set_cipher(zmtp::Mechanism* cipher, zmtp::Framing framing) noexcept {
   cipher_ = cipher;
   framing_ = framing;
   recodes_ = cipher != nullptr || framing != zmtp::Framing::v3;
   opened_ = false;
 }
 
-Bytes Reader::unparsed() const noexcept {
+Bytes MessageReader::unparsed() const noexcept {
   return block_ == nullptr ? Bytes() : Bytes(block_->data() + begin_, end_ - begin_);
 }
 
 // `status`: the result of parsing frame.header.
-inline Reader::Step Reader::find_body(Frame& frame, Bytes input, zmtp::ParseStatus status) noexcept {
+inline MessageReader::Step MessageReader::find_body(Frame& frame, Bytes input, ParseStatus status) noexcept {
   switch (status) {
-    case zmtp::ParseStatus::need_more: return Step::need_more;
-    case zmtp::ParseStatus::malformed: return Step::malformed;
-    case zmtp::ParseStatus::complete: break;
+    case ParseStatus::need_more: return Step::need_more;
+    case ParseStatus::malformed: return Step::malformed;
+    case ParseStatus::complete: break;
   }
   if (frame.header.body_size > input.size() - frame.header.header_size) {
     return Step::header_only;
@@ -51,7 +51,7 @@ inline Reader::Step Reader::find_body(Frame& frame, Bytes input, zmtp::ParseStat
   return Step::frame;
 }
 
-Reader::Step Reader::look(Frame& frame) noexcept {
+MessageReader::Step MessageReader::look(Frame& frame) noexcept {
   if (big_ != nullptr) {
     frame.header = big_header_;
     if (big_filled_ < big_header_.body_size) {
@@ -71,7 +71,7 @@ Reader::Step Reader::look(Frame& frame) noexcept {
   return find_body(frame, input, zmtp::parse_frame_header(input, frame.header));
 }
 
-Reader::Step Reader::find_recoded_frame(Frame& frame, Bytes input) noexcept {
+MessageReader::Step MessageReader::find_recoded_frame(Frame& frame, Bytes input) noexcept {
   if (framing_ == zmtp::Framing::none) {
     frame.header = {};
     frame.body = input.first(std::min(input.size(), kRawMax));
@@ -79,8 +79,8 @@ Reader::Step Reader::find_recoded_frame(Frame& frame, Bytes input) noexcept {
     frame_size_ = frame.body.size();
     return Step::frame;
   }
-  const zmtp::ParseStatus status = framing_ == zmtp::Framing::v1 ? zmtp::parse_frame_header_v1(input, frame.header)
-                                                                 : zmtp::parse_frame_header(input, frame.header);
+  const ParseStatus status = framing_ == zmtp::Framing::v1 ? zmtp::parse_frame_header_v1(input, frame.header)
+                                                           : zmtp::parse_frame_header(input, frame.header);
   const Step step = find_body(frame, input, status);
   if (step != Step::frame || cipher_ == nullptr) {
     return step;
@@ -89,7 +89,7 @@ Reader::Step Reader::find_recoded_frame(Frame& frame, Bytes input) noexcept {
 }
 
 // Decrypting in place is safe: no view has shown these bytes yet.
-Reader::Step Reader::open(Frame& frame, std::uint8_t* body) noexcept {
+MessageReader::Step MessageReader::open(Frame& frame, std::uint8_t* body) noexcept {
   if (!opened_) {
     breach_ = cipher_->open(MutableBytes(body, frame.body.size()), opened_flags_);
     if (breach_ != zmtp::Breach::none) {
@@ -103,8 +103,8 @@ Reader::Step Reader::open(Frame& frame, std::uint8_t* body) noexcept {
   return Step::frame;
 }
 
-zmtp::FrameHeader Reader::inner_header(const zmtp::FrameHeader& header) const noexcept {
-  zmtp::FrameHeader inner = header;
+zmtp::ZmtpFrameHeader MessageReader::inner_header(const zmtp::ZmtpFrameHeader& header) const noexcept {
+  zmtp::ZmtpFrameHeader inner = header;
   if (cipher_ != nullptr) {
     inner.flags = 0;
     inner.body_size -= std::min<std::uint64_t>(inner.body_size, zmtp::kSealOverhead);
@@ -112,7 +112,7 @@ zmtp::FrameHeader Reader::inner_header(const zmtp::FrameHeader& header) const no
   return inner;
 }
 
-void Reader::consume() noexcept {
+void MessageReader::consume() noexcept {
   opened_ = false;
   if (big_ != nullptr) {
     big_->release();
@@ -123,7 +123,7 @@ void Reader::consume() noexcept {
   begin_ += frame_size_;
 }
 
-bool Reader::begin_big(const zmtp::FrameHeader& header) noexcept {
+bool MessageReader::begin_big(const zmtp::ZmtpFrameHeader& header) noexcept {
   const std::size_t have = end_ - begin_ - header.header_size;
   big_ = mem::Buffer::make(static_cast<std::size_t>(std::min<std::uint64_t>(header.body_size, kBigFirst)));
   if (big_ == nullptr) {
@@ -136,7 +136,7 @@ bool Reader::begin_big(const zmtp::FrameHeader& header) noexcept {
   return true;
 }
 
-bool Reader::grow_big() noexcept {
+bool MessageReader::grow_big() noexcept {
   if (big_filled_ < big_->capacity()) {
     return true;
   }
@@ -150,7 +150,7 @@ bool Reader::grow_big() noexcept {
 }
 
 // Makes room after the unparsed bytes for at least one more frame of up to kBigFrame.
-bool Reader::prepare_block() noexcept {
+bool MessageReader::prepare_block() noexcept {
   if (block_ != nullptr && begin_ == end_ && block_->capacity() >= kBlockSize && block_->sole_owner()) {
     begin_ = end_ = 0;
     return true;
@@ -173,8 +173,8 @@ bool Reader::prepare_block() noexcept {
   return true;
 }
 
-sys::IoResult Reader::fill(net::Stream& stream, const zmtp::FrameHeader* header, bool& drained,
-                           std::size_t most) noexcept {
+sys::IoResult MessageReader::fill(net::Stream& stream, const zmtp::ZmtpFrameHeader* header, bool& drained,
+                                  std::size_t most) noexcept {
   const sys::IoResult no_memory{sys::IoResult::Status::failed, 0, ENOMEM};
   if (big_ == nullptr && header != nullptr && header->body_size >= kBigFrame && !begin_big(*header)) {
     return no_memory;
@@ -212,7 +212,7 @@ sys::IoResult Reader::fill(net::Stream& stream, const zmtp::FrameHeader* header,
   return result;
 }
 
-void Reader::settle() noexcept {
+void MessageReader::settle() noexcept {
   const std::size_t have = end_ - begin_;
   if (have == 0) {
     drop_block();

@@ -27,26 +27,26 @@ struct Taken {
 class Decoder {
  public:
   // Collects the frames, and returns the status of the last fill; `done` for a malformed frame.
-  Status run(Reader& reader, FakeStream& stream) {
+  Status run(MessageReader& reader, FakeStream& stream) {
     for (;;) {
-      const Reader::Step step = take_frames(reader);
-      if (step == Reader::Step::malformed) {
+      const MessageReader::Step step = take_frames(reader);
+      if (step == MessageReader::Step::malformed) {
         malformed = true;
         return Status::done;
       }
       bool drained = false;
       const sys::IoResult result =
-          reader.fill(stream, step == Reader::Step::header_only ? &last_.header : nullptr, drained);
+          reader.fill(stream, step == MessageReader::Step::header_only ? &last_.header : nullptr, drained);
       EXPECT_EQ(drained, result.status != Status::done || result.bytes < stream.request);
       if (result.status != Status::done) {
         return result.status;
       }
     }
   }
-  Reader::Step take_frames(Reader& reader) {
+  MessageReader::Step take_frames(MessageReader& reader) {
     for (;;) {
-      const Reader::Step step = reader.look(last_);
-      if (step != Reader::Step::frame) {
+      const MessageReader::Step step = reader.look(last_);
+      if (step != MessageReader::Step::frame) {
         return step;
       }
       frames.push_back({last_.header.flags, std::string(as_text(last_.body))});
@@ -68,11 +68,12 @@ class Decoder {
   std::vector<Slice> slices;
 
  private:
-  Reader::Frame last_;
+  MessageReader::Frame last_;
 };
 
-TEST(Reader, TakesFramesOfZmtp1HoweverTheyAreCut) {
-  const std::string bodies[] = {"", "a", pattern(253), pattern(254), pattern(3000, 1), pattern(Reader::kBigFrame), ""};
+TEST(MessageReader, TakesFramesOfZmtp1HoweverTheyAreCut) {
+  const std::string bodies[] = {
+      "", "a", pattern(253), pattern(254), pattern(3000, 1), pattern(MessageReader::kBigFrame), ""};
   std::string input;
   std::vector<Taken> expected;
   for (const std::string& body : bodies) {
@@ -84,7 +85,7 @@ TEST(Reader, TakesFramesOfZmtp1HoweverTheyAreCut) {
     FakeStream stream;
     stream.input = input;
     stream.read_max = read_max;
-    Reader reader;
+    MessageReader reader;
     reader.set_cipher(nullptr, zmtp::Framing::v1);
     Decoder decoder;
     EXPECT_EQ(decoder.run(reader, stream), Status::would_block);
@@ -93,7 +94,7 @@ TEST(Reader, TakesFramesOfZmtp1HoweverTheyAreCut) {
   }
 }
 
-TEST(Reader, TakesFramesHoweverTheyAreCut) {
+TEST(MessageReader, TakesFramesHoweverTheyAreCut) {
   const std::string bodies[] = {"", "a", pattern(255), pattern(256), pattern(3000, 1), ""};
   std::string input;
   std::vector<Taken> expected;
@@ -103,7 +104,7 @@ TEST(Reader, TakesFramesHoweverTheyAreCut) {
     expected.push_back({static_cast<std::uint8_t>(flags | (body.size() > 255 ? zmtp::kLong : 0)), body});
   }
   for (std::size_t cut = 0; cut <= input.size(); ++cut) {
-    Reader reader;
+    MessageReader reader;
     FakeStream stream;
     Decoder decoder;
     stream.input = input.substr(0, cut);
@@ -118,7 +119,7 @@ TEST(Reader, TakesFramesHoweverTheyAreCut) {
   }
 }
 
-TEST(Reader, GivesShortMessagesInARunThatEndsBeforeAnythingElse) {
+TEST(MessageReader, GivesShortMessagesInARunThatEndsBeforeAnythingElse) {
   const std::string two = frame(zmtp::kMore, "part") + frame(0, "last");
   const std::string others[] = {frame(zmtp::kMore, "part"),
                                 frame(zmtp::kMore, "part") + frame(0, "cut").substr(0, 4),
@@ -132,7 +133,7 @@ TEST(Reader, GivesShortMessagesInARunThatEndsBeforeAnythingElse) {
                                 std::string()};
   for (const bool multipart : {false, true}) {
     for (const std::string& other : others) {
-      Reader reader;
+      MessageReader reader;
       FakeStream stream;
       const std::string rest = multipart ? other : two + other;
       stream.input = frame(0, "a") + frame(0, "") + frame(0, pattern(255)) + two + other;
@@ -160,9 +161,9 @@ TEST(Reader, GivesShortMessagesInARunThatEndsBeforeAnythingElse) {
   }
 }
 
-TEST(Reader, ARunIsBoundedAndStaysWhateverTheReaderDoes) {
+TEST(MessageReader, ARunIsBoundedAndStaysWhateverTheReaderDoes) {
   const std::size_t count = FrameRun::kMax + 1;
-  Reader reader;
+  MessageReader reader;
   FakeStream stream;
   for (std::size_t i = 0; i < count; ++i) {
     stream.input += frame(0, std::to_string(i));
@@ -184,14 +185,14 @@ TEST(Reader, ARunIsBoundedAndStaysWhateverTheReaderDoes) {
   EXPECT_TRUE(run.empty());
 }
 
-TEST(Reader, ARunHasOnlyWholeMessagesOfABoundedNumberOfParts) {
+TEST(MessageReader, ARunHasOnlyWholeMessagesOfABoundedNumberOfParts) {
   for (const std::size_t parts : {FrameRun::kPartsMax / 2, FrameRun::kPartsMax, FrameRun::kPartsMax + 1}) {
     std::string message;
     for (std::size_t i = 1; i < parts; ++i) {
       message += frame(zmtp::kMore, "x");
     }
     message += frame(0, "x");
-    Reader reader;
+    MessageReader reader;
     FakeStream stream;
     stream.input = message + message + message;
     bool drained = false;
@@ -202,23 +203,23 @@ TEST(Reader, ARunHasOnlyWholeMessagesOfABoundedNumberOfParts) {
 }
 
 // The bound of a peer whose handshake is not over: see link_handshake.cc.
-TEST(Reader, ReadsAtMostTheBytesThatItIsAskedForAndSettlesThemIntoASmallBlock) {
-  Reader reader;
+TEST(MessageReader, ReadsAtMostTheBytesThatItIsAskedForAndSettlesThemIntoASmallBlock) {
+  MessageReader reader;
   FakeStream stream;
   stream.input = pattern(300'000);
   bool drained = false;
   ASSERT_EQ(reader.fill(stream, nullptr, drained, 8192).status, Status::done);
   EXPECT_EQ(stream.largest_request, 8192U);
   EXPECT_FALSE(drained) << "the kernel may have more";
-  ASSERT_EQ(reader.fill(stream, nullptr, drained, Reader::kSettleMax - 8192).status, Status::done);
+  ASSERT_EQ(reader.fill(stream, nullptr, drained, MessageReader::kSettleMax - 8192).status, Status::done);
   reader.settle();
-  EXPECT_EQ(as_text(reader.unparsed()), pattern(Reader::kSettleMax));
+  EXPECT_EQ(as_text(reader.unparsed()), pattern(MessageReader::kSettleMax));
 }
 
-TEST(Reader, TakesFramesThatComeByteByByteOrInAnyPieces) {
+TEST(MessageReader, TakesFramesThatComeByteByByteOrInAnyPieces) {
   const std::string input = frame(0, pattern(100)) + frame(zmtp::kMore, pattern(700)) + frame(0, "");
   for (const std::size_t piece : {1u, 2u, 3u, 7u, 64u, 500u}) {
-    Reader reader;
+    MessageReader reader;
     FakeStream stream;
     Decoder decoder;
     stream.input = input;
@@ -229,12 +230,12 @@ TEST(Reader, TakesFramesThatComeByteByByteOrInAnyPieces) {
   }
 }
 
-TEST(Reader, TakesFramesOfEverySizeAroundTheLimitsBetweenOthers) {
-  for (const std::size_t edge :
-       {Reader::kBigFrame, Reader::kBlockSize, Reader::kBigFirst, 2 * Reader::kBigFirst, std::size_t{5'000'000}}) {
+TEST(MessageReader, TakesFramesOfEverySizeAroundTheLimitsBetweenOthers) {
+  for (const std::size_t edge : {MessageReader::kBigFrame, MessageReader::kBlockSize, MessageReader::kBigFirst,
+                                 2 * MessageReader::kBigFirst, std::size_t{5'000'000}}) {
     for (const std::size_t size : {edge - 10, edge - 9, edge - 1, edge, edge + 1}) {
       for (const std::size_t read_max : {FakeStream::kAll, std::size_t{100'000}, std::size_t{65'537}}) {
-        Reader reader;
+        MessageReader reader;
         FakeStream stream;
         Decoder decoder;
         const std::string body = pattern(size);
@@ -252,9 +253,9 @@ TEST(Reader, TakesFramesOfEverySizeAroundTheLimitsBetweenOthers) {
   }
 }
 
-TEST(Reader, BehindABigFrameLittleIsRead) {
-  constexpr std::size_t kBig = 3 * Reader::kBigFirst;
-  Reader reader;
+TEST(MessageReader, BehindABigFrameLittleIsRead) {
+  constexpr std::size_t kBig = 3 * MessageReader::kBigFirst;
+  MessageReader reader;
   FakeStream stream;
   Decoder decoder;
   for (unsigned i = 0; i < 3; ++i) {
@@ -269,20 +270,20 @@ TEST(Reader, BehindABigFrameLittleIsRead) {
   }
   ASSERT_TRUE(decoder.frames[3].body == pattern(100'000, 3));
   EXPECT_EQ(decoder.frames[4].body, "small");
-  EXPECT_LE(stream.largest_request, kBig + Reader::kBehindBig) << "of the next it would have to be copied";
-  EXPECT_EQ(stream.request, Reader::kBlockSize) << "once, and then as much as there is room for";
+  EXPECT_LE(stream.largest_request, kBig + MessageReader::kBehindBig) << "of the next it would have to be copied";
+  EXPECT_EQ(stream.request, MessageReader::kBlockSize) << "once, and then as much as there is room for";
 
   stream.input = frame(0, pattern(kBig));
   EXPECT_EQ(decoder.run(reader, stream), Status::would_block);
-  EXPECT_EQ(stream.request, Reader::kBehindBig) << "what comes next is likely big as well";
+  EXPECT_EQ(stream.request, MessageReader::kBehindBig) << "what comes next is likely big as well";
 }
 
-TEST(Reader, ManyFramesThatFillBlocksExactlyOrNotAtAllComeOutRight) {
+TEST(MessageReader, ManyFramesThatFillBlocksExactlyOrNotAtAllComeOutRight) {
   for (const std::size_t size : {1022u, 1023u, 4087u, 60'000u, 131'000u}) {
-    Reader reader;
+    MessageReader reader;
     FakeStream stream;
     Decoder decoder;
-    std::size_t count = 3 * Reader::kBlockSize / size + 3;
+    std::size_t count = 3 * MessageReader::kBlockSize / size + 3;
     for (std::size_t i = 0; i < count; ++i) {
       stream.input += frame(0, pattern(size, static_cast<unsigned>(i)));
     }
@@ -294,8 +295,8 @@ TEST(Reader, ManyFramesThatFillBlocksExactlyOrNotAtAllComeOutRight) {
   }
 }
 
-TEST(Reader, SlicesStayUnchangedWhileTheReaderReadsOn) {
-  Reader reader;
+TEST(MessageReader, SlicesStayUnchangedWhileTheReaderReadsOn) {
+  MessageReader reader;
   FakeStream stream;
   Decoder decoder;
   decoder.keep_slices = true;
@@ -320,41 +321,41 @@ TEST(Reader, SlicesStayUnchangedWhileTheReaderReadsOn) {
   }
 }
 
-TEST(Reader, ABlockWithoutOtherHoldersIsUsedAgain) {
-  Reader reader;
+TEST(MessageReader, ABlockWithoutOtherHoldersIsUsedAgain) {
+  MessageReader reader;
   FakeStream stream;
-  Reader::Frame taken;
+  MessageReader::Frame taken;
   bool drained = false;
   stream.input = frame(0, "one");
   ASSERT_EQ(reader.fill(stream, nullptr, drained).status, Status::done);
-  ASSERT_EQ(reader.look(taken), Reader::Step::frame);
+  ASSERT_EQ(reader.look(taken), MessageReader::Step::frame);
   const std::uint8_t* first = taken.body.data();
   reader.consume();
   stream.input = frame(0, "two");
   ASSERT_EQ(reader.fill(stream, nullptr, drained).status, Status::done);
-  ASSERT_EQ(reader.look(taken), Reader::Step::frame);
+  ASSERT_EQ(reader.look(taken), MessageReader::Step::frame);
   EXPECT_EQ(taken.body.data(), first);
   EXPECT_EQ(as_text(taken.body), "two");
 }
 
-TEST(Reader, ASizeThatAPeerClaimsDoesNotSizeAnAllocation) {
-  Reader reader;
+TEST(MessageReader, ASizeThatAPeerClaimsDoesNotSizeAnAllocation) {
+  MessageReader reader;
   FakeStream stream;
   std::uint8_t header[zmtp::kFrameHeaderSizeMax];
   (void)zmtp::write_frame_header(header, 0, std::uint64_t{1} << 60);
   stream.input = std::string(as_text(header)) + pattern(100);
   Decoder decoder;
   EXPECT_EQ(decoder.run(reader, stream), Status::would_block);
-  EXPECT_LE(stream.largest_request, Reader::kBigFirst + Reader::kBlockSize);
+  EXPECT_LE(stream.largest_request, MessageReader::kBigFirst + MessageReader::kBlockSize);
   stream.input = pattern(5'000'000);  // the buffer grows with the bytes that came
   EXPECT_EQ(decoder.run(reader, stream), Status::would_block);
   EXPECT_LE(stream.largest_request, 8u * 1024 * 1024);
   EXPECT_FALSE(reader.empty());
 }
 
-TEST(Reader, AMalformedFrameIsReportedAtItsFirstByte) {
+TEST(MessageReader, AMalformedFrameIsReportedAtItsFirstByte) {
   for (const char flags : {'\x08', '\x80', '\x05'}) {
-    Reader reader;
+    MessageReader reader;
     FakeStream stream;
     Decoder decoder;
     stream.input = frame(0, "good") + flags;
@@ -365,8 +366,8 @@ TEST(Reader, AMalformedFrameIsReportedAtItsFirstByte) {
   }
 }
 
-TEST(Reader, TheEndOfTheStreamAndItsFailureAreReported) {
-  Reader reader;
+TEST(MessageReader, TheEndOfTheStreamAndItsFailureAreReported) {
+  MessageReader reader;
   FakeStream stream;
   Decoder decoder;
   stream.ended = true;
@@ -378,8 +379,8 @@ TEST(Reader, TheEndOfTheStreamAndItsFailureAreReported) {
   EXPECT_TRUE(reader.empty());
 }
 
-TEST(Reader, TheHandshakeSeesAllBytesAndTakesSome) {
-  Reader reader;
+TEST(MessageReader, TheHandshakeSeesAllBytesAndTakesSome) {
+  MessageReader reader;
   FakeStream stream;
   bool drained = false;
   EXPECT_TRUE(reader.unparsed().empty());
@@ -388,25 +389,25 @@ TEST(Reader, TheHandshakeSeesAllBytesAndTakesSome) {
   EXPECT_EQ(as_text(reader.unparsed()), "greeting" + frame(0, "x"));
   reader.consume_bytes(8);
   Decoder decoder;
-  EXPECT_EQ(decoder.take_frames(reader), Reader::Step::need_more);
+  EXPECT_EQ(decoder.take_frames(reader), MessageReader::Step::need_more);
   ASSERT_EQ(decoder.frames.size(), 1u);
   EXPECT_EQ(decoder.frames[0].body, "x");
 }
 
-TEST(Reader, SettlingKeepsWhatIsThereAndAnEmptyReaderHoldsNothing) {
-  Reader reader;
+TEST(MessageReader, SettlingKeepsWhatIsThereAndAnEmptyReaderHoldsNothing) {
+  MessageReader reader;
   FakeStream stream;
   bool drained = false;
-  Reader::Frame taken;
-  const std::string whole = frame(0, pattern(Reader::kSharedMin));
+  MessageReader::Frame taken;
+  const std::string whole = frame(0, pattern(MessageReader::kSharedMin));
   stream.input = whole.substr(0, 50);
   ASSERT_EQ(reader.fill(stream, nullptr, drained).status, Status::done);
   reader.settle();
   EXPECT_EQ(as_text(reader.unparsed()), whole.substr(0, 50));
   stream.input = whole.substr(50);
   ASSERT_EQ(reader.fill(stream, nullptr, drained).status, Status::done);
-  ASSERT_EQ(reader.look(taken), Reader::Step::frame);
-  EXPECT_TRUE(as_text(taken.body) == pattern(Reader::kSharedMin));
+  ASSERT_EQ(reader.look(taken), MessageReader::Step::frame);
+  EXPECT_TRUE(as_text(taken.body) == pattern(MessageReader::kSharedMin));
   reader.consume();
   mem::Buffer* const block = taken.block;
   block->add_reference();
@@ -416,53 +417,53 @@ TEST(Reader, SettlingKeepsWhatIsThereAndAnEmptyReaderHoldsNothing) {
 }
 
 // A thousand of them, read one by one and queued, would pin a thousand blocks of 256 KB.
-TEST(Reader, AFrameThatIsAlmostAloneInItsBlockIsNotShared) {
-  Reader reader;
+TEST(MessageReader, AFrameThatIsAlmostAloneInItsBlockIsNotShared) {
+  MessageReader reader;
   FakeStream stream;
   bool drained = false;
-  Reader::Frame taken;
+  MessageReader::Frame taken;
   stream.input = frame(0, pattern(5000));
   ASSERT_EQ(reader.fill(stream, nullptr, drained).status, Status::done);
-  ASSERT_EQ(reader.look(taken), Reader::Step::frame);
+  ASSERT_EQ(reader.look(taken), MessageReader::Step::frame);
   EXPECT_TRUE(as_text(taken.body) == pattern(5000));
   EXPECT_EQ(taken.block, nullptr);
   reader.consume();
-  stream.input = frame(0, pattern(5000)) + frame(0, pattern(Reader::kSharedMin));
+  stream.input = frame(0, pattern(5000)) + frame(0, pattern(MessageReader::kSharedMin));
   ASSERT_EQ(reader.fill(stream, nullptr, drained).status, Status::done);
-  ASSERT_EQ(reader.look(taken), Reader::Step::frame);
+  ASSERT_EQ(reader.look(taken), MessageReader::Step::frame);
   EXPECT_NE(taken.block, nullptr) << "others share the block";
 }
 
-TEST(Reader, OneReadOfABigFrameIsShort) {
-  Reader reader;
+TEST(MessageReader, OneReadOfABigFrameIsShort) {
+  MessageReader reader;
   FakeStream stream;
   Decoder decoder;
   stream.input = frame(0, pattern(5 << 20));
   EXPECT_EQ(decoder.run(reader, stream), Status::would_block);
-  EXPECT_LE(stream.largest_request, Reader::kBigReadMax + Reader::kBehindBig);
+  EXPECT_LE(stream.largest_request, MessageReader::kBigReadMax + MessageReader::kBehindBig);
   ASSERT_EQ(decoder.frames.size(), 1u);
   EXPECT_TRUE(decoder.frames[0].body == pattern(5 << 20));
 }
 
-TEST(Reader, ShowsRawBytesAsTheyCameInPiecesWithoutABlock) {
-  Reader reader;
+TEST(MessageReader, ShowsRawBytesAsTheyCameInPiecesWithoutABlock) {
+  MessageReader reader;
   FakeStream stream;
   reader.set_cipher(nullptr, zmtp::Framing::none);
   const std::string input = "\xff" + pattern(300'000);
   stream.input = input;
   std::string got;
-  Reader::Frame piece;
+  MessageReader::Frame piece;
   for (;;) {
     bool drained = false;
-    const Reader::Step step = reader.look(piece);
-    if (step == Reader::Step::need_more) {
+    const MessageReader::Step step = reader.look(piece);
+    if (step == MessageReader::Step::need_more) {
       if (reader.fill(stream, nullptr, drained).status != Status::done) {
         break;
       }
       continue;
     }
-    ASSERT_EQ(step, Reader::Step::frame);
-    EXPECT_LE(piece.body.size(), Reader::kRawMax);
+    ASSERT_EQ(step, MessageReader::Step::frame);
+    EXPECT_LE(piece.body.size(), MessageReader::kRawMax);
     EXPECT_EQ(piece.block, nullptr);
     EXPECT_EQ(piece.header.flags, 0);
     EXPECT_EQ(piece.header.body_size, 0u);
@@ -475,7 +476,7 @@ TEST(Reader, ShowsRawBytesAsTheyCameInPiecesWithoutABlock) {
   stream.input = "after a reset";
   bool drained = false;
   ASSERT_EQ(reader.fill(stream, nullptr, drained).status, Status::done);
-  ASSERT_EQ(reader.look(piece), Reader::Step::frame);
+  ASSERT_EQ(reader.look(piece), MessageReader::Step::frame);
   EXPECT_EQ(as_text(piece.body), "after a reset");
 }
 

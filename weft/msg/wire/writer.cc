@@ -24,9 +24,9 @@ std::size_t write_header(zmtp::Framing framing, std::uint8_t* to, std::uint8_t f
 
 // Takes the frame at the front of `frames`: whole ZMTP 3 frames that this process encoded.
 Bytes take_frame(Bytes& frames, std::uint8_t& flags) noexcept {
-  zmtp::FrameHeader header;
+  zmtp::ZmtpFrameHeader header;
   const auto status = zmtp::parse_frame_header(frames, header);
-  WEFT_ASSERT(status == zmtp::ParseStatus::complete && header.body_size <= frames.size() - header.header_size);
+  WEFT_ASSERT(status == ParseStatus::complete && header.body_size <= frames.size() - header.header_size);
   const Bytes body = frames.subspan(header.header_size, static_cast<std::size_t>(header.body_size));
   flags = header.flags & (zmtp::kMore | zmtp::kCommand);
   frames = frames.subspan(header.header_size + body.size());
@@ -34,7 +34,7 @@ Bytes take_frame(Bytes& frames, std::uint8_t& flags) noexcept {
 }
 }  // namespace
 
-std::uint64_t Writer::open(net::Stream* stream, zmtp::Mechanism* cipher, zmtp::Framing framing) noexcept {
+std::uint64_t MessageWriter::open(net::Stream* stream, zmtp::Mechanism* cipher, zmtp::Framing framing) noexcept {
   stream_ = stream;
   cipher_ = cipher;
   framing_ = framing;
@@ -45,7 +45,7 @@ std::uint64_t Writer::open(net::Stream* stream, zmtp::Mechanism* cipher, zmtp::F
 }
 
 // Kept messages are ZMTP 3 frames in the clear. This connection has a cipher or another framing, so encode them again.
-std::uint64_t Writer::recode_kept() noexcept {
+std::uint64_t MessageWriter::recode_kept() noexcept {
   const std::uint64_t messages = pending_messages();
   mem::Buffer* const kept = block_;
   Bytes frames(kept->data() + begin_, end_ - begin_);
@@ -66,7 +66,7 @@ std::uint64_t Writer::recode_kept() noexcept {
   return has_memory ? 0 : messages;
 }
 
-void Writer::drop_big() noexcept {
+void MessageWriter::drop_big() noexcept {
   if (big_ != nullptr) {
     big_->release();
     big_ = nullptr;
@@ -75,7 +75,7 @@ void Writer::drop_big() noexcept {
   }
 }
 
-void Writer::reset() noexcept {
+void MessageWriter::reset() noexcept {
   drop_big();
   if (block_ != nullptr) {
     block_->release();
@@ -88,13 +88,13 @@ void Writer::reset() noexcept {
   rewind();
 }
 
-void Writer::rewind() noexcept {
+void MessageWriter::rewind() noexcept {
   begin_ = end_ = 0;
   end_count_ = 0;
 }
 
 // Room for so many more ends. False when memory ran out.
-bool Writer::reserve_ends(std::uint64_t count) noexcept {
+bool MessageWriter::reserve_ends(std::uint64_t count) noexcept {
   constexpr std::size_t kEndsMin = 64;
   const std::size_t needed = (end_count_ + count) * sizeof(std::uint32_t);
   if (ends_ != nullptr && ends_->capacity() >= needed) {
@@ -112,13 +112,13 @@ bool Writer::reserve_ends(std::uint64_t count) noexcept {
   return true;
 }
 
-void Writer::note_end() noexcept {
+void MessageWriter::note_end() noexcept {
   const auto end = static_cast<std::uint32_t>(end_);
   std::memcpy(ends_->data() + end_count_ * sizeof end, &end, sizeof end);
   ++end_count_;
 }
 
-std::uint64_t Writer::count_sent_ends() const noexcept {
+std::uint64_t MessageWriter::count_sent_ends() const noexcept {
   std::uint64_t count = 0;
   for (std::uint32_t end = 0; count < end_count_; ++count) {
     std::memcpy(&end, ends_->data() + count * sizeof end, sizeof end);
@@ -129,14 +129,14 @@ std::uint64_t Writer::count_sent_ends() const noexcept {
   return count;
 }
 
-void Writer::rest() noexcept {
+void MessageWriter::rest() noexcept {
   limit_ = kBatchMin;
   if (empty()) {
     reset();
   }
 }
 
-std::uint64_t Writer::close(bool keep) noexcept {
+std::uint64_t MessageWriter::close(bool keep) noexcept {
   const Split split = split_batch(keep);
   const std::uint64_t lost = pending_messages() - split.sent - split.kept;
   const std::uint64_t begun = inside_message_ ? 1 : 0;
@@ -145,7 +145,7 @@ std::uint64_t Writer::close(bool keep) noexcept {
   (void)open(nullptr);
   blocked_ = failed_ = false;
   inside_message_ = false;
-  drop_big();  // not kept: a part of its message may be sent already, and the Writer does not track whether
+  drop_big();  // not kept: a part of its message may be sent already, and the MessageWriter does not track whether
   if (split.kept == 0) {
     reset();
   }
@@ -153,7 +153,7 @@ std::uint64_t Writer::close(bool keep) noexcept {
 }
 
 // Counts the messages of the batch that the kernel has, and keeps those in the block that the next connection gets.
-Writer::Split Writer::split_batch(bool keep) noexcept {
+MessageWriter::Split MessageWriter::split_batch(bool keep) noexcept {
   Split split;
   if (recodes_) {
     split.sent = count_sent_ends();
@@ -166,10 +166,10 @@ Writer::Split Writer::split_batch(bool keep) noexcept {
   std::size_t written = 0;  // those, and the parts of the message at hand
   bool at_start = !begins_inside_;
   bool unsent = false;  // the message at hand may be kept
-  zmtp::FrameHeader header;
+  zmtp::ZmtpFrameHeader header;
   for (std::size_t at = 0, size = 0; at < end_; at += size) {
     const auto status = zmtp::parse_frame_header(Bytes(data + at, end_ - at), header);
-    if (status != zmtp::ParseStatus::complete || header.body_size > end_ - at - header.header_size) {
+    if (status != ParseStatus::complete || header.body_size > end_ - at - header.header_size) {
       break;  // the header of the big part's frame
     }
     size = header.header_size + static_cast<std::size_t>(header.body_size);
@@ -196,7 +196,7 @@ Writer::Split Writer::split_batch(bool keep) noexcept {
   return split;
 }
 
-bool Writer::prepare(std::size_t size) noexcept {
+bool MessageWriter::prepare(std::size_t size) noexcept {
   if (big_ != nullptr || (recodes_ && !reserve_ends(1))) {
     return false;
   }
@@ -221,13 +221,13 @@ bool Writer::prepare(std::size_t size) noexcept {
   return block_ != nullptr;
 }
 
-void Writer::note_part(std::uint8_t flags) noexcept {
+void MessageWriter::note_part(std::uint8_t flags) noexcept {
   begins_inside_ = end_ == 0 ? inside_message_ : begins_inside_;
   inside_message_ = (flags & zmtp::kMore) != 0;
   add(appended_, inside_message_ ? 0 : 1);
 }
 
-void Writer::append_recoded(std::uint8_t flags, Bytes body) noexcept {
+void MessageWriter::append_recoded(std::uint8_t flags, Bytes body) noexcept {
   std::uint8_t* to = block_->data() + end_;
   if (cipher_ == nullptr) {
     const std::size_t header = write_header(framing_, to, flags, body.size());
@@ -242,7 +242,7 @@ void Writer::append_recoded(std::uint8_t flags, Bytes body) noexcept {
   end_ += header + size;
 }
 
-void Writer::append(std::uint8_t flags, Bytes body) noexcept {
+void MessageWriter::append(std::uint8_t flags, Bytes body) noexcept {
   note_part(flags);
   if (recodes_) [[unlikely]] {
     append_recoded(flags, body);
@@ -257,7 +257,7 @@ void Writer::append(std::uint8_t flags, Bytes body) noexcept {
   end_ += header + body.size();
 }
 
-std::size_t Writer::raw_size(Bytes frames) const noexcept {
+std::size_t MessageWriter::raw_size(Bytes frames) const noexcept {
   std::size_t size = frames.size();
   for (std::uint8_t flags = 0; recodes_ && !frames.empty();) {
     (void)take_frame(frames, flags);
@@ -266,7 +266,7 @@ std::size_t Writer::raw_size(Bytes frames) const noexcept {
   return size;
 }
 
-void Writer::append_raw(Bytes frames) noexcept {
+void MessageWriter::append_raw(Bytes frames) noexcept {
   begins_inside_ = end_ == 0 ? inside_message_ : begins_inside_;
   for (std::uint8_t flags = 0; recodes_ && !frames.empty();) {
     const Bytes body = take_frame(frames, flags);
@@ -276,14 +276,14 @@ void Writer::append_raw(Bytes frames) noexcept {
   end_ += frames.size();
 }
 
-void Writer::append_big(std::uint8_t flags, mem::Buffer* buffer, Bytes body) noexcept {
+void MessageWriter::append_big(std::uint8_t flags, mem::Buffer* buffer, Bytes body) noexcept {
   note_part(flags);
   end_ += write_header(framing_, block_->data() + end_, flags, body.size());
   big_ = buffer;
   big_rest_ = body;
 }
 
-bool Writer::seal_big(std::uint8_t flags, Bytes body) noexcept {
+bool MessageWriter::seal_big(std::uint8_t flags, Bytes body) noexcept {
   const std::size_t size = body.size() + zmtp::kSealOverhead;
   mem::Buffer* sealed = mem::Buffer::make(size);
   if (sealed == nullptr) {
@@ -297,7 +297,7 @@ bool Writer::seal_big(std::uint8_t flags, Bytes body) noexcept {
   return true;
 }
 
-bool Writer::lend_big(std::uint8_t flags, Bytes body) noexcept {
+bool MessageWriter::lend_big(std::uint8_t flags, Bytes body) noexcept {
   if (cipher_ != nullptr) [[unlikely]] {
     return seal_big(flags, body);
   }
@@ -311,7 +311,7 @@ bool Writer::lend_big(std::uint8_t flags, Bytes body) noexcept {
   return true;
 }
 
-void Writer::keep_rest() noexcept {
+void MessageWriter::keep_rest() noexcept {
   if (lent_) {
     copy_bytes(big_->data(), big_rest_);
     big_rest_ = Bytes(big_->data(), big_rest_.size());
@@ -319,7 +319,7 @@ void Writer::keep_rest() noexcept {
   }
 }
 
-void Writer::advance(std::size_t bytes) noexcept {
+void MessageWriter::advance(std::size_t bytes) noexcept {
   const std::size_t from_block = std::min(bytes, end_ - begin_);
   begin_ += from_block;
   big_rest_ = big_rest_.subspan(bytes - from_block);
@@ -332,7 +332,7 @@ void Writer::advance(std::size_t bytes) noexcept {
   }
 }
 
-void Writer::handle(const sys::IoResult& result) noexcept {
+void MessageWriter::handle(const sys::IoResult& result) noexcept {
   switch (result.status) {
     case sys::IoResult::Status::done:
       written_ += result.bytes;
@@ -345,7 +345,7 @@ void Writer::handle(const sys::IoResult& result) noexcept {
   }
 }
 
-void Writer::flush() noexcept {
+void MessageWriter::flush() noexcept {
   if (stream_ == nullptr || failed_) {
     return;
   }
@@ -364,7 +364,7 @@ void Writer::flush() noexcept {
   }
 }
 
-void Writer::write_through(std::uint8_t flags, Bytes body) noexcept {
+void MessageWriter::write_through(std::uint8_t flags, Bytes body) noexcept {
   std::uint8_t header[zmtp::kFrameHeaderSizeMax];
   const std::size_t header_size = zmtp::write_frame_header(header, flags, body.size());
   const Bytes from[2] = {Bytes(header, header_size), body};

@@ -16,7 +16,7 @@
 
 namespace weft::msg {
 
-// Writer: the encoded bytes of a connection that the kernel has not taken yet.
+// MessageWriter: the encoded bytes of a connection that the kernel has not taken yet.
 // Owner: the connection. Affinity: the holder of the write baton.
 // Cost: a part is copied once after its frame header. Parts of kBigPart bytes and more are written in place.
 // Invariants:
@@ -24,19 +24,19 @@ namespace weft::msg {
 // 2. At most one big part is pending, after everything in the block; nothing is encoded after it.
 // 3. With a cipher, everything in the block and the big part is sealed, in the order in which it goes out.
 // 4. appended = sent + lost + pending, in whole messages. A message counts as sent when the kernel has all of it. The
-//    Writer finds that when the block is empty, and in close().
+//    MessageWriter finds that when the block is empty, and in close().
 // 5. The batch limit grows from kBatchMin to kBatchMax while batches fill up, and falls back when the writer rests.
-class Writer {
+class MessageWriter {
  public:
   static constexpr std::size_t kBatchMin = 8 * 1024;
   static constexpr std::size_t kBatchMax = 256 * 1024;
   static constexpr std::size_t kBigPart = 32 * 1024;
 
   // `subscribes`: a frame of one part that begins with 0 or 1 is a subscription, as old peers take it, and no message.
-  explicit Writer(bool subscribes = false) noexcept : subscribes_(subscribes) {}
-  Writer(const Writer&) = delete;
-  Writer& operator=(const Writer&) = delete;
-  ~Writer() { reset(); }
+  explicit MessageWriter(bool subscribes = false) noexcept : subscribes_(subscribes) {}
+  MessageWriter(const MessageWriter&) = delete;
+  MessageWriter& operator=(const MessageWriter&) = delete;
+  ~MessageWriter() { reset(); }
 
   // `cipher` seals each frame, unless it is null. Messages that close() kept are encoded again in this framing. Returns
   // how many of those are lost because memory ran out.

@@ -49,7 +49,7 @@ class WriterTest : public testing::Test {
   }
 
   FakeStream stream_;
-  Writer writer_;
+  MessageWriter writer_;
 };
 
 TEST_F(WriterTest, WritesABatchWithOneCall) {
@@ -69,11 +69,11 @@ TEST_F(WriterTest, WritesABatchWithOneCall) {
 
 TEST_F(WriterTest, ResumesAfterAShortWriteWhereverItWasCut) {
   const std::string small = pattern(300);
-  const std::string big = pattern(Writer::kBigPart, 3);
+  const std::string big = pattern(MessageWriter::kBigPart, 3);
   const std::string expected = frame(zmtp::kMore, small) + frame(0, big);
   for (std::size_t cut = 0; cut <= expected.size(); cut += cut < 400 ? 1 : 997) {
     FakeStream stream;
-    Writer writer;
+    MessageWriter writer;
     writer.open(&stream);
     ASSERT_TRUE(writer.prepare(small.size()));
     writer.append(zmtp::kMore, as_bytes(small));
@@ -118,7 +118,7 @@ TEST_F(WriterTest, AFailedStreamIsNotWrittenToAgain) {
 }
 
 TEST_F(WriterTest, NothingIsEncodedBehindABigPartUntilItIsOut) {
-  mem::Buffer* big = append_big(0, pattern(Writer::kBigPart));
+  mem::Buffer* big = append_big(0, pattern(MessageWriter::kBigPart));
   EXPECT_FALSE(writer_.prepare(1));
   stream_.room = 100;
   writer_.flush();
@@ -135,7 +135,7 @@ TEST_F(WriterTest, ABigPartOfSomebodyElsesBytesIsCopiedOnlyAsFarAsTheKernelTookI
   const std::string expected = frame(0, pattern(100)) + frame(0, pattern(100'000, 5));
   for (const std::size_t room : {std::size_t{0}, std::size_t{50}, std::size_t{50'000}, FakeStream::kAll}) {
     FakeStream stream;
-    Writer writer;
+    MessageWriter writer;
     writer.open(&stream);
     stream.room = room;
     ASSERT_TRUE(writer.prepare(100));
@@ -191,7 +191,7 @@ TEST_F(WriterTest, WritingThroughKeepsWhatTheKernelDidNotTake) {
   const std::string expected = frame(zmtp::kMore, "body");
   for (std::size_t room = 0; room <= expected.size(); ++room) {
     FakeStream stream;
-    Writer writer;
+    MessageWriter writer;
     writer.open(&stream);
     stream.room = room;
     ASSERT_TRUE(writer.prepare(4));
@@ -211,7 +211,7 @@ TEST_F(WriterTest, ABlockThatIsFullTakesNothingUntilItIsWritten) {
   while (writer_.prepare(1000)) {
     writer_.append(0, as_bytes(pattern(1000)));
     expected += frame(0, pattern(1000));
-    ASSERT_LT(expected.size(), 10 * Writer::kBatchMax) << "there is no bound";
+    ASSERT_LT(expected.size(), 10 * MessageWriter::kBatchMax) << "there is no bound";
   }
   EXPECT_TRUE(writer_.full());
   writer_.flush();
@@ -230,11 +230,11 @@ TEST_F(WriterTest, TheBatchGrowsToItsLimitAndRestsSmallAgain) {
     return size * frame(0, pattern(100)).size();
   };
   const std::size_t first = batch();
-  EXPECT_GE(first, Writer::kBatchMin);
+  EXPECT_GE(first, MessageWriter::kBatchMin);
   for (int i = 0; i < 20; ++i) {
     writer_.grow_limit();
   }
-  EXPECT_GE(batch(), Writer::kBatchMax / 2);
+  EXPECT_GE(batch(), MessageWriter::kBatchMax / 2);
   writer_.grow_limit(64 * 1024);
   EXPECT_LE(batch(), 65 * 1024U);
   writer_.rest();
@@ -257,7 +257,7 @@ TEST_F(WriterTest, ALostConnectionKeepsExactlyTheWholeMessagesOfWhichNothingWasS
   }
   for (std::size_t sent = 0; sent <= all.size(); ++sent) {
     FakeStream stream;
-    Writer writer;
+    MessageWriter writer;
     writer.open(&stream);
     ASSERT_TRUE(writer.prepare(all.size()));
     writer.append(0, as_bytes("one"));
@@ -290,14 +290,14 @@ using Parts = std::vector<std::string>;
 // counted exactly once. Returns how many bytes there were.
 std::size_t check_balance(const std::vector<Parts>& messages, std::size_t sent, bool keep, zmtp::Framing framing) {
   FakeStream stream;
-  Writer writer;
+  MessageWriter writer;
   writer.open(&stream, nullptr, framing);
   std::vector<std::size_t> ends;
   std::size_t size = 0;
   std::size_t room = 0;
   for (const Parts& parts : messages) {
     for (const std::string& part : parts) {
-      room += part.size() < Writer::kBigPart ? part.size() + writer.frame_overhead() : 0;
+      room += part.size() < MessageWriter::kBigPart ? part.size() + writer.frame_overhead() : 0;
     }
   }
   EXPECT_TRUE(writer.prepare(room));
@@ -305,7 +305,7 @@ std::size_t check_balance(const std::vector<Parts>& messages, std::size_t sent, 
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const std::uint8_t flags = i + 1 < parts.size() ? zmtp::kMore : 0;
       size += framing == zmtp::Framing::v1 ? frame_v1(flags, parts[i]).size() : frame(flags, parts[i]).size();
-      if (parts[i].size() < Writer::kBigPart) {
+      if (parts[i].size() < MessageWriter::kBigPart) {
         EXPECT_TRUE(writer.prepare(0));
         writer.append(flags, as_bytes(parts[i]));
       } else {
@@ -339,8 +339,8 @@ std::size_t check_balance(const std::vector<Parts>& messages, std::size_t sent, 
 TEST_F(WriterTest, EachMessageOfALostConnectionIsSentOrKeptOrLost) {
   const std::vector<std::vector<Parts>> batches = {
       {{"one"}, {"two", "2"}, {pattern(300)}, {"", pattern(500), ""}},
-      {{"small"}, {"head", pattern(Writer::kBigPart)}},
-      {{pattern(Writer::kBigPart, 7)}},
+      {{"small"}, {"head", pattern(MessageWriter::kBigPart)}},
+      {{pattern(MessageWriter::kBigPart, 7)}},
   };
   for (const zmtp::Framing framing : {zmtp::Framing::v3, zmtp::Framing::v1}) {
     for (const bool keep : {false, true}) {
@@ -365,7 +365,7 @@ TEST_F(WriterTest, AMessageThatWasBegunIsLostOnce) {
 }
 
 TEST_F(WriterTest, SubscriptionsToOldPeersAreNoMessages) {
-  Writer writer(true);
+  MessageWriter writer(true);
   writer.open(&stream_);
   const std::string subscription = frame(0, "\1topic");
   ASSERT_TRUE(writer.prepare(1000));
@@ -397,7 +397,7 @@ TEST_F(WriterTest, TheRestOfAMessageWhoseBeginningWasSentIsNotKept) {
 }
 
 TEST_F(WriterTest, TheRestOfAMessageBehindABigPartIsNotKept) {
-  mem::Buffer* big = append_big(zmtp::kMore, pattern(Writer::kBigPart));
+  mem::Buffer* big = append_big(zmtp::kMore, pattern(MessageWriter::kBigPart));
   writer_.flush();
   EXPECT_TRUE(writer_.inside_message());
   append(0, "rest");
@@ -410,7 +410,7 @@ TEST_F(WriterTest, TheRestOfAMessageBehindABigPartIsNotKept) {
 TEST_F(WriterTest, ABigPartThatWasNotSentGoesAndReleasesItsBuffer) {
   append(0, "whole");
   append(zmtp::kMore, "before the big one");
-  mem::Buffer* big = append_big(0, pattern(Writer::kBigPart));
+  mem::Buffer* big = append_big(0, pattern(MessageWriter::kBigPart));
   EXPECT_EQ(kept(), frame(0, "whole"));
   EXPECT_TRUE(big->sole_owner());
   big->release();
@@ -438,9 +438,9 @@ TEST_F(WriterTest, RawBytesGoOutAsTheyAreAndAreNotKeptForAnotherConnection) {
   writer_.open(&stream_, nullptr, zmtp::Framing::none);
   writer_.write_through(0, as_bytes("at once "));
   append(0, "small ");
-  mem::Buffer* buffer = append_big(0, pattern(Writer::kBigPart));
+  mem::Buffer* buffer = append_big(0, pattern(MessageWriter::kBigPart));
   writer_.flush();
-  EXPECT_EQ(stream_.output, "at once small " + pattern(Writer::kBigPart));
+  EXPECT_EQ(stream_.output, "at once small " + pattern(MessageWriter::kBigPart));
   EXPECT_TRUE(buffer->sole_owner());
   buffer->release();
   stream_.output.clear();
@@ -477,16 +477,16 @@ TEST_F(OldWriterTest, WritesAllKindsOfPartsInItsFraming) {
   writer_.append_raw(as_bytes(subscriptions));
   expected += frame_v1(0, "\1a") + frame_v1(0, "\1" + pattern(300));
   writer_.flush();
-  mem::Buffer* big = append_big(zmtp::kMore, pattern(Writer::kBigPart));
+  mem::Buffer* big = append_big(zmtp::kMore, pattern(MessageWriter::kBigPart));
   writer_.flush();
   big->release();
   writer_.write_through(zmtp::kMore, as_bytes(pattern(254)));
   ASSERT_TRUE(writer_.prepare(0));
-  const std::string lent = pattern(Writer::kBigPart + 1);
+  const std::string lent = pattern(MessageWriter::kBigPart + 1);
   ASSERT_TRUE(writer_.lend_big(0, as_bytes(lent)));
   writer_.flush();
-  expected += frame_v1(zmtp::kMore, pattern(Writer::kBigPart)) + frame_v1(zmtp::kMore, pattern(254)) +
-              frame_v1(0, pattern(Writer::kBigPart + 1));
+  expected += frame_v1(zmtp::kMore, pattern(MessageWriter::kBigPart)) + frame_v1(zmtp::kMore, pattern(254)) +
+              frame_v1(0, pattern(MessageWriter::kBigPart + 1));
   EXPECT_EQ(stream_.output, expected);
 }
 

@@ -14,34 +14,35 @@ namespace {
 
 constexpr unsigned kStatusMax = 599;
 
-Refusal take_status_line(std::string_view line, AnswerHead& into) noexcept {
+HttpRefusal take_status_line(std::string_view line, AnswerHead& into) noexcept {
   const bool versioned =
       line.size() > 8 && line.starts_with("HTTP/") && is_digit(line[5]) && line[6] == '.' && is_digit(line[7]);
   if (versioned && line[5] != '1') {
-    return Refusal::version;
+    return HttpRefusal::version;
   }
   const StatusLine parsed = parse_status_line(line);
   if (parsed.status == 0 || parsed.status > kStatusMax) {
-    return Refusal::malformed;
+    return HttpRefusal::malformed;
   }
   into.status = static_cast<std::uint16_t>(parsed.status);
   into.minor = std::min<std::uint8_t>(parsed.minor, 1);
   into.reason = line.substr(std::min<std::size_t>(line.size(), 13));
-  return Refusal::none;
+  return HttpRefusal::none;
 }
 
 }  // namespace
 
-Refusal parse_answer_head(std::string_view head, AnswerHead& into) noexcept {
+HttpRefusal parse_answer_head(std::string_view head, AnswerHead& into) noexcept {
   into = {};
   std::string_view rest = head;
-  const Refusal line = take_status_line(take_line(rest), into);
-  if (line != Refusal::none) {
+  const HttpRefusal line = take_status_line(take_line(rest), into);
+  if (line != HttpRefusal::none) {
     return line;
   }
   MessageFields message;
-  const Refusal why = take_fields(rest, into.fields, [&](const Field& field) noexcept { return message.take(field); });
-  if (why != Refusal::none) {
+  const HttpRefusal why =
+      take_fields(rest, into.fields, [&](const Field& field) noexcept { return message.take(field); });
+  if (why != HttpRefusal::none) {
     return why;
   }
   into.content_length = message.content_length();
@@ -50,7 +51,7 @@ Refusal parse_answer_head(std::string_view head, AnswerHead& into) noexcept {
   into.keep_alive = message.keep_alive(into.minor);
   const bool announces = into.chunked || into.content_length != 0;
   if (announces && into.is_bodiless() && into.status != 304) {
-    return Refusal::framing;
+    return HttpRefusal::framing;
   }
   return message.check(into.minor);
 }

@@ -28,6 +28,6 @@ struct AnswerHead {
 // Parses a head that HeadScanner found: from its first line to the end of its empty line. The rules of fields are those
 // of requests. Refused as `framing`, too: an answer without a body, other than 304, that announces one.
 // After a refusal `into` is worth nothing.
-[[nodiscard]] Refusal parse_answer_head(std::string_view head, AnswerHead& into) noexcept;
+[[nodiscard]] HttpRefusal parse_answer_head(std::string_view head, AnswerHead& into) noexcept;
 
 }  // namespace weft::net::http

@@ -16,7 +16,7 @@ constexpr std::uint32_t kSizeDigitsMax = 8;  // so that a size fits into 32 bits
 
 ChunkScanner::Found ChunkScanner::scan(Bytes input, const BodyLimits& limits) noexcept {
   for (;;) {
-    if (refusal_ != Refusal::none) {
+    if (refusal_ != HttpRefusal::none) {
       return Found::refusal;
     }
     if (part_ == Part::end) {
@@ -28,8 +28,8 @@ ChunkScanner::Found ChunkScanner::scan(Bytes input, const BodyLimits& limits) no
     ++framing_;
     ++in_line_;
     refusal_ = take(input[at_++], limits);
-    if (refusal_ == Refusal::none && (framing_ > limits.framing_max || in_line_ > BodyLimits::kLineMax)) {
-      refusal_ = Refusal::chunks_large;
+    if (refusal_ == HttpRefusal::none && (framing_ > limits.framing_max || in_line_ > BodyLimits::kLineMax)) {
+      refusal_ = HttpRefusal::chunks_large;
     }
   }
 }
@@ -37,16 +37,16 @@ ChunkScanner::Found ChunkScanner::scan(Bytes input, const BodyLimits& limits) no
 // `at_` is the number of bytes of the chunk that are still to come.
 ChunkScanner::Piece ChunkScanner::take_piece(Bytes input, const BodyLimits& limits) noexcept {
   Piece piece;
-  while (at_ == 0 && refusal_ == Refusal::none && part_ != Part::end && piece.skipped != input.size()) {
+  while (at_ == 0 && refusal_ == HttpRefusal::none && part_ != Part::end && piece.skipped != input.size()) {
     ++framing_;
     ++in_line_;
     refusal_ = take(input[piece.skipped++], limits);
     const bool too_large = framing_ > content_ && framing_ - content_ > limits.framing_max;
-    if (refusal_ == Refusal::none && (too_large || in_line_ > BodyLimits::kLineMax)) {
-      refusal_ = Refusal::chunks_large;
+    if (refusal_ == HttpRefusal::none && (too_large || in_line_ > BodyLimits::kLineMax)) {
+      refusal_ = HttpRefusal::chunks_large;
     }
   }
-  piece.found = refusal_ != Refusal::none ? Found::refusal : part_ == Part::end ? Found::end : Found::nothing;
+  piece.found = refusal_ != HttpRefusal::none ? Found::refusal : part_ == Part::end ? Found::end : Found::nothing;
   if (piece.found == Found::nothing) {
     piece.size = std::min<std::size_t>(at_, input.size() - piece.skipped);
     at_ -= static_cast<std::uint32_t>(piece.size);
@@ -54,80 +54,81 @@ ChunkScanner::Piece ChunkScanner::take_piece(Bytes input, const BodyLimits& limi
   return piece;
 }
 
-Refusal ChunkScanner::take(std::uint8_t c, const BodyLimits& limits) noexcept {
+HttpRefusal ChunkScanner::take(std::uint8_t c, const BodyLimits& limits) noexcept {
   switch (part_) {
     case Part::size: return take_size(c);
     case Part::extension:
       if (c == '\r') {
         part_ = Part::size_end;
-        return Refusal::none;
+        return HttpRefusal::none;
       }
-      return is_value_char(static_cast<char>(c)) ? Refusal::none : Refusal::chunk;
-    case Part::size_end: return c == '\n' ? end_size(limits) : Refusal::chunk;
+      return is_value_char(static_cast<char>(c)) ? HttpRefusal::none : HttpRefusal::chunk;
+    case Part::size_end: return c == '\n' ? end_size(limits) : HttpRefusal::chunk;
     case Part::content_cr: return expect(c, '\r', Part::content_end);
     case Part::content_end:
       if (c == '\n') {
         chunk_ = 0;
         begin_line(Part::size);
-        return Refusal::none;
+        return HttpRefusal::none;
       }
-      return Refusal::chunk;
+      return HttpRefusal::chunk;
     case Part::trailer:
     case Part::value:
     case Part::trailer_end:
     case Part::end: return take_trailer(c);
   }
-  return Refusal::chunk;
+  return HttpRefusal::chunk;
 }
 
-Refusal ChunkScanner::take_size(std::uint8_t c) noexcept {
+HttpRefusal ChunkScanner::take_size(std::uint8_t c) noexcept {
   const int digit = hex_value(static_cast<char>(c));
   if (digit >= 0 && in_line_ <= kSizeDigitsMax) {
     chunk_ = chunk_ * 16 + static_cast<std::uint32_t>(digit);
-    return Refusal::none;
+    return HttpRefusal::none;
   }
   if (in_line_ == 1 || (c != '\r' && c != ';')) {
-    return Refusal::chunk;
+    return HttpRefusal::chunk;
   }
   part_ = c == ';' ? Part::extension : Part::size_end;
-  return Refusal::none;
+  return HttpRefusal::none;
 }
 
 // After the line of a size: skips the content, or comes to the trailers.
-Refusal ChunkScanner::end_size(const BodyLimits& limits) noexcept {
+HttpRefusal ChunkScanner::end_size(const BodyLimits& limits) noexcept {
   if (chunk_ == 0) {
     begin_line(Part::trailer);
-    return Refusal::none;
+    return HttpRefusal::none;
   }
   if (chunk_ > limits.body_max || content_ > limits.body_max - chunk_) {
-    return Refusal::body_large;
+    return HttpRefusal::body_large;
   }
   content_ += chunk_;
   at_ += chunk_;
   begin_line(Part::content_cr);
-  return Refusal::none;
+  return HttpRefusal::none;
 }
 
 // A trailer is "name: value". An empty line ends the body.
-Refusal ChunkScanner::take_trailer(std::uint8_t c) noexcept {
+HttpRefusal ChunkScanner::take_trailer(std::uint8_t c) noexcept {
   const char as_char = static_cast<char>(c);
   if (part_ == Part::trailer_end) {
     if (c != '\n') {
-      return Refusal::chunk;
+      return HttpRefusal::chunk;
     }
     const bool empty = in_line_ == 2;
     begin_line(empty ? Part::end : Part::trailer);
-    return Refusal::none;
+    return HttpRefusal::none;
   }
   if (c == '\r' && (part_ == Part::value || in_line_ == 1)) {
     part_ = Part::trailer_end;
-    return Refusal::none;
+    return HttpRefusal::none;
   }
   if (part_ == Part::trailer && c == ':' && in_line_ != 1) {
     part_ = Part::value;
-    return Refusal::none;
+    return HttpRefusal::none;
   }
-  return (part_ == Part::value ? is_value_char(as_char) : is_token_char(as_char)) ? Refusal::none : Refusal::chunk;
+  return (part_ == Part::value ? is_value_char(as_char) : is_token_char(as_char)) ? HttpRefusal::none
+                                                                                  : HttpRefusal::chunk;
 }
 
 std::size_t copy_chunks(Bytes body, std::uint8_t* into) noexcept {

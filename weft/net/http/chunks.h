@@ -46,7 +46,7 @@ class ChunkScanner {
   [[nodiscard]] std::size_t size() const noexcept { return at_; }
   [[nodiscard]] std::size_t least() const noexcept { return at_ + 1; }          // bytes that the next call's input has
   [[nodiscard]] std::size_t content_size() const noexcept { return content_; }  // bytes in the chunks
-  [[nodiscard]] Refusal refusal() const noexcept { return refusal_; }
+  [[nodiscard]] HttpRefusal refusal() const noexcept { return refusal_; }
 
  private:
   enum class Part : std::uint8_t {
@@ -61,13 +61,13 @@ class ChunkScanner {
     end
   };
 
-  [[nodiscard]] Refusal take(std::uint8_t c, const BodyLimits& limits) noexcept;
-  [[nodiscard]] Refusal take_size(std::uint8_t c) noexcept;
-  [[nodiscard]] Refusal end_size(const BodyLimits& limits) noexcept;
-  [[nodiscard]] Refusal take_trailer(std::uint8_t c) noexcept;
-  [[nodiscard]] Refusal expect(std::uint8_t c, char wanted, Part next) noexcept {
+  [[nodiscard]] HttpRefusal take(std::uint8_t c, const BodyLimits& limits) noexcept;
+  [[nodiscard]] HttpRefusal take_size(std::uint8_t c) noexcept;
+  [[nodiscard]] HttpRefusal end_size(const BodyLimits& limits) noexcept;
+  [[nodiscard]] HttpRefusal take_trailer(std::uint8_t c) noexcept;
+  [[nodiscard]] HttpRefusal expect(std::uint8_t c, char wanted, Part next) noexcept {
     part_ = next;
-    return c == static_cast<std::uint8_t>(wanted) ? Refusal::none : Refusal::chunk;
+    return c == static_cast<std::uint8_t>(wanted) ? HttpRefusal::none : HttpRefusal::chunk;
   }
   void begin_line(Part part) noexcept {
     part_ = part;
@@ -80,7 +80,7 @@ class ChunkScanner {
   std::uint32_t framing_ = 0;  // bytes that are not content
   std::uint16_t in_line_ = 0;  // bytes of the present line
   Part part_ = Part::size;
-  Refusal refusal_ = Refusal::none;
+  HttpRefusal refusal_ = HttpRefusal::none;
 };
 
 // Copies the content of a body that ChunkScanner found to `into`, which has room for content_size() bytes. Returns

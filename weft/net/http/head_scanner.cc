@@ -12,17 +12,17 @@ constexpr std::uint32_t kFieldsMax = 65'534;
 }  // namespace
 
 // Judges a byte that is neither CR nor LF.
-Refusal HeadScanner::handle_plain(std::uint8_t c, const HeadLimits& limits) const noexcept {
+HttpRefusal HeadScanner::handle_plain(std::uint8_t c, const HeadLimits& limits) const noexcept {
   const std::uint32_t in_line = scanned_ - line_;
   const char as_char = static_cast<char>(c);
   if (!is_value_char(as_char) || (in_line == 0 && !is_token_char(as_char))) {
-    return Refusal::malformed;
+    return HttpRefusal::malformed;
   }
   // The method, two spaces and the version stand beside the target.
   if (lines_ == 0 && in_line >= kMethodMax + limits.target_max + sizeof(" HTTP/1.1")) {
-    return Refusal::target_long;
+    return HttpRefusal::target_long;
   }
-  return Refusal::none;
+  return HttpRefusal::none;
 }
 
 HeadScanner::Found HeadScanner::scan(Bytes input, const HeadLimits& limits) noexcept {
@@ -31,13 +31,13 @@ HeadScanner::Found HeadScanner::scan(Bytes input, const HeadLimits& limits) noex
     const std::uint8_t c = input[scanned_];
     if (behind_cr_ != (c == '\n')) {
       ++scanned_;
-      return refuse(Refusal::malformed);
+      return refuse(HttpRefusal::malformed);
     }
     if (c == '\r') {
       behind_cr_ = true;
     } else if (c != '\n') {
-      const Refusal why = handle_plain(c, limits);
-      if (why != Refusal::none) {
+      const HttpRefusal why = handle_plain(c, limits);
+      if (why != HttpRefusal::none) {
         ++scanned_;
         return refuse(why);
       }
@@ -49,18 +49,18 @@ HeadScanner::Found HeadScanner::scan(Bytes input, const HeadLimits& limits) noex
         return Found::head;
       }
       if (empty && begin_ != 0) {
-        return refuse(Refusal::malformed);
+        return refuse(HttpRefusal::malformed);
       }
       if (empty) {
         begin_ = scanned_;
       } else if (++lines_ > std::min(limits.fields_max, kFieldsMax) + 1) {
-        return refuse(Refusal::many_fields);
+        return refuse(HttpRefusal::many_fields);
       }
       continue;
     }
     ++scanned_;
   }
-  return scanned_ >= limits.head_max ? refuse(Refusal::head_large) : Found::nothing;
+  return scanned_ >= limits.head_max ? refuse(HttpRefusal::head_large) : Found::nothing;
 }
 
 }  // namespace weft::net::http

@@ -37,20 +37,20 @@ class HeadScanner {
 
   [[nodiscard]] std::size_t begin() const noexcept { return begin_; }
   [[nodiscard]] std::size_t size() const noexcept { return scanned_; }  // from the input's first byte
-  [[nodiscard]] Refusal refusal() const noexcept { return refusal_; }
+  [[nodiscard]] HttpRefusal refusal() const noexcept { return refusal_; }
 
  private:
-  [[nodiscard]] Found refuse(Refusal why) noexcept {
+  [[nodiscard]] Found refuse(HttpRefusal why) noexcept {
     refusal_ = why;
     return Found::refusal;
   }
-  [[nodiscard]] Refusal handle_plain(std::uint8_t c, const HeadLimits& limits) const noexcept;
+  [[nodiscard]] HttpRefusal handle_plain(std::uint8_t c, const HeadLimits& limits) const noexcept;
 
   std::uint32_t scanned_ = 0;
   std::uint32_t line_ = 0;  // where the present line begins
   std::uint32_t begin_ = 0;
   std::uint16_t lines_ = 0;  // that have ended, and are not empty
-  Refusal refusal_ = Refusal::none;
+  HttpRefusal refusal_ = HttpRefusal::none;
   bool behind_cr_ = false;
 };
 

@@ -14,20 +14,20 @@ namespace weft::net::http {
 // Calls take(Field) for each line of a head after the first, until it refuses one. `rest` ends with the empty line of
 // the head; `fields` becomes the lines without it.
 template <typename Take>
-[[nodiscard]] Refusal take_fields(std::string_view rest, std::string_view& fields, Take take) noexcept {
+[[nodiscard]] HttpRefusal take_fields(std::string_view rest, std::string_view& fields, Take take) noexcept {
   if (!rest.ends_with("\r\n")) {
-    return Refusal::malformed;
+    return HttpRefusal::malformed;
   }
   rest.remove_suffix(2);
   fields = rest;
   while (!rest.empty()) {
     const Field field = field_of(take_line(rest));
-    const Refusal why = field.name.empty() ? Refusal::malformed : take(field);
-    if (why != Refusal::none) {
+    const HttpRefusal why = field.name.empty() ? HttpRefusal::malformed : take(field);
+    if (why != HttpRefusal::none) {
       return why;
     }
   }
-  return Refusal::none;
+  return HttpRefusal::none;
 }
 
 // MessageFields: the fields of a head that say where its body ends, and whether its connection stays open: the same
@@ -36,7 +36,7 @@ template <typename Take>
 class MessageFields {
  public:
   // Takes a field; any other name is ignored.
-  [[nodiscard]] Refusal take(const Field& field) noexcept {
+  [[nodiscard]] HttpRefusal take(const Field& field) noexcept {
     if (same_text(field.name, "content-length")) {
       return take_length(field.value);
     }
@@ -50,11 +50,11 @@ class MessageFields {
         return false;
       });
     }
-    return Refusal::none;
+    return HttpRefusal::none;
   }
   // After the last field. `minor`: of the version of the message.
-  [[nodiscard]] Refusal check(unsigned minor) const noexcept {
-    return chunked_ && (measured_ || minor == 0) ? Refusal::framing : Refusal::none;
+  [[nodiscard]] HttpRefusal check(unsigned minor) const noexcept {
+    return chunked_ && (measured_ || minor == 0) ? HttpRefusal::framing : HttpRefusal::none;
   }
 
   [[nodiscard]] std::uint64_t content_length() const noexcept { return content_length_; }  // 0 without the field
@@ -65,20 +65,20 @@ class MessageFields {
  private:
   static constexpr std::size_t kDigitsMax = 19;  // of a length: fewer than 2^63 bytes
 
-  [[nodiscard]] Refusal take_length(std::string_view value) noexcept {
+  [[nodiscard]] HttpRefusal take_length(std::string_view value) noexcept {
     if (measured_ || value.empty() || !std::all_of(value.begin(), value.end(), is_digit)) {
-      return Refusal::framing;
+      return HttpRefusal::framing;
     }
     measured_ = true;
     if (value.size() > kDigitsMax) {
-      return Refusal::body_large;
+      return HttpRefusal::body_large;
     }
     for (const char digit : value) {
       content_length_ = content_length_ * 10 + static_cast<unsigned>(digit - '0');
     }
-    return Refusal::none;
+    return HttpRefusal::none;
   }
-  [[nodiscard]] Refusal take_coding(std::string_view value) noexcept {
+  [[nodiscard]] HttpRefusal take_coding(std::string_view value) noexcept {
     std::size_t codings = 0;
     bool last_chunks = false;
     bool other = false;
@@ -89,10 +89,10 @@ class MessageFields {
       return false;
     });
     if (chunked_ || !last_chunks || (codings > 1 && !other)) {
-      return Refusal::framing;
+      return HttpRefusal::framing;
     }
     chunked_ = true;
-    return other ? Refusal::coding : Refusal::none;
+    return other ? HttpRefusal::coding : HttpRefusal::none;
   }
 
   std::uint64_t content_length_ = 0;

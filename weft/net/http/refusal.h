@@ -6,8 +6,8 @@
 
 namespace weft::net::http {
 
-// Refusal: why a request is refused. Each has its status and, in serve/web, its counter.
-enum class Refusal : std::uint8_t {
+// HttpRefusal: why a request is refused. Each has its status and, in serve/web, its counter.
+enum class HttpRefusal : std::uint8_t {
   none,
   malformed,     // 400: it does not have the form of RFC 9112
   host,          // 400: no Host in HTTP/1.1, two of them, or one that names no host
@@ -25,22 +25,22 @@ enum class Refusal : std::uint8_t {
 };
 inline constexpr std::size_t kRefusals = 14;
 
-[[nodiscard]] constexpr unsigned status_of(Refusal refusal) noexcept {
+[[nodiscard]] constexpr unsigned status_of(HttpRefusal refusal) noexcept {
   switch (refusal) {
-    case Refusal::none: return 200;
-    case Refusal::malformed:
-    case Refusal::host:
-    case Refusal::framing:
-    case Refusal::chunk: return 400;
-    case Refusal::body_large:
-    case Refusal::chunks_large: return 413;
-    case Refusal::target_long: return 414;
-    case Refusal::expectation: return 417;
-    case Refusal::head_large:
-    case Refusal::many_fields: return 431;
-    case Refusal::coding:
-    case Refusal::method_unknown: return 501;
-    case Refusal::version: return 505;
+    case HttpRefusal::none: return 200;
+    case HttpRefusal::malformed:
+    case HttpRefusal::host:
+    case HttpRefusal::framing:
+    case HttpRefusal::chunk: return 400;
+    case HttpRefusal::body_large:
+    case HttpRefusal::chunks_large: return 413;
+    case HttpRefusal::target_long: return 414;
+    case HttpRefusal::expectation: return 417;
+    case HttpRefusal::head_large:
+    case HttpRefusal::many_fields: return 431;
+    case HttpRefusal::coding:
+    case HttpRefusal::method_unknown: return 501;
+    case HttpRefusal::version: return 505;
   }
   return 400;
 }

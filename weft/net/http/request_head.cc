@@ -42,33 +42,33 @@ bool is_path(std::string_view path) noexcept {
   return true;
 }
 
-Refusal parse_target(RequestHead& into) noexcept {
+HttpRefusal parse_target(RequestHead& into) noexcept {
   std::string_view rest = into.target;
   if (into.method == "CONNECT") {
-    return is_host(rest) ? Refusal::method_unknown : Refusal::malformed;
+    return is_host(rest) ? HttpRefusal::method_unknown : HttpRefusal::malformed;
   }
   if (rest == "*") {
     into.path = rest;
-    return into.method == "OPTIONS" ? Refusal::none : Refusal::malformed;
+    return into.method == "OPTIONS" ? HttpRefusal::none : HttpRefusal::malformed;
   }
   if (!rest.starts_with('/')) {
     const std::size_t scheme = rest.find("://");
     const std::string_view name = rest.substr(0, scheme);
     if (scheme == std::string_view::npos || (!same_text(name, "http") && !same_text(name, "https"))) {
-      return Refusal::malformed;
+      return HttpRefusal::malformed;
     }
     into.secure_target = name.size() == 5;
     rest.remove_prefix(scheme + 3);
     into.host = rest.substr(0, rest.find_first_of("/?"));
     rest.remove_prefix(into.host.size());
     if (into.host.empty() || into.host.starts_with(':') || !is_host(into.host)) {
-      return Refusal::host;
+      return HttpRefusal::host;
     }
   }
   const std::size_t mark = std::min(rest.find('?'), rest.size());
   into.path = mark == 0 ? std::string_view("/") : rest.substr(0, mark);
   into.query = rest.substr(std::min(mark + 1, rest.size()));
-  return is_path(into.path) && is_encoded(into.query, is_query_char) ? Refusal::none : Refusal::malformed;
+  return is_path(into.path) && is_encoded(into.query, is_query_char) ? HttpRefusal::none : HttpRefusal::malformed;
 }
 
 // The minor version of "HTTP/1.1"; -1: none has this form; -2: another major version.
@@ -80,24 +80,24 @@ int minor_of(std::string_view version) noexcept {
   return version[5] == '1' ? version[7] - '0' : -2;
 }
 
-Refusal parse_request_line(std::string_view line, const HeadLimits& limits, RequestHead& into) noexcept {
+HttpRefusal parse_request_line(std::string_view line, const HeadLimits& limits, RequestHead& into) noexcept {
   const std::size_t method_end = std::min(line.find(' '), line.size());
   if (method_end > kMethodMax || !is_token(line.substr(0, method_end)) || method_end == line.size()) {
-    return Refusal::malformed;
+    return HttpRefusal::malformed;
   }
   into.method = line.substr(0, method_end);
   line.remove_prefix(method_end + 1);
   const std::size_t target_end = std::min(line.find(' '), line.size());
   into.target = line.substr(0, target_end);
   if (target_end > limits.target_max) {
-    return Refusal::target_long;
+    return HttpRefusal::target_long;
   }
   if (target_end == 0 || target_end == line.size()) {
-    return Refusal::malformed;
+    return HttpRefusal::malformed;
   }
   const int minor = minor_of(line.substr(target_end + 1));
   if (minor < 0) {
-    return minor == -1 ? Refusal::malformed : Refusal::version;
+    return minor == -1 ? HttpRefusal::malformed : HttpRefusal::version;
   }
   into.minor = static_cast<std::uint8_t>(std::min(minor, 1));
   return parse_target(into);
@@ -106,38 +106,38 @@ Refusal parse_request_line(std::string_view line, const HeadLimits& limits, Requ
 // Collects the fields about the message itself.
 class FieldJudge {
  public:
-  [[nodiscard]] Refusal take(const Field& field, RequestHead& into) noexcept {
+  [[nodiscard]] HttpRefusal take(const Field& field, RequestHead& into) noexcept {
     if (same_text(field.name, "host")) {
       return take_host(field.value, into);
     }
     if (same_text(field.name, "expect") && into.minor != 0) {
       unexpected_ = unexpected_ || !same_text(field.value, "100-continue");
       into.expects_continue = true;
-      return Refusal::none;
+      return HttpRefusal::none;
     }
     return message_.take(field);
   }
-  [[nodiscard]] Refusal finish(RequestHead& into) const noexcept {
+  [[nodiscard]] HttpRefusal finish(RequestHead& into) const noexcept {
     into.content_length = message_.content_length();
     into.chunked = message_.chunked();
     into.keep_alive = message_.keep_alive(into.minor);
     if (!hosted_ && into.minor != 0) {
-      return Refusal::host;
+      return HttpRefusal::host;
     }
-    const Refusal why = message_.check(into.minor);
-    return why == Refusal::none && unexpected_ ? Refusal::expectation : why;
+    const HttpRefusal why = message_.check(into.minor);
+    return why == HttpRefusal::none && unexpected_ ? HttpRefusal::expectation : why;
   }
 
  private:
-  Refusal take_host(std::string_view value, RequestHead& into) noexcept {
+  HttpRefusal take_host(std::string_view value, RequestHead& into) noexcept {
     if (hosted_ || !is_host(value)) {
-      return Refusal::host;
+      return HttpRefusal::host;
     }
     hosted_ = true;
     if (into.host.empty()) {
       into.host = value;
     }
-    return Refusal::none;
+    return HttpRefusal::none;
   }
 
   MessageFields message_;
@@ -147,17 +147,17 @@ class FieldJudge {
 
 }  // namespace
 
-Refusal parse_request_head(std::string_view head, const HeadLimits& limits, RequestHead& into) noexcept {
+HttpRefusal parse_request_head(std::string_view head, const HeadLimits& limits, RequestHead& into) noexcept {
   into = {};
   std::string_view rest = head;
-  const Refusal line = parse_request_line(take_line(rest), limits, into);
-  if (line != Refusal::none) {
+  const HttpRefusal line = parse_request_line(take_line(rest), limits, into);
+  if (line != HttpRefusal::none) {
     return line;
   }
   FieldJudge judge;
-  const Refusal why =
+  const HttpRefusal why =
       take_fields(rest, into.fields, [&](const Field& field) noexcept { return judge.take(field, into); });
-  if (why != Refusal::none) {
+  if (why != HttpRefusal::none) {
     return why;
   }
   return judge.finish(into);

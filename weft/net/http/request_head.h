@@ -31,7 +31,8 @@ struct RequestHead {
 
 // Parses a head that HeadScanner found: from its first line to the end of its empty line. After a refusal `into` is
 // worth nothing, but for its method if that is known.
-[[nodiscard]] Refusal parse_request_head(std::string_view head, const HeadLimits& limits, RequestHead& into) noexcept;
+[[nodiscard]] HttpRefusal parse_request_head(std::string_view head, const HeadLimits& limits,
+                                             RequestHead& into) noexcept;
 
 // The status line of an answer: "HTTP/1.1 101 Switching Protocols".
 struct StatusLine {

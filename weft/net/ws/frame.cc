@@ -32,7 +32,7 @@ StaticText find_problem(std::uint8_t first, bool deflate) noexcept {
 
 }  // namespace
 
-Parsed parse_header(Bytes input, bool masked, Header& out, bool deflate) noexcept {
+Parsed parse_header(Bytes input, bool masked, WsFrameHeader& out, bool deflate) noexcept {
   if (input.empty()) {
     return {};
   }

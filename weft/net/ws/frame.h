@@ -23,7 +23,7 @@ inline constexpr std::size_t kHeaderMax = 14;  // flags and opcode, size of 1 + 
 inline constexpr std::size_t kControlBodyMax = 125;
 inline constexpr std::uint8_t kCompressedBit = 0x40;  // in the first byte of a frame
 
-struct Header {
+struct WsFrameHeader {
   bool last = true;  // of its message
   Opcode opcode = Opcode::binary;
   std::uint8_t header_size = 0;
@@ -32,7 +32,6 @@ struct Header {
   bool compressed = false;  // the message that begins with this frame
 };
 
-enum class ParseStatus : std::uint8_t { complete, need_more, malformed };
 struct Parsed {
   ParseStatus status = ParseStatus::need_more;
   StaticText problem = "";  // malformed: the broken rule
@@ -41,7 +40,7 @@ struct Parsed {
 // Reads the header at the front of `input`. `masked`: whether the peer's frames must be masked; a server's peer masks.
 // A broken rule is reported from the first byte that shows it. `out` is written only when complete. `deflate`: whether
 // the ends agreed on permessage-deflate.
-[[nodiscard]] Parsed parse_header(Bytes input, bool masked, Header& out, bool deflate = false) noexcept;
+[[nodiscard]] Parsed parse_header(Bytes input, bool masked, WsFrameHeader& out, bool deflate = false) noexcept;
 
 // Writes the header of a whole message or control frame and returns its size. `to` has room for kHeaderMax.
 std::size_t write_header(std::uint8_t* to, Opcode opcode, std::uint64_t body_size,

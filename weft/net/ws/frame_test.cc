@@ -17,7 +17,7 @@ TEST(WsFrame, AHeaderIsReadAsItWasWritten) {
       std::uint8_t bytes[kHeaderMax];
       const std::size_t written =
           write_header(bytes, Opcode::binary, size, masked ? std::optional(kMask) : std::nullopt);
-      Header header;
+      WsFrameHeader header;
       for (std::size_t cut = 0; cut < written; ++cut) {
         EXPECT_EQ(parse_header(Bytes(bytes, cut), masked, header).status, ParseStatus::need_more);
       }
@@ -33,7 +33,7 @@ TEST(WsFrame, AHeaderIsReadAsItWasWritten) {
 
 TEST(WsFrame, TheExamplesOfTheRfcAreRead) {
   const std::uint8_t hello[] = {0x81, 0x85, 0x37, 0xFA, 0x21, 0x3D, 0x7F, 0x9F, 0x4D, 0x51, 0x58};
-  Header header;
+  WsFrameHeader header;
   ASSERT_EQ(parse_header(hello, true, header).status, ParseStatus::complete);
   EXPECT_EQ(header.opcode, Opcode::text);
   ASSERT_EQ(header.mask, kMask);
@@ -74,7 +74,7 @@ TEST(WsFrame, ABrokenRuleIsReportedFromTheFirstByteThatShowsIt) {
       {{0x82, 0x7F, 0x80, 0, 0, 0, 0, 0, 0, 0}, false, 10, "a WebSocket frame whose size is not in its shortest form"},
   };
   for (const auto& [bytes, masked, shown, problem] : cases) {
-    Header header;
+    WsFrameHeader header;
     EXPECT_EQ(parse_header(Bytes(bytes).first(shown - 1), masked, header).status, ParseStatus::need_more);
     const Parsed parsed = parse_header(Bytes(bytes).first(shown), masked, header);
     EXPECT_EQ(parsed.status, ParseStatus::malformed);
@@ -86,7 +86,7 @@ TEST(WsFrame, TheBitOfACompressedMessageStandsInItsFirstFrameIfBothEndsAgreed) {
   for (const int opcode : {0, 1, 2, 8, 9, 10}) {
     const std::uint8_t bytes[] = {static_cast<std::uint8_t>(0x80 | kCompressedBit | opcode), 0x00};
     const bool may = opcode == 1 || opcode == 2;
-    Header header;
+    WsFrameHeader header;
     EXPECT_EQ(parse_header(bytes, false, header).status, ParseStatus::malformed) << opcode;
     EXPECT_EQ(parse_header(bytes, false, header, true).status, may ? ParseStatus::complete : ParseStatus::malformed);
     EXPECT_EQ(header.compressed, may);

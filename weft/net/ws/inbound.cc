@@ -50,13 +50,13 @@ void append_header(std::string& to, std::uint8_t flags, std::uint64_t size) {
 
 }  // namespace
 
-void Inbound::start(const Config& config) {
+void WsInbound::start(const Config& config) {
   config_ = config;
   identified_ = !config_.bare;
   greet();
 }
 
-void Inbound::greet() {
+void WsInbound::greet() {
   zmtp::Greeting greeting;
   greeting.minor = 0;
   greeting.set_mechanism(config_.mechanism);
@@ -66,7 +66,7 @@ void Inbound::greet() {
 }
 
 // In place of the READY that a peer without a mechanism does not send.
-void Inbound::append_ready(Bytes identity) {
+void WsInbound::append_ready(Bytes identity) {
   std::vector<std::uint8_t> body;
   zmtp::append_command_name(body, "READY");
   zmtp::append_property(body, "Socket-Type", as_bytes(zmtp::socket_type_name(usual_partner(config_.ours))));
@@ -75,13 +75,13 @@ void Inbound::append_ready(Bytes identity) {
   pending_.append(as_text(body));
 }
 
-void Inbound::fail(StaticText text, CloseStatus status, Errc code) noexcept {
+void WsInbound::fail(StaticText text, CloseStatus status, Errc code) noexcept {
   if (!fault_) {
     fault_ = Fault{Error(code, text), status};
   }
 }
 
-std::size_t Inbound::give_pending(MutableBytes output) noexcept {
+std::size_t WsInbound::give_pending(MutableBytes output) noexcept {
   const Bytes from = as_bytes(pending_).subspan(given_);
   const std::size_t size = std::min(from.size(), output.size());
   copy_bytes(output.data(), from.first(size));
@@ -93,7 +93,7 @@ std::size_t Inbound::give_pending(MutableBytes output) noexcept {
   return size;
 }
 
-Inbound::Moved Inbound::translate(Bytes input, MutableBytes output) {
+WsInbound::Moved WsInbound::translate(Bytes input, MutableBytes output) {
   Moved moved;
   control_ = Control::none;
   while (!fault_ && control_ == Control::none) {
@@ -165,7 +165,7 @@ Inbound::Moved Inbound::translate(Bytes input, MutableBytes output) {
   return moved;
 }
 
-std::size_t Inbound::take_header(Bytes input) {
+std::size_t WsInbound::take_header(Bytes input) {
   std::size_t taken = 0;
   Parsed parsed;
   if (held_size_ == 0) {
@@ -185,7 +185,7 @@ std::size_t Inbound::take_header(Bytes input) {
   return taken;
 }
 
-void Inbound::begin_frame() {
+void WsInbound::begin_frame() {
   offset_ = 0;
   if (is_control(frame_.opcode) || (frame_.body_size == 0 && !frame_.last)) {
     ++idle_frames_;
@@ -227,7 +227,7 @@ void Inbound::begin_frame() {
 }
 
 // The peer speaks ZWS2.0 alone, and the flags of its identity are taken.
-void Inbound::begin_identity() {
+void WsInbound::begin_identity() {
   identified_ = false;
   joined_.assign(1, 0);
   state_ = State::joining;
@@ -238,7 +238,7 @@ void Inbound::begin_identity() {
   }
 }
 
-void Inbound::begin_message(std::uint8_t flags, std::uint64_t size) {
+void WsInbound::begin_message(std::uint8_t flags, std::uint64_t size) {
   if ((flags & ~(kMoreFlag | kCommandFlag)) != 0) {
     return fail("a reserved flag of ZWS");
   }
@@ -252,7 +252,7 @@ void Inbound::begin_message(std::uint8_t flags, std::uint64_t size) {
   state_ = size == 0 ? State::header : State::body;
 }
 
-std::size_t Inbound::take_control(Bytes input) noexcept {
+std::size_t WsInbound::take_control(Bytes input) noexcept {
   const std::size_t size = std::min<std::size_t>(input.size(), frame_.body_size - offset_);
   if (frame_.mask) {
     copy_masked(&control_body_[control_size_], input.first(size), *frame_.mask, offset_);
@@ -272,7 +272,7 @@ std::size_t Inbound::take_control(Bytes input) noexcept {
   return size;
 }
 
-void Inbound::check_close() noexcept {
+void WsInbound::check_close() noexcept {
   const CloseBody parsed = parse_close_body(control_body());
   if (parsed.problem != nullptr) {
     return fail(parsed.problem, parsed.answer);
@@ -281,7 +281,7 @@ void Inbound::check_close() noexcept {
 }
 
 // Fragments of a message, and the identity of the bare sub-protocol.
-std::size_t Inbound::join(Bytes input) {
+std::size_t WsInbound::join(Bytes input) {
   const std::size_t before = joined_.size();
   const std::size_t room = config_.unadmitted_max - std::min(config_.unadmitted_max, before);
   const auto size = static_cast<std::size_t>(std::min<std::uint64_t>({input.size(), room, frame_.body_size - offset_}));
@@ -302,7 +302,7 @@ std::size_t Inbound::join(Bytes input) {
   return size;
 }
 
-void Inbound::end_joined() {
+void WsInbound::end_joined() {
   if (joined_.empty()) {
     return fail("a WebSocket message without its byte of flags");
   }
@@ -326,13 +326,13 @@ void Inbound::end_joined() {
 
 // --- reading a body to where it goes ---
 
-std::size_t Inbound::body_rest() const noexcept {
+std::size_t WsInbound::body_rest() const noexcept {
   return state_ == State::body && pending_.empty() && !fault_
              ? static_cast<std::size_t>(std::min<std::uint64_t>(frame_.body_size - offset_, SIZE_MAX))
              : 0;
 }
 
-void Inbound::pass(MutableBytes bytes) noexcept {
+void WsInbound::pass(MutableBytes bytes) noexcept {
   if (frame_.mask) {
     copy_masked(bytes.data(), bytes, *frame_.mask, offset_);
   }

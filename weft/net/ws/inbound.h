@@ -24,15 +24,15 @@ inline constexpr std::uint8_t kCommandFlag = 2;
 
 inline constexpr std::size_t kJoinedMax = 16 * 1024 * 1024;  // of a message in fragments, which is joined here
 
-// Inbound: a peer's WebSocket frames in, the bytes of a ZMTP 3.0 peer out. ZMTP 3.0 because libzmq takes subscriptions
-// over a WebSocket only in its form. A pure function of bytes.
+// WsInbound: a peer's WebSocket frames in, the bytes of a ZMTP 3.0 peer out. ZMTP 3.0 because libzmq takes
+// subscriptions over a WebSocket only in its form. A pure function of bytes.
 // Owner: the stream. Affinity: one thread at a time.
 // Cost: one copy, which also takes off the mask; a message in fragments two. Memory: some hundred bytes, and the
 // fragments of an incomplete message.
 // Invariants:
 // 1. The outcome depends on the bytes, never on how they were cut.
 // 2. The first fault stays, and no byte is made or taken after it.
-class Inbound {
+class WsInbound {
  public:
   struct Config {
     bool masked = false;           // the peer is a client
@@ -103,7 +103,7 @@ class Inbound {
   std::uint8_t held_size_ = 0;
   std::uint8_t control_size_ = 0;
   std::array<std::uint8_t, kHeaderMax> held_{};  // of a header that is incomplete
-  Header frame_;
+  WsFrameHeader frame_;
   std::uint64_t offset_ = 0;  // of the body of `frame_` that was taken
   std::array<std::uint8_t, kControlBodyMax> control_body_{};
   std::string pending_;  // to give before anything else

@@ -10,14 +10,14 @@
 #include "weft/net/ws/inbound.h"
 
 // The first two bytes choose the side, the cuts and the bound of a message in fragments before admit(); the rest is the
-// peer's frames, with its handshake in front. Checked besides the sanitizers: an Inbound that waits takes nothing until
-// it is admitted, and the bound delays bytes, but changes none.
+// peer's frames, with its handshake in front. Checked besides the sanitizers: a WsInbound that waits takes nothing
+// until it is admitted, and the bound delays bytes, but changes none.
 namespace {
 
 using namespace weft::net::ws;
 
-std::string run(const Inbound::Config& config, weft::Bytes input, std::size_t piece) {
-  Inbound in;
+std::string run(const WsInbound::Config& config, weft::Bytes input, std::size_t piece) {
+  WsInbound in;
   in.start(config);
   std::string made;
   std::vector<std::uint8_t> output(1 << 16);
@@ -26,14 +26,14 @@ std::string run(const Inbound::Config& config, weft::Bytes input, std::size_t pi
     const auto moved = in.translate(next, output);
     taken += moved.taken;
     made += weft::as_text(weft::Bytes(output).first(moved.made));
-    if (in.control() != Inbound::Control::none) {
+    if (in.control() != WsInbound::Control::none) {
       made += static_cast<char>(in.control());
       made += weft::as_text(in.control_body());
     } else if (in.fault()) {
       return made + in.fault()->error.text();
     } else if (in.waits()) {
       const auto held = in.translate(input.subspan(taken), output);
-      WEFT_ASSERT(held.taken == 0 && held.made == 0 && in.control() == Inbound::Control::none && !in.fault());
+      WEFT_ASSERT(held.taken == 0 && held.made == 0 && in.control() == WsInbound::Control::none && !in.fault());
       in.admit();
       WEFT_ASSERT(!in.waits());
     } else if (moved.taken == 0 && moved.made == 0) {
@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < 2) {
     return 0;
   }
-  Inbound::Config config;
+  WsInbound::Config config;
   config.masked = (data[0] & 1) != 0;
   config.bare = (data[0] & 2) != 0;
   config.maybe_bare = (data[0] & 4) != 0;

@@ -12,13 +12,13 @@
 #include "weft/zmtp/greeting.h"
 
 // The first byte chooses the side, the sub-protocol and the cuts; the rest is the peer's bytes. Checked besides the
-// sanitizers: the output is the same whole and in pieces, it consists of frames of ZMTP, and Outbound takes them.
+// sanitizers: the output is the same whole and in pieces, it consists of frames of ZMTP, and WsOutbound takes them.
 namespace {
 
 using namespace weft::net::ws;
 
-std::string run(const Inbound::Config& config, weft::Bytes input, std::size_t piece, std::size_t room) {
-  Inbound in;
+std::string run(const WsInbound::Config& config, weft::Bytes input, std::size_t piece, std::size_t room) {
+  WsInbound in;
   in.start(config);
   std::string made;
   std::string controls;
@@ -29,7 +29,7 @@ std::string run(const Inbound::Config& config, weft::Bytes input, std::size_t pi
     WEFT_ASSERT(moved.taken <= next.size() && moved.made <= output.size());
     taken += moved.taken;
     made += weft::as_text(weft::Bytes(output).first(moved.made));
-    if (in.control() != Inbound::Control::none) {
+    if (in.control() != WsInbound::Control::none) {
       controls += static_cast<char>(in.control());
       controls += weft::as_text(in.control_body());
     } else if (in.fault()) {
@@ -41,13 +41,13 @@ std::string run(const Inbound::Config& config, weft::Bytes input, std::size_t pi
   }
 }
 
-void send_back(const Inbound::Config& config, weft::Bytes input) {
-  Inbound in;
+void send_back(const WsInbound::Config& config, weft::Bytes input) {
+  WsInbound in;
   in.start(config);
   std::vector<std::uint8_t> output(4 * input.size() + 1000);
-  Outbound out;
+  WsOutbound out;
   out.start(config.masked ? std::make_unique<weft::net::ws::Masks>() : nullptr, false);
-  std::vector<std::uint8_t> wire(2 * output.size() + Outbound::kRoomMin);
+  std::vector<std::uint8_t> wire(2 * output.size() + WsOutbound::kRoomMin);
   const auto moved = in.translate(input, output);
   if (moved.made >= weft::zmtp::kGreetingSize) {
     (void)out.translate(weft::Bytes(output).first(moved.made), wire);
@@ -60,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < 1) {
     return 0;
   }
-  Inbound::Config config;
+  WsInbound::Config config;
   config.masked = (data[0] & 1) != 0;
   config.bare = (data[0] & 2) != 0;
   config.mechanism = "NULL";

@@ -19,8 +19,8 @@ struct Outcome {
 };
 
 // Translates `input` in pieces, into room of `room` bytes at a time.
-Outcome run(const Inbound::Config& config, std::string_view input, std::size_t piece, std::size_t room) {
-  Inbound in;
+Outcome run(const WsInbound::Config& config, std::string_view input, std::size_t piece, std::size_t room) {
+  WsInbound in;
   in.start(config);
   Outcome outcome;
   std::vector<std::uint8_t> output(room);
@@ -30,12 +30,12 @@ Outcome run(const Inbound::Config& config, std::string_view input, std::size_t p
     taken += moved.taken;
     outcome.made += as_text(Bytes(output).first(moved.made));
     switch (in.control()) {
-      case Inbound::Control::none: break;
-      case Inbound::Control::ping: outcome.controls += "ping:"; break;
-      case Inbound::Control::pong: outcome.controls += "pong:"; break;
-      case Inbound::Control::close: outcome.controls += "close:"; break;
+      case WsInbound::Control::none: break;
+      case WsInbound::Control::ping: outcome.controls += "ping:"; break;
+      case WsInbound::Control::pong: outcome.controls += "pong:"; break;
+      case WsInbound::Control::close: outcome.controls += "close:"; break;
     }
-    if (in.control() != Inbound::Control::none) {
+    if (in.control() != WsInbound::Control::none) {
       outcome.controls.append(as_text(in.control_body())).append(";");
     } else if (in.fault()) {
       outcome.end = std::to_string(static_cast<int>(in.fault()->status)) + ' ' + in.fault()->error.text();
@@ -47,7 +47,7 @@ Outcome run(const Inbound::Config& config, std::string_view input, std::size_t p
 }
 
 // The same however input and output are cut; the greeting is checked, and left out.
-Outcome run_every_way(const Inbound::Config& config, std::string_view input) {
+Outcome run_every_way(const WsInbound::Config& config, std::string_view input) {
   Outcome whole = run(config, input, input.size() + 1, 100'000);
   const bool large = input.size() > 2000;
   for (const std::size_t piece : large ? std::vector<std::size_t>{999} : std::vector<std::size_t>{1, 2, 3, 13, 1000}) {
@@ -64,8 +64,8 @@ Outcome run_every_way(const Inbound::Config& config, std::string_view input) {
   return whole;
 }
 
-constexpr Inbound::Config kOfServer{.masked = false, .mechanism = "NULL"};
-constexpr Inbound::Config kOfClient{.masked = true, .mechanism = "NULL"};
+constexpr WsInbound::Config kOfServer{.masked = false, .mechanism = "NULL"};
+constexpr WsInbound::Config kOfClient{.masked = true, .mechanism = "NULL"};
 
 TEST(WsInbound, AMessageBecomesAFrame) {
   for (const auto& config : {kOfServer, kOfClient}) {
@@ -91,14 +91,14 @@ TEST(WsInbound, FragmentsAreJoined) {
 }
 
 TEST(WsInbound, AMessageInFragmentsHasABound) {
-  Inbound::Config config = kOfClient;
+  WsInbound::Config config = kOfClient;
   config.message_max = 100'000;
   const std::string half(50'000, 'x');
   const std::string first = frame(true, 0x02, '\0' + half);
   EXPECT_EQ(run_every_way(config, first + frame(true, 0x80, half)).end, "");
   EXPECT_EQ(run_every_way(config, first + frame(true, 0x80, half + "y")).end,
             "1009 a WebSocket message in fragments exceeds its limit");
-  Inbound endless;
+  WsInbound endless;
   endless.start(kOfClient);
   std::vector<std::uint8_t> output(100);
   const std::string piece = frame(true, 0x00, std::string(1 << 20, 'x'));
@@ -113,19 +113,19 @@ TEST(WsInbound, AMessageInFragmentsHasABound) {
 }
 
 TEST(WsInbound, AMessageInFragmentsWaitsForAdmissionAtABound) {
-  Inbound::Config config = kOfClient;
+  WsInbound::Config config = kOfClient;
   config.unadmitted_max = 1000;
   const std::string body = std::string(999, 'x') + std::string(5000, 'y');
   const std::string begin = message(true, kCommandFlag, "\5READY") + frame(true, 0x02, '\0' + body.substr(0, 600));
   const std::string bytes = begin + frame(true, 0x80, body.substr(600)) + message(true, 0, "next");
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, bytes.size()}) {
-    Inbound in;
+    WsInbound in;
     in.start(config);
     std::vector<std::uint8_t> output(10'000);
     std::string made;
     std::size_t taken = 0;
     const auto run = [&] {
-      for (Inbound::Moved moved{1, 0}; moved.taken + moved.made != 0;) {
+      for (WsInbound::Moved moved{1, 0}; moved.taken + moved.made != 0;) {
         moved = in.translate(as_bytes(bytes).subspan(taken, std::min(piece, bytes.size() - taken)), output);
         taken += moved.taken;
         made += as_text(Bytes(output).first(moved.made));
@@ -192,7 +192,7 @@ TEST(WsInbound, ControlFramesAreHandedOver) {
 }
 
 TEST(WsInbound, WithTheBareProtocolTheFirstMessageIsTheIdentity) {
-  Inbound::Config config = kOfClient;
+  WsInbound::Config config = kOfClient;
   config.bare = true;
   config.ours = zmtp::SocketType::xpub;
   const std::string ready = std::string("\4\x28\5READY\13Socket-Type\0\0\0\3SUB\10Identity\0\0\0", 39);
@@ -208,7 +208,7 @@ TEST(WsInbound, WithTheBareProtocolTheFirstMessageIsTheIdentity) {
 
 // The server chose ZWS2.0 of the two sub-protocols that our client offers: only the first message is an identity.
 TEST(WsInbound, TheSecondMessageIsNoIdentityWhateverTheServerMightHaveSpoken) {
-  Inbound::Config config = kOfServer;
+  WsInbound::Config config = kOfServer;
   config.bare = config.maybe_bare = true;
   config.ours = zmtp::SocketType::xpub;
   const std::string ready = std::string("\4\x28\5READY\13Socket-Type\0\0\0\3SUB\10Identity\0\0\0", 39);
@@ -220,7 +220,7 @@ TEST(WsInbound, TheSecondMessageIsNoIdentityWhateverTheServerMightHaveSpoken) {
 }
 
 TEST(WsInbound, AServerThatAgreesToAnyProtocolMaySpeakTheBareOne) {
-  Inbound::Config config = kOfServer;
+  WsInbound::Config config = kOfServer;
   config.maybe_bare = true;
   config.ours = zmtp::SocketType::xpub;
   const std::string ready = std::string("\4\x28\5READY\13Socket-Type\0\0\0\3SUB\10Identity\0\0\0", 39);
@@ -240,7 +240,7 @@ TEST(WsInbound, AServerThatAgreesToAnyProtocolMaySpeakTheBareOne) {
 
 TEST(WsInbound, ABodyMayBeReadToItsPlace) {
   const std::string bytes = message(true, 0, "0123456789");
-  Inbound in;
+  WsInbound in;
   in.start(kOfClient);
   std::vector<std::uint8_t> output(100);
   const auto moved = in.translate(as_bytes(bytes).first(bytes.size() - 6), output);

@@ -12,7 +12,7 @@ namespace weft::net::ws {
 
 // Masks: the masks of a client's frames. They come from a strong source of entropy (RFC 6455 section 5.3): a program
 // that makes a client send bodies of its choice cannot choose the bytes on the wire.
-// Owner: Outbound. Affinity: one thread at a time. Cost: 600 bytes; 128 masks are made at once, so one takes 3 ns.
+// Owner: WsOutbound. Affinity: one thread at a time. Cost: 600 bytes; 128 masks are made at once, so one takes 3 ns.
 class Masks {
  public:
   // Throws as SecureRandom::fill() does.

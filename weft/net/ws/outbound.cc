@@ -10,13 +10,13 @@
 
 namespace weft::net::ws {
 
-void Outbound::start(std::unique_ptr<Masks> masks, bool bare) noexcept {
+void WsOutbound::start(std::unique_ptr<Masks> masks, bool bare) noexcept {
   masks_ = std::move(masks);
   bare_ = bare;
   rest_ = zmtp::kGreetingSize;
 }
 
-Outbound::Moved Outbound::translate(Bytes input, MutableBytes output) {
+WsOutbound::Moved WsOutbound::translate(Bytes input, MutableBytes output) {
   Bytes rest = input;
   std::size_t made = 0;
   while (!rest.empty()) {
@@ -54,28 +54,28 @@ Outbound::Moved Outbound::translate(Bytes input, MutableBytes output) {
 }
 
 // Returns false if the header is incomplete, and all input is taken.
-bool Outbound::take_header(Bytes& input) {
-  zmtp::ParseStatus status = zmtp::ParseStatus::need_more;
+bool WsOutbound::take_header(Bytes& input) {
+  ParseStatus status = ParseStatus::need_more;
   if (held_size_ == 0) {
     status = zmtp::parse_frame_header(input, frame_);
-    if (status == zmtp::ParseStatus::complete) {
+    if (status == ParseStatus::complete) {
       input = input.subspan(frame_.header_size);
     }
   }
-  while (status == zmtp::ParseStatus::need_more && !input.empty()) {
+  while (status == ParseStatus::need_more && !input.empty()) {
     held_[held_size_++] = input[0];
     input = input.subspan(1);
     status = zmtp::parse_frame_header(Bytes(held_).first(held_size_), frame_);
   }
-  WEFT_ASSERT(status != zmtp::ParseStatus::malformed);  // our own end wrote it
-  if (status != zmtp::ParseStatus::complete) {
+  WEFT_ASSERT(status != ParseStatus::malformed);  // our own end wrote it
+  if (status != ParseStatus::complete) {
     return false;
   }
   held_size_ = 0;
   return true;
 }
 
-std::size_t Outbound::begin_frame(std::uint8_t* to) {
+std::size_t WsOutbound::begin_frame(std::uint8_t* to) {
   rest_ = frame_.body_size;
   if (bare_) {
     state_ = State::hidden;
@@ -92,7 +92,7 @@ std::size_t Outbound::begin_frame(std::uint8_t* to) {
 }
 
 // The commands of our handshake. READY has our identity, which is the first message of the bare sub-protocol.
-std::size_t Outbound::take_hidden(Bytes& input, std::uint8_t* to) {
+std::size_t WsOutbound::take_hidden(Bytes& input, std::uint8_t* to) {
   const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(input.size(), rest_));
   hidden_.insert(hidden_.end(), input.begin(), input.begin() + static_cast<std::ptrdiff_t>(size));
   input = input.subspan(size);
@@ -103,14 +103,13 @@ std::size_t Outbound::take_hidden(Bytes& input, std::uint8_t* to) {
   state_ = State::header;
   const std::vector<std::uint8_t> body = std::exchange(hidden_, {});
   zmtp::Command command;
-  if (zmtp::parse_command(body, command) != zmtp::ParseStatus::complete || command.name != "READY") {
+  if (zmtp::parse_command(body, command) != ParseStatus::complete || command.name != "READY") {
     return 0;
   }
   bare_ = false;
   Bytes identity;
   zmtp::Property property;
-  for (Bytes left = command.data;
-       !left.empty() && zmtp::take_property(left, property) == zmtp::ParseStatus::complete;) {
+  for (Bytes left = command.data; !left.empty() && zmtp::take_property(left, property) == ParseStatus::complete;) {
     identity = zmtp::same_name(property.name, "Identity") ? property.value : identity;
   }
   WEFT_ASSERT(identity.size() <= zmtp::kIdentityMax);
@@ -121,12 +120,12 @@ std::size_t Outbound::take_hidden(Bytes& input, std::uint8_t* to) {
   return made + identity.size();
 }
 
-void Outbound::pass(std::size_t size) noexcept {
+void WsOutbound::pass(std::size_t size) noexcept {
   rest_ -= size;
   state_ = rest_ == 0 ? State::header : State::body;
 }
 
-std::size_t Outbound::write_control(std::uint8_t* to, Opcode opcode, Bytes body) {
+std::size_t WsOutbound::write_control(std::uint8_t* to, Opcode opcode, Bytes body) {
   const auto mask = next_mask();
   const std::size_t size = write_header(to, opcode, body.size(), mask);
   mask ? copy_masked(to + size, body, *mask, 0) : copy_bytes(to + size, body);

@@ -16,11 +16,12 @@
 
 namespace weft::net::ws {
 
-// Outbound: the bytes of our end of ZMTP 3 in, WebSocket frames out, one for each ZMTP frame. A pure function of bytes.
+// WsOutbound: the bytes of our end of ZMTP 3 in, WebSocket frames out, one for each ZMTP frame. A pure function of
+// bytes.
 // The object drops the greeting, since the sub-protocol carries all of it.
 // Owner: the stream. Affinity: one thread at a time. Cost: one copy, which also puts on the mask; none for a large body
 // without a mask (may_lend()).
-class Outbound {
+class WsOutbound {
  public:
   static constexpr std::size_t kLendMin = 16 * 1024;
   static constexpr std::size_t kRoomMin = kHeaderMax + 1 + zmtp::kIdentityMax;
@@ -63,7 +64,7 @@ class Outbound {
   bool bare_ = false;  // and the identity has not been sent yet
   std::uint8_t held_size_ = 0;
   std::array<std::uint8_t, zmtp::kFrameHeaderSizeMax> held_{};  // of a header that is incomplete
-  zmtp::FrameHeader frame_;
+  zmtp::ZmtpFrameHeader frame_;
   std::uint64_t rest_ = 0;  // of the greeting or the body
   std::optional<MaskKey> mask_;
   std::vector<std::uint8_t> hidden_;  // the handshake's command that does not go out

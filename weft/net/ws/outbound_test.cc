@@ -30,7 +30,7 @@ const std::string kGreeting(zmtp::kGreetingSize, 'g');
 
 // Translates `input` in pieces, into room of `room` bytes at a time; sends large bodies itself where it may.
 std::string run(bool masks, bool bare, std::string_view input, std::size_t piece, std::size_t room) {
-  Outbound out;
+  WsOutbound out;
   out.start(masks ? std::make_unique<Masks>() : nullptr, bare);
   std::string made;
   std::vector<std::uint8_t> output(room);
@@ -54,7 +54,7 @@ std::string run(bool masks, bool bare, std::string_view input, std::size_t piece
 std::string unmask(std::string_view bytes) {
   std::string plain;
   while (!bytes.empty()) {
-    Header header;
+    WsFrameHeader header;
     if (parse_header(as_bytes(bytes), true, header).status != ParseStatus::complete) {
       return plain + "?";
     }
@@ -72,7 +72,7 @@ std::string run_every_way(bool masks, bool bare, std::string_view input) {
   const auto plain = [&](const std::string& bytes) { return masks ? unmask(bytes) : bytes; };
   const std::string whole = run(masks, bare, input, input.size(), 1 << 20);
   for (const std::size_t piece : {std::size_t{input.size() > 2000 ? 11u : 1u}, std::size_t{64}, std::size_t{40'000}}) {
-    for (const std::size_t room : {Outbound::kRoomMin, Outbound::kRoomMin + 1, std::size_t{10'000}}) {
+    for (const std::size_t room : {WsOutbound::kRoomMin, WsOutbound::kRoomMin + 1, std::size_t{10'000}}) {
       EXPECT_EQ(plain(run(masks, bare, input, piece, room)), plain(whole));
     }
   }
@@ -119,7 +119,7 @@ TEST(WsOutbound, EachFrameHasAMaskOfItsOwnThatNoOtherConnectionHas) {
 }
 
 TEST(WsOutbound, ControlFramesStandBetweenFrames) {
-  Outbound out;
+  WsOutbound out;
   out.start(nullptr, false);
   std::vector<std::uint8_t> output(1000);
   EXPECT_FALSE(out.between_frames());
@@ -138,7 +138,7 @@ TEST(WsOutbound, InboundReadsItBack) {
                              zmtp_frame(0, std::string(80'000, 'b'));
   for (const bool masks : {false, true}) {
     const std::string wire = run_every_way(masks, false, kGreeting + frames);
-    Inbound in;
+    WsInbound in;
     in.start({.masked = masks, .mechanism = "NULL"});
     std::vector<std::uint8_t> output(wire.size() + 1000);
     const auto moved = in.translate(as_bytes(wire), output);

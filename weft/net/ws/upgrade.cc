@@ -13,7 +13,7 @@
 namespace weft::net::ws {
 namespace {
 
-using http::Refusal;
+using http::HttpRefusal;
 
 constexpr Error kNoMemoryForUpgrade(Errc::resource_exhausted, "no memory for the upgrade to a WebSocket");
 constexpr http::HeadLimits kUpgradeLimits{kUpgradeHeadMax, kUpgradeHeadMax, kUpgradeHeadersMax};
@@ -46,7 +46,7 @@ class Upgrade::Parser {
     }
   }
   void refuse(std::string_view status, StaticText why);
-  void refuse_for(http::Refusal why);
+  void refuse_for(http::HttpRefusal why);
 
   const bool server_;
   std::vector<std::string> protocols_;
@@ -67,7 +67,7 @@ std::size_t Upgrade::Parser::handle_input(Bytes input) {
   try {
     input_.append(as_text(input.first(std::min(input.size(), kUpgradeHeadMax - before))));
     if (is_other_protocol()) {
-      refuse_for(Refusal::malformed);
+      refuse_for(HttpRefusal::malformed);
       return input_.size() - before;
     }
     switch (scanner_.scan(as_bytes(input_), kUpgradeLimits)) {
@@ -98,14 +98,14 @@ void Upgrade::Parser::handle_head(std::string_view head) {
   server_ ? end_request(head) : end_answer(head);
 }
 
-void Upgrade::Parser::refuse_for(Refusal why) {
+void Upgrade::Parser::refuse_for(HttpRefusal why) {
   switch (why) {
-    case Refusal::head_large:
+    case HttpRefusal::head_large:
       return refuse("431 Request Header Fields Too Large", "the head of the WebSocket's upgrade is too long");
-    case Refusal::many_fields:
+    case HttpRefusal::many_fields:
       return refuse("431 Request Header Fields Too Large", "the head of the WebSocket's upgrade has too many lines");
-    case Refusal::host: return refuse("400 Bad Request", kNoGet);
-    case Refusal::coding: return refuse("400 Bad Request", kHasBody);
+    case HttpRefusal::host: return refuse("400 Bad Request", kNoGet);
+    case HttpRefusal::coding: return refuse("400 Bad Request", kHasBody);
     default:
       return refuse("400 Bad Request", server_ ? StaticText("the request for a WebSocket is no HTTP")
                                                : StaticText("the server's answer is no HTTP"));
@@ -131,7 +131,7 @@ StaticText Upgrade::Parser::check_answer() const {
 void Upgrade::Parser::end_answer(std::string_view head) {
   const http::StatusLine line = http::parse_status_line(http::take_line(head));
   if (line.status == 0 || !http::are_fields(head.substr(0, head.size() - 2))) {
-    return refuse_for(Refusal::malformed);
+    return refuse_for(HttpRefusal::malformed);
   }
   if (line.status != 101) {
     return fail(Error(Errc::connection_failed, "the server's answer to the request for a WebSocket is not 101"));
@@ -146,8 +146,8 @@ void Upgrade::Parser::end_answer(std::string_view head) {
 
 void Upgrade::Parser::end_request(std::string_view head) {
   http::RequestHead request;
-  const Refusal why = http::parse_request_head(head, kUpgradeLimits, request);
-  if (why != Refusal::none) {
+  const HttpRefusal why = http::parse_request_head(head, kUpgradeLimits, request);
+  if (why != HttpRefusal::none) {
     return refuse_for(why);
   }
   if (const HandshakeRefusal refusal = check_request(request, fields_); refusal.status != 0) {

@@ -237,17 +237,17 @@ class EventCore {
   std::atomic<std::uint64_t> refused_{0};
 };
 
-// TypedHandler: the handler and the filter of one subscription.
+// BusHandler: the handler and the filter of one subscription.
 template <typename Event, typename Handler>
-struct TypedHandler final : EventHandler {
+struct BusHandler final : EventHandler {
   template <typename H>
-  TypedHandler(H&& function, SubscribeOptions<Event>&& options)
+  BusHandler(H&& function, SubscribeOptions<Event>&& options)
       : EventHandler{&call_typed, &destroy_typed, options.priority},
         handler(std::forward<H>(function)),
         filter(std::move(options.filter)) {}
 
   static bool call_typed(EventHandler& self, const void* event) {
-    auto& typed = static_cast<TypedHandler&>(self);
+    auto& typed = static_cast<BusHandler&>(self);
     const Event& given = *static_cast<const Event*>(event);
     if (typed.filter && !typed.filter(given)) {
       return false;
@@ -255,7 +255,7 @@ struct TypedHandler final : EventHandler {
     static_cast<void>(typed.handler(given));
     return true;
   }
-  static void destroy_typed(EventHandler* self) noexcept { delete static_cast<TypedHandler*>(self); }
+  static void destroy_typed(EventHandler* self) noexcept { delete static_cast<BusHandler*>(self); }
 
   Handler handler;
   std::function<bool(const Event&)> filter;
@@ -266,7 +266,7 @@ struct TypedHandler final : EventHandler {
 template <typename Event, typename Handler>
   requires(std::same_as<Event, std::remove_cvref_t<Event>> && std::invocable<std::decay_t<Handler>&, const Event&>)
 Result<Subscription> EventBus::subscribe(Handler&& handler, SubscribeOptions<Event> options) {
-  using Typed = detail::TypedHandler<Event, std::decay_t<Handler>>;
+  using Typed = detail::BusHandler<Event, std::decay_t<Handler>>;
   const std::size_t type = detail::event_type<Event>();
   auto* typed = new (std::nothrow) Typed(std::forward<Handler>(handler), std::move(options));
   if (typed == nullptr) {

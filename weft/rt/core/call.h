@@ -188,24 +188,24 @@ template <typename T, typename... Arguments>
 }
 
 template <typename F>
-class CallOf final : public CallState {
+class FunctionCall final : public CallState {
  public:
   using R = std::remove_cv_t<std::invoke_result_t<F&>>;
   using Outcome = typename CallResult<R>::Type;
 
   template <typename G>
-  explicit CallOf(G&& function) : CallState(call, end), function_(std::forward<G>(function)) {}
+  explicit FunctionCall(G&& function) : CallState(call, end), function_(std::forward<G>(function)) {}
 
   [[nodiscard]] Outcome take() noexcept(std::is_nothrow_move_constructible_v<Outcome>) { return std::move(outcome_); }
 
  private:
-  ~CallOf() {
+  ~FunctionCall() {
     if (!called_) {
       function_.~F();
     }
   }
   static bool call(CallState& base) noexcept {
-    auto& self = static_cast<CallOf&>(base);
+    auto& self = static_cast<FunctionCall&>(base);
     if (!self.abandoned_.load(std::memory_order_relaxed)) {
       // In place: a result need not be assignable.
       std::destroy_at(&self.outcome_);
@@ -225,8 +225,8 @@ class CallOf final : public CallState {
     return true;
   }
   static void end(CallState& base) noexcept {
-    auto* const self = static_cast<CallOf*>(&base);
-    self->~CallOf();
+    auto* const self = static_cast<FunctionCall*>(&base);
+    self->~FunctionCall();
     mem::pool_deallocate(self);
   }
 
@@ -242,7 +242,7 @@ class CallOf final : public CallState {
 // Calling: the awaiter of Runtime::call(); co_await it once, on the core that made it.
 template <typename F>
 class [[nodiscard]] Calling : private detail::CallState::Caller {
-  using Call = detail::CallOf<F>;
+  using Call = detail::FunctionCall<F>;
   static_assert(alignof(Call) <= alignof(std::max_align_t),
                 "weft: call() keeps closure and result in a pooled block: a pointer to what is aligned further");
 

@@ -23,7 +23,7 @@ class Whole {
     for (std::size_t i = 0; i < listeners.size(); ++i) {
       const std::string path = "listener[" + std::to_string(i) + "]";
       check_listener(path, listeners[i]);
-      const auto same = [&](const Listener& other) { return other.name == listeners[i].name; };
+      const auto same = [&](const ListenerSettings& other) { return other.name == listeners[i].name; };
       if (!listeners[i].name.empty() && std::any_of(listeners.begin(), listeners.begin() + i, same)) {
         refuse(path + ".name", "another listener has the name " + quote(listeners[i].name));
       }
@@ -144,7 +144,7 @@ class Whole {
     }
   }
 
-  void check_listener(const std::string& path, Listener& listener) {
+  void check_listener(const std::string& path, ListenerSettings& listener) {
     if (listener.endpoint.empty()) {
       refuse(path + ".endpoint", "this key is required");
     } else {

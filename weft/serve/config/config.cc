@@ -214,7 +214,7 @@ void Config::refuse_changes_at_start(const Draft& next, const Snapshot& now, Pro
   }
   for (std::size_t i = 0; i < listeners.size(); ++i) {
     const std::string path = "listener[" + std::to_string(i) + "].";
-    compare_rows<Listener>(listener_rows(), path, listeners[i], now.listeners[i], refuse);
+    compare_rows<ListenerSettings>(listener_rows(), path, listeners[i], now.listeners[i], refuse);
     if (listeners[i].tls.certificate_file.empty() != now.listeners[i].tls.certificate_file.empty()) {
       problems.add({{file_}, path + "tls", "TLS begins and ends only at a start"});
     }

@@ -55,47 +55,47 @@ bool read_quoted(const Key& key, std::string_view text, Value& into, std::string
   }
 }
 
-bool wrong_form(const Key& key, const Node& node, std::string& why) {
+bool wrong_form(const Key& key, const TomlNode& node, std::string& why) {
   why = std::string(describe(node.kind)) + ", and not " + std::string(form_of(key.kind));
   return false;
 }
 
-bool read_scalar(const Key& key, const Node& node, Value& into, std::string& why) {
+bool read_scalar(const Key& key, const TomlNode& node, Value& into, std::string& why) {
   const auto* const integer = std::get_if<std::int64_t>(&node.scalar);
   switch (key.kind) {
     case Kind::flag:
-      if (node.kind == Node::Kind::flag) {
+      if (node.kind == TomlNode::Kind::flag) {
         into = std::get<bool>(node.scalar);
         return true;
       }
       break;
     case Kind::integer:
-      if (node.kind == Node::Kind::integer) {
+      if (node.kind == TomlNode::Kind::integer) {
         into = *integer;
         return true;
       }
       break;
     case Kind::real:
-      if (node.kind == Node::Kind::integer || node.kind == Node::Kind::real) {
+      if (node.kind == TomlNode::Kind::integer || node.kind == TomlNode::Kind::real) {
         into = integer != nullptr ? static_cast<double>(*integer) : std::get<double>(node.scalar);
         return true;
       }
       break;
     default:
-      if (node.kind == Node::Kind::text) {
+      if (node.kind == TomlNode::Kind::text) {
         return read_quoted(key, std::get<std::string>(node.scalar), into, why);
       }
   }
   return wrong_form(key, node, why);
 }
 
-bool read_texts(const Key& key, const Node& node, Value& into, std::string& why) {
-  if (node.kind != Node::Kind::list) {
+bool read_texts(const Key& key, const TomlNode& node, Value& into, std::string& why) {
+  if (node.kind != TomlNode::Kind::list) {
     return wrong_form(key, node, why);
   }
   std::vector<std::string> texts;
-  for (const Node& each : node.items) {
-    if (each.kind != Node::Kind::text) {
+  for (const TomlNode& each : node.items) {
+    if (each.kind != TomlNode::Kind::text) {
       why = "the list has " + std::string(describe(each.kind)) + ", and not only texts in quotes";
       return false;
     }
@@ -214,7 +214,7 @@ bool check_bounds(const Key& key, const Value& value, std::string& why) {
   return false;
 }
 
-bool read_value(const Key& key, const Node& node, Value& into, std::string& why) {
+bool read_value(const Key& key, const TomlNode& node, Value& into, std::string& why) {
   const bool read = key.kind == Kind::texts ? read_texts(key, node, into, why) : read_scalar(key, node, into, why);
   return read && check_bounds(key, into, why);
 }

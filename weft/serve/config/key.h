@@ -40,7 +40,7 @@ inline constexpr std::int64_t kTextsMax = 4096;  // texts of a list
 
 // Reads the value of a file's node, or of a text (of an environment variable, where commas separate the texts of a
 // list). Returns false, and the reason, if it is not a value of the key or not in its bounds.
-[[nodiscard]] bool read_value(const Key& key, const Node& node, Value& into, std::string& why);
+[[nodiscard]] bool read_value(const Key& key, const TomlNode& node, Value& into, std::string& why);
 [[nodiscard]] bool read_value(const Key& key, std::string_view text, Value& into, std::string& why);
 // The bounds alone.
 [[nodiscard]] bool check_bounds(const Key& key, const Value& value, std::string& why);

@@ -36,10 +36,11 @@ std::vector<Entry> list_entries(const Snapshot* now, const ProgramKeys& program)
   const Settings defaults;
   list_rows<Settings>(settings_rows(), "", now != nullptr ? *now : defaults, now, entries);
   if (now == nullptr) {
-    list_rows<Listener>(listener_rows(), "listener[].", Listener(), now, entries);
+    list_rows<ListenerSettings>(listener_rows(), "listener[].", ListenerSettings(), now, entries);
   } else {
     for (std::size_t i = 0; i < now->listeners.size(); ++i) {
-      list_rows<Listener>(listener_rows(), "listener[" + std::to_string(i) + "].", now->listeners[i], now, entries);
+      list_rows<ListenerSettings>(listener_rows(), "listener[" + std::to_string(i) + "].", now->listeners[i], now,
+                                  entries);
     }
   }
   for (std::size_t i = 0; i < program.keys().size(); ++i) {

@@ -26,7 +26,8 @@ struct Draft {
 };
 
 // Reads the tables of a file into the draft, whose program values are the defaults. Adds a problem for each wrong one.
-void read_tables(const Node& root, const std::string& source, const ProgramKeys& keys, Draft& into, Problems& problems);
+void read_tables(const TomlNode& root, const std::string& source, const ProgramKeys& keys, Draft& into,
+                 Problems& problems);
 
 // Reads the variables ("NAME=value") that set a key over the draft. A variable of PREFIX_SERVER_, _STOP_, _ADMIN_,
 // _LOGGING_, _LISTENER_ or _APP_ that sets no key is a problem.

@@ -53,10 +53,10 @@ class TableReader {
     }
   }
 
-  void read(const Node& root) {
+  void read(const TomlNode& root) {
     static const std::vector<std::string> kNames = names_of(settings_rows());
-    Node rest;
-    for (const Node& node : root.items) {
+    TomlNode rest;
+    for (const TomlNode& node : root.items) {
       if (node.name == "listener") {
         read_listeners(node);
       } else if (node.name == "app") {
@@ -67,7 +67,7 @@ class TableReader {
         rest.items.push_back(node);
       }
     }
-    walk(rest, "", "", kNames, [this](std::size_t at, const Node& node, const std::string& path) {
+    walk(rest, "", "", kNames, [this](std::size_t at, const TomlNode& node, const std::string& path) {
       set(settings_rows()[at], into_.settings, node, path);
     });
   }
@@ -78,21 +78,21 @@ class TableReader {
   }
 
   // [x] or [[x]].
-  static bool is_table(const Node& node) {
-    return node.kind == Node::Kind::table ||
-           (node.kind == Node::Kind::list && !node.items.empty() && node.items[0].kind == Node::Kind::table);
+  static bool is_table(const TomlNode& node) {
+    return node.kind == TomlNode::Kind::table ||
+           (node.kind == TomlNode::Kind::list && !node.items.empty() && node.items[0].kind == TomlNode::Kind::table);
   }
 
-  void refuse(const Node& node, std::string path, std::string text) {
+  void refuse(const TomlNode& node, std::string path, std::string text) {
     problems_.add({{source_, node.at}, std::move(path), std::move(text)});
   }
 
   // Calls take(index, node, path) for each member of the table that is one of the names, and refuses the others.
   // `path` is before each name in a message; `below` is the part of the names that led to this table.
   template <typename Take>
-  void walk(const Node& table, const std::string& path, const std::string& below, std::span<const std::string> names,
-            const Take& take) {
-    for (const Node& node : table.items) {
+  void walk(const TomlNode& table, const std::string& path, const std::string& below,
+            std::span<const std::string> names, const Take& take) {
+    for (const TomlNode& node : table.items) {
       const std::string name = below + node.name;
       const std::string full = path + below + shown(node.name);
       const bool plain = node.name.find('.') == std::string::npos;  // otherwise a name in quotes
@@ -104,7 +104,7 @@ class TableReader {
       const std::string inside = name + ".";
       const bool has_keys = plain && std::any_of(names.begin(), names.end(),
                                                  [&](const std::string& each) { return each.starts_with(inside); });
-      if (has_keys && node.kind == Node::Kind::table) {
+      if (has_keys && node.kind == TomlNode::Kind::table) {
         walk(node, path, inside, names, take);
       } else if (has_keys) {
         refuse(node, full, std::string(describe(node.kind)) + ", and not a table");
@@ -117,7 +117,7 @@ class TableReader {
   }
 
   template <typename Of>
-  void set(const Row<Of>& row, Of& into, const Node& node, const std::string& path) {
+  void set(const Row<Of>& row, Of& into, const TomlNode& node, const std::string& path) {
     Value value;
     std::string why;
     if (!read_value(row.key, node, value, why) || !row.write(into, value, why)) {
@@ -127,36 +127,36 @@ class TableReader {
     }
   }
 
-  void read_listeners(const Node& list) {
+  void read_listeners(const TomlNode& list) {
     static const std::vector<std::string> kNames = names_of(listener_rows());
-    if (list.kind != Node::Kind::list) {
+    if (list.kind != TomlNode::Kind::list) {
       return refuse(list, "listener", std::string(describe(list.kind)) + ", and not [[listener]], with two brackets");
     }
-    for (const Node& each : list.items) {
+    for (const TomlNode& each : list.items) {
       const std::string path = "listener[" + std::to_string(into_.settings.listeners.size()) + "]";
-      if (each.kind != Node::Kind::table) {
+      if (each.kind != TomlNode::Kind::table) {
         refuse(each, path, std::string(describe(each.kind)) + ", and not a table");
         continue;
       }
       if (into_.settings.listeners.size() == kListenersMax) {
         return refuse(each, path, "more than " + std::to_string(kListenersMax) + " listeners");
       }
-      Listener& listener = into_.settings.listeners.emplace_back();
+      ListenerSettings& listener = into_.settings.listeners.emplace_back();
       into_.origins[path] = {source_, each.at};
-      walk(each, path + ".", "", kNames, [&](std::size_t at, const Node& node, const std::string& full) {
+      walk(each, path + ".", "", kNames, [&](std::size_t at, const TomlNode& node, const std::string& full) {
         set(listener_rows()[at], listener, node, full);
       });
     }
   }
 
-  void read_program(const Node& table) {
-    if (table.kind != Node::Kind::table) {
+  void read_program(const TomlNode& table) {
+    if (table.kind != TomlNode::Kind::table) {
       return refuse(table, "app", std::string(describe(table.kind)) + ", and not a table");
     }
     if (program_names_.empty() && !keys_.takes_others()) {
       return refuse(table, "app", "this program has no keys of its own");
     }
-    walk(table, "app.", "", program_names_, [this](std::size_t at, const Node& node, const std::string& path) {
+    walk(table, "app.", "", program_names_, [this](std::size_t at, const TomlNode& node, const std::string& path) {
       Value value;
       std::string why;
       if (!read_value(keys_.keys()[at], node, value, why)) {
@@ -167,17 +167,17 @@ class TableReader {
     });
   }
 
-  void keep_other(const Node& node, const std::string& name, const std::string& path) {
+  void keep_other(const TomlNode& node, const std::string& name, const std::string& path) {
     std::string why;
     Value value;
     switch (node.kind) {
-      case Node::Kind::table:
-        for (const Node& each : node.items) {
+      case TomlNode::Kind::table:
+        for (const TomlNode& each : node.items) {
           keep_other(each, name + "." + each.name, path + "." + shown(each.name));
         }
         return;
-      case Node::Kind::date: return refuse(node, path, "a date or a time");
-      case Node::Kind::list:
+      case TomlNode::Kind::date: return refuse(node, path, "a date or a time");
+      case TomlNode::Kind::list:
         if (!read_value({name, Kind::texts, "", Change::at_run_time, 0, kTextsMax}, node, value, why)) {
           return refuse(node, path, std::move(why));
         }
@@ -197,7 +197,7 @@ class TableReader {
 
 }  // namespace
 
-void read_tables(const Node& root, const std::string& source, const ProgramKeys& keys, Draft& into,
+void read_tables(const TomlNode& root, const std::string& source, const ProgramKeys& keys, Draft& into,
                  Problems& problems) {
   TableReader(source, keys, into, problems).read(root);
 }

@@ -57,7 +57,7 @@ limits.message_rate = "100/s"
   EXPECT_EQ(now->admin.endpoint, "tcp://127.0.0.1:0");
   EXPECT_EQ(now->admin.scrapes.burst, 8u);
   ASSERT_EQ(now->listeners.size(), 2u);
-  const Listener& game = now->listeners[0];
+  const ListenerSettings& game = now->listeners[0];
   EXPECT_EQ(game.options.accept, AcceptMode::hand_off);
   EXPECT_EQ(game.options.socket.backlog, 64);
   EXPECT_EQ(game.options.limits.idle_timeout, 30s);

@@ -15,9 +15,10 @@
 
 namespace weft::serve::config {
 
-// Listener: one [[listener]]. Its `options` have the TlsServer, the Admission and the LiveLimits, so a program passes
+// ListenerSettings: one [[listener]]. Its `options` have the TlsServer, the Admission and the LiveLimits, so a
+// program passes
 // them to Server::listen() as they are.
-struct Listener {
+struct ListenerSettings {
   std::string name{};  // for the program; each once
   std::string endpoint{};
   ListenerOptions options{};
@@ -39,7 +40,7 @@ struct Settings {
   net::TlsServerOptions admin_tls{};  // no certificate_file: without TLS
   std::string admin_token_file{};     // empty: without a token
   logging::LogOptions log{};
-  std::vector<Listener> listeners{};
+  std::vector<ListenerSettings> listeners{};
 };
 
 }  // namespace weft::serve::config

@@ -247,8 +247,8 @@ std::vector<Row<Settings>> logging_rows() {
   };
 }
 
-std::vector<Row<Listener>> listener_limits() {
-  constexpr auto kOptions = &Listener::options;
+std::vector<Row<ListenerSettings>> listener_limits() {
+  constexpr auto kOptions = &ListenerSettings::options;
   constexpr auto kLimits = &ListenerOptions::limits;
   using L = SessionLimits;
   return {
@@ -286,9 +286,9 @@ std::vector<Row<Listener>> listener_limits() {
   };
 }
 
-std::vector<Row<Listener>> listener_gates() {
-  constexpr auto kTls = &Listener::tls;
-  constexpr auto kAdmission = &Listener::admission;
+std::vector<Row<ListenerSettings>> listener_gates() {
+  constexpr auto kTls = &ListenerSettings::tls;
+  constexpr auto kAdmission = &ListenerSettings::admission;
   using T = net::TlsServerOptions;
   using A = net::AdmissionOptions;
   return {
@@ -313,21 +313,22 @@ std::vector<Row<Listener>> listener_gates() {
   };
 }
 
-std::vector<Row<Listener>> make_listener_rows() {
-  constexpr auto kOptions = &Listener::options;
-  std::vector<Row<Listener>> rows = {
-      text<&Listener::name>("name", "A name for the program; each once"),
-      text<&Listener::endpoint>("endpoint", "tcp://host:port or ipc://path; required"),
+std::vector<Row<ListenerSettings>> make_listener_rows() {
+  constexpr auto kOptions = &ListenerSettings::options;
+  std::vector<Row<ListenerSettings>> rows = {
+      text<&ListenerSettings::name>("name", "A name for the program; each once"),
+      text<&ListenerSettings::endpoint>("endpoint", "tcp://host:port or ipc://path; required"),
       word<kAcceptModes, kOptions, &ListenerOptions::accept>("accept", "How the cores share the connections"),
       flag<kOptions, &ListenerOptions::share_port>("share_port", "Other listeners of this user may have the same port"),
       count<kOptions, &ListenerOptions::spare_descriptors>("spare_descriptors", 0, 1024,
                                                            "Descriptors of each core kept for this port"),
       count<kOptions, &ListenerOptions::socket, &sys::SocketOptions::backlog>(
           "backlog", 1, 65'535, "Connections that wait in the kernel until they are accepted"),
-      text<&Listener::processes>("processes", "For ipc: the peers' users, groups and processes, like \"uid:1000\""),
+      text<&ListenerSettings::processes>("processes",
+                                         "For ipc: the peers' users, groups and processes, like \"uid:1000\""),
   };
   for (auto* const make : {&listener_limits, &listener_gates}) {
-    std::vector<Row<Listener>> more = make();
+    std::vector<Row<ListenerSettings>> more = make();
     std::move(more.begin(), more.end(), std::back_inserter(rows));
   }
   return rows;
@@ -345,8 +346,8 @@ std::span<const Row<Settings>> settings_rows() {
   return rows;
 }
 
-std::span<const Row<Listener>> listener_rows() {
-  static const std::vector<Row<Listener>> rows = make_listener_rows();
+std::span<const Row<ListenerSettings>> listener_rows() {
+  static const std::vector<Row<ListenerSettings>> rows = make_listener_rows();
   return rows;
 }
 

@@ -19,7 +19,7 @@ struct Row {
   bool (*write)(Of& into, const Value& value, std::string& why);
 };
 
-[[nodiscard]] std::span<const Row<Settings>> settings_rows();  // [server], [stop], [admin], [logging]
-[[nodiscard]] std::span<const Row<Listener>> listener_rows();  // [[listener]]
+[[nodiscard]] std::span<const Row<Settings>> settings_rows();          // [server], [stop], [admin], [logging]
+[[nodiscard]] std::span<const Row<ListenerSettings>> listener_rows();  // [[listener]]
 
 }  // namespace weft::serve::config

@@ -74,7 +74,7 @@ TEST(ConfigTable, EachKeySetsAMemberOfItsOwn) {
 TEST(ConfigTable, AWordIsTheOptionOfItsName) {
   const auto row = std::find_if(listener_rows().begin(), listener_rows().end(),
                                 [](const auto& each) { return each.key.name == "limits.slow_consumer"; });
-  Listener listener;
+  ListenerSettings listener;
   std::string why;
   ASSERT_TRUE(row->write(listener, std::string("conflate"), why));
   EXPECT_EQ(listener.options.limits.slow_consumer, SlowConsumer::conflate);

@@ -105,7 +105,7 @@ TEST_F(ConfigTlsTest, AWatcherReloadsWhenAFileOfACertificateChanges) {
   const auto now = (*config)->current();
   const std::string endpoint = listen(now->listeners[0].options, now->listeners[0].endpoint);
   rt::test::Signal reported;
-  const auto watcher = Watcher::start(**config, [&](const Result<void>&, const Problems&) { reported.give(); });
+  const auto watcher = ConfigWatcher::start(**config, [&](const Result<void>&, const Problems&) { reported.give(); });
   ASSERT_TRUE(watcher) << watcher.error().message();
   ASSERT_TRUE(reported.take());
   const auto until_named = [&](const std::string& name) {

@@ -119,8 +119,8 @@ class Scan {
 #ifdef WEFT_HAVE_TOML
 Position position_of(const toml::source_region& region) noexcept { return {region.begin.line, region.begin.column}; }
 
-Node node_of(const toml::node& from) {
-  Node node;
+TomlNode node_of(const toml::node& from) {
+  TomlNode node;
   node.at = position_of(from.source());
   if (const toml::table* const table = from.as_table()) {
     node.items.reserve(table->size());
@@ -130,30 +130,30 @@ Node node_of(const toml::node& from) {
       node.items.back().at = position_of(key.source());
     }
   } else if (const toml::array* const list = from.as_array()) {
-    node.kind = Node::Kind::list;
+    node.kind = TomlNode::Kind::list;
     node.items.reserve(list->size());
     for (const toml::node& each : *list) {
       node.items.push_back(node_of(each));
     }
   } else if (const auto* const text = from.as_string()) {
-    node.kind = Node::Kind::text;
+    node.kind = TomlNode::Kind::text;
     node.scalar = text->get();
   } else if (const auto* const integer = from.as_integer()) {
-    node.kind = Node::Kind::integer;
+    node.kind = TomlNode::Kind::integer;
     node.scalar = integer->get();
   } else if (const auto* const real = from.as_floating_point()) {
-    node.kind = Node::Kind::real;
+    node.kind = TomlNode::Kind::real;
     node.scalar = real->get();
   } else if (const auto* const flag = from.as_boolean()) {
-    node.kind = Node::Kind::flag;
+    node.kind = TomlNode::Kind::flag;
     node.scalar = flag->get();
   } else {
-    node.kind = Node::Kind::date;
+    node.kind = TomlNode::Kind::date;
   }
   return node;
 }
 
-std::optional<Node> parse(std::string_view text, Problem& problem) {
+std::optional<TomlNode> parse(std::string_view text, Problem& problem) {
   const toml::parse_result result = toml::parse(text);
   if (!result) {
     problem.origin.at = position_of(result.error().source());
@@ -163,7 +163,7 @@ std::optional<Node> parse(std::string_view text, Problem& problem) {
   return node_of(result.table());
 }
 #else
-std::optional<Node> parse(std::string_view /*text*/, Problem& problem) {
+std::optional<TomlNode> parse(std::string_view /*text*/, Problem& problem) {
   problem.text = "this build of Weft has no TOML: toml++ was not there when it was configured";
   return std::nullopt;
 }
@@ -171,15 +171,15 @@ std::optional<Node> parse(std::string_view /*text*/, Problem& problem) {
 
 }  // namespace
 
-std::string_view describe(Node::Kind kind) noexcept {
+std::string_view describe(TomlNode::Kind kind) noexcept {
   switch (kind) {
-    case Node::Kind::flag: return "true or false";
-    case Node::Kind::integer: return "an integer";
-    case Node::Kind::real: return "a number with a point";
-    case Node::Kind::text: return "a text";
-    case Node::Kind::list: return "a list";
-    case Node::Kind::table: return "a table";
-    case Node::Kind::date: return "a date or a time";
+    case TomlNode::Kind::flag: return "true or false";
+    case TomlNode::Kind::integer: return "an integer";
+    case TomlNode::Kind::real: return "a number with a point";
+    case TomlNode::Kind::text: return "a text";
+    case TomlNode::Kind::list: return "a list";
+    case TomlNode::Kind::table: return "a table";
+    case TomlNode::Kind::date: return "a date or a time";
   }
   return "unknown";
 }
@@ -194,7 +194,7 @@ bool toml_available() noexcept {
 
 std::optional<Refused> find_refused(std::string_view text) noexcept { return Scan(text).run(); }
 
-std::optional<Node> parse_toml(std::string_view text, Problem& problem) {
+std::optional<TomlNode> parse_toml(std::string_view text, Problem& problem) {
   if (text.size() > kFileMax) {
     problem.text = "the file has more than 1 MiB";
     return std::nullopt;

@@ -17,18 +17,18 @@ namespace weft::serve::config {
 inline constexpr std::size_t kFileMax = std::size_t{1} << 20;  // bytes
 inline constexpr unsigned kNestingMax = 16;  // tables and lists in each other, and the parts of a dotted key
 
-// Node: a value of a file, with its place. A table has its members in `items`, by name.
-struct Node {
+// TomlNode: a value of a file, with its place. A table has its members in `items`, by name.
+struct TomlNode {
   enum class Kind : std::uint8_t { flag, integer, real, text, list, table, date };
 
   Kind kind = Kind::table;
   Position at{};       // of the name, for a member of a table; otherwise of the value
   std::string name{};  // in its table
   std::variant<bool, std::int64_t, double, std::string> scalar{};
-  std::vector<Node> items{};  // of a list or a table
+  std::vector<TomlNode> items{};  // of a list or a table
 };
 // "a text", "a table", "true or false" ...
-[[nodiscard]] std::string_view describe(Node::Kind kind) noexcept;
+[[nodiscard]] std::string_view describe(TomlNode::Kind kind) noexcept;
 
 [[nodiscard]] bool toml_available() noexcept;
 
@@ -36,7 +36,7 @@ struct Node {
 // place, without a source. A text above kFileMax or nested deeper than kNestingMax is refused before it is parsed. The
 // parser ends at the first fault of the syntax, because the meaning of the text after it is unknown. Throws
 // std::bad_alloc. Cost: about 200 bytes of memory for each value.
-[[nodiscard]] std::optional<Node> parse_toml(std::string_view text, Problem& problem);
+[[nodiscard]] std::optional<TomlNode> parse_toml(std::string_view text, Problem& problem);
 
 struct Refused {
   Position at;

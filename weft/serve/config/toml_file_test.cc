@@ -66,7 +66,7 @@ TEST_F(ConfigToml, ValuesHaveTheirKindsAndPlaces) {
   ASSERT_EQ(root->items.size(), 3u);
   EXPECT_EQ(root->items[0].name, "a");
   EXPECT_EQ(std::get<std::int64_t>(root->items[0].scalar), 1);
-  const Node& b = root->items[1];
+  const TomlNode& b = root->items[1];
   ASSERT_EQ(b.items.size(), 2u);
   EXPECT_EQ(b.items[0].at.line, 3u);
   EXPECT_EQ(b.items[0].at.column, 3u);
@@ -74,8 +74,8 @@ TEST_F(ConfigToml, ValuesHaveTheirKindsAndPlaces) {
   EXPECT_EQ(std::get<std::string>(b.items[0].items[0].scalar), "x");
   EXPECT_EQ(std::get<double>(b.items[0].items[1].scalar), 1.5);
   EXPECT_TRUE(std::get<bool>(b.items[0].items[2].scalar));
-  EXPECT_EQ(b.items[1].kind, Node::Kind::date);
-  EXPECT_EQ(root->items[2].kind, Node::Kind::list);
+  EXPECT_EQ(b.items[1].kind, TomlNode::Kind::date);
+  EXPECT_EQ(root->items[2].kind, TomlNode::Kind::list);
   EXPECT_EQ(root->items[2].items[0].at.line, 5u);
 }
 

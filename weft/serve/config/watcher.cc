@@ -28,7 +28,7 @@ std::vector<std::string> files_of(const Config& config) {
   const std::shared_ptr<const Snapshot> now = config.current();
   std::vector<std::string> files{config.file()};
   add_files(now->admin_tls, files);
-  for (const Listener& listener : now->listeners) {
+  for (const ListenerSettings& listener : now->listeners) {
     add_files(listener.tls, files);
   }
   std::sort(files.begin(), files.end());
@@ -38,24 +38,24 @@ std::vector<std::string> files_of(const Config& config) {
 
 }  // namespace
 
-Result<std::unique_ptr<Watcher>> Watcher::start(Config& config, Report report) {
+Result<std::unique_ptr<ConfigWatcher>> ConfigWatcher::start(Config& config, Report report) {
   std::vector<std::string> paths = files_of(config);
   auto files = WEFT_TRY(sys::FileWatch::open(paths));
   auto stop = WEFT_TRY(sys::EventFd::make());
-  std::unique_ptr<Watcher> watcher(
-      new Watcher(config, std::move(report), std::move(paths), std::move(files), std::move(stop)));
+  std::unique_ptr<ConfigWatcher> watcher(
+      new ConfigWatcher(config, std::move(report), std::move(paths), std::move(files), std::move(stop)));
   const sys::SignalsBlocked blocked;
   watcher->thread_ =
-      WEFT_TRY(sys::Thread::start([](void* self) { static_cast<Watcher*>(self)->run(); }, watcher.get()));
+      WEFT_TRY(sys::Thread::start([](void* self) { static_cast<ConfigWatcher*>(self)->run(); }, watcher.get()));
   return watcher;
 }
 
-Watcher::~Watcher() {
+ConfigWatcher::~ConfigWatcher() {
   stop_.signal();
   thread_.join();
 }
 
-void Watcher::run() noexcept {
+void ConfigWatcher::run() noexcept {
   sys::set_up_thread("config", {});
   reload();
   for (;;) {
@@ -75,7 +75,7 @@ void Watcher::run() noexcept {
 }
 
 // Waits for a change until the deadline.
-Watcher::Seen Watcher::wait(Instant deadline) noexcept {
+ConfigWatcher::Seen ConfigWatcher::wait(Instant deadline) noexcept {
   for (;;) {
     sys::PollFd fds[] = {{files_.fd(), sys::Interest::readable}, {stop_.fd(), sys::Interest::readable}};
     const auto ready = sys::poll_fds(fds, time_left(deadline, sys::now()));
@@ -91,7 +91,7 @@ Watcher::Seen Watcher::wait(Instant deadline) noexcept {
   }
 }
 
-void Watcher::reload() noexcept {
+void ConfigWatcher::reload() noexcept {
   try {
     do {
       Problems problems;
@@ -103,7 +103,7 @@ void Watcher::reload() noexcept {
 }
 
 // Returns whether other files are watched now: earlier changes of these caused no event.
-bool Watcher::watch_new_files() {
+bool ConfigWatcher::watch_new_files() {
   std::vector<std::string> paths = files_of(config_);
   if (paths == paths_) {
     return false;
@@ -120,7 +120,7 @@ bool Watcher::watch_new_files() {
   return true;
 }
 
-void Watcher::report(const Result<void>& result, const Problems& problems) const noexcept {
+void ConfigWatcher::report(const Result<void>& result, const Problems& problems) const noexcept {
   if (report_) {
     try {
       report_(result, problems);

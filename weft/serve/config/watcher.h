@@ -17,27 +17,27 @@
 
 namespace weft::serve::config {
 
-// Watcher: reloads a Config after each change of its file, or of a file of TLS (certificates, keys, authorities): a
-// write, or a rename over the file or over a symbolic link in its directory. A reload begins when the files have not
+// ConfigWatcher: reloads a Config after each change of its file, or of a file of TLS (certificates, keys, authorities):
+// a write, or a rename over the file or over a symbolic link in its directory. A reload begins when the files have not
 // changed for 100 ms, but 1 s after the first change at the latest: a certificate and its key are two files.
 // Owner: the program, which destroys it before the Config, and not in `report`. The destructor waits for a reload.
 // Affinity: one thread. Cost: a thread, which sleeps until a directory of the files changes.
-class Watcher {
+class ConfigWatcher {
  public:
   // Called after each reload, on the watcher's thread. An exception is dropped.
   using Report = std::function<void(const Result<void>& result, const Problems& problems)>;
 
   // The first reload follows at once, for a change after Config::load(). Errors: those of sys::FileWatch::open();
   // resource_exhausted (no thread).
-  [[nodiscard]] static Result<std::unique_ptr<Watcher>> start(Config& config, Report report = {});
-  Watcher(const Watcher&) = delete;
-  Watcher& operator=(const Watcher&) = delete;
-  ~Watcher();
+  [[nodiscard]] static Result<std::unique_ptr<ConfigWatcher>> start(Config& config, Report report = {});
+  ConfigWatcher(const ConfigWatcher&) = delete;
+  ConfigWatcher& operator=(const ConfigWatcher&) = delete;
+  ~ConfigWatcher();
 
  private:
   enum class Seen : std::uint8_t { change, nothing, end };
 
-  Watcher(Config& config, Report report, std::vector<std::string> paths, sys::FileWatch files, sys::EventFd stop)
+  ConfigWatcher(Config& config, Report report, std::vector<std::string> paths, sys::FileWatch files, sys::EventFd stop)
       : config_(config),
         report_(std::move(report)),
         paths_(std::move(paths)),

@@ -35,7 +35,7 @@ TEST_F(ConfigWatcherTest, AChangedFileIsReloadedAndAWrongOneIsReported) {
   ASSERT_NE(config, nullptr) << told();
   write(text(2));  // before the watcher starts
   std::atomic<int> refused{0};
-  auto watcher = Watcher::start(*config, [&](const Result<void>& result, const Problems& problems) {
+  auto watcher = ConfigWatcher::start(*config, [&](const Result<void>& result, const Problems& problems) {
     refused += !result && !problems.empty() ? 1 : 0;
     reported_.give();
     throw std::runtime_error("dropped");
@@ -59,7 +59,7 @@ TEST_F(ConfigWatcherTest, AChangedFileIsReloadedAndAWrongOneIsReported) {
 TEST_F(ConfigWatcherTest, TheProgramMayReloadBesideTheWatcher) {
   const auto config = load(text(1));
   ASSERT_NE(config, nullptr) << told();
-  const auto watcher = Watcher::start(*config, [&](const Result<void>&, const Problems&) { reported_.give(); });
+  const auto watcher = ConfigWatcher::start(*config, [&](const Result<void>&, const Problems&) { reported_.give(); });
   ASSERT_TRUE(watcher);
   for (int i = 2; i < 30; ++i) {
     replace(text(i));

@@ -35,16 +35,16 @@ void StreamTable::handle(const Codec::Frame& frame) {
   }
 }
 
-StreamState::StreamState(std::shared_ptr<StreamTable> table, std::shared_ptr<ClientHost> host, bool receives,
-                         bool sends)
+ClientStreamState::ClientStreamState(std::shared_ptr<StreamTable> table, std::shared_ptr<ClientHost> host,
+                                     bool receives, bool sends)
     : IdReceiver{&note_id},
       table_(std::move(table)),
       host_(std::move(host)),
       end_(StreamPort{table_.get(), &send_by_client, &never_full, &host_->shard().budget()}, receives, sends),
       scope_(host_->core().loop()) {}
 
-void StreamState::note_id(IdReceiver& receiver, std::uint64_t id) noexcept {
-  auto& self = static_cast<StreamState&>(receiver);
+void ClientStreamState::note_id(IdReceiver& receiver, std::uint64_t id) noexcept {
+  auto& self = static_cast<ClientStreamState&>(receiver);
   try {
     self.table_->streams.emplace(id, &self);
     self.id_ = id;
@@ -54,13 +54,13 @@ void StreamState::note_id(IdReceiver& receiver, std::uint64_t id) noexcept {
   }
 }
 
-void StreamState::leave() noexcept {
+void ClientStreamState::leave() noexcept {
   if (id_ != 0) {
     table_->streams.erase(std::exchange(id_, 0));
   }
 }
 
-void StreamState::finish(const Error& why, OwnedBytes response) noexcept {
+void ClientStreamState::finish(const Error& why, OwnedBytes response) noexcept {
   leave();
   over_ = why;
   response_ = std::move(response);
@@ -68,7 +68,7 @@ void StreamState::finish(const Error& why, OwnedBytes response) noexcept {
   answered_.set();
 }
 
-rt::Task<Result<OwnedBytes>> StreamState::answer(std::shared_ptr<StreamState> self) {
+rt::Task<Result<OwnedBytes>> ClientStreamState::answer(std::shared_ptr<ClientStreamState> self) {
   const auto waited = co_await self->answered_.wait();
   if (!waited) {
     co_return waited.error();

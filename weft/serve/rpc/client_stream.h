@@ -21,12 +21,12 @@
 
 namespace weft::serve::rpc {
 
-class StreamState;
+class ClientStreamState;
 
 // StreamTable: the streams of a client whose calls are in flight, by id. Owner: the client and its streams. Affinity:
 // the client's core.
 struct StreamTable {
-  std::unordered_map<std::uint64_t, StreamState*> streams{};
+  std::unordered_map<std::uint64_t, ClientStreamState*> streams{};
   serve::Client<Codec>* connection = nullptr;  // null: the client has ended
   bool listens = false;                        // to the frames that the connection pushes
 
@@ -34,20 +34,20 @@ struct StreamTable {
   void handle(const Codec::Frame& frame);
 };
 
-// StreamState: a stream at its client. Owner: the Stream, and its call's task. Affinity: the client's core.
-class StreamState : private IdReceiver {
+// ClientStreamState: a stream at its client. Owner: the Stream, and its call's task. Affinity: the client's core.
+class ClientStreamState : private IdReceiver {
  public:
-  StreamState(std::shared_ptr<StreamTable> table, std::shared_ptr<ClientHost> host, bool receives, bool sends);
-  StreamState(const StreamState&) = delete;
-  StreamState& operator=(const StreamState&) = delete;
-  ~StreamState() { leave(); }
+  ClientStreamState(std::shared_ptr<StreamTable> table, std::shared_ptr<ClientHost> host, bool receives, bool sends);
+  ClientStreamState(const ClientStreamState&) = delete;
+  ClientStreamState& operator=(const ClientStreamState&) = delete;
+  ~ClientStreamState() { leave(); }
 
   [[nodiscard]] IdReceiver& receiver() noexcept { return *this; }
   [[nodiscard]] StreamEnd& end() noexcept { return end_; }
   [[nodiscard]] rt::TaskScope& scope() noexcept { return scope_; }
   void finish(const Error& why, OwnedBytes response) noexcept;  // the call has ended
   // Waits for the answer, and returns its body.
-  [[nodiscard]] static rt::Task<Result<OwnedBytes>> answer(std::shared_ptr<StreamState> self);
+  [[nodiscard]] static rt::Task<Result<OwnedBytes>> answer(std::shared_ptr<ClientStreamState> self);
 
  private:
   static void note_id(IdReceiver& self, std::uint64_t id) noexcept;
@@ -71,7 +71,7 @@ class StreamState : private IdReceiver {
 template <IsStream M>
 class Stream {
  public:
-  explicit Stream(std::shared_ptr<StreamState> state) noexcept : state_(std::move(state)) {}
+  explicit Stream(std::shared_ptr<ClientStreamState> state) noexcept : state_(std::move(state)) {}
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream() { state_->scope().cancel(); }
@@ -96,7 +96,7 @@ class Stream {
     return state_->end().end_sending();
   }
   // Waits for the answer of the server. Errors: those of call().
-  [[nodiscard]] rt::Task<Result<typename M::Response>> finish() { return decode(StreamState::answer(state_)); }
+  [[nodiscard]] rt::Task<Result<typename M::Response>> finish() { return decode(ClientStreamState::answer(state_)); }
   void cancel() noexcept { state_->scope().cancel(); }
 
  private:
@@ -108,7 +108,7 @@ class Stream {
     co_return Body<typename M::Response>::decode(body->bytes());
   }
 
-  std::shared_ptr<StreamState> state_;
+  std::shared_ptr<ClientStreamState> state_;
 };
 
 }  // namespace weft::serve::rpc

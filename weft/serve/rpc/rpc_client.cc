@@ -56,8 +56,8 @@ Error Client::error_of_answer(const Answer& answer, std::string* refusal) {
   return error_of({header.status, static_cast<std::uint16_t>(header.number), text});
 }
 
-Result<std::shared_ptr<StreamState>> Client::begin_stream(const Header& header, Bytes body, CallOptions options,
-                                                          bool receives, bool sends) {
+Result<std::shared_ptr<ClientStreamState>> Client::begin_stream(const Header& header, Bytes body, CallOptions options,
+                                                                bool receives, bool sends) {
   if (const Error wrong = connection_->used_elsewhere(); !(wrong == Errc::ok)) {
     return wrong;
   }
@@ -67,7 +67,7 @@ Result<std::shared_ptr<StreamState>> Client::begin_stream(const Header& header, 
   if (!std::exchange(streams_->listens, true)) {
     connection_->on_push([table = streams_](const Codec::Frame& frame) { table->handle(frame); });
   }
-  auto state = std::make_shared<StreamState>(streams_, host_, receives, sends);
+  auto state = std::make_shared<ClientStreamState>(streams_, host_, receives, sends);
   Header with_receiver = header;
   with_receiver.receiver = &state->receiver();
   Asking asking = WEFT_TRY(ask(with_receiver, {}, body, options));
@@ -75,7 +75,7 @@ Result<std::shared_ptr<StreamState>> Client::begin_stream(const Header& header, 
   return state;
 }
 
-rt::Task<void> Client::run_stream(std::shared_ptr<StreamState> state, Asking asking, std::string* refusal) {
+rt::Task<void> Client::run_stream(std::shared_ptr<ClientStreamState> state, Asking asking, std::string* refusal) {
   Result<Answer> answered = co_await asking.answer;
   if (!answered) {
     state->finish(answered.error(), OwnedBytes());

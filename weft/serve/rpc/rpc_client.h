@@ -163,9 +163,9 @@ class Client {
     }
   }
 
-  [[nodiscard]] Result<std::shared_ptr<StreamState>> begin_stream(const Header& header, Bytes body, CallOptions options,
-                                                                  bool receives, bool sends);
-  static rt::Task<void> run_stream(std::shared_ptr<StreamState> state, Asking asking, std::string* refusal);
+  [[nodiscard]] Result<std::shared_ptr<ClientStreamState>> begin_stream(const Header& header, Bytes body,
+                                                                        CallOptions options, bool receives, bool sends);
+  static rt::Task<void> run_stream(std::shared_ptr<ClientStreamState> state, Asking asking, std::string* refusal);
 
   const std::shared_ptr<ClientHost> host_;
   const std::shared_ptr<StreamTable> streams_ = std::make_shared<StreamTable>();

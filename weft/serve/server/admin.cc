@@ -139,7 +139,7 @@ class AdminService {
 
   // The status that refuses the request, which is counted; 0: it is answered.
   [[nodiscard]] unsigned refusal_of(const web::HttpRequest& request) const {
-    if (request.refusal != net::http::Refusal::none) {
+    if (request.refusal != net::http::HttpRefusal::none) {
       return net::http::status_of(request.refusal);
     }
     const AdminPage page = page_of(request.head.path);

@@ -20,9 +20,9 @@ Server::Server(rt::Runtime& runtime, const ServerOptions& options)
     : runtime_(runtime),
       cores_(runtime.size()),
       runtime_gone_(runtime.gone()),
-      options_(options),
       counters_(new CoreCounters[runtime.size()]),
-      presence_(std::make_shared<GroupPresence>(runtime.size())) {}
+      presence_(std::make_shared<GroupPresence>(runtime.size())),
+      options_(options) {}
 
 Server::~Server() {
   begin_stop(Instant());
@@ -242,7 +242,12 @@ Result<void> Server::restart() {
   if (released_.load(std::memory_order_relaxed)) {
     return kHandedOver;
   }
-  for (const Spec& spec : specs_) {
+  std::vector<Spec> specs;
+  {
+    const sync::LockGuard lock(mutex_);
+    specs = specs_;
+  }
+  for (const Spec& spec : specs) {
     if (spec.options.socket.adopt_fd >= 0 || !spec.options.adopt_fds.empty()) {
       return kAdopted;
     }
@@ -250,7 +255,7 @@ Result<void> Server::restart() {
   leaving_.store(false, std::memory_order_relaxed);
   start();
   const auto run = this->run();
-  for (const Spec& spec : specs_) {
+  for (const Spec& spec : specs) {
     if (auto bound = run->add_listener(spec.endpoint, spec.options, spec.kind); !bound) {
       (void)stop(Instant());
       return bound.error();

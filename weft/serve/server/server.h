@@ -167,14 +167,14 @@ class Server {
   rt::Runtime& runtime_;
   const unsigned cores_;
   const std::shared_ptr<const std::atomic<bool>> runtime_gone_;
-  ServerOptions options_;                     // its bounds are guarded by mutex_
   std::shared_ptr<CoreCounters[]> counters_;  // each run, which may outlive the server, shares them
   std::shared_ptr<GroupPresence> presence_;   // likewise
-  std::vector<Spec> specs_;                   // guarded by mutex_ while listen() adds, and in other threads
   std::atomic<bool> released_{false};         // release_listeners(). Relaxed: restart() comes later in any case
   std::atomic<bool> leaving_{false};          // announce_stop(). Relaxed: a hint for others
   std::atomic<std::uint16_t> epoch_{0};       // of run_. Relaxed: a message finds its shard by it, or none
   mutable sync::StdMutex mutex_;
+  ServerOptions options_ WEFT_GUARDED_BY(mutex_);
+  std::vector<Spec> specs_ WEFT_GUARDED_BY(mutex_);
   std::shared_ptr<ServerRun> run_ WEFT_GUARDED_BY(mutex_);
   std::unique_ptr<StallWatch> stall_watch_;
 };

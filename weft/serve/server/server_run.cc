@@ -44,7 +44,8 @@ ServerRun::ServerRun(rt::Runtime& runtime, const ServerOptions& options, std::sh
             for (unsigned core = 0; core < parts_.size(); ++core) {
               call(core);
             }
-          }) {
+          }),
+      part_states_(runtime.size()) {
   for (unsigned core = 0; core < runtime.size(); ++core) {
     parts_.push_back(std::make_unique<Part>(*this, core));
     parts_.back()->shard = std::make_unique<Shard>(runtime.core(core), epoch_, budget_, options.core_memory_max, count_,
@@ -62,15 +63,15 @@ void ServerRun::start() {
 // --- running things on cores ---
 
 void ServerRun::call(unsigned core) {
-  Part& part = *parts_[core];
   {
     const sync::LockGuard lock(mutex_);
-    if (part.down || part.due != nullptr) {
+    PartState& state = part_states_[core];
+    if (state.down || state.due != nullptr) {
       return;
     }
-    part.due = shared_from_this();
+    state.due = shared_from_this();
   }
-  runtime_.core(core).give(part.attend);
+  runtime_.core(core).give(parts_[core]->attend);
 }
 
 // Does the core's part of start() and begin_stop(). A core that ended before the run started has nothing.
@@ -83,13 +84,14 @@ void ServerRun::attend(unsigned core) noexcept {
   Instant deadline;
   {
     const sync::LockGuard lock(mutex_);
-    self = std::move(part.due);
-    if (part.down) {
+    PartState& state = part_states_[core];
+    self = std::move(state.due);
+    if (state.down) {
       return;
     }
     begun = begun_;
     drained = drained_;
-    stands_in = std::exchange(part.stands_in, false);
+    stands_in = std::exchange(state.stands_in, false);
     deadline = stop_deadline_;
   }
   rt::Core& here = runtime_.core(core);
@@ -100,7 +102,7 @@ void ServerRun::attend(unsigned core) noexcept {
     part.keep = self;
     here.at_end(part.core_ended);
     const sync::LockGuard lock(mutex_);
-    part.attended = true;
+    part_states_[core].attended = true;
   }
   if (begun) {
     stop_by(core, deadline);
@@ -122,14 +124,14 @@ void ServerRun::attend(unsigned core) noexcept {
 void ServerRun::stand_in() noexcept {
   const sync::LockGuard lock(mutex_);
   for (unsigned core = 0; core < parts_.size(); ++core) {
-    Part& part = *parts_[core];
-    if (part.down || !part.attended) {
+    PartState& state = part_states_[core];
+    if (state.down || !state.attended) {
       continue;
     }
-    part.stands_in = true;
-    if (part.due == nullptr) {
-      part.due = shared_from_this();
-      runtime_.core(core).give(part.attend);
+    state.stands_in = true;
+    if (state.due == nullptr) {
+      state.due = shared_from_this();
+      runtime_.core(core).give(parts_[core]->attend);
     }
   }
 }

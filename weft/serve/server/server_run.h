@@ -104,9 +104,11 @@ class ServerRun final : public std::enable_shared_from_this<ServerRun>, private 
   void attend(unsigned core) noexcept;
   void tear_down(unsigned core) noexcept;
   struct Part {  // one core's part; only that core touches it
-    Part(ServerRun& of, unsigned core) noexcept : run(of), attend(of, core), drained(of, core), core_ended(of, core) {}
+    Part(ServerRun& of, unsigned on) noexcept
+        : run(of), core(on), attend(of, on), drained(of, on), core_ended(of, on) {}
 
     ServerRun& run;
+    const unsigned core;
     std::unique_ptr<Shard> shard;
     std::vector<std::unique_ptr<Port>> ports;
     std::unique_ptr<ProxyWaits> proxy_waits;  // null: no port has the option
@@ -115,15 +117,17 @@ class ServerRun final : public std::enable_shared_from_this<ServerRun>, private 
     Instant deadline = kNever;                // of the stop
     bool stopping = false;
     bool closing = false;             // drained sessions close
-    bool down = false;                // guarded by mutex_: nothing of the part is left
-    bool attended = false;            // guarded by mutex_: tear_down() follows at the core's end
-    bool stands_in = false;           // guarded by mutex_: the next attend() looks for connections
-    bool met_deadline = false;        // guarded by mutex_: the core ended the sessions that the deadline found
     std::shared_ptr<ServerRun> keep;  // from the first attend() until the part is down
-    std::shared_ptr<ServerRun> due;   // guarded by mutex_: `attend` was given and has not run; keeps the run
     PartJob<rt::CoreJob, &ServerRun::attend> attend;
     PartJob<rt::TurnJob, &ServerRun::tear_down> drained;     // in the turn after the last session's end
     PartJob<rt::TurnJob, &ServerRun::tear_down> core_ended;  // if that comes first
+  };
+  struct PartState {                 // of a core's part, for all threads
+    bool down = false;               // nothing of the part is left
+    bool attended = false;           // tear_down() follows at the core's end
+    bool stands_in = false;          // the next attend() looks for connections
+    bool met_deadline = false;       // the core ended the sessions that the deadline found
+    std::shared_ptr<ServerRun> due;  // `attend` was given and has not run; keeps the run
   };
   using Listeners = std::vector<std::vector<std::unique_ptr<net::Listener>>>;  // by core
 
@@ -178,7 +182,8 @@ class ServerRun final : public std::enable_shared_from_this<ServerRun>, private 
 
   sync::StdMutex mutex_;
   sync::Condition changed_;
-  unsigned down_ WEFT_GUARDED_BY(mutex_) = 0;  // parts that are down
+  std::vector<PartState> part_states_ WEFT_GUARDED_BY(mutex_);  // by core
+  unsigned down_ WEFT_GUARDED_BY(mutex_) = 0;                   // parts that are down
   bool begun_ WEFT_GUARDED_BY(mutex_) = false;
   bool drained_ WEFT_GUARDED_BY(mutex_) = false;            // all cores are
   Instant stop_deadline_ WEFT_GUARDED_BY(mutex_) = kNever;  // the earliest

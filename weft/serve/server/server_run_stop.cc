@@ -98,7 +98,7 @@ void ServerRun::close_sessions(Part& part) noexcept {
 void ServerRun::end_sessions(Part& part) noexcept {
   const bool lost = part.shard->end_all() != 0;
   const sync::LockGuard lock(mutex_);
-  part.met_deadline = true;
+  part_states_[part.core].met_deadline = true;
   aborted_ = aborted_ || lost;
 }
 
@@ -117,7 +117,7 @@ void ServerRun::tear_down(unsigned core) noexcept {
   {
     const sync::LockGuard lock(mutex_);
     begun_ = true;  // also when the core's end came before any stop
-    part.down = true;
+    part_states_[core].down = true;
     ++down_;
     last = down_ == parts_.size();
     changed_.notify_all();
@@ -158,9 +158,9 @@ Error ServerRun::left_behind() {
   std::string stuck;
   const sync::LockGuard lock(mutex_);
   for (unsigned core = 0; core < parts_.size(); ++core) {
-    const Part& part = *parts_[core];
-    if (!part.down) {
-      std::string& list = part.met_deadline ? waiting : stuck;
+    const PartState& state = part_states_[core];
+    if (!state.down) {
+      std::string& list = state.met_deadline ? waiting : stuck;
       list += (list.empty() ? "" : ", ") + std::to_string(core);
     }
   }

@@ -421,7 +421,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
 
   SessionId id_;
   rt::Loop::WatchId watch_ = 0;
-  ServiceState state_of_service_;
+  ServiceData state_of_service_;
   SessionMove* move_ = nullptr;  // null: the session stays
   SessionRecord record_;
   TaskSet* tasks_ = nullptr;

@@ -63,10 +63,10 @@ struct SessionRest {
   net::Admission::Lease lease;
   SessionRecord record;
   Instant accepted{};
-  std::vector<std::uint8_t> unread;     // bytes after the last frame
-  std::shared_ptr<const void> codec;    // of a session that moves
-  std::unique_ptr<ServiceState> state;  // the same, if it has one
-  bool whole = true;                    // false: there was no memory for these
+  std::vector<std::uint8_t> unread;    // bytes after the last frame
+  std::shared_ptr<const void> codec;   // of a session that moves
+  std::unique_ptr<ServiceData> state;  // the same, if it has one
+  bool whole = true;                   // false: there was no memory for these
 };
 
 // SessionMove: the way of one session to another core, see Session::move_to(). It begins with a question: whether the

@@ -95,15 +95,15 @@ struct WriteState {
   std::uint32_t acknowledged = 0;  // bytes that the peer's system had acknowledged when a timer asked; the low bits
 };
 
-// ServiceState: the object that a service keeps with a session: a pointer of the service's own, or a T that the session
+// ServiceData: the object that a service keeps with a session: a pointer of the service's own, or a T that the session
 // owns, in a pooled block.
 // Owner: the session. Affinity: its core. Cost: get() is two comparisons.
-class ServiceState {
+class ServiceData {
  public:
-  ServiceState() = default;
-  ServiceState(const ServiceState&) = delete;
-  ServiceState& operator=(const ServiceState&) = delete;
-  ~ServiceState() { reset(); }
+  ServiceData() = default;
+  ServiceData(const ServiceData&) = delete;
+  ServiceData& operator=(const ServiceData&) = delete;
+  ~ServiceData() { reset(); }
 
   void set(void* pointer) noexcept {
     reset();
@@ -130,7 +130,7 @@ class ServiceState {
     return static_cast<T*>(at_);
   }
   // Takes the object that the other one owns, if any. Its own pointer of the service stays with the other one.
-  void take_owned(ServiceState& other) noexcept {
+  void take_owned(ServiceData& other) noexcept {
     if (other.end_ != nullptr) {
       reset();
       at_ = std::exchange(other.at_, nullptr);

@@ -162,11 +162,11 @@ void Shard::depart(Session& session) noexcept {
   SessionMove& move = *std::exchange(session.move_, nullptr);
   session.writing_.move_granted = false;
   std::shared_ptr<const void> codec;
-  std::unique_ptr<ServiceState> state;
+  std::unique_ptr<ServiceData> state;
   bool whole = true;
   try {
     codec = ops.keep_codec(session);
-    state = std::make_unique<ServiceState>();
+    state = std::make_unique<ServiceData>();
   } catch (const std::bad_alloc&) {
     whole = false;
   }

@@ -13,7 +13,7 @@ namespace weft::serve::web {
 namespace {
 
 namespace http = net::http;
-using http::Refusal;
+using http::HttpRefusal;
 
 constexpr std::uint32_t kBoundMax = 64u * 1024 * 1024;
 constexpr std::uint32_t kStreamedBoundMax = 0xF000'0000;  // so that its framing can be counted, too
@@ -68,7 +68,7 @@ void HttpCodec::begin_request() noexcept {
   stage_ = keep_alive_ ? Stage::head : Stage::refused;
 }
 
-Decoded<HttpFrame> HttpCodec::refuse(Refusal why, std::size_t size) noexcept {
+Decoded<HttpFrame> HttpCodec::refuse(HttpRefusal why, std::size_t size) noexcept {
   stage_ = Stage::refused;
   HttpFrame frame;
   frame.header.refusal = why;
@@ -98,13 +98,13 @@ Decoded<HttpFrame> HttpCodec::decode_head(Bytes input) noexcept {
   HttpFrame frame;
   HttpRequest& request = frame.header;
   request.text = head_text(input);
-  Refusal why = http::parse_request_head(request.text, limits_, request.head);
+  HttpRefusal why = http::parse_request_head(request.text, limits_, request.head);
   const bool streams =
-      why == Refusal::none && streams_ != nullptr && request.head.has_body() && streams_(router_, request.head);
-  if (why == Refusal::none && request.head.content_length > (streams ? limits_.streamed_max : limits_.body_max)) {
-    why = Refusal::body_large;
+      why == HttpRefusal::none && streams_ != nullptr && request.head.has_body() && streams_(router_, request.head);
+  if (why == HttpRefusal::none && request.head.content_length > (streams ? limits_.streamed_max : limits_.body_max)) {
+    why = HttpRefusal::body_large;
   }
-  if (why != Refusal::none) {
+  if (why != HttpRefusal::none) {
     return refuse(why, scanner_.size());
   }
   keep_alive_ = request.head.keep_alive && ++requests_ < limits_.requests_max;

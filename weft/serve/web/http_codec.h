@@ -61,7 +61,7 @@ struct HttpRequest {
   net::http::RequestHead head;
   std::string_view text;         // the bytes of the head
   std::size_t content_size = 0;  // of the body, without the framing of chunks
-  net::http::Refusal refusal = net::http::Refusal::none;
+  net::http::HttpRefusal refusal = net::http::HttpRefusal::none;
   Part part = Part::whole;
   bool chunked = false;     // the frame's body is chunks: copy_chunks()
   bool keep_alive = false;  // the connection stays open after the answer
@@ -136,7 +136,7 @@ class HttpCodec {
   [[nodiscard]] Decoded<Frame> decode_head(Bytes input) noexcept;
   [[nodiscard]] Decoded<Frame> decode_body(Bytes input) noexcept;
   [[nodiscard]] Decoded<Frame> decode_piece(Bytes input) noexcept;
-  [[nodiscard]] Decoded<Frame> refuse(net::http::Refusal why, std::size_t size) noexcept;
+  [[nodiscard]] Decoded<Frame> refuse(net::http::HttpRefusal why, std::size_t size) noexcept;
   [[nodiscard]] std::string_view head_text(Bytes input) const noexcept {
     return as_text(input).substr(scanner_.begin(), scanner_.size() - scanner_.begin());
   }

@@ -73,7 +73,7 @@ std::string decode_pieces(const std::string& stream, std::size_t piece, const Ht
     held += stream.substr(at, piece);
     const DecodeResult result = decode_all(codec, as_bytes(held), [&seen](const HttpFrame& frame) {
       const HttpRequest& request = frame.header;
-      if (request.refusal != net::http::Refusal::none) {
+      if (request.refusal != net::http::HttpRefusal::none) {
         seen += " refused " + std::to_string(net::http::status_of(request.refusal));
       } else if (request.part == Part::piece) {
         seen.append(as_text(frame.body)).append(request.last ? ";" : "");

@@ -55,7 +55,7 @@ SeenRequests feed_http(HttpCodec codec, Bytes stream, NextPiece next_piece) {
     const serve::test::Buffer input(held);  // exactly as large as the input, so that a sanitizer sees overruns
     const DecodeResult result = decode_all(codec, input, [&](const HttpFrame& frame) {
       const HttpRequest& request = frame.header;
-      const auto refusal = request.refusal == net::http::Refusal::none ? 0 : net::http::status_of(request.refusal);
+      const auto refusal = request.refusal == net::http::HttpRefusal::none ? 0 : net::http::status_of(request.refusal);
       seen.requests.push_back({std::string(request.head.method), std::string(request.head.target),
                                std::string(request.head.path), content_of(frame), request.keep_alive, refusal,
                                request.part});

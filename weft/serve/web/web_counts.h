@@ -175,23 +175,23 @@ inline constexpr CounterTable kWebTable = {
                         : counts.status_5xx;
 }
 
-[[nodiscard]] inline sync::Counter& counter_of(WebCounters& counts, net::http::Refusal refusal) noexcept {
-  using net::http::Refusal;
+[[nodiscard]] inline sync::Counter& counter_of(WebCounters& counts, net::http::HttpRefusal refusal) noexcept {
+  using net::http::HttpRefusal;
   switch (refusal) {
-    case Refusal::none:
-    case Refusal::malformed: break;
-    case Refusal::host: return counts.host;
-    case Refusal::framing: return counts.framing;
-    case Refusal::chunk: return counts.chunk;
-    case Refusal::body_large: return counts.body_large;
-    case Refusal::chunks_large: return counts.chunks_large;
-    case Refusal::target_long: return counts.target_long;
-    case Refusal::expectation: return counts.expectation;
-    case Refusal::head_large: return counts.head_large;
-    case Refusal::many_fields: return counts.many_fields;
-    case Refusal::coding: return counts.coding;
-    case Refusal::method_unknown: return counts.method_unknown;
-    case Refusal::version: return counts.version;
+    case HttpRefusal::none:
+    case HttpRefusal::malformed: break;
+    case HttpRefusal::host: return counts.host;
+    case HttpRefusal::framing: return counts.framing;
+    case HttpRefusal::chunk: return counts.chunk;
+    case HttpRefusal::body_large: return counts.body_large;
+    case HttpRefusal::chunks_large: return counts.chunks_large;
+    case HttpRefusal::target_long: return counts.target_long;
+    case HttpRefusal::expectation: return counts.expectation;
+    case HttpRefusal::head_large: return counts.head_large;
+    case HttpRefusal::many_fields: return counts.many_fields;
+    case HttpRefusal::coding: return counts.coding;
+    case HttpRefusal::method_unknown: return counts.method_unknown;
+    case HttpRefusal::version: return counts.version;
   }
   return counts.malformed;
 }

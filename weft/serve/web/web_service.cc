@@ -84,7 +84,7 @@ void WebService::on_frame(HttpSession& session, const HttpFrame& frame) {
   if (request.part == Part::piece) {
     return take_piece(session, frame);
   }
-  if (request.refusal != http::Refusal::none) {
+  if (request.refusal != http::HttpRefusal::none) {
     (void)drop_head(session);
     if (refuse_piece(session, request.refusal)) {
       return;

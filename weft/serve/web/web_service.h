@@ -87,7 +87,7 @@ class WebService {
   static rt::Task<> run(Kept& kept);
   void begin_body(HttpSession& session, const HttpRequest& request);
   void take_piece(HttpSession& session, const HttpFrame& frame);
-  [[nodiscard]] bool refuse_piece(HttpSession& session, net::http::Refusal refusal);
+  [[nodiscard]] bool refuse_piece(HttpSession& session, net::http::HttpRefusal refusal);
   void start_stream(HttpSession& session, const Answer& answer, const Response& response);
   rt::Task<> stream(HttpSession& session, Answer answer, const Response& response);
   void answer_unrouted(HttpSession& session, const Incoming& incoming, const Router::Match& match);

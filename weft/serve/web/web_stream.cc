@@ -56,7 +56,7 @@ void WebService::take_piece(HttpSession& session, const HttpFrame& frame) {
 }
 
 // Whether the refusal is that of a body whose handler runs. Its answer may be under way: then there is no other one.
-bool WebService::refuse_piece(HttpSession& session, http::Refusal refusal) {
+bool WebService::refuse_piece(HttpSession& session, http::HttpRefusal refusal) {
   const auto at = readers_.find(session.id().value);
   if (at == readers_.end()) {
     return false;

@@ -38,7 +38,7 @@ Decoded<WebSocketFrame> WebSocketCodec::refuse(StaticText why, CloseStatus statu
 }
 
 // The broken rule of a header; null: none. It may be called again for the same frame.
-StaticText WebSocketCodec::check(const ws::Header& header) const noexcept {
+StaticText WebSocketCodec::check(const ws::WsFrameHeader& header) const noexcept {
   if (ws::is_control(header.opcode)) {
     return {};
   }
@@ -72,12 +72,12 @@ Decoded<WebSocketFrame> WebSocketCodec::decode(Bytes input) noexcept {
   if (ended_) {
     return Decoded<Frame>::refused(Error(Errc::protocol_error, "bytes behind the end of a WebSocket"));
   }
-  ws::Header header;
+  ws::WsFrameHeader header;
   const ws::Parsed parsed = ws::parse_header(input, masker_ == nullptr, header, deflate_ != nullptr);
-  if (parsed.status == ws::ParseStatus::malformed) {
+  if (parsed.status == ParseStatus::malformed) {
     return refuse(parsed.problem);
   }
-  if (parsed.status == ws::ParseStatus::need_more) {
+  if (parsed.status == ParseStatus::need_more) {
     return Decoded<Frame>::more(input.size() + 1);
   }
   if (const StaticText problem = check(header); problem != nullptr) {
@@ -118,7 +118,7 @@ Decoded<WebSocketFrame> WebSocketCodec::decode(Bytes input) noexcept {
   return Decoded<Frame>::whole({head, body}, whole);
 }
 
-Decoded<WebSocketFrame> WebSocketCodec::end_close(const ws::Header& header, const WebSocketHead& head,
+Decoded<WebSocketFrame> WebSocketCodec::end_close(const ws::WsFrameHeader& header, const WebSocketHead& head,
                                                   Bytes body) noexcept {
   std::uint8_t clear[ws::kControlBodyMax];
   ws::copy_masked(clear, body, head.mask, 0);

@@ -8,7 +8,7 @@ namespace weft::serve::web {
 namespace {
 
 namespace http = net::http;
-using http::Refusal;
+using http::HttpRefusal;
 
 constexpr std::uint32_t kAnswerHeadMax = 64u * 1024 * 1024;
 constexpr std::uint64_t kChunkedMax = 0xF000'0000;  // the most that ChunkScanner counts
@@ -36,7 +36,7 @@ void AnswerCodec::begin(bool to_head, bool upgrades, std::uint64_t body_max) noe
   body_max_ = body_max;
 }
 
-Decoded<AnswerFrame> AnswerCodec::refuse(AnswerFault fault, Refusal why) noexcept {
+Decoded<AnswerFrame> AnswerCodec::refuse(AnswerFault fault, HttpRefusal why) noexcept {
   stage_ = Stage::refused;
   AnswerFrame frame;
   frame.header.fault = fault;
@@ -69,13 +69,13 @@ Decoded<AnswerFrame> AnswerCodec::decode_head(Bytes input) noexcept {
     case http::HeadScanner::Found::head: break;
   }
   if (scanner_.begin() != 0) {  // an empty line before the head
-    return refuse(AnswerFault::refused, Refusal::malformed);
+    return refuse(AnswerFault::refused, HttpRefusal::malformed);
   }
   AnswerFrame frame;
   frame.header.text = as_text(input).substr(0, scanner_.size());
   const std::size_t size = scanner_.size();
-  const Refusal why = http::parse_answer_head(frame.header.text, frame.header.head);
-  if (why != Refusal::none) {
+  const HttpRefusal why = http::parse_answer_head(frame.header.text, frame.header.head);
+  if (why != HttpRefusal::none) {
     return refuse(AnswerFault::refused, why);
   }
   scanner_ = {};
@@ -101,7 +101,7 @@ Decoded<AnswerFrame> AnswerCodec::take_head(AnswerFrame& frame, std::size_t size
     return Decoded<Frame>::whole(frame, size);
   }
   if (head.content_length > body_max_) {
-    return refuse(AnswerFault::refused, Refusal::body_large);
+    return refuse(AnswerFault::refused, HttpRefusal::body_large);
   }
   rest_ = head.content_length;
   stage_ = head.chunked ? Stage::chunks : head.has_length ? Stage::length : Stage::to_the_end;
@@ -133,7 +133,7 @@ Decoded<AnswerFrame> AnswerCodec::decode_piece(Bytes input) noexcept {
       end(frame);
     }
   } else if (size > body_max_) {
-    return refuse(AnswerFault::refused, Refusal::body_large);
+    return refuse(AnswerFault::refused, HttpRefusal::body_large);
   } else {
     body_max_ -= size;
   }
@@ -149,20 +149,20 @@ Result<std::size_t> AnswerCodec::encode_header(const ChunkHeader& header, Bytes 
   return http::write_chunk_line(body.size(), header.after_chunk, out.data());
 }
 
-Error error_of(Refusal refusal) noexcept {
+Error error_of(HttpRefusal refusal) noexcept {
   switch (refusal) {
-    case Refusal::framing:
+    case HttpRefusal::framing:
       return {Errc::protocol_error,
               "an answer with two lengths, a length beside chunks, or a length that is no number"};
-    case Refusal::chunk: return {Errc::protocol_error, "an answer with a malformed chunk"};
-    case Refusal::coding: return {Errc::protocol_error, "an answer with a transfer coding besides chunked"};
-    case Refusal::version: return {Errc::protocol_error, "an answer of another major version than HTTP/1"};
-    case Refusal::body_large:
+    case HttpRefusal::chunk: return {Errc::protocol_error, "an answer with a malformed chunk"};
+    case HttpRefusal::coding: return {Errc::protocol_error, "an answer with a transfer coding besides chunked"};
+    case HttpRefusal::version: return {Errc::protocol_error, "an answer of another major version than HTTP/1"};
+    case HttpRefusal::body_large:
       return {Errc::message_too_large, "the body of an answer exceeds body_max or streamed_max"};
-    case Refusal::chunks_large: return {Errc::message_too_large, "the chunks of an answer exceed framing_max"};
-    case Refusal::many_fields: return {Errc::message_too_large, "an answer with more than fields_max fields"};
-    case Refusal::target_long:
-    case Refusal::head_large: return {Errc::message_too_large, "the head of an answer exceeds head_max"};
+    case HttpRefusal::chunks_large: return {Errc::message_too_large, "the chunks of an answer exceed framing_max"};
+    case HttpRefusal::many_fields: return {Errc::message_too_large, "an answer with more than fields_max fields"};
+    case HttpRefusal::target_long:
+    case HttpRefusal::head_large: return {Errc::message_too_large, "the head of an answer exceeds head_max"};
     default: return {Errc::protocol_error, "the head of an answer is not of HTTP/1.1"};
   }
 }

@@ -46,7 +46,7 @@ struct AnswerHeader {
   std::string_view text;       // the bytes of the head
   AnswerPart part = AnswerPart::piece;
   AnswerFault fault = AnswerFault::none;
-  net::http::Refusal refusal = net::http::Refusal::none;
+  net::http::HttpRefusal refusal = net::http::HttpRefusal::none;
   bool last = false;        // the answer ends with this frame
   bool keep_alive = false;  // with `last`: the connection may take another request
 
@@ -98,7 +98,7 @@ class AnswerCodec {
   [[nodiscard]] Decoded<Frame> decode_head(Bytes input) noexcept;
   [[nodiscard]] Decoded<Frame> decode_piece(Bytes input) noexcept;
   [[nodiscard]] Decoded<Frame> take_head(AnswerFrame& frame, std::size_t size) noexcept;
-  [[nodiscard]] Decoded<Frame> refuse(AnswerFault fault, net::http::Refusal why = {}) noexcept;
+  [[nodiscard]] Decoded<Frame> refuse(AnswerFault fault, net::http::HttpRefusal why = {}) noexcept;
   void end(AnswerFrame& frame) noexcept;
 
   net::http::HeadLimits head_limits_;
@@ -117,6 +117,6 @@ class AnswerCodec {
 static_assert(FrameCodec<AnswerCodec>);
 
 // The error of a refused answer: message_too_large where a bound of AnswerLimits is exceeded, otherwise protocol_error.
-[[nodiscard]] Error error_of(net::http::Refusal refusal) noexcept;
+[[nodiscard]] Error error_of(net::http::HttpRefusal refusal) noexcept;
 
 }  // namespace weft::serve::web

@@ -136,18 +136,19 @@ inline constexpr CounterTable kHttpClientTable = {
                         : counts.status_5xx;
 }
 
-[[nodiscard]] inline sync::Counter& counter_of_refused(HttpClientCounts& counts, net::http::Refusal refusal) noexcept {
-  using net::http::Refusal;
+[[nodiscard]] inline sync::Counter& counter_of_refused(HttpClientCounts& counts,
+                                                       net::http::HttpRefusal refusal) noexcept {
+  using net::http::HttpRefusal;
   switch (refusal) {
-    case Refusal::framing: return counts.framing;
-    case Refusal::chunk:
-    case Refusal::chunks_large: return counts.chunk;
-    case Refusal::body_large: return counts.body_large;
-    case Refusal::target_long:
-    case Refusal::head_large:
-    case Refusal::many_fields: return counts.head_large;
-    case Refusal::coding: return counts.coding;
-    case Refusal::version: return counts.version;
+    case HttpRefusal::framing: return counts.framing;
+    case HttpRefusal::chunk:
+    case HttpRefusal::chunks_large: return counts.chunk;
+    case HttpRefusal::body_large: return counts.body_large;
+    case HttpRefusal::target_long:
+    case HttpRefusal::head_large:
+    case HttpRefusal::many_fields: return counts.head_large;
+    case HttpRefusal::coding: return counts.coding;
+    case HttpRefusal::version: return counts.version;
     default: return counts.malformed;
   }
 }

@@ -366,7 +366,7 @@ void HttpPool::refuse(AnswerSession& session, HttpLink& link, const AnswerHeader
   }
   why = error_at("", link.origin.name, why);
   if (link.exchange != nullptr) {
-    link.exchange->fail(why, true, header.refusal == net::http::Refusal::body_large);
+    link.exchange->fail(why, true, header.refusal == net::http::HttpRefusal::body_large);
   }
   leave_idle(link);
   session.abort(CloseReason::refused_frame, why);

@@ -66,10 +66,10 @@ void HubSession::tell_stored() {
     return;
   }
   std::vector<store::ReadMessage> messages;
-  for (store::Stream* const stream : store_->stored()) {
+  for (store::StoredStream* const stream : store_->stored()) {
     std::uint64_t& told = told_.try_emplace(stream->name(), stream->next()).first->second;
     const std::uint64_t next = stream->next();
-    store::Reader reader;
+    store::StoredReader reader;
     reader.cursor.next = told;
     while (reader.cursor.next < next) {
       auto read = stream->read(reader);
@@ -278,7 +278,7 @@ void HubSession::count_scan(const std::string& name, std::uint32_t id, std::size
 }
 
 bool HubSession::deliver_reader(const std::string& name, std::uint32_t id, HubChannel& channel) {
-  store::Stream* stream = stream_of(channel);
+  store::StoredStream* stream = stream_of(channel);
   if (stream == nullptr) {
     end_channel(name, id, Error(Errc::not_found, "the stream is gone"), 0);
     return false;
@@ -414,8 +414,8 @@ Instant HubSession::next_deadline(const store::Now& now) const {
     }
     for (const auto& [id, channel] : client.channels) {
       if (channel.kind == HubChannel::Kind::consumer && channel.credit != 0) {
-        store::Stream* stream = stream_of(channel);
-        const store::Consumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(channel.consumer);
+        store::StoredStream* stream = stream_of(channel);
+        const store::StoredConsumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(channel.consumer);
         if (consumer != nullptr) {
           next = std::min(next, consumer->state.next_due());
         }

@@ -128,7 +128,7 @@ void HubSession::declare(const std::string& client, const Op& op, const store::N
   wrote_alone_ = true;
   const auto settings = parse_stream_settings(as_text(op.body));
   const auto stream = settings ? store_->declare(op.name, *settings, op.has(OpFlags::redeclare), now)
-                               : Result<store::Stream*>(settings.error());
+                               : Result<store::StoredStream*>(settings.error());
   PendingAnswer& reply = answer(client, op, stream.error());
   if (stream) {
     told_.try_emplace((*stream)->name(), (*stream)->next());
@@ -141,7 +141,7 @@ void HubSession::declare(const std::string& client, const Op& op, const store::N
   }
 }
 
-StreamSettings HubSession::kept_settings(const store::Stream& stream) const {
+StreamSettings HubSession::kept_settings(const store::StoredStream& stream) const {
   StreamSettings settings = stream.settings();
   if (options_.store_in_memory && settings.survives == Survives::power) {
     settings.survives = Survives::process;
@@ -149,7 +149,7 @@ StreamSettings HubSession::kept_settings(const store::Stream& stream) const {
   return settings;
 }
 
-std::string HubSession::describe(const store::Stream& stream) const {
+std::string HubSession::describe(const store::StoredStream& stream) const {
   std::string text = write_settings(kept_settings(stream));
   const auto add = [&text](std::string_view name, std::uint64_t value) {
     text.append(name).append("=").append(std::to_string(value)).append("\n");
@@ -170,7 +170,7 @@ std::string HubSession::describe(const store::Stream& stream) const {
 
 void HubSession::info(const std::string& client, const Op& op) {
   if (!op.name.empty()) {
-    const store::Stream* stream = store_->find(op.name);
+    const store::StoredStream* stream = store_->find(op.name);
     PendingAnswer& reply = answer(client, op, stream == nullptr ? store_->absence_of(op.name) : Error());
     if (stream != nullptr) {
       reply.number = stream->first();
@@ -197,7 +197,7 @@ void HubSession::info(const std::string& client, const Op& op) {
 void HubSession::remove(const std::string& client, const Op& op, const store::Now& now) {
   wrote_alone_ = true;
   send_answers(commit(now));  // the turn's messages of the stream are answered before it goes
-  store::Stream* stream = store_->find(op.name);
+  store::StoredStream* stream = store_->find(op.name);
   if (stream == nullptr && !op.key.empty()) {
     answer(client, op, store_->absence_of(op.name));
     return;
@@ -210,7 +210,7 @@ void HubSession::remove(const std::string& client, const Op& op, const store::No
 }
 
 void HubSession::append(const std::string& client, const Op& op, const store::Now& now) {
-  store::Stream* stream = store_->find(op.name);
+  store::StoredStream* stream = store_->find(op.name);
   if (stream == nullptr) {
     answer(client, op, store_->absence_of(op.name));
     return;
@@ -239,7 +239,7 @@ void HubSession::append(const std::string& client, const Op& op, const store::No
 }
 
 void HubSession::get(const std::string& client, const Op& op) {
-  store::Stream* stream = store_->find(op.name);
+  store::StoredStream* stream = store_->find(op.name);
   if (stream == nullptr) {
     answer(client, op, store_->absence_of(op.name));
     return;
@@ -263,7 +263,7 @@ void HubSession::get(const std::string& client, const Op& op) {
 }
 
 void HubSession::list(const std::string& client, const Op& op) {
-  store::Stream* stream = store_->find(op.name);
+  store::StoredStream* stream = store_->find(op.name);
   const auto filter = store::parse_optional_filter(as_text(op.body));
   if (stream == nullptr || !filter) {
     answer(client, op, stream == nullptr ? store_->absence_of(op.name) : filter.error());
@@ -302,17 +302,17 @@ void HubSession::list(const std::string& client, const Op& op) {
   turn_bytes_ += reply.body.size();
 }
 
-bool HubSession::is_of(const Op& op, const store::Stream& stream) const {
+bool HubSession::is_of(const Op& op, const store::StoredStream& stream) const {
   return op.message_id.empty() || op.message_id == std::to_string(store_->instance_of(stream));
 }
 
-std::string HubSession::news_of_instance(const Op& op, const store::Stream& stream) const {
+std::string HubSession::news_of_instance(const Op& op, const store::StoredStream& stream) const {
   const std::uint64_t instance = store_->instance_of(stream);
   return op.second == 0 || op.second == instance ? std::string() : std::to_string(instance);
 }
 
-store::Stream* HubSession::stream_of(const HubChannel& channel) const noexcept {
-  store::Stream* stream = store_->find(channel.stream);
+store::StoredStream* HubSession::stream_of(const HubChannel& channel) const noexcept {
+  store::StoredStream* stream = store_->find(channel.stream);
   const bool same = stream != nullptr && stream->id() == channel.stream_id && stream->in_memory() == channel.in_memory;
   return same ? stream : nullptr;
 }
@@ -334,7 +334,7 @@ Result<HubChannel*> HubSession::open_channel(const std::string& client, const Op
 }
 
 void HubSession::consume(const std::string& client, const Op& op, std::uint64_t next) {
-  store::Stream* stream = store_->find(op.name);
+  store::StoredStream* stream = store_->find(op.name);
   if (stream == nullptr) {
     answer(client, op, store_->absence_of(op.name));
     return;
@@ -345,10 +345,10 @@ void HubSession::consume(const std::string& client, const Op& op, std::uint64_t 
       return;
     }
   }
-  const auto make = [&]() -> Result<store::Consumer*> {
+  const auto make = [&]() -> Result<store::StoredConsumer*> {
     if (op.body.empty()) {
-      store::Consumer* there = stream->find_consumer(op.key);
-      return there != nullptr ? Result<store::Consumer*>(there) : Result<store::Consumer*>(kNoConsumer);
+      store::StoredConsumer* there = stream->find_consumer(op.key);
+      return there != nullptr ? Result<store::StoredConsumer*>(there) : Result<store::StoredConsumer*>(kNoConsumer);
     }
     const auto settings = WEFT_TRY(parse_consumer_settings(as_text(op.body)));
     return store_->consumer(*stream, op.key, settings, op.has(OpFlags::redeclare), next);
@@ -373,7 +373,7 @@ void HubSession::consume(const std::string& client, const Op& op, std::uint64_t 
 }
 
 void HubSession::read(const std::string& client, const Op& op, std::uint64_t next) {
-  store::Stream* stream = store_->find(op.name);
+  store::StoredStream* stream = store_->find(op.name);
   const auto settings = parse_consumer_settings(as_text(op.body));
   if (stream == nullptr || !settings) {
     answer(client, op, stream == nullptr ? store_->absence_of(op.name) : settings.error());
@@ -429,7 +429,7 @@ void HubSession::end(const std::string& client, const Op& op, const store::Now& 
   }
 }
 
-std::uint64_t HubSession::begin_or_give_back(const std::string& client, const Op& op, store::Consumer& consumer,
+std::uint64_t HubSession::begin_or_give_back(const std::string& client, const Op& op, store::StoredConsumer& consumer,
                                              const store::Now& now) {
   auto& channels = clients_[client].channels;
   const auto at = channels.find(op.id);
@@ -453,8 +453,8 @@ std::uint64_t HubSession::begin_or_give_back(const std::string& client, const Op
 }
 
 void HubSession::settle(const std::string& client, const Op& op, const store::Now& now) {
-  store::Stream* stream = store_->find(op.name);
-  store::Consumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(op.key);
+  store::StoredStream* stream = store_->find(op.name);
+  store::StoredConsumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(op.key);
   if (consumer == nullptr || !is_of(op, *stream)) {
     const Error absent = stream == nullptr     ? store_->absence_of(op.name)
                          : consumer == nullptr ? kNoConsumer

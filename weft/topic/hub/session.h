@@ -41,7 +41,7 @@ struct HubChannel {
   std::size_t queued_before = 0;            // messages in its queue at the last count
   Instant moved{};                          // the time of the last change of that number
   std::optional<Instant> recalled{};        // the time of the request to give some back; empty: it has answered
-  store::Reader reader{};                   // of a reader
+  store::StoredReader reader{};             // of a reader
   std::uint64_t caught_up = 0;              // of a reader: messages below this sequence were stored when it was opened
   bool told_caught_up = false;
   // Of leases: the sent part of the first list, and the changes since.
@@ -130,14 +130,14 @@ class HubSession {
   void end(const std::string& client, const Op& op, const store::Now& now);
   void settle(const std::string& client, const Op& op, const store::Now& now);
   // The number of messages in the op that the member's queue has.
-  [[nodiscard]] std::uint64_t begin_or_give_back(const std::string& client, const Op& op, store::Consumer& consumer,
-                                                 const store::Now& now);
+  [[nodiscard]] std::uint64_t begin_or_give_back(const std::string& client, const Op& op,
+                                                 store::StoredConsumer& consumer, const store::Now& now);
   void lease(const std::string& client, const Op& op, const store::Now& now);
   void release(const std::string& client, const Op& op);
   void leases(const std::string& client, const Op& op);
 
   PendingAnswer& answer(const std::string& client, const Op& op, const Error& error = {});
-  [[nodiscard]] store::Stream* stream_of(const HubChannel& channel) const noexcept;  // null if it was removed
+  [[nodiscard]] store::StoredStream* stream_of(const HubChannel& channel) const noexcept;  // null if it was removed
   [[nodiscard]] Result<HubChannel*> open_channel(const std::string& client, const Op& op);
   [[nodiscard]] store::Store::Committed commit(const store::Now& now);
   void tell_stored();
@@ -161,7 +161,7 @@ class HubSession {
     bool takes;  // its connection takes deliveries
   };
   struct Group {
-    store::Consumer* consumer = nullptr;
+    store::StoredConsumer* consumer = nullptr;
     std::vector<Member> members{};
   };
   void gather_groups();
@@ -173,12 +173,13 @@ class HubSession {
   [[nodiscard]] bool send_message(const std::string& name, std::uint32_t id, const store::ReadMessage& read,
                                   std::uint32_t before);
   void end_channel(const std::string& name, std::uint32_t id, const Error& error, std::uint64_t number);
-  [[nodiscard]] std::string describe(const store::Stream& stream) const;
-  [[nodiscard]] StreamSettings kept_settings(const store::Stream& stream) const;  // the settings that the stream got
+  [[nodiscard]] std::string describe(const store::StoredStream& stream) const;
+  [[nodiscard]] StreamSettings kept_settings(
+      const store::StoredStream& stream) const;  // the settings that the stream got
   // Whether the op names no life of a stream, or this one.
-  [[nodiscard]] bool is_of(const Op& op, const store::Stream& stream) const;
+  [[nodiscard]] bool is_of(const Op& op, const store::StoredStream& stream) const;
   // The number of the stream's life as text, if the `second` of the op has another one.
-  [[nodiscard]] std::string news_of_instance(const Op& op, const store::Stream& stream) const;
+  [[nodiscard]] std::string news_of_instance(const Op& op, const store::StoredStream& stream) const;
 
   std::unique_ptr<store::Store> store_;
   HubOptions options_;
@@ -217,11 +218,11 @@ class HubSession {
     std::string stream;
     std::uint32_t stream_id = 0;
     bool in_memory = false;
-    store::Stream::LastScan scan{};
+    store::StoredStream::LastScan scan{};
   };
-  [[nodiscard]] bool begin_scan(const std::string& client, const Op& op, const store::Stream& stream,
-                                const ConsumerSettings& settings);            // returns false if it needs none
-  [[nodiscard]] store::Stream* stream_of(const SlowOp& slow) const noexcept;  // null if it was removed
+  [[nodiscard]] bool begin_scan(const std::string& client, const Op& op, const store::StoredStream& stream,
+                                const ConsumerSettings& settings);                  // returns false if it needs none
+  [[nodiscard]] store::StoredStream* stream_of(const SlowOp& slow) const noexcept;  // null if it was removed
   [[nodiscard]] bool may_go_on(const SlowOp& slow) const noexcept;
   [[nodiscard]] bool slow_ops_may_go_on() const noexcept;
   void go_on_with_slow_ops();

@@ -16,23 +16,23 @@ constexpr Duration kRecallAfter = std::chrono::milliseconds(5);
 }  // namespace
 
 void HubSession::give_back_queue(const HubChannel& channel, const store::Now& now) {
-  store::Stream* stream = channel.holder == store::kNoHolder ? nullptr : stream_of(channel);
-  if (store::Consumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(channel.consumer)) {
+  store::StoredStream* stream = channel.holder == store::kNoHolder ? nullptr : stream_of(channel);
+  if (store::StoredConsumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(channel.consumer)) {
     (void)consumer->state.give_back_queue(channel.holder, now.steady);
   }
 }
 
 void HubSession::gather_groups() {
   groups_.clear();
-  std::map<store::Consumer*, std::size_t> places;
+  std::map<store::StoredConsumer*, std::size_t> places;
   for (auto& [name, client] : clients_) {
     const bool takes = client.queue.empty() && client.unheard_bytes <= HubClient::kUnheardBytesMax;
     for (auto& [id, channel] : client.channels) {
       if (channel.kind != HubChannel::Kind::consumer) {
         continue;
       }
-      store::Stream* stream = stream_of(channel);
-      store::Consumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(channel.consumer);
+      store::StoredStream* stream = stream_of(channel);
+      store::StoredConsumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(channel.consumer);
       // Those of a consumer that is gone are one group, which ends when it is served.
       const auto [at, added] = places.try_emplace(consumer, groups_.size());
       if (added) {
@@ -72,7 +72,7 @@ bool HubSession::deliver_consumer(const std::string& name, std::uint32_t id, Hub
     return false;
   }
   HubChannel& chosen = *member->channel;
-  store::Consumer& consumer = *group.consumer;
+  store::StoredConsumer& consumer = *group.consumer;
   const auto delivery = store_->next_delivery(*stream_of(chosen), consumer, now, chosen.holder);
   if (!delivery) {
     const Member ended = *member;

@@ -14,7 +14,7 @@ constexpr Error kTooMany(Errc::resource_exhausted, "1,024 ops of a hub that take
 void HubSession::purge(const std::string& client, const Op& op, const store::Now& now) {
   wrote_alone_ = true;
   send_answers(commit(now));
-  store::Stream* stream = store_->find(op.name);
+  store::StoredStream* stream = store_->find(op.name);
   if (stream == nullptr) {
     answer(client, op, store_->absence_of(op.name));
     return;
@@ -36,10 +36,10 @@ void HubSession::purge(const std::string& client, const Op& op, const store::Now
   }
 }
 
-bool HubSession::begin_scan(const std::string& client, const Op& op, const store::Stream& stream,
+bool HubSession::begin_scan(const std::string& client, const Op& op, const store::StoredStream& stream,
                             const ConsumerSettings& settings) {
   const auto filter = store::parse_optional_filter(settings.filter);
-  if (!filter || !store::Stream::needs_scan(settings.from, *filter)) {
+  if (!filter || !store::StoredStream::needs_scan(settings.from, *filter)) {
     return false;
   }
   if (slow_.size() >= kSlowOpsMax) {
@@ -57,14 +57,14 @@ bool HubSession::begin_scan(const std::string& client, const Op& op, const store
   return true;
 }
 
-store::Stream* HubSession::stream_of(const SlowOp& slow) const noexcept {
-  store::Stream* stream = store_->find(slow.stream);
+store::StoredStream* HubSession::stream_of(const SlowOp& slow) const noexcept {
+  store::StoredStream* stream = store_->find(slow.stream);
   const bool same = stream != nullptr && stream->id() == slow.stream_id && stream->in_memory() == slow.in_memory;
   return same ? stream : nullptr;
 }
 
 bool HubSession::may_go_on(const SlowOp& slow) const noexcept {
-  const store::Stream* stream = stream_of(slow);
+  const store::StoredStream* stream = stream_of(slow);
   return !slow.bytes.empty() || stream == nullptr || !stream->has_purged_rows();
 }
 
@@ -75,7 +75,7 @@ bool HubSession::slow_ops_may_go_on() const noexcept {
 void HubSession::go_on_with_slow_ops() {
   bool scanned = false;
   for (auto at = slow_.begin(); at != slow_.end();) {
-    store::Stream* const stream = stream_of(*at);
+    store::StoredStream* const stream = stream_of(*at);
     if (!may_go_on(*at) || (!at->bytes.empty() && std::exchange(scanned, true))) {
       ++at;
       continue;

@@ -152,8 +152,8 @@ class MeshState {
   [[nodiscard]] const Peers& peers() const noexcept { return peers_; }
   [[nodiscard]] const Ownership& ownership() const noexcept { return ownership_; }
   [[nodiscard]] Ownership& ownership() noexcept { return ownership_; }
-  [[nodiscard]] Readiness& readiness() noexcept { return readiness_; }
-  [[nodiscard]] const Readiness& readiness() const noexcept { return readiness_; }
+  [[nodiscard]] ReadinessProbes& readiness() noexcept { return readiness_; }
+  [[nodiscard]] const ReadinessProbes& readiness() const noexcept { return readiness_; }
   [[nodiscard]] Requests& requests() noexcept { return requests_; }
   [[nodiscard]] Links& links() noexcept { return links_; }
   [[nodiscard]] const Links& links() const noexcept { return links_; }
@@ -166,7 +166,7 @@ class MeshState {
   Peers peers_;
   Links links_;
   Ownership ownership_;
-  Readiness readiness_;
+  ReadinessProbes readiness_;
   Requests requests_;
   Resend resend_;
   std::uint64_t revision_ = 1;  // of our roster

@@ -6,7 +6,7 @@
 
 namespace weft::topic {
 
-Control Readiness::message(std::uint64_t id, const OwnProbe& probe, std::uint64_t to, Instant now) const {
+Control ReadinessProbes::message(std::uint64_t id, const OwnProbe& probe, std::uint64_t to, Instant now) const {
   const auto left = std::max<Duration::rep>(0, (probe.deadline - now).count());
   return {.kind = Control::Kind::probe,
           .from = own_instance_,
@@ -16,7 +16,7 @@ Control Readiness::message(std::uint64_t id, const OwnProbe& probe, std::uint64_
           .texts = {probe.topic}};
 }
 
-Control Readiness::begin(std::uint64_t id, std::string topic, Instant deadline, Instant now) {
+Control ReadinessProbes::begin(std::uint64_t id, std::string topic, Instant deadline, Instant now) {
   OwnProbe probe{std::move(topic), deadline, {}};
   probe.counts[own_instance_] = 0;
   Control control = message(id, probe, 0, now);
@@ -24,7 +24,7 @@ Control Readiness::begin(std::uint64_t id, std::string topic, Instant deadline, 
   return control;
 }
 
-std::string Readiness::end(std::uint64_t id) noexcept {
+std::string ReadinessProbes::end(std::uint64_t id) noexcept {
   std::string topic;
   if (const auto found = own_.find(id); found != own_.end()) {
     topic = std::move(found->second.topic);
@@ -33,19 +33,19 @@ std::string Readiness::end(std::uint64_t id) noexcept {
   return topic;
 }
 
-Control Readiness::end_message(std::uint64_t id, std::string topic) const {
+Control ReadinessProbes::end_message(std::uint64_t id, std::string topic) const {
   Control end{.kind = Control::Kind::probe, .from = own_instance_, .id = id};
   end.texts.push_back(std::move(topic));
   return end;
 }
 
-void Readiness::count_own(std::uint64_t id, std::uint64_t count) noexcept {
+void ReadinessProbes::count_own(std::uint64_t id, std::uint64_t count) noexcept {
   if (const auto found = own_.find(id); found != own_.end()) {
     found->second.counts.find(own_instance_)->second = count;
   }
 }
 
-std::uint64_t Readiness::sum(std::uint64_t id) const noexcept {
+std::uint64_t ReadinessProbes::sum(std::uint64_t id) const noexcept {
   std::uint64_t sum = 0;
   if (const auto found = own_.find(id); found != own_.end()) {
     for (const auto& [instance, count] : found->second.counts) {
@@ -55,7 +55,7 @@ std::uint64_t Readiness::sum(std::uint64_t id) const noexcept {
   return sum;
 }
 
-std::vector<std::pair<std::uint64_t, std::string>> Readiness::own_probes() const {
+std::vector<std::pair<std::uint64_t, std::string>> ReadinessProbes::own_probes() const {
   std::vector<std::pair<std::uint64_t, std::string>> probes;
   for (const auto& [id, probe] : own_) {
     probes.emplace_back(id, probe.topic);
@@ -63,7 +63,7 @@ std::vector<std::pair<std::uint64_t, std::string>> Readiness::own_probes() const
   return probes;
 }
 
-std::vector<Control> Readiness::all(Instant now) const {
+std::vector<Control> ReadinessProbes::all(Instant now) const {
   std::vector<Control> again;
   for (const auto& [id, probe] : own_) {
     again.push_back(message(id, probe, 0, now));
@@ -71,7 +71,7 @@ std::vector<Control> Readiness::all(Instant now) const {
   return again;
 }
 
-std::vector<Control> Readiness::unanswered(const std::vector<std::uint64_t>& instances, Instant now) const {
+std::vector<Control> ReadinessProbes::unanswered(const std::vector<std::uint64_t>& instances, Instant now) const {
   std::vector<Control> again;
   for (const auto& [id, probe] : own_) {
     for (const std::uint64_t instance : instances) {
@@ -83,7 +83,7 @@ std::vector<Control> Readiness::unanswered(const std::vector<std::uint64_t>& ins
   return again;
 }
 
-Outcome Readiness::handle_count(const Control& answer) {
+Outcome ReadinessProbes::handle_count(const Control& answer) {
   const auto found = own_.find(answer.id);
   if (found == own_.end()) {
     return Outcome::ignored;
@@ -96,7 +96,7 @@ Outcome Readiness::handle_count(const Control& answer) {
   return Outcome::taken;
 }
 
-Outcome Readiness::handle_probe(const Control& probe, Instant now) {
+Outcome ReadinessProbes::handle_probe(const Control& probe, Instant now) {
   if (probe.texts.size() != 1 || probe.texts.front().empty() || probe.texts.front().size() > Roster::kNameMax) {
     return Outcome::malformed;
   }
@@ -115,7 +115,7 @@ Outcome Readiness::handle_probe(const Control& probe, Instant now) {
   return Outcome::taken;
 }
 
-std::vector<Readiness::PeerProbe> Readiness::due(Instant now, std::uint64_t from, std::uint64_t id) {
+std::vector<ReadinessProbes::PeerProbe> ReadinessProbes::due(Instant now, std::uint64_t from, std::uint64_t id) {
   std::erase_if(peer_probes_, [&](const PeerProbe& probe) { return probe.deadline <= now; });
   std::vector<PeerProbe> due;
   std::copy_if(peer_probes_.begin(), peer_probes_.end(), std::back_inserter(due),
@@ -123,11 +123,11 @@ std::vector<Readiness::PeerProbe> Readiness::due(Instant now, std::uint64_t from
   return due;
 }
 
-Control Readiness::count_message(const PeerProbe& probe, std::uint64_t count) const {
+Control ReadinessProbes::count_message(const PeerProbe& probe, std::uint64_t count) const {
   return {.kind = Control::Kind::ready, .from = own_instance_, .to = probe.from, .id = probe.id, .number = count};
 }
 
-void Readiness::sent(const PeerProbe& probe, std::uint64_t count) noexcept {
+void ReadinessProbes::sent(const PeerProbe& probe, std::uint64_t count) noexcept {
   for (PeerProbe& each : peer_probes_) {
     if (each.from == probe.from && each.id == probe.id) {
       each.sent = count;
@@ -135,13 +135,13 @@ void Readiness::sent(const PeerProbe& probe, std::uint64_t count) noexcept {
   }
 }
 
-void Readiness::send_again() noexcept {
+void ReadinessProbes::send_again() noexcept {
   for (PeerProbe& probe : peer_probes_) {
     probe.sent = kUnsent;
   }
 }
 
-void Readiness::forget(std::uint64_t instance) noexcept {
+void ReadinessProbes::forget(std::uint64_t instance) noexcept {
   if (instance == own_instance_) {
     return;
   }

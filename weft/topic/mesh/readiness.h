@@ -14,18 +14,18 @@
 
 namespace weft::topic {
 
-// Readiness: the probes of this handle, which count the subscriptions to a topic, and those of its peers.
+// ReadinessProbes: the probes of this handle, which count the subscriptions to a topic, and those of its peers.
 // A probe stands until its deadline. Each handle answers with the number of its matching subscriptions, and again when
 // the number changes. The caller counts the subscriptions: due() returns the probes, sent() notes the answer.
 // Owner: a MeshState. Affinity: its caller's. Cost: O(log probes) for the own ones, a step for each of a peer's.
 // Invariants:
 //   1. At most kPeerProbesMax probes of peers, each for at most kLongest.
 //   2. A peer counts in at most kPeersMax + 1 handles of a probe, each with at most kCountMax subscriptions.
-class Readiness {
+class ReadinessProbes {
  public:
   static constexpr std::size_t kPeerProbesMax = 1024;
   static constexpr Duration kLongest = std::chrono::hours(1);
-  static constexpr std::uint64_t kCountMax = 262'144;  // Interest::kFiltersMax
+  static constexpr std::uint64_t kCountMax = 262'144;  // InterestTable::kFiltersMax
 
   // PeerProbe: a probe of a peer.
   struct PeerProbe {
@@ -37,7 +37,7 @@ class Readiness {
   };
   static constexpr std::uint64_t kUnsent = ~std::uint64_t{0};
 
-  explicit Readiness(std::uint64_t own_instance) noexcept : own_instance_(own_instance) {}
+  explicit ReadinessProbes(std::uint64_t own_instance) noexcept : own_instance_(own_instance) {}
 
   // --- probes of this handle ---
   // Returns the message for every peer. Throws std::bad_alloc.

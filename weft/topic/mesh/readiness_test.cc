@@ -19,8 +19,8 @@ Control count_of(std::uint64_t from, std::uint64_t id, std::uint64_t count) {
 }
 constexpr auto kSecond = static_cast<std::uint64_t>(Duration(1s).count());
 
-TEST(Readiness, TheCountsOfAllHandlesAreSummed) {
-  Readiness ours(1);
+TEST(ReadinessProbes, TheCountsOfAllHandlesAreSummed) {
+  ReadinessProbes ours(1);
   const Control probe = ours.begin(5, "t", kMeshStart + 1s, kMeshStart);
   EXPECT_EQ(probe.number, kSecond);
   ours.count_own(5, 2);
@@ -38,8 +38,8 @@ TEST(Readiness, TheCountsOfAllHandlesAreSummed) {
   EXPECT_EQ(ours.sum(5), 0U);
 }
 
-TEST(Readiness, AProbeIsRepeatedWithTheTimeThatIsLeft) {
-  Readiness ours(1);
+TEST(ReadinessProbes, AProbeIsRepeatedWithTheTimeThatIsLeft) {
+  ReadinessProbes ours(1);
   (void)ours.begin(5, "t", kMeshStart + 1s, kMeshStart);
   ASSERT_EQ(ours.handle_count(count_of(2, 5, 0)), Outcome::taken);
   const auto again = ours.unanswered({2, 3}, kMeshStart + 400ms);
@@ -49,8 +49,8 @@ TEST(Readiness, AProbeIsRepeatedWithTheTimeThatIsLeft) {
   EXPECT_EQ(ours.all(kMeshStart + 2s).front().number, 0U);
 }
 
-TEST(Readiness, AProbeOfAPeerStandsUntilItsDeadlineAndAtMostAnHour) {
-  Readiness ours(1);
+TEST(ReadinessProbes, AProbeOfAPeerStandsUntilItsDeadlineAndAtMostAnHour) {
+  ReadinessProbes ours(1);
   ASSERT_EQ(ours.handle_probe(probe_of(2, 5, kSecond), kMeshStart), Outcome::taken);
   ASSERT_EQ(ours.handle_probe(probe_of(2, 6, ~std::uint64_t{0}), kMeshStart), Outcome::taken);
   EXPECT_EQ(ours.due(kMeshStart, 0, 0).size(), 2U);
@@ -63,8 +63,8 @@ TEST(Readiness, AProbeOfAPeerStandsUntilItsDeadlineAndAtMostAnHour) {
   EXPECT_EQ(ours.peer_probe_count(), 0U);
 }
 
-TEST(Readiness, APeerEndsAndReplacesItsOwnProbesOnly) {
-  Readiness ours(1);
+TEST(ReadinessProbes, APeerEndsAndReplacesItsOwnProbesOnly) {
+  ReadinessProbes ours(1);
   ASSERT_EQ(ours.handle_probe(probe_of(2, 5, kSecond, "a"), kMeshStart), Outcome::taken);
   ASSERT_EQ(ours.handle_probe(probe_of(2, 5, kSecond, "b"), kMeshStart), Outcome::taken);
   EXPECT_EQ(ours.handle_probe(probe_of(3, 5, 0), kMeshStart), Outcome::ignored);
@@ -74,23 +74,23 @@ TEST(Readiness, APeerEndsAndReplacesItsOwnProbesOnly) {
   EXPECT_EQ(ours.peer_probe_count(), 0U);
 }
 
-TEST(Readiness, ACountIsSentOnceUntilItMayBeLost) {
-  Readiness ours(1);
+TEST(ReadinessProbes, ACountIsSentOnceUntilItMayBeLost) {
+  ReadinessProbes ours(1);
   ASSERT_EQ(ours.handle_probe(probe_of(2, 5, kSecond), kMeshStart), Outcome::taken);
-  const Readiness::PeerProbe probe = ours.due(kMeshStart, 0, 0).front();
-  EXPECT_EQ(probe.sent, Readiness::kUnsent);
+  const ReadinessProbes::PeerProbe probe = ours.due(kMeshStart, 0, 0).front();
+  EXPECT_EQ(probe.sent, ReadinessProbes::kUnsent);
   const Control message = ours.count_message(probe, 7);
   EXPECT_EQ(message.to, 2U);
   EXPECT_EQ(message.number, 7U);
   ours.sent(probe, 7);
   EXPECT_EQ(ours.due(kMeshStart, 0, 0).front().sent, 7U);
   ours.send_again();
-  EXPECT_EQ(ours.due(kMeshStart, 0, 0).front().sent, Readiness::kUnsent);
+  EXPECT_EQ(ours.due(kMeshStart, 0, 0).front().sent, ReadinessProbes::kUnsent);
 }
 
-TEST(Readiness, PeersThatLieStayWithinTheBounds) {
-  Readiness ours(1);
-  for (std::uint64_t i = 0; i < Readiness::kPeerProbesMax; ++i) {
+TEST(ReadinessProbes, PeersThatLieStayWithinTheBounds) {
+  ReadinessProbes ours(1);
+  for (std::uint64_t i = 0; i < ReadinessProbes::kPeerProbesMax; ++i) {
     ASSERT_EQ(ours.handle_probe(probe_of(100 + i, 1, kSecond), kMeshStart), Outcome::taken);
   }
   EXPECT_EQ(ours.handle_probe(probe_of(99, 1, kSecond), kMeshStart), Outcome::refused);
@@ -106,7 +106,7 @@ TEST(Readiness, PeersThatLieStayWithinTheBounds) {
     taken += ours.handle_count(count_of(from, 5, ~std::uint64_t{0})) == Outcome::taken ? 1 : 0;
   }
   EXPECT_EQ(taken, Peers::kPeersMax);
-  EXPECT_EQ(ours.sum(5), Peers::kPeersMax * Readiness::kCountMax);
+  EXPECT_EQ(ours.sum(5), Peers::kPeersMax * ReadinessProbes::kCountMax);
 }
 
 }  // namespace

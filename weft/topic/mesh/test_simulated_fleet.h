@@ -425,8 +425,8 @@ class SimulatedFleet {
     }
   }
   void answer_probes(Handle& handle, std::size_t* room = nullptr) {
-    Readiness& readiness = handle.mesh->readiness();
-    for (const Readiness::PeerProbe& probe : readiness.due(now_, 0, 0)) {
+    ReadinessProbes& readiness = handle.mesh->readiness();
+    for (const ReadinessProbes::PeerProbe& probe : readiness.due(now_, 0, 0)) {
       const std::uint64_t count = handle.subscriptions[probe.topic];
       if (count == probe.sent) {
         continue;

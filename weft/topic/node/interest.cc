@@ -7,7 +7,7 @@
 
 namespace weft::topic {
 
-Result<bool> Interest::add(SubscriptionCore& subscription, IntrusivePtr<const OwnFilter> filter) {
+Result<bool> InterestTable::add(SubscriptionCore& subscription, IntrusivePtr<const OwnFilter> filter) {
   constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a filter");
   const sync::LockGuard lock(mutex_);
   if (size_ >= kFiltersMax) {
@@ -30,7 +30,7 @@ Result<bool> Interest::add(SubscriptionCore& subscription, IntrusivePtr<const Ow
 }
 
 // After a throw nothing has changed.
-void Interest::put_in(SubscriptionCore& subscription, IntrusivePtr<const OwnFilter> filter) {
+void InterestTable::put_in(SubscriptionCore& subscription, IntrusivePtr<const OwnFilter> filter) {
   const Filter& wire = filter->wire;
   if (wire.kind() == FilterKind::exact) {
     const auto place = exact_.try_emplace(std::string(wire.text())).first;
@@ -68,7 +68,7 @@ void Interest::put_in(SubscriptionCore& subscription, IntrusivePtr<const OwnFilt
   wanted.entries.push_back({&subscription, std::move(filter)});
 }
 
-void Interest::take_out(SubscriptionCore& subscription, const Filter& filter) noexcept {
+void InterestTable::take_out(SubscriptionCore& subscription, const Filter& filter) noexcept {
   const auto same = [&](const Entry& entry) { return entry.subscription == &subscription; };
   --size_;
   if (filter.kind() == FilterKind::exact) {
@@ -91,7 +91,7 @@ void Interest::take_out(SubscriptionCore& subscription, const Filter& filter) no
   others_.erase(found);
 }
 
-bool Interest::remove(SubscriptionCore& subscription, const Filter& filter) noexcept {
+bool InterestTable::remove(SubscriptionCore& subscription, const Filter& filter) noexcept {
   const sync::LockGuard lock(mutex_);
   if (subscription.filters.erase(filter) == 0) {
     return false;
@@ -101,7 +101,7 @@ bool Interest::remove(SubscriptionCore& subscription, const Filter& filter) noex
   return true;
 }
 
-std::map<Filter, IntrusivePtr<const OwnFilter>> Interest::remove_all(SubscriptionCore& subscription) noexcept {
+std::map<Filter, IntrusivePtr<const OwnFilter>> InterestTable::remove_all(SubscriptionCore& subscription) noexcept {
   const sync::LockGuard lock(mutex_);
   auto had = std::exchange(subscription.filters, {});
   for (const auto& [filter, own] : had) {
@@ -111,13 +111,13 @@ std::map<Filter, IntrusivePtr<const OwnFilter>> Interest::remove_all(Subscriptio
   return had;
 }
 
-bool Interest::has_widened(const SubscriptionCore& subscription, const Filter& widened) noexcept {
+bool InterestTable::has_widened(const SubscriptionCore& subscription, const Filter& widened) noexcept {
   const sync::LockGuard lock(mutex_);
   return std::any_of(subscription.filters.begin(), subscription.filters.end(),
                      [&](const auto& each) { return each.first.widen_to_tokens() == widened; });
 }
 
-void Interest::find(std::string_view topic, MatchMemo& memo) {
+void InterestTable::find(std::string_view topic, MatchMemo& memo) {
   memo.generation = 0;
   memo.matches.clear();
   const sync::LockGuard lock(mutex_);
@@ -153,13 +153,13 @@ void Interest::find(std::string_view topic, MatchMemo& memo) {
   memo.generation = generation_.load(std::memory_order_relaxed);
 }
 
-std::uint64_t Interest::count(std::string_view topic) {
+std::uint64_t InterestTable::count(std::string_view topic) {
   MatchMemo memo;
   find(topic, memo);
   return memo.matches.size();
 }
 
-std::uint64_t Interest::patterns() noexcept {
+std::uint64_t InterestTable::patterns() noexcept {
   const sync::LockGuard lock(mutex_);
   return patterns_;
 }

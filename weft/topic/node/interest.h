@@ -35,7 +35,7 @@ struct MatchMemo {
 inline constexpr std::string_view kInboxes = "_INBOX.";
 inline constexpr std::string_view kRequests = "_REQ.";
 
-// Interest: the subscriptions of one handle, by topic.
+// InterestTable: the subscriptions of one handle, by topic.
 // Owner: the node. Affinity: any thread.
 // Cost: a valid memo costs one load and one comparison. Otherwise a lock, a hash probe for the exact filters, a walk
 // through the topic for the prefixes, and FilterIndex' cost for tokens and globs: globs of the same literal head are
@@ -43,7 +43,7 @@ inline constexpr std::string_view kRequests = "_REQ.";
 // Invariants:
 //   1. A subscription is in a match once, however many of its filters match.
 //   2. Each change makes a new generation, after the change: a memo of that generation includes it.
-class Interest {
+class InterestTable {
  public:
   // A handle's filters, over all subscriptions: at most as many as a peer takes over one connection.
   static constexpr std::size_t kFiltersMax = 262'144;

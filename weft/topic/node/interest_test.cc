@@ -23,10 +23,10 @@ IntrusivePtr<const OwnFilter> own(const Filter& filter) {
   return make_intrusive<const OwnFilter>(std::string(filter.text()), filter);
 }
 
-TEST(Interest, AgreesWithATestOfEachFilter) {
+TEST(InterestTable, AgreesWithATestOfEachFilter) {
   constexpr std::size_t kSubscriptions = 7;
   Random random(5);
-  Interest interest;
+  InterestTable interest;
   std::vector<IntrusivePtr<SubscriptionCore>> all;
   std::vector<std::set<Filter>> held(kSubscriptions);
   for (std::size_t i = 0; i < kSubscriptions; ++i) {
@@ -73,8 +73,8 @@ TEST(Interest, AgreesWithATestOfEachFilter) {
 }
 
 // A glob that takes more steps than its share in the index is decided nevertheless.
-TEST(Interest, AGlobOfManyStepsMatchesNothingElse) {
-  Interest interest;
+TEST(InterestTable, AGlobOfManyStepsMatchesNothingElse) {
+  InterestTable interest;
   const auto subscription = make_subscription();
   std::string pattern;
   for (int i = 0; i < 100; ++i) {
@@ -86,7 +86,7 @@ TEST(Interest, AGlobOfManyStepsMatchesNothingElse) {
 }
 
 // Regression: each message was compared with every filter that is not exact.
-TEST(Interest, AHundredThousandFiltersCostAMessageNoMoreThanAHundred) {
+TEST(InterestTable, AHundredThousandFiltersCostAMessageNoMoreThanAHundred) {
   constexpr int kFew = 100;
   constexpr int kMany = kSanitized ? 20'000 : 100'000;
   const auto filter = [](int i) {
@@ -96,7 +96,7 @@ TEST(Interest, AHundredThousandFiltersCostAMessageNoMoreThanAHundred) {
                         : *Filter::prefix("log/" + number + "/");
   };
   const auto cost = [&](int filters) {
-    Interest interest;
+    InterestTable interest;
     const auto subscription = make_subscription();
     for (int i = 0; i < filters; ++i) {
       EXPECT_TRUE(*interest.add(*subscription, own(filter(i))));

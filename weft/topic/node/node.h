@@ -492,7 +492,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   List<SubscriptionCore::Sleeper> followers_ WEFT_GUARDED_BY(follower_mutex_);
   sync::SpinBudget spin_;
 
-  Interest interest_;
+  InterestTable interest_;
   sync::StdMutex subscriptions_mutex_;
   std::vector<IntrusivePtr<SubscriptionCore>> subscriptions_ WEFT_GUARDED_BY(subscriptions_mutex_);  // the open ones
   TopicsStatistics past_ WEFT_GUARDED_BY(subscriptions_mutex_);  // of closed subscriptions

@@ -8,7 +8,7 @@
 
 namespace weft::topic {
 
-static_assert(Readiness::kCountMax == Interest::kFiltersMax);
+static_assert(ReadinessProbes::kCountMax == InterestTable::kFiltersMax);
 
 Result<std::uint64_t> Node::begin_probe(const PublisherCore& publisher, Instant deadline) noexcept {
   std::uint64_t id = 0;
@@ -45,20 +45,20 @@ void Node::end_probe(std::uint64_t probe) noexcept {
 }
 
 Result<void> Node::answer_probes(std::uint64_t from, std::uint64_t id) {
-  const Result<std::size_t> answered = answer_probes(from, id, Readiness::kPeerProbesMax);
+  const Result<std::size_t> answered = answer_probes(from, id, ReadinessProbes::kPeerProbesMax);
   return answered ? Result<void>() : answered.error();
 }
 
 // On any thread that subscribes, and on the loop. The subscriptions that are counted here went out before.
 Result<std::size_t> Node::answer_probes(std::uint64_t from, std::uint64_t id, std::size_t room) {
   const sync::LockGuard answering(answer_mutex_);
-  std::vector<Readiness::PeerProbe> due;
+  std::vector<ReadinessProbes::PeerProbe> due;
   {
     const sync::LockGuard lock(mesh_mutex_);
     due = mesh_.readiness().due(sys::now(), from, id);
     probed_.store(mesh_.readiness().peer_probe_count() != 0);
   }
-  for (const Readiness::PeerProbe& probe : due) {
+  for (const ReadinessProbes::PeerProbe& probe : due) {
     const std::uint64_t count = interest_.count(probe.topic);
     if (count == probe.sent) {
       continue;
