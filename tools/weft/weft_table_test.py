@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -255,6 +256,27 @@ def help_fits_into_a_terminal():
     for name in ([], *([group] for group in {command.split()[0] for command in ROWS}), *(command.split() for command in ROWS)):
         wide = [line for line in on_terminal(80, *name, "--help") if len(line) > 80]
         assert not wide, (name, wide)
+
+
+@test
+def help_in_tmux_has_the_lines_that_it_printed():
+    tmux = shutil.which("tmux")
+    if tmux is None:
+        print("skipped: no tmux; the test of a terminal of 80 columns ran")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        def there(*arguments: str) -> str:
+            return subprocess.run([tmux, "-S", f"{folder}/socket", "-f", "/dev/null", *arguments], env={**os.environ, "LC_ALL": "C.UTF-8"},
+                                  check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
+        pages = "; ".join(f"{shlex.quote(PROGRAM)} {command} --help" for command in ROWS)
+        there("new-session", "-d", "-x", "80", "-y", "5000", f"{pages}; {tmux} -S {folder}/socket wait-for -S printed; exec sleep 600")
+        try:
+            there("wait-for", "printed")
+            shown = [line.rstrip() for line in there("capture-pane", "-p").splitlines() if line.strip()]
+        finally:
+            there("kill-server")
+    printed = [line.rstrip() for command in ROWS for line in run(*command.split(), "--help").splitlines() if line.strip()]
+    assert shown == printed, [pair for pair in zip(shown, printed) if pair[0] != pair[1]][:3]
 
 
 @test
