@@ -126,8 +126,7 @@ rt::Task<Result<void>> ask(Asked* asked) {
   co_return Result<void>();
 }
 
-// On a core of its own. Ctrl-C cancels the call, also at the server. A server that does not listen may come, and the
-// user is told for what the command waits.
+// On a core of its own. Ctrl-C cancels the call, also at the server. While no server listens, the call waits for one.
 Result<void> run(Console& console, Asked& asked) {
   rt::RuntimeOptions options;
   options.cores = 1;
