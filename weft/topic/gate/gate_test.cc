@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The parts of a gate without connections. tests/topic/gate_test.cc has servers.
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "weft/base/random.h"
 #include "weft/topic/gate/gate_interest.h"
 #include "weft/topic/gate/outbox.h"
 #include <gtest/gtest.h>
@@ -53,6 +55,40 @@ TEST(GateInterest, OfThousandsOfFiltersOneBringsTheMessage) {
   EXPECT_TRUE(interest.is_first(numbers[1999], "t.1999.x"));
   EXPECT_FALSE(interest.is_first(last, "t.1999.x"));
   EXPECT_TRUE(interest.is_first(last, "t.2000.x"));
+}
+
+TEST(Outbox, OperationsOfEachSizeComeOutInOrderHoweverManyWait) {
+  Random random(3);
+  Outbox box;
+  std::deque<std::string> wanted;
+  std::size_t bytes = 0;
+  for (int round = 0; round < 200; ++round) {
+    for (std::uint64_t i = random.below(200); i != 0; --i) {
+      const std::size_t size = random.below(50) == 0 ? random.below(200'000) : random.below(600);
+      wanted.emplace_back(size, static_cast<char>('a' + random.below(26)));
+      box.append({Outbox::Kind::publish, "topic", {}, {}, as_bytes(wanted.back())});
+    }
+    if (round % 10 == 0) {
+      Outbox other;
+      other.swap(box);
+      box.swap(other);
+      ASSERT_TRUE(other.empty());
+    }
+    for (std::uint64_t i = round % 20 == 0 ? wanted.size() : random.below(wanted.size() + 1); i != 0; --i) {
+      ASSERT_EQ(box.front().subject, "topic");
+      ASSERT_EQ(as_text(box.front().body), wanted.front());
+      box.pop();
+      wanted.pop_front();
+    }
+    ASSERT_EQ(box.count(), wanted.size());
+    ASSERT_EQ(box.empty(), wanted.empty());
+    bytes = 0;
+    for (const std::string& each : wanted) {
+      bytes += each.size();
+    }
+    ASSERT_GE(box.bytes(), bytes);
+    ASSERT_LE(box.bytes(), bytes + wanted.size() * 64);
+  }
 }
 
 TEST(Outbox, OperationsComeOutWholeAndInOrder) {

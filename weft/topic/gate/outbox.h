@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <deque>
+#include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weft/base/bytes.h"
 
 namespace weft::topic {
 
-// Outbox: operations of a gate, one after the other in one block of bytes.
-// Owner: a gate, which guards it. Affinity: one thread at a time. Cost: a copy of the bytes; no allocation once the
-// block has grown. append() throws std::bad_alloc, and then nothing changed.
+// Outbox: operations of a gate, one after the other in segments of bytes.
+// Owner: a gate, which guards it. Affinity: one thread at a time. Cost: a copy of the bytes; an allocation for a segment
+// of 64 KiB, unless one of the last 1 MiB that became free is there. append() throws std::bad_alloc, and then nothing
+// changed.
+// Invariants: each segment but the last one has operations; no operation crosses two segments.
 class Outbox {
  public:
   enum class Kind : std::uint32_t { publish, want, unwant, ask, answer };
@@ -29,20 +35,21 @@ class Outbox {
     const Head head{operation.kind, size_of(operation.subject), size_of(operation.reply),
                     static_cast<std::uint32_t>(operation.headers.size()),
                     static_cast<std::uint32_t>(operation.body.size())};
-    bytes_.reserve(grown(bytes_.size() + sizeof head + head.size()));
-    const auto* const start = reinterpret_cast<const std::uint8_t*>(&head);
-    bytes_.insert(bytes_.end(), start, start + sizeof head);
+    std::uint8_t* at = room_for(sizeof head + head.size());
+    std::memcpy(at, &head, sizeof head);
+    at += sizeof head;
     for (const Bytes part :
          {as_bytes(operation.subject), as_bytes(operation.reply), operation.headers, operation.body}) {
-      bytes_.insert(bytes_.end(), part.begin(), part.end());
+      at = std::copy(part.begin(), part.end(), at);
     }
     ++count_;
   }
   // The oldest operation, which pop() takes away. Requires !empty().
   [[nodiscard]] Operation front() const noexcept {
     Head head;
-    std::memcpy(&head, bytes_.data() + read_, sizeof head);
-    const std::uint8_t* at = bytes_.data() + read_ + sizeof head;
+    const std::uint8_t* at = segments_.front().front();
+    std::memcpy(&head, at, sizeof head);
+    at += sizeof head;
     const auto take = [&at](std::size_t size) {
       const Bytes part(at, size);
       at += size;
@@ -57,29 +64,38 @@ class Outbox {
     return operation;
   }
   void pop() noexcept {
+    Segment& oldest = segments_.front();
     Head head;
-    std::memcpy(&head, bytes_.data() + read_, sizeof head);
-    read_ += sizeof head + head.size();
+    std::memcpy(&head, oldest.front(), sizeof head);
+    oldest.read += sizeof head + head.size();
+    bytes_ -= sizeof head + head.size();
     --count_;
-    if (count_ == 0) {
-      read_ = 0;
-      bytes_.clear();
-      if (bytes_.capacity() > kCapacityKept) {
-        bytes_.shrink_to_fit();
-      }
+    if (oldest.read != oldest.used) {
+      return;
     }
+    if (segments_.size() == 1 && oldest.capacity == kSegment) {
+      oldest.read = oldest.used = 0;
+      return;
+    }
+    if (oldest.capacity == kSegment && spares_.size() < spares_.capacity()) {
+      spares_.push_back(std::move(oldest.bytes));
+    }
+    segments_.pop_front();
   }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.size() - read_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   void swap(Outbox& other) noexcept {
-    bytes_.swap(other.bytes_);
-    std::swap(read_, other.read_);
+    segments_.swap(other.segments_);
+    spares_.swap(other.spares_);
+    std::swap(bytes_, other.bytes_);
     std::swap(count_, other.count_);
   }
 
  private:
-  static constexpr std::size_t kCapacityKept = std::size_t{1} << 20;
+  static constexpr std::size_t kSegment = std::size_t{64} << 10;
+  static constexpr std::size_t kSparesMax = 16;
+
   struct Head {
     Kind kind = Kind::publish;
     std::uint32_t subject = 0;
@@ -91,12 +107,47 @@ class Outbox {
   [[nodiscard]] static std::uint32_t size_of(std::string_view text) noexcept {
     return static_cast<std::uint32_t>(text.size());
   }
-  [[nodiscard]] std::size_t grown(std::size_t needed) const noexcept {
-    return needed <= bytes_.capacity() ? needed : (needed < 2 * bytes_.capacity() ? 2 * bytes_.capacity() : needed);
+
+  struct Segment {
+    std::unique_ptr<std::uint8_t[]> bytes;
+    std::size_t capacity = 0;
+    std::size_t used = 0;
+    std::size_t read = 0;
+
+    [[nodiscard]] const std::uint8_t* front() const noexcept { return bytes.get() + read; }
+  };
+
+  // The place for so many bytes behind the others, which count as written.
+  [[nodiscard]] std::uint8_t* room_for(std::size_t size) {
+    if (segments_.empty() || segments_.back().capacity - segments_.back().used < size) {
+      add_segment(size);
+    }
+    Segment& newest = segments_.back();
+    std::uint8_t* const place = newest.bytes.get() + newest.used;
+    newest.used += size;
+    bytes_ += size;
+    return place;
+  }
+  void add_segment(std::size_t least) {
+    spares_.reserve(kSparesMax);
+    Segment segment;
+    segment.capacity = std::max(least, kSegment);
+    if (segment.capacity == kSegment && !spares_.empty()) {
+      segment.bytes = std::move(spares_.back());
+      spares_.pop_back();
+    } else {
+      segment.bytes = std::make_unique_for_overwrite<std::uint8_t[]>(segment.capacity);
+    }
+    if (!segments_.empty() && segments_.back().used == 0) {
+      segments_.back() = std::move(segment);
+    } else {
+      segments_.push_back(std::move(segment));
+    }
   }
 
-  std::vector<std::uint8_t> bytes_;
-  std::size_t read_ = 0;
+  std::deque<Segment> segments_;
+  std::vector<std::unique_ptr<std::uint8_t[]>> spares_;
+  std::size_t bytes_ = 0;
   std::size_t count_ = 0;
 };
 

@@ -21,8 +21,8 @@ namespace weft::topic {
 //   2. There are at most kSparesMax spare blocks.
 class MessageBlocks {
  public:
-  static constexpr std::size_t kMessages = 8;       // of a block
-  static constexpr std::size_t kSparesMax = 127;    // with the last block of an empty queue: 1,024 messages
+  static constexpr std::size_t kMessages = 16;      // of a block
+  static constexpr std::size_t kSparesMax = 63;     // with the last block of an empty queue: 1,024 messages
   static constexpr std::size_t kPointersMax = 256;  // kept by an empty queue
 
   MessageBlocks() noexcept = default;
