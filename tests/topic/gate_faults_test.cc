@@ -44,8 +44,8 @@ class FaultsOnNats : public testing::Test {
 
 using ManyFaultsOnNats = FaultsOnNats;
 
-// Lateness: of calls that end by their deadline. None ends before it. A busy machine makes some of them late, by any time;
-// a way of waiting that is too long makes all of them late.
+// Lateness: of calls that end by their deadline. None ends before it. A busy machine makes some of them late, by any
+// time; a wait that is too long makes all of them late.
 class Lateness {
  public:
   // The call that has just ended with that error.

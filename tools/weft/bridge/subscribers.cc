@@ -204,7 +204,7 @@ class Subscribers final : public Unit {
 
   struct Wanted {
     Filter filter;
-    std::map<std::uint32_t, std::size_t> peers;  // 0: not told apart, so they are counted
+    std::map<std::uint32_t, std::size_t> peers;  // 0: peers without a number, which are counted
 
     void enter(std::uint32_t peer) {
       std::size_t& count = peers[peer];

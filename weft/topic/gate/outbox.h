@@ -17,9 +17,9 @@ namespace weft::topic {
 
 // Outbox: operations of a gate, one after the other in segments of bytes.
 // Owner: a gate, which guards it. Affinity: one thread at a time. Cost: a copy of the bytes; an allocation for a segment
-// of 64 KiB, unless one of the last 1 MiB that became free is there. append() throws std::bad_alloc, and then nothing
+// of 64 KiB, unless a spare one is there, of 1 MiB at most. append() throws std::bad_alloc, and then nothing has
 // changed.
-// Invariants: each segment but the last one has operations; no operation crosses two segments.
+// Invariants: each segment except the last one has operations; no operation crosses two segments.
 class Outbox {
  public:
   enum class Kind : std::uint32_t { publish, want, unwant, ask, answer };
@@ -117,7 +117,7 @@ class Outbox {
     [[nodiscard]] const std::uint8_t* front() const noexcept { return bytes.get() + read; }
   };
 
-  // The place for so many bytes behind the others, which count as written.
+  // The place for so many bytes after the others, which count as written.
   [[nodiscard]] std::uint8_t* room_for(std::size_t size) {
     if (segments_.empty() || segments_.back().capacity - segments_.back().used < size) {
       add_segment(size);
