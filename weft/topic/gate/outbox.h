@@ -16,9 +16,9 @@
 namespace weft::topic {
 
 // Outbox: operations of a gate, one after the other in segments of bytes.
-// Owner: a gate, which guards it. Affinity: one thread at a time. Cost: a copy of the bytes; an allocation for a segment
-// of 64 KiB, unless a spare one is there, of 1 MiB at most. append() throws std::bad_alloc, and then nothing has
-// changed.
+// Owner: a gate, which guards it. Affinity: one thread at a time. Cost: a copy of the bytes; an allocation for each
+// segment of 64 KiB, unless a spare one is there, of 1 MiB at most. append() throws std::bad_alloc, and then nothing
+// has changed.
 // Invariants: each segment except the last one has operations; no operation crosses two segments.
 class Outbox {
  public:
