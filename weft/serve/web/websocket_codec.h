@@ -150,7 +150,8 @@ class WebSocketCodec {
   // Bytes of a compressed message: an incompressible one gets a little larger.
   [[nodiscard]] std::uint32_t compressed_max() const noexcept { return message_max_ + message_max_ / 8 + 64; }
   [[nodiscard]] bool scan(Bytes body, const net::ws::MaskKey& mask) noexcept;
-  [[nodiscard]] Decoded<Frame> end_close(const net::ws::WsFrameHeader& header, const WebSocketHead& head, Bytes body) noexcept;
+  [[nodiscard]] Decoded<Frame> end_close(const net::ws::WsFrameHeader& header, const WebSocketHead& head,
+                                         Bytes body) noexcept;
 
   std::string_view protocol_;
   PeerDeflate* deflate_ = nullptr;
