@@ -210,5 +210,45 @@ TEST_F(OnNatsWithTwoUsers, AReplyThatIsNotPermittedIsCountedAndToldUntilTheServe
                                      all.fleet_dropped_refused + all.fleet_dropped_closed + all.fleet_dropped_full);
 }
 
+rt::Task<Result<void>> expect_refused_reply(Context* context, TopicsOptions options) {
+  Result<AsyncTopics> topics = co_await AsyncTopics::open(*rt::Core::current(), *context, options);
+  if (!topics) {
+    co_return topics.error();
+  }
+  Result<AsyncRequestQueue> queue = topics->serve("svc");
+  if (!queue) {
+    co_return queue.error();
+  }
+  EXPECT_TRUE(queue->status());
+  Result<TakenRequest> request = co_await queue->next();
+  if (!request) {
+    co_return request.error();
+  }
+  EXPECT_TRUE(request->reply("answer"));
+  for (const Instant end = soon(); queue->status() && sys::now() < end;) {
+    const auto synced = co_await topics->sync(soon());
+    if (!synced) {
+      co_return synced.error();
+    }
+  }
+  EXPECT_EQ(queue->status().error(), Errc::not_permitted);
+  co_return Result<void>();
+}
+
+TEST_F(OnNatsWithTwoUsers, AQueueOfALoopShowsThatItsRepliesAreRefused) {
+  TwoUsers users("publish: { deny: \"_INBOX.>\" }");
+  rt::RuntimeOptions options;
+  options.cores = 1;
+  auto runtime = *rt::Runtime::start(options);
+  Context context;
+  auto future = *rt::spawn(runtime->core(0), expect_refused_reply(&context, users.options("u")));
+  Topics b = users.open("v");
+  while (!future.ready()) {
+    EXPECT_FALSE(b.request("svc", "question", sys::now() + 200ms));
+  }
+  const Result<void> result = future.get();
+  EXPECT_TRUE(result) << result.error().message();
+}
+
 }  // namespace
 }  // namespace weft::topic

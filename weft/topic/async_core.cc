@@ -88,7 +88,7 @@ Result<TakenRequest> AsyncRequestQueue::try_next() {
   return taken(*core_, topic_, WEFT_TRY(core_->node->try_next(*core_->subscription)));
 }
 Result<void> AsyncRequestQueue::status() const noexcept {
-  return core_ == nullptr ? Result<void>(topic::kAsyncMoved) : core_->subscription->status();
+  return core_ == nullptr ? Result<void>(topic::kAsyncMoved) : core_->node->service_status(*core_->subscription);
 }
 
 Result<AsyncRequestQueue> AsyncTopics::serve(std::string_view topic, const ServiceOptions& options) {
