@@ -294,6 +294,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   unsigned pump(bool wait_for_lock, unsigned most = kPumpMost);  // returns the number of messages
   void dispatch(Message&& topic, Message&& body, Message&& headers) WEFT_REQUIRES(pump_mutex_);
   void dispatch_gate_message(FleetMessage& message) WEFT_REQUIRES(pump_mutex_);
+  void read_turn();
   void watch_in();
   void handle_in();
   void lead_ended() noexcept;

@@ -120,20 +120,26 @@ void Node::handle_in() {
       return;
     }
   }
+  read_turn();
+  if (in_.core()->closed() || in_.core()->terminated()) {
+    loop_->unwatch(std::exchange(in_watch_, 0));  // the descriptor would stay readable for ever
+  }
+}
+
+// A pump that ends before the XSUB is empty may leave the descriptor cleared with messages behind it. So another turn
+// follows.
+void Node::read_turn() {
   const unsigned most = async() ? kPumpMostOfTurn : kPumpMost;
   if (pump(false, most) == most) {
     try {  // a post to the own thread costs no system call
       loop_->post([weak = weak_from_this()] {
         if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
-          node->handle_in();
+          node->read_turn();
         }
       });
     } catch (const std::bad_alloc&) {
       wake(kReadIn);
     }
-  }
-  if (in_.core()->closed() || in_.core()->terminated()) {
-    loop_->unwatch(std::exchange(in_watch_, 0));  // the descriptor would stay readable for ever
   }
 }
 
@@ -168,7 +174,7 @@ void Node::watch_in() {
   const auto watch =
       fd ? loop_->watch(*fd, sys::Interest::readable, false, &in_watcher_) : Result<rt::Loop::WatchId>(fd.error());
   in_watch_ = watch ? *watch : 0;
-  (void)pump(false);  // and arms the descriptor
+  read_turn();  // and arms the descriptor
 }
 
 // --- an event loop of the program ---
@@ -186,7 +192,11 @@ unsigned Node::take_input() {
   }
   // Relaxed, with no partner: the loop compares it with an earlier value. A lost increment costs it one wake-up.
   leads_.store(leads_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  return pump(false);
+  const unsigned count = pump(false);
+  if (count == kPumpMost) {
+    wake(kReadIn);  // see read_turn()
+  }
+  return count;
 }
 
 // --- threads that wait ---
@@ -217,9 +227,15 @@ void Node::lead_ended() noexcept {
 // One variable is returned, in the caller's place: a message is large to move.
 Result<TopicMessage> Node::try_next(SubscriptionCore& subscription) {
   Result<TopicMessage> message = subscription.try_pop();
-  if (!message && message.error() == Errc::would_block && !closed() &&
-      pump(false, async() ? kPumpMostOfTurn : kPumpMost) != 0) {
-    message = subscription.try_pop();
+  if (!message && message.error() == Errc::would_block && !closed()) {
+    const unsigned most = async() ? kPumpMostOfTurn : kPumpMost;
+    const unsigned count = pump(false, most);
+    if (count == most && async()) {
+      wake(kReadIn);  // see read_turn(). A loop of its own looks after a tick
+    }
+    if (count != 0) {
+      message = subscription.try_pop();
+    }
   }
   return message;
 }

@@ -35,7 +35,7 @@ void Node::handle_work() noexcept {
   }
   const unsigned work = work_.fetch_and(kRepair | kResend);
   if ((work & kReadIn) != 0) {
-    handle_in();
+    read_turn();
   }
   if ((work & kReadOut) != 0) {
     handle_out();
