@@ -33,7 +33,7 @@ TEST(TopicsExhaustion, TheInterestHasTheFiltersThatItTook) {
                                        *Filter::glob("a*b"),  *Filter::prefix("a."), *Filter::prefix("a.long.one")};
   walk([&](FailingMemory& memory) {
     memory.end();
-    topic::Interest interest;
+    topic::InterestTable interest;
     const auto s = make_intrusive<topic::SubscriptionCore>(Full::drop_oldest, 4, 1000);
     std::vector<IntrusivePtr<const topic::OwnFilter>> own;
     for (const Filter& filter : filters) {

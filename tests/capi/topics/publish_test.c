@@ -145,6 +145,41 @@ static void publish_and_take(weft_topics_publisher* publisher, weft_topics* read
   REQUIRE(has_bytes(message, "x"));
   EXPECT(0, weft_topics_message_free(message));
 }
+/* More messages than one call takes, while the program reads nothing else: the descriptor announces the rest, too. */
+static void a_loop_takes_a_flood(void) {
+  enum { kFlood = 800 };
+  weft_topics* const left = open_fleet("inproc:flood", NULL);
+  weft_topics* const right = open_fleet("inproc:flood", NULL);
+  EXPECT(1, weft_topics_sync(left, WAIT_MS));
+  weft_topics_subscription* const subscription = subscribe(right, "a");
+  weft_topics_publisher* const publisher = open_publisher(left, "a");
+  EXPECT(0, weft_topics_wait_subscribers(publisher, 1, WAIT_MS, NULL));
+  struct pollfd input = {weft_topics_input_fd(right), POLLIN, 0};
+  struct pollfd queue = {weft_topics_subscription_fd(subscription), POLLIN, 0};
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < kFlood; ++i) {
+      EXPECT(0, weft_topics_publisher_publish(publisher, "x", 1, NULL));
+      if (i % 100 == 0) { /* between two of them the descriptor is cleared */
+        REQUIRE(weft_topics_take_input(right) >= 0);
+      }
+    }
+    for (int i = 0; i < kFlood;) {
+      weft_topics_message* message = NULL;
+      struct pollfd fds[2] = {input, queue};
+      REQUIRE(poll(fds, 2, WAIT_MS) > 0);
+      REQUIRE(weft_topics_take_input(right) >= 0);
+      while (weft_topics_next(subscription, 0, &message) == 0) {
+        EXPECT(0, weft_topics_message_free(message));
+        ++i;
+      }
+    }
+  }
+  EXPECT(0, weft_topics_close(right));
+  EXPECT(0, weft_topics_unsubscribe(subscription));
+  EXPECT(0, weft_topics_publisher_close(publisher));
+  EXPECT(0, weft_topics_close(left));
+}
+
 /* A loop reads for its handle. While it does not, the handle's thread reads. */
 static void a_loop_takes_the_messages_of_other_handles(const char* fleet, const char* directory) {
   weft_topics* const left = open_fleet(fleet, directory);
@@ -259,6 +294,7 @@ int main(int argc, char** argv) {
   messages_flow("local:flow", directory);
   a_full_queue_drops_by_its_policy();
   a_descriptor_announces_messages();
+  a_loop_takes_a_flood();
   a_loop_takes_the_messages_of_other_handles("inproc:loop", NULL);
   a_loop_takes_the_messages_of_other_handles("local:loop", directory);
   a_close_by_another_thread_ends_each_wait();

@@ -126,8 +126,8 @@ void Node::handle_in() {
   }
 }
 
-// A pump that ends before the XSUB is empty may leave the descriptor cleared with messages behind it. So another turn
-// follows.
+// A pump that ends before the XSUB is empty may leave messages of which a cleared descriptor has no sign. So another
+// turn follows.
 void Node::read_turn() {
   const unsigned most = async() ? kPumpMostOfTurn : kPumpMost;
   if (pump(false, most) == most) {
