@@ -15,6 +15,7 @@ namespace {
 
 using namespace weft::zmtp;
 using test::Buffer;
+using weft::ParseStatus;
 using test::operator+;
 
 LocalEndConfig make_config(std::uint8_t type, std::uint8_t options) {
