@@ -190,6 +190,13 @@ def a_request_under_way_is_answered_after_sigterm():
         assert counts["ask"]["given"] == 1 and counts["work"]["given"] == 1, counts
 
 
+def send_to_nobody(req):
+    req.send(b"nobody")
+    frames = req.recv_multipart()
+    assert error_of(frames) in (UNREACHABLE, GONE), frames
+    return frames
+
+
 @test
 def services_cross_a_cluster_of_three_servers():
     server = nats_server()
@@ -219,9 +226,7 @@ def services_cross_a_cluster_of_three_servers():
                         asker = start("request", "svc", "hello", *there)
                         worker.send_multipart(worker.recv_multipart()[:2] + [b"world"])
                         assert end(asker).strip().endswith("world")
-                req.send(b"nobody")
-                frames = req.recv_multipart()
-                assert error_of(frames) in (UNREACHABLE, GONE), frames
+                    until(lambda: error_of(send_to_nobody(req)) == UNREACHABLE, pause)  # no server has its service any more
             counts = [side.stop()["work"] for side in sides]
             assert [each["given"] for each in counts] == [2, 2], counts
             assert ask_side.stop()["ask"]["given"] == 2
