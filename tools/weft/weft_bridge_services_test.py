@@ -190,10 +190,11 @@ def a_request_under_way_is_answered_after_sigterm():
         assert counts["ask"]["given"] == 1 and counts["work"]["given"] == 1, counts
 
 
+# A message on its way to a service that ends is lost: NATS delivers at most once.
 def send_to_nobody(req):
     req.send(b"nobody")
     frames = req.recv_multipart()
-    assert error_of(frames) in (UNREACHABLE, GONE), frames
+    assert error_of(frames) in (UNREACHABLE, GONE, TIMED_OUT), frames
     return frames
 
 
@@ -205,7 +206,7 @@ def services_cross_a_cluster_of_three_servers():
     with folder() as directory, start("fleet", "up", "--json", "--servers", "3", "--program", server) as servers:
         try:
             one, two, three = json.loads(servers.stdout.readline())["fleet"].removeprefix("nats://").split(",")
-            clients, workers = service('deadline = "1 h"', "", dealers=True).split("[[workers]]")
+            clients, workers = service('deadline = "5 s"', "", dealers=True).split("[[workers]]")
             ask_side = Bridge(directory, clients, name="a", fleet=f'fleet = "nats://{one}"')
             sides = [Bridge(directory, "[[workers]]" + workers, name=f"w{i}", fleet=f'fleet = "nats://{url}"')
                      for i, url in enumerate((two, three))]
@@ -216,7 +217,7 @@ def services_cross_a_cluster_of_three_servers():
                         req.send(body)
                         while not worker.poll(0):
                             if req.poll(10):
-                                assert error_of(req.recv_multipart()) in (UNREACHABLE, GONE)
+                                assert error_of(req.recv_multipart()) in (UNREACHABLE, GONE, TIMED_OUT)
                                 req.send(body)
                         frames = worker.recv_multipart()
                         assert frames[2] == body
