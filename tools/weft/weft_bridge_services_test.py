@@ -206,7 +206,7 @@ def services_cross_a_cluster_of_three_servers():
     with folder() as directory, start("fleet", "up", "--json", "--servers", "3", "--program", server) as servers:
         try:
             one, two, three = json.loads(servers.stdout.readline())["fleet"].removeprefix("nats://").split(",")
-            clients, workers = service('deadline = "5 s"', "", dealers=True).split("[[workers]]")
+            clients, workers = service('deadline = "2 s"', "", dealers=True).split("[[workers]]")
             ask_side = Bridge(directory, clients, name="a", fleet=f'fleet = "nats://{one}"')
             sides = [Bridge(directory, "[[workers]]" + workers, name=f"w{i}", fleet=f'fleet = "nats://{url}"')
                      for i, url in enumerate((two, three))]
