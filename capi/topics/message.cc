@@ -82,6 +82,17 @@ Result<MessageHandle*> message_of(const weft_topics_message* message) noexcept {
   return handle;
 }
 
+namespace {
+
+template <typename Content>
+Result<const Content*> content_of(const weft_topics_message* message, StaticText otherwise) noexcept {
+  const MessageHandle* const handle = WEFT_TRY(message_of(message));
+  const auto* const content = std::get_if<Content>(&handle->content);
+  return content != nullptr ? Result<const Content*>(content) : Error(Errc::invalid_argument, otherwise);
+}
+
+}  // namespace
+
 Result<MessageHandle*> delivery_of(const weft_topics_message* message) noexcept {
   MessageHandle* const handle = WEFT_TRY(message_of(message));
   if (!std::holds_alternative<Delivery>(handle->content)) {
@@ -173,12 +184,7 @@ int weft_topics_message_info(const weft_topics_message* message, weft_topics_str
   }
   *info = {};
   return call([&]() -> Result<void> {
-    const MessageHandle* const handle = WEFT_TRY(message_of(message));
-    const auto* const found = std::get_if<StreamNumbers>(&handle->content);
-    if (found == nullptr) {
-      return Error(Errc::invalid_argument, "the message is not an answer about a stream");
-    }
-    *info = found->numbers;
+    *info = WEFT_TRY(content_of<StreamNumbers>(message, "the message is not an answer about a stream"))->numbers;
     return {};
   });
 }
@@ -190,11 +196,7 @@ int weft_topics_message_keys(const weft_topics_message* message, weft_topics_nam
   *keys = nullptr;
   *after = nullptr;
   return call([&]() -> Result<void> {
-    const MessageHandle* const handle = WEFT_TRY(message_of(message));
-    const auto* const page = std::get_if<KeysPage>(&handle->content);
-    if (page == nullptr) {
-      return Error(Errc::invalid_argument, "the message is not a page of keys");
-    }
+    const KeysPage* const page = WEFT_TRY(content_of<KeysPage>(message, "the message is not a page of keys"));
     WEFT_TRY(open_handle<NamesObject>(keys, nullptr, page->keys));
     *after = page->after ? page->after->c_str() : nullptr;
     return {};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Calls that return at once, for asyncio. Each has a tag, whose lowest two bits choose the class of its message, or one
-// of kInfo and kKeys.
+// Calls that return at once, for asyncio. Each has a tag, whose lowest three bits choose the class of its message, or
+// are kInfo or kKeys.
 #include <cstring>
+#include <memory>
 
 #include "python/native/calls.h"
 
@@ -146,28 +147,18 @@ PyObject* calls_keys(Args& args) {
                "list keys of", args[3]);
 }
 
-// Frees a message that does not become an object of Python.
-class Freed {
- public:
-  explicit Freed(weft_topics_message* message) noexcept : message_(message) {}
-  Freed(const Freed&) = delete;
-  Freed& operator=(const Freed&) = delete;
-  ~Freed() { (void)weft_topics_message_free(message_); }
-
- private:
-  weft_topics_message* message_;
+struct FreeMessage {
+  void operator()(weft_topics_message* message) const noexcept { (void)weft_topics_message_free(message); }
 };
 
 // (first, next, ...)
 PyObject* info_in(weft_topics_message* message, PyObject* name) {
-  const Freed frees(message);
   weft_topics_stream_info info{};
   check(weft_topics_message_info(message, &info), "ask about stream", name);
   return Reference::checked(of_info(info)).release();
 }
 // (keys, after or None)
 PyObject* keys_in(weft_topics_message* message, PyObject* name) {
-  const Freed frees(message);
   Names keys;
   const char* after = nullptr;
   check(weft_topics_message_keys(message, keys.place(), &after), "list keys of", name);
@@ -184,20 +175,16 @@ PyObject* value_of(weft_topics_outcome& outcome, PyObject* name, PyObject* class
   if (outcome.message == nullptr) {
     return of_published(outcome.published);
   }
-  weft_topics_message* given = outcome.message;
+  std::unique_ptr<weft_topics_message, FreeMessage> given(outcome.message);
   try {
     const auto kind = static_cast<unsigned>(outcome.tag & kOfTag);
     if (kind == kInfo || kind == kKeys) {
-      given = nullptr;  // each of them frees it
-      return kind == kInfo ? info_in(outcome.message, name) : keys_in(outcome.message, name);
+      return kind == kInfo ? info_in(given.get(), name) : keys_in(given.get(), name);
     }
     NewMessage message(Reference::checked(PySequence_GetItem(classes, static_cast<Py_ssize_t>(kind))).get());
-    *message.place() = given;
+    *message.place() = given.release();
     return message.release();
   } catch (const Raised&) {
-    if (given != nullptr) {
-      (void)weft_topics_message_free(given);
-    }
     PyErr_Clear();
     outcome.code = WEFT_TOPICS_RESOURCE_EXHAUSTED;
     return PyUnicode_FromString("no memory for the answer");

@@ -49,13 +49,14 @@ PyObject* open(Args& args) {
   return of_handle(topics);
 }
 
-// (topics, name, timeout_ms) -> int
+// (topics, name) -> int
 PyObject* take_input(Args& args) {
   args.expect(2);
   const int taken = weft_topics_take_input(args.handle<weft_topics>(0));
   check(taken, "read messages of", args[1]);
   return PyLong_FromLong(taken);
 }
+// (topics, name, timeout_ms) -> int
 PyObject* sync(Args& args) {
   args.expect(3);
   auto* const topics = args.handle<weft_topics>(0);

@@ -16,6 +16,12 @@ class DraftOption : public Conformance {
     EXPECT_TRUE(router.set(option::router_notify, notify));
     return router;
   }
+  Socket make_publisher_of_last_values() {
+    Socket xpub = make(SocketType::xpub);
+    EXPECT_TRUE(xpub.set(option::xpub_manual, true));
+    EXPECT_TRUE(xpub.set(option::xpub_manual_last_value, true));
+    return xpub;
+  }
   Socket make_dealer(const std::string& endpoint, std::string_view id) {
     Socket dealer = make(SocketType::dealer);
     EXPECT_TRUE(dealer.set(option::routing_id, std::string(id)));
@@ -106,9 +112,7 @@ TEST_P(DraftOption, OfAPeerThatIsRefusedARouterTellsNothing) {
 }
 
 TEST_P(DraftOption, AManualPublisherGivesTheLastValueToTheLastSubscriberAlone) {
-  Socket xpub = make(SocketType::xpub);
-  ASSERT_TRUE(xpub.set(option::xpub_manual, true));
-  ASSERT_TRUE(xpub.set(option::xpub_manual_last_value, true));
+  Socket xpub = make_publisher_of_last_values();
   const std::string endpoint = bind(xpub);
   Socket subs[] = {make(SocketType::sub), make(SocketType::sub)};
   for (Socket& sub : subs) {
@@ -138,9 +142,7 @@ TEST_P(DraftOption, AManualPublisherGivesTheLastValueToTheLastSubscriberAlone) {
 }
 
 TEST_P(DraftOption, AManualPublisherGivesOneMoreValueForEachCallOfSubscribe) {
-  Socket xpub = make(SocketType::xpub);
-  ASSERT_TRUE(xpub.set(option::xpub_manual, true));
-  ASSERT_TRUE(xpub.set(option::xpub_manual_last_value, true));
+  Socket xpub = make_publisher_of_last_values();
   const std::string endpoint = bind(xpub);
   Socket subs[] = {make(SocketType::sub), make(SocketType::sub)};
   for (Socket& sub : subs) {

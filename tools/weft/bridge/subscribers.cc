@@ -79,10 +79,11 @@ class Subscribers final : public Unit {
   // With xpub_manual there is a notice for each call of a program, even for a subscription that it has already or does
   // not have. So the peers of each prefix are known by their numbers. Otherwise there is one for the first peer and one
   // for the last, and a second one of a prefix is a filter of a Weft peer with this head.
-  void change(bool more, const std::string& prefix, std::uint32_t peer) {
+  void change(bool more, const std::string& prefix, std::uint32_t of) {
+    const std::uint32_t peer = kept_.empty() ? 0 : of;
     const auto found = wanted_.find(prefix);
     if (!more) {
-      if (found != wanted_.end() && found->second.leave(kept_.empty() ? 0 : peer)) {
+      if (found != wanted_.end() && found->second.leave(peer)) {
         if (!keeps(found->second.filter)) {
           (void)subscription_->remove(found->second.filter);
         }
@@ -91,13 +92,13 @@ class Subscribers final : public Unit {
       return;
     }
     if (found != wanted_.end()) {
-      return found->second.enter(kept_.empty() ? 0 : peer);
+      return found->second.enter(peer);
     }
     const Result<Filter> filter = names_.filter(prefix);
     if (!filter || wanted_.size() == kSubscriptionsMax || (!keeps(*filter) && !subscription_->add(*filter))) {
       return counters_->subscriptions_refused.add();
     }
-    wanted_.emplace(prefix, Wanted{*filter, {}}).first->second.enter(kept_.empty() ? 0 : peer);
+    wanted_.emplace(prefix, Wanted{*filter, {}}).first->second.enter(peer);
   }
 
   [[nodiscard]] bool keeps(const Filter& filter) const {
