@@ -235,6 +235,45 @@ TEST_F(NatsClientTest, ADrainLosesNoMessage) {
   });
 }
 
+TEST_F(NatsClientTest, ADrainedSubscriptionGetsWhatTheServerSentBefore) {
+  run(this, [](NatsClientTest* self) -> Task<void> {
+    auto other = self->open(self->server());
+    auto client = self->open(self->server());
+    std::size_t got = 0;
+    std::vector<Error> ends;
+    Watch watch;
+    const auto made = client->subscribe("a", [&](const Message&) { ++got; }, {.on_ended = [&](const Error& why) {
+                                          ends.push_back(why);
+                                          watch.changed();
+                                        }});
+    EXPECT_TRUE(made);
+    const auto one = co_await other->connected(in_long());
+    const auto two = co_await client->connected(in_long());
+    const auto subscribed = co_await client->flush(in_long());
+    EXPECT_TRUE(one && two && subscribed);
+    constexpr std::size_t kMessages = 2000;
+    for (std::size_t i = 0; i < kMessages; ++i) {
+      EXPECT_TRUE(other->publish("a", as_bytes("x")));
+    }
+    const auto flushed = co_await other->flush(in_long());
+    EXPECT_TRUE(flushed);
+    client->drain(*made);
+    client->drain(*made);
+    const bool ended = co_await Watch::until(&watch, [&] { return !ends.empty(); });
+    EXPECT_TRUE(ended);
+    EXPECT_EQ(got, kMessages);
+    EXPECT_EQ(client->subscriptions(), 0U);
+    client->drain(*made);
+    EXPECT_TRUE(other->publish("a", as_bytes("x")));
+    const auto after = co_await other->flush(in_long());
+    const auto heard = co_await client->flush(in_long());
+    EXPECT_TRUE(after && heard);
+    EXPECT_EQ(got, kMessages);
+    EXPECT_EQ(ends, std::vector<Error>{Errc::closed});
+    EXPECT_EQ(client->counts().unclaimed.value(), 0U);
+  });
+}
+
 TEST_F(NatsClientTest, EachCallChecksItsArguments) {
   run(this, [](NatsClientTest* self) -> Task<void> {
     auto client = self->open(self->server());

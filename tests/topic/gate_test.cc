@@ -30,7 +30,7 @@ class Foreign {
     address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(port)));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-    write("CONNECT {\"verbose\":false,\"headers\":true,\"protocol\":1}\r\n");
+    write("CONNECT {\"verbose\":false,\"headers\":true,\"no_responders\":true,\"protocol\":1}\r\n");
   }
   Foreign(const Foreign&) = delete;
   Foreign& operator=(const Foreign&) = delete;
@@ -322,6 +322,27 @@ TEST_F(OnNats, AMessageThatTheServerDoesNotTakeIsRefused) {
   EXPECT_EQ(own.try_next().error(), Errc::would_block);
   ASSERT_TRUE(t.publish(std::string(1U << 20U, 'x')));
   EXPECT_EQ(own.next_until(soon())->body().size(), 1U << 20U);
+}
+
+// What the server sent before it knew of the end is refused, and it refuses the rest.
+TEST_F(OnNats, NoRequestToAServiceThatEndsIsLost) {
+  Topics a = fleet_.open(context_);
+  Foreign foreign(fleet_.server().port());
+  RequestQueue requests = *a.serve("svc");
+  foreign.write("SUB r 1\r\nPING\r\n");
+  ASSERT_TRUE(foreign.expect("PONG\r\n"));
+  constexpr int kRequests = 10000;
+  std::string burst;
+  for (int i = 0; i < kRequests; ++i) {
+    burst += "PUB svc r 0\r\n\r\n";
+  }
+  std::thread asks([&] { foreign.write(burst); });
+  ASSERT_TRUE(requests.next_until(soon()));  // it is dropped, which refuses it
+  requests.close();
+  for (int i = 0; i < kRequests; ++i) {
+    ASSERT_TRUE(foreign.expect("MSG r 1 ")) << i;
+  }
+  asks.join();
 }
 
 // A request in flight may have been answered; one without a server is not sent.

@@ -66,6 +66,7 @@ Result<SubscriptionId> Client::subscribe(std::string_view filter, Handler handle
 }
 
 void Client::unsubscribe(SubscriptionId id) noexcept { state_->unsubscribe(id); }
+void Client::drain(SubscriptionId id) noexcept { state_->drain(id); }
 
 rt::Task<Result<Answer>> Client::request(std::string_view subject, Bytes body, Instant deadline, Bytes headers) {
   return ClientState::request(state_, subject, body, deadline, headers);

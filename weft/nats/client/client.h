@@ -45,7 +45,7 @@ struct Publishing {
 
 struct Subscribing {
   std::string_view group{};  // each message reaches one member of the group; empty: each subscription
-  // Called when the server refuses the subscription, which has ended then: not_permitted.
+  // Called when the subscription has ended: not_permitted (the server refuses it), closed (after drain()).
   std::function<void(const Error&)> on_ended{};
 };
 
@@ -86,6 +86,8 @@ class Client {
   // wildcards, or not the name of a group); resource_exhausted (subscriptions_max, or no memory); invalid_state.
   [[nodiscard]] Result<SubscriptionId> subscribe(std::string_view filter, Handler handler, Subscribing how = {});
   void unsubscribe(SubscriptionId id) noexcept;  // idempotent
+  // Ends the subscription after the messages that the server sent it before, or with the connection.
+  void drain(SubscriptionId id) noexcept;
 
   // The task reads its arguments when it begins. Errors: invariant 3, each with its fate; those of publish().
   [[nodiscard]] rt::Task<Result<Answer>> request(std::string_view subject, Bytes body, Instant deadline,

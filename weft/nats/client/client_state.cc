@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -18,6 +19,7 @@ namespace weft::nats {
 namespace {
 
 constexpr Error kClosed(Errc::closed, "the client is closed");
+constexpr Error kDrained(Errc::closed, "the subscription was drained");
 constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a connection or a message");
 constexpr Error kFirstAttempt(Errc::unreachable, "not connected yet: the first attempt has not ended");
 constexpr Error kEnding(Errc::unreachable, "not connected: the connection is ending");
@@ -228,6 +230,7 @@ void ClientState::on_close(Session& /*session*/, const Error& why) noexcept {
   note_trouble(connection_.leaving ? kLeft : trouble_.end == Errc::ok ? why : trouble_.end);
   trouble_.end = trouble_.reason;
   in_flight_.fail_all(trouble_.end.with_fate(Fate::outcome_unknown));
+  end_drained_until(std::numeric_limits<std::uint64_t>::max());
   changed_.pulse();
   ponged_.pulse();
   if (serve::SessionEnd* const wait = std::exchange(connection_.end_wait, nullptr)) {
@@ -242,7 +245,7 @@ void ClientState::on_frame(Session& session, const Codec::Frame& frame) {
     case Op::message: return handle_message(frame);
     case Op::ping: connection_.pong_due = !session.send({.op = Op::pong}, {}); return;
     case Op::pong:
-      ++connection_.pongs;
+      end_drained_until(++connection_.pongs);
       if (!connection_.ready) {
         become_ready();
         if (session_ == &session) {
@@ -552,6 +555,44 @@ void ClientState::unsubscribe(SubscriptionId wanted) noexcept {
     subscription->ended = true;
   } else {
     subscriptions_.all.erase(id);
+  }
+}
+
+void ClientState::drain(SubscriptionId wanted) noexcept {
+  const SlotId id{wanted.value};
+  Subscription* const subscription = subscriptions_.all.find(id);
+  if (subscription == nullptr || subscription->ended || id == subscriptions_.inbox || used_elsewhere() != Errc::ok) {
+    return;
+  }
+  if (session_ != nullptr && session_->is_open() && subscription->connection == connection_.number &&
+      typed().send({.op = Op::unsubscribe, .sid = id.value}, {}) && typed().send({.op = Op::ping}, {})) {
+    ++connection_.pings;
+    try {
+      connection_.drained.push_back({id, connection_.pings});
+      return;
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): it ends now
+    }
+  }
+  end_drained(id);
+}
+
+void ClientState::end_drained(SlotId id) noexcept {
+  Subscription* const subscription = subscriptions_.all.find(id);
+  if (subscription == nullptr || subscription->ended) {
+    return;
+  }
+  const auto on_ended = std::move(subscription->on_ended);
+  unsubscribe(SubscriptionId{id.value});
+  if (on_ended && !life_.silent) {
+    on_ended(kDrained);
+  }
+}
+
+void ClientState::end_drained_until(std::uint64_t pong) noexcept {
+  while (!connection_.drained.empty() && connection_.drained.front().pong <= pong) {
+    const SlotId id = connection_.drained.front().id;
+    connection_.drained.pop_front();
+    end_drained(id);
   }
 }
 

@@ -51,6 +51,7 @@ class ClientState final : public std::enable_shared_from_this<ClientState> {
   [[nodiscard]] Result<void> publish(std::string_view subject, Bytes body, const Publishing& how);
   [[nodiscard]] Result<SubscriptionId> subscribe(std::string_view filter, Client::Handler handler, Subscribing how);
   void unsubscribe(SubscriptionId id) noexcept;
+  void drain(SubscriptionId id) noexcept;
   [[nodiscard]] static rt::Task<Result<Answer>> request(std::shared_ptr<ClientState> self, std::string_view subject,
                                                         Bytes body, Instant deadline, Bytes headers);
   [[nodiscard]] static rt::Task<Result<void>> flush(std::shared_ptr<ClientState> self, Instant deadline);
@@ -95,6 +96,11 @@ class ClientState final : public std::enable_shared_from_this<ClientState> {
     SlotId inbox{};
     SlotId called{};  // the one whose function runs
   };
+  // A subscription that ends with the PONG of this number.
+  struct Drained {
+    SlotId id;
+    std::uint64_t pong;
+  };
   // One connection. on_open() begins the next one.
   struct Connection {
     std::uint64_t number = 0;
@@ -107,6 +113,7 @@ class ClientState final : public std::enable_shared_from_this<ClientState> {
     std::uint64_t pings = 0;        // sent
     std::uint64_t pongs = 0;
     std::vector<std::uint64_t> unsubscribe_due{};
+    std::deque<Drained> drained{};
     Error inbox_refused{};  // no request has an answer
     rt::TimerId timer{};
     serve::SessionEnd* end_wait = nullptr;
@@ -172,6 +179,8 @@ class ClientState final : public std::enable_shared_from_this<ClientState> {
   void handle_answer(const Codec::Frame& frame);
   void handle_info(const Codec::Frame& frame);
   void handle_error(Session& session, const Codec::Frame& frame);
+  void end_drained(SlotId id) noexcept;
+  void end_drained_until(std::uint64_t pong) noexcept;
   void end_subscriptions_to(std::string_view filter, std::string_view group, const Error& why);
   void arm_timer(Duration wait) noexcept;
   void handle_timer() noexcept;

@@ -302,7 +302,7 @@ Result<void> Gate::serve(GateMember& member, std::uint64_t service, std::string_
     how.group = group;
     how.on_ended = [this, to = &member, service](const Error& why) {
       for (Member& each : members_) {
-        if (each.member == to && each.services.erase(service) != 0) {
+        if (each.member == to && each.services.erase(service) != 0 && why != Errc::closed) {
           to->handle_gate_service_refused(service, why);
         }
       }
@@ -317,8 +317,7 @@ void Gate::stop_serving(GateMember& member, std::uint64_t service) noexcept {
     for (Member& each : members_) {
       const auto found = each.services.find(service);
       if (each.member == &member && found != each.services.end()) {
-        work_->unsubscribe(found->second);
-        each.services.erase(found);
+        work_->drain(found->second);  // the member refuses the requests that are on their way
       }
     }
     return {};
