@@ -180,7 +180,7 @@ def parse_arguments(texts):
     parser.add_argument("--budget", metavar="SECONDS", type=gate.seconds, default=5.0,
                         help="of a run for more rounds where the gate cannot tell (default: %(default)s)")
     parser.add_argument("--check", action="store_true", help="only slowdowns of 30 %% and none, and fail as said above")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/design")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/design; the lines of other classes stay")
     chosen = parser.parse_args(texts)
     if chosen.check and chosen.write:
         parser.error("--check measures only a part of the table")
@@ -191,9 +191,23 @@ def parse_arguments(texts):
     return chosen
 
 
+def lines_beside(text, measured):
+    """The lines of the table for the classes that were not measured now.
+
+    >>> lines_beside("| class | row |\\n|---|---|\\n| a | Task_Sleep0 | 5% |\\n| b | push_pull/tcp/64 | 5% |\\n", ["push_pull/tcp/64"])
+    [['a', 'Task_Sleep0', '5%']]
+    """
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    kept = {name for _, _, name in CLASSES} - set(measured)
+    return [cells for cells in lines if cells[1] in kept]
+
+
 def write(lines):
-    table = printer.markdown_table([HEAD, *map(cells_of, lines)])
     text = PAGE.read_text(encoding="utf-8")
+    measured = [cells_of(line) for line in lines]
+    kept = lines_beside(BLOCK.search(text)[0], [cells[1] for cells in measured])
+    order = [name for _, _, name in CLASSES]
+    table = printer.markdown_table([HEAD, *sorted(kept + measured, key=lambda cells: order.index(cells[1]))])
     PAGE.write_text(BLOCK.sub(lambda found: f"{found[1]}{table}\n{found[2]}", text), encoding="utf-8")
 
 
