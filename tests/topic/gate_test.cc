@@ -324,7 +324,7 @@ TEST_F(OnNats, AMessageThatTheServerDoesNotTakeIsRefused) {
   EXPECT_EQ(own.next_until(soon())->body().size(), 1U << 20U);
 }
 
-// What the server sent before it knew of the end is refused, and it refuses the rest.
+// The client refuses the requests that the server sent before its end, and the server those after it.
 TEST_F(OnNats, NoRequestToAServiceThatEndsIsLost) {
   Topics a = fleet_.open(context_);
   Foreign foreign(fleet_.server().port());

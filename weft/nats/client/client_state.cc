@@ -19,7 +19,6 @@ namespace weft::nats {
 namespace {
 
 constexpr Error kClosed(Errc::closed, "the client is closed");
-constexpr Error kDrained(Errc::closed, "the subscription was drained");
 constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a connection or a message");
 constexpr Error kFirstAttempt(Errc::unreachable, "not connected yet: the first attempt has not ended");
 constexpr Error kEnding(Errc::unreachable, "not connected: the connection is ending");
@@ -555,44 +554,6 @@ void ClientState::unsubscribe(SubscriptionId wanted) noexcept {
     subscription->ended = true;
   } else {
     subscriptions_.all.erase(id);
-  }
-}
-
-void ClientState::drain(SubscriptionId wanted) noexcept {
-  const SlotId id{wanted.value};
-  Subscription* const subscription = subscriptions_.all.find(id);
-  if (subscription == nullptr || subscription->ended || id == subscriptions_.inbox || used_elsewhere() != Errc::ok) {
-    return;
-  }
-  if (session_ != nullptr && session_->is_open() && subscription->connection == connection_.number &&
-      typed().send({.op = Op::unsubscribe, .sid = id.value}, {}) && typed().send({.op = Op::ping}, {})) {
-    ++connection_.pings;
-    try {
-      connection_.drained.push_back({id, connection_.pings});
-      return;
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): it ends now
-    }
-  }
-  end_drained(id);
-}
-
-void ClientState::end_drained(SlotId id) noexcept {
-  Subscription* const subscription = subscriptions_.all.find(id);
-  if (subscription == nullptr || subscription->ended) {
-    return;
-  }
-  const auto on_ended = std::move(subscription->on_ended);
-  unsubscribe(SubscriptionId{id.value});
-  if (on_ended && !life_.silent) {
-    on_ended(kDrained);
-  }
-}
-
-void ClientState::end_drained_until(std::uint64_t pong) noexcept {
-  while (!connection_.drained.empty() && connection_.drained.front().pong <= pong) {
-    const SlotId id = connection_.drained.front().id;
-    connection_.drained.pop_front();
-    end_drained(id);
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Requests, and the tasks that wait for a change of the connection.
+#include <new>
 #include <utility>
 
 #include "weft/nats/client/client_state.h"
@@ -10,6 +11,7 @@ namespace weft::nats {
 namespace {
 
 constexpr Error kClientEnded(Errc::closed, "the client is closed");
+constexpr Error kDrained(Errc::closed, "the subscription was drained");
 constexpr Error kNoAttemptEnded(Errc::timed_out, "the first attempt to connect has not ended");
 constexpr Error kNobody(Errc::unreachable, "no subscription has the subject of the request");
 
@@ -133,6 +135,44 @@ rt::Task<Result<void>> ClientState::wait_ended(ClientState* self) {
     }
   }
   co_return Result<void>();
+}
+
+void ClientState::drain(SubscriptionId wanted) noexcept {
+  const SlotId id{wanted.value};
+  Subscription* const subscription = subscriptions_.all.find(id);
+  if (subscription == nullptr || subscription->ended || id == subscriptions_.inbox || used_elsewhere() != Errc::ok) {
+    return;
+  }
+  if (session_ != nullptr && session_->is_open() && subscription->connection == connection_.number &&
+      typed().send({.op = Op::unsubscribe, .sid = id.value}, {}) && typed().send({.op = Op::ping}, {})) {
+    ++connection_.pings;
+    try {
+      connection_.drained.push_back({id, connection_.pings});
+      return;
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): it ends now
+    }
+  }
+  end_drained(id);
+}
+
+void ClientState::end_drained(SlotId id) noexcept {
+  Subscription* const subscription = subscriptions_.all.find(id);
+  if (subscription == nullptr || subscription->ended) {
+    return;
+  }
+  const auto on_ended = std::move(subscription->on_ended);
+  unsubscribe(SubscriptionId{id.value});
+  if (on_ended && !life_.silent) {
+    on_ended(kDrained);
+  }
+}
+
+void ClientState::end_drained_until(std::uint64_t pong) noexcept {
+  while (!connection_.drained.empty() && connection_.drained.front().pong <= pong) {
+    const SlotId id = connection_.drained.front().id;
+    connection_.drained.pop_front();
+    end_drained(id);
+  }
 }
 
 rt::Task<Result<void>> ClientState::drain(std::shared_ptr<ClientState> self, Instant deadline) {
