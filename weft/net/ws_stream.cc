@@ -9,10 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "weft/base/bytes.h"
 #include "weft/base/endian.h"
+#include "weft/base/text/base64.h"
 #include "weft/mem/buffer.h"
 #include "weft/net/admit/token_bucket.h"
-#include "weft/net/ws/accept_key.h"
 #include "weft/net/ws/inbound.h"
 #include "weft/net/ws/outbound.h"
 #include "weft/net/ws/upgrade.h"
@@ -517,7 +518,7 @@ Result<std::unique_ptr<Stream>> make_zws_stream(std::unique_ptr<Stream> below, c
     }
     auto masks = options.client ? std::make_unique<Masks>() : nullptr;
     auto upgrade = options.client ? Upgrade::as_client(options.host, options.path, protocols_for(options.mechanism),
-                                                       encode_base64(nonce))
+                                                       encode_base64(as_text(nonce)))
                                   : Upgrade::as_server(protocols_for(options.mechanism));
     auto stream = std::make_unique<ZwsStream>(std::move(below), options, std::move(masks), std::move(upgrade));
     stream->begin();

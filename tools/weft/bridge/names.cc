@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "weft/net/ws/accept_key.h"
+#include "weft/base/bytes.h"
+#include "weft/base/text/base64.h"
 
 namespace weft::bridge {
 
@@ -18,42 +19,6 @@ std::string swapped(std::string_view text, char separator) {
     }
   }
   return out;
-}
-
-// The value of a character of base64; 64: it has none.
-unsigned digit_of(char c) noexcept {
-  if (c >= 'A' && c <= 'Z') {
-    return static_cast<unsigned>(c - 'A');
-  }
-  if (c >= 'a' && c <= 'z') {
-    return static_cast<unsigned>(c - 'a') + 26;
-  }
-  if (c >= '0' && c <= '9') {
-    return static_cast<unsigned>(c - '0') + 52;
-  }
-  return c == '+' ? 62 : c == '/' ? 63 : 64;
-}
-
-bool decode_base64(std::string_view text, std::string& into) {
-  if (text.size() % 4 != 0) {
-    return false;
-  }
-  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
-  for (std::size_t i = 0; i < text.size(); i += 4) {
-    const std::size_t digits = i + 4 == text.size() ? 4 - padding : 4;
-    unsigned bits = 0;
-    for (std::size_t j = 0; j < 4; ++j) {
-      const unsigned digit = j < digits ? digit_of(text[i + j]) : 0;
-      if (digit > 63) {
-        return false;
-      }
-      bits = bits << 6U | digit;
-    }
-    for (std::size_t j = 0; j + 1 < digits; ++j) {
-      into += static_cast<char>(bits >> (16U - 8U * j) & 0xFFU);
-    }
-  }
-  return true;
 }
 
 // Calls take(part) for each part between separators, until it returns false.
@@ -89,7 +54,7 @@ std::string encode_parts(std::span<const Message> parts) {
   std::string value = std::to_string(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     value += i == 0 ? ";" : ",";
-    value += net::ws::encode_base64(parts[i].bytes());
+    value += encode_base64(as_text(parts[i].bytes()));
   }
   return value;
 }

@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "weft/base/bytes.h"
 #include "weft/base/endian.h"
+#include "weft/base/text/base64.h"
 
 namespace weft::net::ws {
 namespace {
 
-constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::size_t kBlock = 64;
 using State = std::array<std::uint32_t, 5>;
 
@@ -54,28 +55,14 @@ std::array<std::uint8_t, 20> sha1(std::string_view text) {
   return digest;
 }
 
-std::string encode_base64(Bytes bytes) {
-  std::string text;
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t i = 0; i < 3; ++i) {
-      group = group << 8 | (at + i < bytes.size() ? bytes[at + i] : 0u);
-    }
-    const std::size_t used = std::min<std::size_t>(bytes.size() - at, 3) + 1;
-    for (std::size_t i = 0; i < 4; ++i) {
-      text += i < used ? kAlphabet[group >> (18 - 6 * i) & 63] : '=';
-    }
-  }
-  return text;
-}
-
 bool is_key(std::string_view key) noexcept {
-  return key.size() == kKeySize && key.ends_with("==") &&
-         std::all_of(key.begin(), key.end() - 2, [](char c) { return kAlphabet.find(c) != std::string_view::npos; });
+  return key.size() == kKeySize && key.ends_with("==") && std::all_of(key.begin(), key.end() - 2, [](char c) {
+           return kBase64Digits.find(c) != std::string_view::npos;
+         });
 }
 
 std::string accept_key(std::string_view key) {
-  return encode_base64(sha1(std::string(key) + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"));
+  return encode_base64(as_text(sha1(std::string(key) + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")));
 }
 
 }  // namespace weft::net::ws

@@ -7,15 +7,12 @@
 #include <string>
 #include <string_view>
 
-#include "weft/base/bytes.h"
-
 namespace weft::net::ws {
 
 inline constexpr std::size_t kKeySize = 24;  // characters of base64: 16 bytes
 
 // SHA-1 (RFC 3174). WebSocket uses it as a mark that the server speaks WebSocket; it protects nothing.
 [[nodiscard]] std::array<std::uint8_t, 20> sha1(std::string_view text);
-[[nodiscard]] std::string encode_base64(Bytes bytes);
 
 // Whether `key` is the base64 form of 16 bytes.
 [[nodiscard]] bool is_key(std::string_view key) noexcept;

@@ -5,8 +5,9 @@
 #include <exception>
 #include <utility>
 
+#include "weft/base/bytes.h"
+#include "weft/base/text/base64.h"
 #include "weft/net/http/chars.h"
-#include "weft/net/ws/accept_key.h"
 #include "weft/net/ws/handshake.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/session/shard.h"
@@ -53,7 +54,7 @@ std::string random_key(WebSocketMasker& masker) {
     const ws::MaskKey part = masker.next();
     std::copy(part.begin(), part.end(), bytes + i);
   }
-  return ws::encode_base64(bytes);
+  return encode_base64(as_text(bytes));
 }
 
 // Accompanies the session, so that it has written(), and sends its pings.
