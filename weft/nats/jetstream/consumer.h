@@ -90,7 +90,8 @@ enum class ConsumerAction : std::uint8_t { either, create, update };
 [[nodiscard]] Result<Request> consumer_list(std::string_view stream, std::uint64_t offset = 0);
 [[nodiscard]] Result<Reply<Page<ConsumerInfo>>> read_consumer_list(std::string_view json);
 
-// PullRequest: a request for messages, which come to its reply subject, see delivery.h.
+// PullRequest: a request for messages, which come to its reply subject, see delivery.h. Without such a consumer comes
+// no_responders; nats-server 2.9.10 gives no answer.
 struct PullRequest {
   std::uint32_t batch = 1;
   std::uint64_t bytes_max = 0;  // of the messages with their headers and subjects; 0: without a bound

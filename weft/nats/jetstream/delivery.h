@@ -30,7 +30,8 @@ struct Delivery {
 // Errors: protocol_error (another form: it is not a message of a consumer).
 [[nodiscard]] Result<Delivery> read_delivery(std::string_view reply) noexcept;
 
-// Status: a message to the reply subject of a pull request that is not one of the stream.
+// PullStatus: what came to the reply subject of a pull request, if its own reply subject is not a Delivery: a message of
+// a stream keeps a status that its publisher gave it.
 struct PullStatus {
   enum class Kind : std::uint8_t {
     message,            // it is one of the stream
