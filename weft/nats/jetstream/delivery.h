@@ -69,7 +69,8 @@ inline constexpr std::string_view kNak = "-NAK";         // deliver it again at 
 inline constexpr std::string_view kTerminate = "+TERM";  // never again
 // "-NAK {"delay":…}". A delay of 0 or less is kNak.
 void append_nak(Duration delay, std::string& out);
-// "+TERM why"; the reason is in the advisory since 2.10. Control characters become blanks.
+// "+TERM why", with the reason for the server's advisory. Control characters become blanks. A server before 2.10.4
+// ignores it, and delivers the message again: for that one the word is kTerminate.
 void append_terminate(std::string_view reason, std::string& out);
 
 }  // namespace weft::nats::jetstream
