@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The messages of JetStream beside servers of two ages, and beside the command nats.
+// Streams, stored messages and buckets of JetStream beside servers of two ages, and beside the command nats.
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "tests/support/nats_server.h"
-#include "weft/nats/jetstream/consumer.h"
-#include "weft/nats/jetstream/delivery.h"
+#include "tests/nats/jetstream_server.h"
 #include "weft/nats/jetstream/key_value.h"
 #include "weft/nats/jetstream/message.h"
 #include "weft/nats/jetstream/names.h"
-#include "weft/nats/jetstream/publish.h"
-#include "weft/nats/jetstream/stream.h"
 
 namespace weft::nats::jetstream {
 namespace {
-
-using rt::Task;
-using test::in_long;
-using test::NatsServer;
-using test::Watch;
 
 // The output of a program, which is killed after a long while.
 std::string output_of(std::vector<std::string> words) {
@@ -54,38 +45,10 @@ std::string output_of(std::vector<std::string> words) {
   return output;
 }
 
-template <typename Value>
-Reply<Value> read_of(const Result<Reply<Value>>& reply) {
-  if (reply) {
-    return *reply;
-  }
-  ADD_FAILURE() << reply.error().message();
-  Reply<Value> none;
-  none.failure.code = 1;
-  return none;
-}
-
-// Sends a request and reads its answer.
-template <typename Value>
-Task<Reply<Value>> ask(Client* client, Result<Request> request, Result<Reply<Value>> (*read)(std::string_view)) {
-  if (!request) {
-    co_return read_of<Value>(request.error());
-  }
-  const auto answer = co_await client->request(request->subject, as_bytes(request->body), in_long());
-  if (!answer) {
-    co_return read_of<Value>(answer.error());
-  }
-  co_return read_of(read(as_text(answer->body())));
-}
-
-Task<Reply<PublishAck>> publish(Client* client, std::string subject, std::string body, PublishHeaders asked = {}) {
-  Headers headers;
-  EXPECT_TRUE(asked.add_to(headers));
-  const auto answer = co_await client->request(subject, as_bytes(body), in_long(), headers.block());
-  if (!answer) {
-    co_return read_of<PublishAck>(answer.error());
-  }
-  co_return read_of(read_publish_ack(as_text(answer->body())));
+// Runs the command nats at the server.
+std::string nats_command(const NatsServer& server, std::vector<std::string> words) {
+  words.insert(words.begin(), {WEFT_NATS_COMMAND, "--server", server.url(), "--no-context"});
+  return output_of(std::move(words));
 }
 
 // A copy of the answer to get_direct().
@@ -98,7 +61,7 @@ struct Direct {
   WallTime time;
   KeyOperation operation = KeyOperation::put;
 };
-Task<Direct> direct(Client* client, Result<Request> request) {
+Task<Direct> direct(Client* client, Result<ApiRequest> request) {
   Direct copy;
   const auto answer = co_await client->request(request->subject, as_bytes(request->body), in_long());
   if (!answer) {
@@ -119,118 +82,8 @@ Task<Direct> direct(Client* client, Result<Request> request) {
   co_return copy;
 }
 
-// Answers to pull requests of one consumer.
-class Puller {
- public:
-  struct Item {
-    std::string reply;
-    std::string body;
-    PullStatus status;
-    std::uint64_t sequence = 0;
-    std::uint64_t deliveries = 0;
-  };
-
-  Puller(Client* client, std::string stream, std::string consumer)
-      : client_(client), stream_(std::move(stream)), consumer_(std::move(consumer)) {
-    const auto id = client->subscribe("inbox.of.pulls", [this](const Message& m) {
-      Item item{std::string(m.reply), std::string(as_text(m.body)), read_pull_status(m.headers)};
-      if (const auto delivery = read_delivery(m.reply)) {
-        EXPECT_EQ(delivery->stream, stream_);
-        EXPECT_EQ(delivery->consumer, consumer_);
-        EXPECT_GT(delivery->time, WallTime());
-        item.sequence = delivery->stream_sequence;
-        item.deliveries = delivery->deliveries;
-      } else {
-        EXPECT_NE(item.status.kind, PullStatus::Kind::message);
-      }
-      items.push_back(std::move(item));
-      watch_.changed();
-    });
-    EXPECT_TRUE(id);
-  }
-
-  // Waits for `count` more items.
-  static Task<bool> more(Puller* self, std::size_t count) {
-    const std::size_t all = self->items.size() + count;
-    co_return co_await Watch::until(&self->watch_, [self, all] { return self->items.size() >= all; });
-  }
-  static Task<bool> fetch(Puller* self, PullRequest request, std::size_t count) {
-    const auto pulled = pull(self->stream_, self->consumer_, request);
-    EXPECT_TRUE(pulled);
-    EXPECT_TRUE(self->client_->publish(pulled->subject, as_bytes(pulled->body), {.reply = "inbox.of.pulls"}));
-    co_return co_await more(self, count);
-  }
-  void settle(const Item& item, std::string_view word) { EXPECT_TRUE(client_->publish(item.reply, as_bytes(word))); }
-
-  [[nodiscard]] const Item& last() const { return items.at(items.size() - 1); }  // throws if there is none
-
-  std::vector<Item> items;
-
- private:
-  Client* const client_;
-  const std::string stream_;
-  const std::string consumer_;
-  Watch watch_;
-};
-
-// The parameter: the age of the server.
-class NatsJetStreamTest : public test::NatsTest, public testing::WithParamInterface<std::string> {
- public:
-  using NatsTest::open;
-  [[nodiscard]] const NatsServer& server() const { return *server_; }
-  [[nodiscard]] std::string command(std::vector<std::string> words) const {
-    words.insert(words.begin(), {WEFT_NATS_COMMAND, "--server", server_->url(), "--no-context"});
-    return output_of(std::move(words));
-  }
-
- protected:
-  void SetUp() override {
-    const bool current = GetParam() == "current";
-    if (current ? test::current_server().empty() : std::string(WEFT_NATS_SERVER).empty()) {
-      GTEST_SKIP() << (current ? "there is no current nats-server" : "there is no nats-server");
-    }
-    start_runtime();
-    if (IsSkipped()) {
-      return;
-    }
-    store_ = sys::make_private_directory().value();
-    server_ = std::make_unique<NatsServer>("jetstream { store_dir: \"" + store_ + "\" }\n", std::vector<std::string>(),
-                                           current ? test::current_server() : WEFT_NATS_SERVER);
-  }
-  void TearDown() override {
-    NatsTest::TearDown();
-    server_.reset();
-    if (!store_.empty()) {
-      std::filesystem::remove_all(store_);
-    }
-  }
-
- private:
-  std::string store_;
-  std::unique_ptr<NatsServer> server_;
-};
-
 INSTANTIATE_TEST_SUITE_P(Servers, NatsJetStreamTest, testing::Values("debian", "current"),
                          [](const testing::TestParamInfo<std::string>& age) { return "nats_" + age.param; });
-
-StreamConfig stream_of(const char* name, const char* subject) {
-  StreamConfig config;
-  config.name = name;
-  config.subjects.emplace_back(subject);
-  return config;
-}
-
-// A client, and a new stream.
-Task<std::unique_ptr<Client>> open_with_stream(NatsJetStreamTest* self, StreamConfig config) {
-  auto client = self->open(self->server());
-  const auto connected = co_await client->connected(in_long());
-  EXPECT_TRUE(connected);
-  const auto created = co_await ask(client.get(), create_stream(config), read_stream_info);
-  EXPECT_TRUE(created.ok()) << created.failure.description;
-  EXPECT_EQ(created.value.config.subjects, config.subjects);
-  EXPECT_TRUE(created.value.config.others.empty());
-  co_return client;
-}
 
 TEST_P(NatsJetStreamTest, AStreamIsDeclaredChangedListedAndDeleted) {
   run(this, [](NatsJetStreamTest* self) -> Task<void> {
@@ -272,7 +125,7 @@ TEST_P(NatsJetStreamTest, AMessageIsStoredOnceAndOnlyAsItExpects) {
     StreamConfig config = stream_of("S", "s.>");
     config.message_size_max = 1000;
     config.messages_max = 3;
-    config.discard = Discard::refuse;
+    config.discard = DiscardPolicy::refuse;
     auto client = co_await open_with_stream(self, config);
     const auto first = co_await publish(client.get(), "s.a", "1", {.message_id = "one"});
     EXPECT_EQ(first.value.stream, "S");
@@ -310,202 +163,6 @@ TEST_P(NatsJetStreamTest, AMessageIsStoredOnceAndOnlyAsItExpects) {
     EXPECT_EQ(info.value.state.messages, 2U);
     EXPECT_EQ(info.value.state.first_sequence, 2U);
     EXPECT_EQ(info.value.state.last_sequence, 3U);
-  });
-}
-
-TEST_P(NatsJetStreamTest, AConsumerDeliversAndCountsWhatIsAcknowledged) {
-  run(this, [](NatsJetStreamTest* self) -> Task<void> {
-    auto client = co_await open_with_stream(self, stream_of("S", "s.>"));
-    for (const char* const body : {"1", "2", "3", "4"}) {
-      const auto stored = co_await publish(client.get(), "s.a", body);
-      EXPECT_TRUE(stored.ok());
-    }
-    ConsumerConfig config;
-    config.name = "c";
-    config.durable = true;
-    config.filters.emplace_back("s.*");
-    config.ack_wait = std::chrono::hours(1);
-    const auto created =
-        co_await ask(client.get(), create_consumer("S", config, ConsumerAction::create), read_consumer_info);
-    EXPECT_TRUE(created.ok()) << created.failure.description;
-    EXPECT_EQ(created.value.config.filters, config.filters);
-    EXPECT_TRUE(created.value.config.durable && created.value.config.others.empty());
-    EXPECT_EQ(created.value.pending, 4U);
-    Puller puller(client.get(), "S", "c");
-    const bool got = co_await Puller::fetch(&puller, {.batch = 3, .expires = test::kLong}, 3);
-    EXPECT_TRUE(got);
-    for (std::size_t i = 0; i < 3; ++i) {
-      EXPECT_EQ(puller.items.at(i).body, std::to_string(i + 1));
-      EXPECT_EQ(puller.items.at(i).sequence, i + 1);
-      EXPECT_EQ(puller.items.at(i).deliveries, 1U);
-    }
-    // With a reply subject the server answers each of these words.
-    const auto acknowledged = co_await client->request(puller.items.at(0).reply, as_bytes(kAck), in_long());
-    const auto rejected = co_await client->request(puller.items.at(1).reply, as_bytes(kTerminate), in_long());
-    const auto working = co_await client->request(puller.items.at(2).reply, as_bytes(kInProgress), in_long());
-    EXPECT_TRUE(acknowledged && rejected && working);
-    const auto info = co_await ask(client.get(), consumer_info("S", "c"), read_consumer_info);
-    EXPECT_EQ(info.value.delivered.stream, 3U);
-    EXPECT_EQ(info.value.ack_floor.stream, 2U);
-    EXPECT_EQ(info.value.ack_pending, 1U);
-    EXPECT_EQ(info.value.pending, 1U);
-  });
-}
-
-TEST_P(NatsJetStreamTest, AMessageThatIsNotAcknowledgedComesAgain) {
-  run(this, [](NatsJetStreamTest* self) -> Task<void> {
-    auto client = co_await open_with_stream(self, stream_of("S", "s.>"));
-    const auto stored = co_await publish(client.get(), "s.a", "1");
-    EXPECT_TRUE(stored.ok());
-    ConsumerConfig config;
-    config.name = "c";
-    config.durable = true;
-    config.ack_wait = std::chrono::milliseconds(50);
-    const auto created = co_await ask(client.get(), create_consumer("S", config), read_consumer_info);
-    EXPECT_TRUE(created.ok()) << created.failure.description;
-    Puller puller(client.get(), "S", "c");
-    const bool first = co_await Puller::fetch(&puller, {.expires = test::kLong}, 1);
-    const bool second = co_await Puller::fetch(&puller, {.expires = test::kLong}, 1);
-    EXPECT_TRUE(first && second);
-    EXPECT_EQ(puller.items.at(1).sequence, 1U);
-    EXPECT_EQ(puller.items.at(1).deliveries, 2U);
-    const auto acknowledged = co_await client->request(puller.items.at(1).reply, as_bytes(kAck), in_long());
-    EXPECT_TRUE(acknowledged);
-    const auto info = co_await ask(client.get(), consumer_info("S", "c"), read_consumer_info);
-    EXPECT_EQ(info.value.ack_floor.stream, 1U);
-    EXPECT_EQ(info.value.ack_pending, 0U);
-  });
-}
-
-TEST_P(NatsJetStreamTest, AnOldServerIgnoresARejectionWithAReason) {
-  run(this, [](NatsJetStreamTest* self) -> Task<void> {
-    auto client = co_await open_with_stream(self, stream_of("S", "s.>"));
-    const auto stored = co_await publish(client.get(), "s.a", "1");
-    EXPECT_TRUE(stored.ok());
-    ConsumerConfig config;
-    config.name = "c";
-    config.durable = true;
-    const auto created = co_await ask(client.get(), create_consumer("S", config), read_consumer_info);
-    EXPECT_TRUE(created.ok());
-    Puller puller(client.get(), "S", "c");
-    const bool got = co_await Puller::fetch(&puller, {.expires = test::kLong}, 1);
-    EXPECT_TRUE(got);
-    std::string never;
-    append_terminate("not wanted", never);
-    const auto answered = co_await client->request(puller.items.at(0).reply, as_bytes(never), in_long());
-    EXPECT_TRUE(answered);
-    const auto info = co_await ask(client.get(), consumer_info("S", "c"), read_consumer_info);
-    EXPECT_EQ(info.value.ack_pending, client->server_version().starts_with("2.9.") ? 1U : 0U);
-  });
-}
-
-TEST_P(NatsJetStreamTest, ARefusedMessageComesAgainAfterItsDelay) {
-  run(this, [](NatsJetStreamTest* self) -> Task<void> {
-    auto client = co_await open_with_stream(self, stream_of("S", "s.>"));
-    const auto stored = co_await publish(client.get(), "s.a", "1");
-    EXPECT_TRUE(stored.ok());
-    ConsumerConfig config;
-    config.name = "c";
-    config.ack_wait = config.inactive_threshold = std::chrono::hours(1);
-    const auto created = co_await ask(client.get(), create_consumer("S", config), read_consumer_info);
-    EXPECT_TRUE(created.ok() && !created.value.config.durable);
-    Puller puller(client.get(), "S", "c");
-    const bool first = co_await Puller::fetch(&puller, {.expires = test::kLong}, 1);
-    std::string later;
-    append_nak(std::chrono::milliseconds(50), later);
-    const Instant refused = sys::now();
-    puller.settle(puller.items.at(0), later);
-    const bool second = co_await Puller::fetch(&puller, {.expires = test::kLong}, 1);
-    EXPECT_GE(sys::now() - refused, std::chrono::milliseconds(45));
-    puller.settle(puller.items.at(1), kNak);
-    const bool third = co_await Puller::fetch(&puller, {.expires = test::kLong}, 1);
-    EXPECT_TRUE(first && second && third);
-    EXPECT_EQ(puller.items.at(1).deliveries, 2U);
-    EXPECT_EQ(puller.items.at(2).deliveries, 3U);
-  });
-}
-
-TEST_P(NatsJetStreamTest, ARequestForMessagesEndsWithAStatus) {
-  run(this, [](NatsJetStreamTest* self) -> Task<void> {
-    auto client = co_await open_with_stream(self, stream_of("S", "s.>"));
-    ConsumerConfig config;
-    config.name = "c";
-    config.durable = true;
-    config.request_batch_max = 10;
-    const auto created = co_await ask(client.get(), create_consumer("S", config), read_consumer_info);
-    EXPECT_EQ(created.value.config.request_batch_max, 10);
-    Puller puller(client.get(), "S", "c");
-    const bool none = co_await Puller::fetch(&puller, {.batch = 2, .no_wait = true}, 1);
-    EXPECT_EQ(puller.items.at(0).status.kind, PullStatus::Kind::no_messages);
-    // On a busy server a heartbeat may not come before the end.
-    const bool idle = co_await Puller::fetch(
-        &puller, {.expires = std::chrono::milliseconds(300), .idle_heartbeat = std::chrono::milliseconds(100)}, 1);
-    bool coming = idle;
-    while (coming && !puller.last().status.ends()) {
-      EXPECT_EQ(puller.last().status.kind, PullStatus::Kind::heartbeat);
-      coming = co_await Puller::more(&puller, 1);
-    }
-    EXPECT_TRUE(coming);
-    EXPECT_EQ(puller.last().status.kind, PullStatus::Kind::expired);
-    EXPECT_EQ(puller.last().status.pending_messages, 1U);
-    const bool greedy = co_await Puller::fetch(&puller, {.batch = 11}, 1);
-    EXPECT_EQ(puller.last().status.kind, PullStatus::Kind::limit_exceeded);
-    const auto stored = co_await publish(client.get(), "s.a", "12345678");
-    EXPECT_TRUE(stored.ok());
-    const bool small = co_await Puller::fetch(&puller, {.bytes_max = 5, .expires = test::kLong}, 1);
-    EXPECT_EQ(puller.last().status.kind, PullStatus::Kind::too_large);
-    const bool one = co_await Puller::fetch(&puller, {.expires = test::kLong}, 1);
-    EXPECT_EQ(puller.last().body, "12345678");
-    EXPECT_TRUE(none && idle && greedy && small && one);
-    const auto deleted = co_await ask(client.get(), delete_consumer("S", "c"), read_done);
-    EXPECT_TRUE(deleted.ok());
-    const auto gone = co_await ask(client.get(), consumer_info("S", "c"), read_consumer_info);
-    EXPECT_EQ(gone.failure.number, kConsumerNotFound);
-    const auto names = co_await ask(client.get(), consumer_names("S"), read_consumer_names);
-    EXPECT_TRUE(names.ok() && names.value.items.empty());
-  });
-}
-
-TEST_P(NatsJetStreamTest, AReaderBeginsWhereItIsAsked) {
-  run(this, [](NatsJetStreamTest* self) -> Task<void> {
-    auto client = co_await open_with_stream(self, stream_of("S", "s.>"));
-    for (const char* const subject : {"s.a", "s.b", "s.a", "s.b", "s.c"}) {
-      const auto stored = co_await publish(client.get(), subject, subject);
-      EXPECT_TRUE(stored.ok());
-    }
-    const auto third = co_await ask(client.get(), get_message("S", Which::at(3)), read_message);
-    struct Begin {
-      Deliver deliver;
-      std::string_view filter;
-      std::uint64_t pending;
-    };
-    static constexpr Begin kBegins[] = {{Deliver::all, "", 5},
-                                        {Deliver::all, "s.a", 2},
-                                        {Deliver::last, "", 1},
-                                        {Deliver::fresh, "", 0},
-                                        {Deliver::by_start_sequence, "", 2},
-                                        {Deliver::by_start_time, "", 3},
-                                        {Deliver::last_per_subject, ">", 3}};
-    for (const Begin& begin : kBegins) {
-      ConsumerConfig config;
-      config.ack_policy = AckPolicy::none;
-      config.memory_storage = true;
-      config.replicas = 1;
-      config.inactive_threshold = std::chrono::hours(1);
-      config.deliver = begin.deliver;
-      config.start_sequence = 4;
-      config.start_time = third.value.time;
-      if (!begin.filter.empty()) {
-        config.filters.emplace_back(begin.filter);
-      }
-      const auto created = co_await ask(client.get(), create_consumer("S", config), read_consumer_info);
-      EXPECT_TRUE(created.ok()) << created.failure.description;
-      EXPECT_EQ(created.value.pending, begin.pending) << static_cast<int>(begin.deliver);
-      EXPECT_EQ(created.value.config.deliver, begin.deliver);
-      EXPECT_FALSE(created.value.name.empty());
-    }
-    const auto list = co_await ask(client.get(), consumer_list("S"), read_consumer_list);
-    EXPECT_EQ(list.value.items.size(), 7U);
   });
 }
 
@@ -573,15 +230,15 @@ TEST_P(NatsJetStreamTest, ABucketIsTheSameForTheCommandNats) {
     const auto stale = co_await publish(client.get(), subject, "third", {.expected_last_subject_sequence = 1});
     EXPECT_EQ(stale.failure.error().code(), Errc::conflict);
   });
-  EXPECT_EQ(command({"kv", "get", "b", "user.a=20b", "--raw"}), "second");
-  const std::string history = command({"kv", "history", "b", "user.a=20b"});
+  EXPECT_EQ(nats_command(server(), {"kv", "get", "b", "user.a=20b", "--raw"}), "second");
+  const std::string history = nats_command(server(), {"kv", "history", "b", "user.a=20b"});
   EXPECT_NE(history.find("first"), std::string::npos) << history;
   EXPECT_NE(history.find("second"), std::string::npos) << history;
-  EXPECT_NE(command({"kv", "ls"}).find("b"), std::string::npos);
-  (void)command({"kv", "put", "b", "theirs", "of nats"});
-  (void)command({"kv", "del", "b", "user.a=20b", "--force"});
-  (void)command({"kv", "put", "b", "purged", "x"});
-  (void)command({"kv", "purge", "b", "purged", "--force"});
+  EXPECT_NE(nats_command(server(), {"kv", "ls"}).find("b"), std::string::npos);
+  (void)nats_command(server(), {"kv", "put", "b", "theirs", "of nats"});
+  (void)nats_command(server(), {"kv", "del", "b", "user.a=20b", "--force"});
+  (void)nats_command(server(), {"kv", "put", "b", "purged", "x"});
+  (void)nats_command(server(), {"kv", "purge", "b", "purged", "--force"});
   run(this, [](NatsJetStreamTest* self) -> Task<void> {
     auto client = self->open(self->server());
     const auto connected = co_await client->connected(in_long());
@@ -608,10 +265,10 @@ TEST_P(NatsJetStreamTest, ABucketIsTheSameForTheCommandNats) {
     const auto answer = co_await client->request("$KV.b.user.a=20b", {}, in_long(), headers.block());
     EXPECT_TRUE(answer && read_of(read_publish_ack(as_text(answer->body()))).ok());
   });
-  const std::string after = command({"kv", "history", "b", "user.a=20b"});
+  const std::string after = nats_command(server(), {"kv", "history", "b", "user.a=20b"});
   EXPECT_EQ(after.find("first"), std::string::npos) << after;
   EXPECT_NE(after.find("PURGE"), std::string::npos) << after;
-  EXPECT_EQ(command({"kv", "get", "b", "theirs", "--raw"}), "of nats");
+  EXPECT_EQ(nats_command(server(), {"kv", "get", "b", "theirs", "--raw"}), "of nats");
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ Result<Reply<Done>> read_done(std::string_view json) {
       [&success](Done&) { return success; });
 }
 
-Request account_info() { return {std::string(kApiPrefix) + "INFO", {}}; }
+ApiRequest account_info() { return {std::string(kApiPrefix) + "INFO", {}}; }
 
 Result<Reply<AccountInfo>> read_account_info(std::string_view json) {
   std::string type;

@@ -21,13 +21,13 @@ inline constexpr std::size_t kTextMax = 4096;                         // bytes o
 inline constexpr std::size_t kItemsMax = 4096;                        // of one array
 inline constexpr std::size_t kStoredJsonMax = std::size_t{12} << 20;  // the answer to get_message(), in base64
 
-// Request: a question to the API. The answer comes to the inbox of nats::Client::request(), which also takes both.
-struct Request {
+// ApiRequest: a question to the API. The answer comes to the inbox of nats::Client::request(), which also takes both.
+struct ApiRequest {
   std::string subject{};
   std::string body{};
 };
 
-// The numbers of errors that a caller tells from others.
+// The errors that a caller treats in a way of their own.
 inline constexpr std::uint32_t kConsumerNotFound = 10014;
 inline constexpr std::uint32_t kNoMessageFound = 10037;
 inline constexpr std::uint32_t kNotEnabledForAccount = 10039;
@@ -42,7 +42,7 @@ inline constexpr std::uint32_t kDuplicateInProcess = 10158;  // since 2.11: a me
 
 // ApiError: the `error` of an answer. A value.
 struct ApiError {
-  std::uint32_t code = 0;    // like that of HTTP; 0: no error
+  std::uint32_t code = 0;    // like that of HTTP; 0: not an error
   std::uint32_t number = 0;  // err_code
   std::string description{};
 
@@ -50,7 +50,7 @@ struct ApiError {
   // Whether the same request may succeed later: the cluster elects a leader, a server starts.
   [[nodiscard]] bool is_temporary() const noexcept;
   // conflict, invalid_argument, not_found, resource_exhausted, message_too_large, not_supported, unreachable (if
-  // is_temporary()) or other ones, with a static text and Fate::answered; ok if it is no error.
+  // is_temporary()) or other ones, with a static text and Fate::answered; ok if it is not an error.
   [[nodiscard]] Error error() const noexcept;
 };
 
@@ -63,7 +63,7 @@ struct Reply {
   [[nodiscard]] bool ok() const noexcept { return !failure.failed(); }
 };
 
-// Nothing: an answer that says that it was done.
+// Done: the value of an answer that has none.
 struct Done {};
 
 // Of requests whose answer is {"success":true}: deletions. Every read_x() of this room fails with protocol_error (the
@@ -82,9 +82,9 @@ struct AccountInfo {
   std::int64_t streams_max = -1;
   std::int64_t consumers_max = -1;
   std::string domain{};
-  std::uint64_t api_level = 0;  // 1: 2.11, 2: 2.12 …; 0: an older server
+  std::uint64_t api_level = 0;  // since 2.11; it grows with the versions
 };
-[[nodiscard]] Request account_info();
+[[nodiscard]] ApiRequest account_info();
 [[nodiscard]] Result<Reply<AccountInfo>> read_account_info(std::string_view json);
 
 }  // namespace weft::nats::jetstream

@@ -10,7 +10,7 @@
 #include "weft/nats/jetstream/json_fields.h"
 #include "weft/nats/jetstream/stream.h"
 
-// What the answers about streams and those about consumers have in common.
+// The parts that the answers about streams and those about consumers share.
 namespace weft::nats::jetstream {
 
 struct ClusterPaths {

@@ -5,7 +5,7 @@
 
 #include "weft/nats/jetstream/config_places.h"
 #include "weft/nats/jetstream/json_fields.h"
-#include "weft/nats/jetstream/json_text.h"
+#include "weft/nats/jetstream/json_object.h"
 #include "weft/nats/jetstream/request_to.h"
 #include "weft/nats/protocol/subject.h"
 
@@ -17,7 +17,7 @@ constexpr std::string_view kDelivers[] = {
     "all", "last", "new", "by_start_sequence", "by_start_time", "last_per_subject"};
 constexpr std::string_view kAckPolicies[] = {"none", "all", "explicit"};
 
-void write_members(const ConsumerConfig& config, JsonText& json) {
+void write_members(const ConsumerConfig& config, JsonObject& json) {
   if (!config.name.empty()) {
     json.text("name", config.name);
   }
@@ -93,7 +93,7 @@ constexpr ConsumerPaths kListedConsumer = {"consumers[]",
                                            "consumers[].ack_floor",
                                            {"consumers[].cluster", "consumers[].cluster.replicas[]"}};
 
-// What an answer has in other members than a ConsumerInfo.
+// ConsumerAnswer: an answer, whose durable name and filter are members of their own.
 struct ConsumerAnswer {
   ConsumerInfo info{};
   std::string durable_name{};
@@ -163,14 +163,14 @@ void add_consumer(JsonFields& fields, const ConsumerPaths& paths, ConsumerAnswer
 }
 
 [[nodiscard]] std::string offset_body(std::uint64_t offset) {
-  JsonText body;
+  JsonObject body;
   body.number("offset", offset);
   return std::move(body).take();
 }
 
 }  // namespace
 
-Result<Request> create_consumer(std::string_view stream, const ConsumerConfig& config, ConsumerAction action) {
+Result<ApiRequest> create_consumer(std::string_view stream, const ConsumerConfig& config, ConsumerAction action) {
   if (config.name.empty() && (config.durable || action == ConsumerAction::update)) {
     return Error(Errc::invalid_argument, "a consumer without a name is a new one, and not durable");
   }
@@ -178,7 +178,7 @@ Result<Request> create_consumer(std::string_view stream, const ConsumerConfig& c
                    [](const std::string& each) { return is_subject_filter(each); })) {
     return Error(Errc::invalid_argument, "not a filter of subjects");
   }
-  JsonText body;
+  JsonObject body;
   body.text("stream_name", stream).open("config");
   write_members(config, body);
   body.close();
@@ -190,7 +190,7 @@ Result<Request> create_consumer(std::string_view stream, const ConsumerConfig& c
                              : request_to("CONSUMER.CREATE", {stream, config.name}, std::move(body).take());
 }
 
-Result<Request> consumer_info(std::string_view stream, std::string_view consumer) {
+Result<ApiRequest> consumer_info(std::string_view stream, std::string_view consumer) {
   return request_to("CONSUMER.INFO", {stream, consumer});
 }
 
@@ -206,11 +206,11 @@ Result<Reply<ConsumerInfo>> read_consumer_info(std::string_view json) {
       });
 }
 
-Result<Request> delete_consumer(std::string_view stream, std::string_view consumer) {
+Result<ApiRequest> delete_consumer(std::string_view stream, std::string_view consumer) {
   return request_to("CONSUMER.DELETE", {stream, consumer});
 }
 
-Result<Request> consumer_names(std::string_view stream, std::uint64_t offset) {
+Result<ApiRequest> consumer_names(std::string_view stream, std::uint64_t offset) {
   return request_to("CONSUMER.NAMES", {stream}, offset_body(offset));
 }
 
@@ -218,7 +218,7 @@ Result<Reply<Page<std::string>>> read_consumer_names(std::string_view json) {
   return read_names(json, "consumers", "io.nats.jetstream.api.v1.consumer_names_response");
 }
 
-Result<Request> consumer_list(std::string_view stream, std::uint64_t offset) {
+Result<ApiRequest> consumer_list(std::string_view stream, std::uint64_t offset) {
   return request_to("CONSUMER.LIST", {stream}, offset_body(offset));
 }
 
@@ -245,7 +245,7 @@ Result<Reply<Page<ConsumerInfo>>> read_consumer_list(std::string_view json) {
 }
 
 void append_pull(const PullRequest& request, std::string& out) {
-  JsonText body;
+  JsonObject body;
   body.number("batch", request.batch);
   if (request.bytes_max != 0) {
     body.number("max_bytes", request.bytes_max);
@@ -265,7 +265,7 @@ void append_pull(const PullRequest& request, std::string& out) {
   out += std::move(body).take();
 }
 
-Result<Request> pull(std::string_view stream, std::string_view consumer, const PullRequest& request) {
+Result<ApiRequest> pull(std::string_view stream, std::string_view consumer, const PullRequest& request) {
   std::string body;
   append_pull(request, body);
   return request_to("CONSUMER.MSG.NEXT", {stream, consumer}, std::move(body));

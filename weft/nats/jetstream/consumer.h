@@ -19,8 +19,8 @@ namespace weft::nats::jetstream {
 enum class Deliver : std::uint8_t { all, last, fresh, by_start_sequence, by_start_time, last_per_subject };
 enum class AckPolicy : std::uint8_t { none, all, each };  // "explicit"
 
-// ConsumerConfig: the configuration of a pull consumer. As with streams, a request has only what differs from a
-// server's defaults.
+// ConsumerConfig: the configuration of a pull consumer. As with streams, a request has only the members that differ
+// from a server's defaults.
 struct ConsumerConfig {
   std::string name{};    // empty: the server chooses the name of an ephemeral one
   bool durable = false;  // it stays without members; otherwise it ends after inactive_threshold
@@ -79,15 +79,15 @@ struct ConsumerInfo {
 enum class ConsumerAction : std::uint8_t { either, create, update };
 
 // Errors: invalid_argument (a name or a filter that no server takes, an ephemeral consumer that is to be updated).
-[[nodiscard]] Result<Request> create_consumer(std::string_view stream, const ConsumerConfig& config,
-                                              ConsumerAction action = ConsumerAction::either);
-[[nodiscard]] Result<Request> consumer_info(std::string_view stream, std::string_view consumer);
+[[nodiscard]] Result<ApiRequest> create_consumer(std::string_view stream, const ConsumerConfig& config,
+                                                 ConsumerAction action = ConsumerAction::either);
+[[nodiscard]] Result<ApiRequest> consumer_info(std::string_view stream, std::string_view consumer);
 [[nodiscard]] Result<Reply<ConsumerInfo>> read_consumer_info(std::string_view json);  // of both
 
-[[nodiscard]] Result<Request> delete_consumer(std::string_view stream, std::string_view consumer);  // read_done()
-[[nodiscard]] Result<Request> consumer_names(std::string_view stream, std::uint64_t offset = 0);
+[[nodiscard]] Result<ApiRequest> delete_consumer(std::string_view stream, std::string_view consumer);  // read_done()
+[[nodiscard]] Result<ApiRequest> consumer_names(std::string_view stream, std::uint64_t offset = 0);
 [[nodiscard]] Result<Reply<Page<std::string>>> read_consumer_names(std::string_view json);
-[[nodiscard]] Result<Request> consumer_list(std::string_view stream, std::uint64_t offset = 0);
+[[nodiscard]] Result<ApiRequest> consumer_list(std::string_view stream, std::uint64_t offset = 0);
 [[nodiscard]] Result<Reply<Page<ConsumerInfo>>> read_consumer_list(std::string_view json);
 
 // PullRequest: a request for messages, which come to its reply subject, see delivery.h. Without such a consumer comes
@@ -95,12 +95,12 @@ enum class ConsumerAction : std::uint8_t { either, create, update };
 struct PullRequest {
   std::uint32_t batch = 1;
   std::uint64_t bytes_max = 0;  // of the messages with their headers and subjects; 0: without a bound
-  Duration expires{0};          // 0: with no_wait never, else the server waits without an end
+  Duration expires{0};          // 0: the server waits without an end, or with no_wait not at all
   bool no_wait = false;         // the server answers with 404 if it has no message now
   Duration idle_heartbeat{0};   // at most half of `expires`; 0: none
   std::string_view group{};     // of priority_groups
 };
-[[nodiscard]] Result<Request> pull(std::string_view stream, std::string_view consumer, const PullRequest& request);
+[[nodiscard]] Result<ApiRequest> pull(std::string_view stream, std::string_view consumer, const PullRequest& request);
 // The body alone, appended: the subject of a consumer's pulls does not change.
 void append_pull(const PullRequest& request, std::string& out);
 

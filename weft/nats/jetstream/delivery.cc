@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "weft/nats/jetstream/json_text.h"
+#include "weft/nats/jetstream/json_object.h"
 #include "weft/nats/jetstream/number_text.h"
 
 namespace weft::nats::jetstream {
@@ -113,7 +113,7 @@ PullStatus read_pull_status(const HeadersView& headers) noexcept {
 void append_nak(Duration delay, std::string& out) {
   out += kNak;
   if (delay > Duration::zero()) {
-    JsonText body;
+    JsonObject body;
     body.number("delay", delay);
     out.append(1, ' ').append(std::move(body).take());
   }

@@ -13,7 +13,7 @@
 
 namespace weft::nats::jetstream {
 
-// Delivery: what the reply subject of a delivered message says:
+// Delivery: the parts of the reply subject of a delivered message:
 //   $JS.ACK.<stream>.<consumer>.<deliveries>.<stream sequence>.<consumer sequence>.<time>.<pending>
 //   $JS.ACK.<domain>.<account>.<stream>.<consumer>. … .<pending>[.<token>…]
 // The texts are views into the subject.
@@ -30,8 +30,8 @@ struct Delivery {
 // Errors: protocol_error (another form: it is not a message of a consumer).
 [[nodiscard]] Result<Delivery> read_delivery(std::string_view reply) noexcept;
 
-// PullStatus: what came to the reply subject of a pull request, if its own reply subject is not a Delivery: a message of
-// a stream keeps a status that its publisher gave it.
+// PullStatus: the kind of a message to the reply subject of a pull request, if its own reply subject is not a Delivery.
+// A message of a stream keeps the status that its publisher gave it.
 struct PullStatus {
   enum class Kind : std::uint8_t {
     message,            // it is one of the stream

@@ -108,8 +108,8 @@ class JsonFields {
   std::vector<End> ends_;
 };
 
-// An answer of the API. add(fields, value) names the places of its value; is_whole(value): whether it has what each
-// answer of its kind has.
+// An answer of the API. add(fields, value) names the places of its value; is_whole(value): whether it has the members
+// of each answer of its kind.
 template <typename T, typename Add, typename IsWhole>
 [[nodiscard]] Result<Reply<T>> read_reply(std::string_view json, const Add& add, const IsWhole& is_whole,
                                           std::size_t size_max = kJsonMax) {

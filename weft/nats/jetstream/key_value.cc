@@ -36,7 +36,7 @@ Result<StreamConfig> bucket_stream(const BucketConfig& config) {
   stream.description = config.description;
   append_key_subject(config.bucket, ">", stream.subjects.emplace_back());
   stream.storage = config.storage;
-  stream.discard = Discard::refuse;
+  stream.discard = DiscardPolicy::refuse;
   stream.bytes_max = config.bytes_max;
   stream.messages_per_subject_max = config.history;
   stream.message_size_max = config.value_size_max;

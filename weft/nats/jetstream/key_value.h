@@ -44,7 +44,8 @@ void append_key_subject(std::string_view bucket, std::string_view key, std::stri
 // Whether other clients take the key: 1 byte or more of [-/_=.A-Za-z0-9], no empty token.
 [[nodiscard]] bool is_key(std::string_view key) noexcept;
 
-// What a message of a bucket's stream does with its key. A purge also deletes the key's history (Rollup::subject).
+// KeyOperation: the effect of a message of a bucket's stream on its key. A purge also deletes the key's history
+// (Rollup::subject).
 enum class KeyOperation : std::uint8_t { put, erase, purge };
 // By KV-Operation, and by Nats-Marker-Reason of a marker: MaxAge and Purge are `purge`, Remove is `erase`.
 [[nodiscard]] KeyOperation read_key_operation(const HeadersView& headers) noexcept;

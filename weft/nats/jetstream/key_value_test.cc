@@ -18,7 +18,7 @@ TEST(JetStreamKeyValue, ABucketIsAStream) {
   EXPECT_EQ(stream->messages_per_subject_max, 5);
   EXPECT_EQ(stream->bytes_max, 1000);
   EXPECT_EQ(stream->replicas, 3U);
-  EXPECT_EQ(stream->discard, Discard::refuse);
+  EXPECT_EQ(stream->discard, DiscardPolicy::refuse);
   EXPECT_EQ(stream->duplicate_window, std::chrono::minutes(2));
   EXPECT_TRUE(stream->allow_direct && stream->allow_rollup && stream->deny_delete);
   EXPECT_FALSE(stream->allow_message_ttl);

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "weft/nats/jetstream/json_fields.h"
-#include "weft/nats/jetstream/json_text.h"
+#include "weft/nats/jetstream/json_object.h"
 #include "weft/nats/jetstream/number_text.h"
 #include "weft/nats/jetstream/request_to.h"
 #include "weft/nats/protocol/subject.h"
@@ -24,7 +24,7 @@ constexpr std::string_view kDirectHeaders[] = {kStreamHeader,       kSubjectHead
                                                "Nats-UpTo-Sequence"};
 
 [[nodiscard]] Result<std::string> write_which(const Which& which) {
-  JsonText body;
+  JsonObject body;
   switch (which.kind) {
     case Which::Kind::sequence:
       if (which.sequence == 0) {
@@ -62,24 +62,24 @@ constexpr std::string_view kDirectHeaders[] = {kStreamHeader,       kSubjectHead
 
 }  // namespace
 
-Result<Request> get_message(std::string_view stream, const Which& which) {
+Result<ApiRequest> get_message(std::string_view stream, const Which& which) {
   return request_to("STREAM.MSG.GET", {stream}, WEFT_TRY(write_which(which)));
 }
 
-Result<Reply<StoredMessage>> read_message(std::string_view json) {
-  return read_reply<StoredMessage>(
+Result<Reply<StreamMessage>> read_message(std::string_view json) {
+  return read_reply<StreamMessage>(
       json,
-      [](JsonFields& fields, StoredMessage& message) {
+      [](JsonFields& fields, StreamMessage& message) {
         fields.add("message", "subject", message.subject);
         fields.add("message", "seq", message.sequence);
         fields.add("message", "time", message.time);
         fields.add_base64("message", "hdrs", message.header_block);
         fields.add_base64("message", "data", message.content);
       },
-      [](StoredMessage& message) { return message.sequence != 0 && !message.subject.empty(); }, kStoredJsonMax);
+      [](StreamMessage& message) { return message.sequence != 0 && !message.subject.empty(); }, kStoredJsonMax);
 }
 
-Result<Request> get_direct(std::string_view stream, const Which& which) {
+Result<ApiRequest> get_direct(std::string_view stream, const Which& which) {
   return request_to("DIRECT.GET", {stream}, WEFT_TRY(write_which(which)));
 }
 
@@ -118,8 +118,8 @@ bool is_direct_header(std::string_view name) noexcept {
   return std::find(std::begin(kDirectHeaders), std::end(kDirectHeaders), name) != std::end(kDirectHeaders);
 }
 
-Result<Request> delete_message(std::string_view stream, std::uint64_t sequence, bool erase) {
-  JsonText body;
+Result<ApiRequest> delete_message(std::string_view stream, std::uint64_t sequence, bool erase) {
+  JsonObject body;
   body.number("seq", sequence);
   if (!erase) {
     body.flag("no_erase", true);

@@ -27,8 +27,8 @@ struct Which {
   }
 };
 
-// StoredMessage: a message of a stream. Of read_message() a value that owns its bytes.
-struct StoredMessage {
+// StreamMessage: a message of a stream. Of read_message() a value that owns its bytes.
+struct StreamMessage {
   std::string subject{};
   std::uint64_t sequence = 0;
   WallTime time{};
@@ -39,14 +39,14 @@ struct StoredMessage {
   [[nodiscard]] Bytes body() const noexcept { return as_bytes(content); }
 };
 
-// From the leader of the stream: what was acknowledged before is seen.
-[[nodiscard]] Result<Request> get_message(std::string_view stream, const Which& which);
+// From the leader of the stream, which has each acknowledged message.
+[[nodiscard]] Result<ApiRequest> get_message(std::string_view stream, const Which& which);
 // A JSON of at most kStoredJsonMax bytes. A failure with kNoMessageFound: there is none.
-[[nodiscard]] Result<Reply<StoredMessage>> read_message(std::string_view json);
+[[nodiscard]] Result<Reply<StreamMessage>> read_message(std::string_view json);
 
 // From any replica of a stream with allow_direct, which may not have the newest message yet. Without such a stream the
 // request fails with unreachable; nats-server 2.9.10 gives no answer.
-[[nodiscard]] Result<Request> get_direct(std::string_view stream, const Which& which);
+[[nodiscard]] Result<ApiRequest> get_direct(std::string_view stream, const Which& which);
 
 // DirectMessage: the answer to get_direct(), whose bytes it refers to.
 struct DirectMessage {
@@ -64,7 +64,7 @@ struct DirectMessage {
 [[nodiscard]] bool is_direct_header(std::string_view name) noexcept;
 
 // `erase`: also overwrite its bytes in the file.
-[[nodiscard]] Result<Request> delete_message(std::string_view stream, std::uint64_t sequence,
-                                             bool erase);  // read_done()
+[[nodiscard]] Result<ApiRequest> delete_message(std::string_view stream, std::uint64_t sequence,
+                                                bool erase);  // read_done()
 
 }  // namespace weft::nats::jetstream

@@ -18,7 +18,7 @@ namespace {
   return there;
 }
 
-// The forms that servers write: {"stream":"S","seq":1}, before 2.12 with a blank before "seq", and perhaps
+// The forms that servers write: {"stream":"S","seq":1}, older ones with a blank before "seq", and perhaps
 // `,"duplicate": true` at the end. The general reader takes six times as long (0.8 us).
 [[nodiscard]] bool read_usual_ack(std::string_view json, PublishAck& ack) {
   if (!take(json, R"({"stream":")")) {

@@ -22,9 +22,9 @@ inline constexpr std::string_view kExpectedLastMessageIdHeader = "Nats-Expected-
 inline constexpr std::string_view kTtlHeader = "Nats-TTL";
 inline constexpr std::string_view kRollupHeader = "Nats-Rollup";
 
-// PublishHeaders: what a message asks of its stream.
+// PublishHeaders: the conditions and the orders of a message for its stream.
 struct PublishHeaders {
-  enum class Rollup : std::uint8_t { none, subject, all };  // deletes the messages before it, of its subject or all
+  enum class Rollup : std::uint8_t { none, subject, all };  // deletes the older messages, of its subject or all
 
   std::string_view message_id{};  // of a duplicate within the stream's window the stream keeps the first
   std::string_view expected_stream{};

@@ -13,9 +13,10 @@
 namespace weft::nats::jetstream {
 
 // The request "$JS.API.<operation>.<name>…". Errors: invalid_argument (a name that no server takes).
-[[nodiscard]] inline Result<Request> request_to(std::string_view operation,
-                                                std::initializer_list<std::string_view> names, std::string body = {}) {
-  Request request;
+[[nodiscard]] inline Result<ApiRequest> request_to(std::string_view operation,
+                                                   std::initializer_list<std::string_view> names,
+                                                   std::string body = {}) {
+  ApiRequest request;
   request.subject.append(kApiPrefix).append(operation);
   for (const std::string_view name : names) {
     if (!is_name(name)) {
@@ -24,7 +25,7 @@ namespace weft::nats::jetstream {
     request.subject.append(1, '.').append(name);
   }
   request.body = std::move(body);
-  return Result<Request>(std::in_place, std::move(request));
+  return Result<ApiRequest>(std::in_place, std::move(request));
 }
 
 }  // namespace weft::nats::jetstream

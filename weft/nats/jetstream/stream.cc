@@ -5,7 +5,7 @@
 
 #include "weft/nats/jetstream/config_places.h"
 #include "weft/nats/jetstream/json_fields.h"
-#include "weft/nats/jetstream/json_text.h"
+#include "weft/nats/jetstream/json_object.h"
 #include "weft/nats/jetstream/request_to.h"
 #include "weft/nats/protocol/subject.h"
 
@@ -19,7 +19,7 @@ constexpr std::string_view kDiscards[] = {"old", "new"};
 constexpr std::string_view kPersistModes[] = {"default", "async"};
 
 [[nodiscard]] std::string write_config(const StreamConfig& config) {
-  JsonText json;
+  JsonObject json;
   json.text("name", config.name);
   if (!config.description.empty()) {
     json.text("description", config.description);
@@ -124,7 +124,7 @@ constexpr StreamPaths kOneStream = {"", "config", "state", {"cluster", "cluster.
 constexpr StreamPaths kListedStream = {
     "streams[]", "streams[].config", "streams[].state", {"streams[].cluster", "streams[].cluster.replicas[]"}};
 
-void add_stream(JsonFields& fields, const StreamPaths& paths, StreamInfo& info, Cluster::Replica& replica) {
+void add_stream(JsonFields& fields, const StreamPaths& paths, StreamReport& info, Cluster::Replica& replica) {
   add_config(fields, paths.config, info.config);
   fields.add(paths.whole, "created", info.created);
   fields.add(paths.whole, "did_create", info.did_create);
@@ -140,12 +140,12 @@ void add_stream(JsonFields& fields, const StreamPaths& paths, StreamInfo& info, 
   add_cluster(fields, paths.cluster, info.cluster, replica);
 }
 
-[[nodiscard]] bool finish_stream(StreamInfo& info) {
+[[nodiscard]] bool finish_stream(StreamReport& info) {
   erase_server_metadata(info.config.metadata);
   return is_name(info.config.name);
 }
 
-[[nodiscard]] Result<Request> declare_stream(std::string_view operation, const StreamConfig& config) {
+[[nodiscard]] Result<ApiRequest> declare_stream(std::string_view operation, const StreamConfig& config) {
   if (!std::all_of(config.subjects.begin(), config.subjects.end(),
                    [](const std::string& each) { return is_subject_filter(each); })) {
     return Error(Errc::invalid_argument, "not a subject of a stream");
@@ -153,8 +153,8 @@ void add_stream(JsonFields& fields, const StreamPaths& paths, StreamInfo& info, 
   return request_to(operation, {config.name}, write_config(config));
 }
 
-[[nodiscard]] Request list_request(std::string_view operation, std::uint64_t offset, std::string_view subject) {
-  JsonText body;
+[[nodiscard]] ApiRequest list_request(std::string_view operation, std::uint64_t offset, std::string_view subject) {
+  JsonObject body;
   body.number("offset", offset);
   if (!subject.empty()) {
     body.text("subject", subject);
@@ -164,19 +164,19 @@ void add_stream(JsonFields& fields, const StreamPaths& paths, StreamInfo& info, 
 
 }  // namespace
 
-Result<Request> create_stream(const StreamConfig& config) { return declare_stream("STREAM.CREATE", config); }
-Result<Request> update_stream(const StreamConfig& config) { return declare_stream("STREAM.UPDATE", config); }
-Result<Request> stream_info(std::string_view stream) { return request_to("STREAM.INFO", {stream}); }
-Result<Request> delete_stream(std::string_view stream) { return request_to("STREAM.DELETE", {stream}); }
+Result<ApiRequest> create_stream(const StreamConfig& config) { return declare_stream("STREAM.CREATE", config); }
+Result<ApiRequest> update_stream(const StreamConfig& config) { return declare_stream("STREAM.UPDATE", config); }
+Result<ApiRequest> stream_info(std::string_view stream) { return request_to("STREAM.INFO", {stream}); }
+Result<ApiRequest> delete_stream(std::string_view stream) { return request_to("STREAM.DELETE", {stream}); }
 
-Result<Reply<StreamInfo>> read_stream_info(std::string_view json) {
+Result<Reply<StreamReport>> read_stream_info(std::string_view json) {
   Cluster::Replica replica;
-  return read_reply<StreamInfo>(
-      json, [&](JsonFields& fields, StreamInfo& info) { add_stream(fields, kOneStream, info, replica); },
+  return read_reply<StreamReport>(
+      json, [&](JsonFields& fields, StreamReport& info) { add_stream(fields, kOneStream, info, replica); },
       finish_stream);
 }
 
-Request stream_names(std::uint64_t offset, std::string_view subject) {
+ApiRequest stream_names(std::uint64_t offset, std::string_view subject) {
   return list_request("STREAM.NAMES", offset, subject);
 }
 
@@ -184,35 +184,35 @@ Result<Reply<Page<std::string>>> read_stream_names(std::string_view json) {
   return read_names(json, "streams", "io.nats.jetstream.api.v1.stream_names_response");
 }
 
-Request stream_list(std::uint64_t offset, std::string_view subject) {
+ApiRequest stream_list(std::uint64_t offset, std::string_view subject) {
   return list_request("STREAM.LIST", offset, subject);
 }
 
-Result<Reply<Page<StreamInfo>>> read_stream_list(std::string_view json) {
+Result<Reply<Page<StreamReport>>> read_stream_list(std::string_view json) {
   std::string type;
-  StreamInfo scratch;
+  StreamReport scratch;
   Cluster::Replica replica;
-  return read_reply<Page<StreamInfo>>(
+  return read_reply<Page<StreamReport>>(
       json,
-      [&](JsonFields& fields, Page<StreamInfo>& page) {
+      [&](JsonFields& fields, Page<StreamReport>& page) {
         add_page(fields, page.total, page.offset, type);
         add_stream(fields, kListedStream, scratch, replica);
         fields.add_items(kListedStream.whole, scratch, page.items);
       },
-      [&type](Page<StreamInfo>& page) {
+      [&type](Page<StreamReport>& page) {
         return type == "io.nats.jetstream.api.v1.stream_list_response" &&
                std::all_of(page.items.begin(), page.items.end(), finish_stream);
       });
 }
 
-Result<Request> purge_stream(std::string_view stream, const Purge& purge) {
+Result<ApiRequest> purge_stream(std::string_view stream, const Purge& purge) {
   if (!purge.filter.empty() && !is_subject_filter(purge.filter)) {
     return Error(Errc::invalid_argument, "not a filter of subjects");
   }
   if (purge.before != 0 && purge.keep != 0) {
     return Error(Errc::invalid_argument, "a purge has one of the bounds `before` and `keep`");
   }
-  JsonText body;
+  JsonObject body;
   if (!purge.filter.empty()) {
     body.text("filter", purge.filter);
   }

@@ -18,31 +18,37 @@ namespace weft::nats::jetstream {
 
 enum class Retention : std::uint8_t { limits, interest, work_queue };
 enum class Storage : std::uint8_t { file, memory };
-enum class Discard : std::uint8_t { oldest, refuse };  // "old", "new"
+enum class DiscardPolicy : std::uint8_t { oldest, refuse };  // "old", "new"
+
+// StreamBounds: the bounds of a stream. -1: without a bound.
+struct StreamBounds {
+  std::int64_t consumers_max = -1;
+  std::int64_t messages_max = -1;
+  std::int64_t bytes_max = -1;
+  std::int64_t messages_per_subject_max = -1;
+  std::int64_t message_size_max = -1;       // headers included
+  Duration age_max{0};                      // 0: any age
+  bool discard_refuse_per_subject = false;  // "discard_new_per_subject": a full subject refuses, too
+
+  friend bool operator==(const StreamBounds&, const StreamBounds&) = default;
+};
 
 // StreamConfig: the configuration of a stream. A request has only those members that differ from a server's defaults,
-// because servers since 2.12 refuse members that they do not know and older ones ignore them: compare the answer's
+// because current servers refuse a member that they do not know (10025) and old ones ignore it: compare the answer's
 // config with the request's, if one of the members since 2.10 matters.
-struct StreamConfig {
+struct StreamConfig : StreamBounds {
   std::string name{};
   std::string description{};
   std::vector<std::string> subjects{};
   Retention retention = Retention::limits;
   Storage storage = Storage::file;
-  Discard discard = Discard::oldest;
-  bool discard_refuse_per_subject = false;  // "discard_new_per_subject": a full subject refuses, too
-  std::int64_t consumers_max = -1;          // -1: without a bound; so for the next ones
-  std::int64_t messages_max = -1;
-  std::int64_t bytes_max = -1;
-  std::int64_t messages_per_subject_max = -1;
-  std::int64_t message_size_max = -1;  // headers included
-  Duration age_max{0};                 // 0: any age
-  Duration duplicate_window{0};        // 0: the server's default, two minutes or age_max
+  DiscardPolicy discard = DiscardPolicy::oldest;
+  Duration duplicate_window{0};  // 0: the server's default, two minutes or age_max
   std::uint32_t replicas = 1;
   bool no_ack = false;
   bool allow_direct = false;  // DIRECT.GET, from any replica
   bool mirror_direct = false;
-  bool allow_rollup = false;  // "allow_rollup_hdrs": Nats-Rollup deletes what came before
+  bool allow_rollup = false;  // "allow_rollup_hdrs": Nats-Rollup deletes the older messages
   bool sealed = false;
   bool deny_delete = false;
   bool deny_purge = false;
@@ -64,7 +70,7 @@ struct StreamConfig {
   friend bool operator==(const StreamConfig&, const StreamConfig&) = default;
 };
 
-struct StreamState {
+struct StreamCounts {
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;
   std::uint64_t first_sequence = 0;
@@ -80,9 +86,9 @@ struct StreamState {
 struct Cluster {
   struct Replica {
     std::string name{};
-    bool current = false;  // it has what the leader has
+    bool current = false;  // it has every operation of the leader
     bool offline = false;
-    std::uint64_t lag = 0;  // operations behind the leader
+    std::uint64_t lag = 0;  // operations of the leader that it has not carried out
     Duration active{0};     // since its last answer
   };
   std::string name{};
@@ -90,22 +96,22 @@ struct Cluster {
   std::vector<Replica> replicas{};  // besides the leader
 };
 
-struct StreamInfo {
+struct StreamReport {
   StreamConfig config{};
   WallTime created{};
-  StreamState state{};
+  StreamCounts state{};
   Cluster cluster{};
   bool did_create = false;
 };
 
 // Errors of a request of this room: invalid_argument (a name or a subject that no server takes).
 // `create`: the same configuration again is answered with the stream; another one with kStreamNameInUse.
-[[nodiscard]] Result<Request> create_stream(const StreamConfig& config);
-[[nodiscard]] Result<Request> update_stream(const StreamConfig& config);
-[[nodiscard]] Result<Request> stream_info(std::string_view stream);
-[[nodiscard]] Result<Reply<StreamInfo>> read_stream_info(std::string_view json);  // of these three
+[[nodiscard]] Result<ApiRequest> create_stream(const StreamConfig& config);
+[[nodiscard]] Result<ApiRequest> update_stream(const StreamConfig& config);
+[[nodiscard]] Result<ApiRequest> stream_info(std::string_view stream);
+[[nodiscard]] Result<Reply<StreamReport>> read_stream_info(std::string_view json);  // of these three
 
-[[nodiscard]] Result<Request> delete_stream(std::string_view stream);  // read_done()
+[[nodiscard]] Result<ApiRequest> delete_stream(std::string_view stream);  // read_done()
 
 // Page: a part of a long list. Ask again from offset + the number of items, while that is less than `total`.
 template <typename T>
@@ -115,17 +121,17 @@ struct Page {
   std::vector<T> items{};
 };
 // `subject`: only streams that take it; empty: every one.
-[[nodiscard]] Request stream_names(std::uint64_t offset = 0, std::string_view subject = {});
+[[nodiscard]] ApiRequest stream_names(std::uint64_t offset = 0, std::string_view subject = {});
 [[nodiscard]] Result<Reply<Page<std::string>>> read_stream_names(std::string_view json);
-[[nodiscard]] Request stream_list(std::uint64_t offset = 0, std::string_view subject = {});
-[[nodiscard]] Result<Reply<Page<StreamInfo>>> read_stream_list(std::string_view json);
+[[nodiscard]] ApiRequest stream_list(std::uint64_t offset = 0, std::string_view subject = {});
+[[nodiscard]] Result<Reply<Page<StreamReport>>> read_stream_list(std::string_view json);
 
 struct Purge {
   std::string_view filter{};  // of subjects; empty: every one
-  std::uint64_t before = 0;   // the messages before this sequence; 0: all of them
-  std::uint64_t keep = 0;     // but the newest ones; not together with `before`
+  std::uint64_t before = 0;   // the messages before this sequence; 0: every one
+  std::uint64_t keep = 0;     // except the newest ones; not together with `before`
 };
-[[nodiscard]] Result<Request> purge_stream(std::string_view stream, const Purge& purge = {});
+[[nodiscard]] Result<ApiRequest> purge_stream(std::string_view stream, const Purge& purge = {});
 [[nodiscard]] Result<Reply<std::uint64_t>> read_purged(std::string_view json);  // the number of messages
 
 }  // namespace weft::nats::jetstream

@@ -19,7 +19,7 @@ TEST(JetStreamStream, ARequestHasWhatDiffersFromTheDefaults) {
                          R"("discard":"old","num_replicas":1})");
   config.retention = Retention::work_queue;
   config.storage = Storage::memory;
-  config.discard = Discard::refuse;
+  config.discard = DiscardPolicy::refuse;
   config.discard_refuse_per_subject = true;
   config.messages_max = 0;
   config.bytes_max = 1000;
@@ -120,10 +120,10 @@ TEST(JetStreamStream, AStreamOfAClusterHasItsStateAndItsReplicas) {
       R"({"name":"n2","current":true,"active":123456,"peer":"x"},)"
       R"({"name":"n3","current":false,"offline":true,"active":0,"lag":7}]}})");
   ASSERT_TRUE(info) << info.error().message();
-  const StreamInfo& stream = info->value;
+  const StreamReport& stream = info->value;
   EXPECT_EQ(stream.config.retention, Retention::work_queue);
   EXPECT_EQ(stream.config.storage, Storage::memory);
-  EXPECT_EQ(stream.config.discard, Discard::refuse);
+  EXPECT_EQ(stream.config.discard, DiscardPolicy::refuse);
   EXPECT_EQ(stream.state.messages, 3U);
   EXPECT_EQ(stream.state.first_sequence, 2U);
   EXPECT_EQ(stream.state.last_sequence, 9U);

@@ -13,35 +13,35 @@
 
 namespace weft::nats::jetstream {
 
-// JsonText: writes a JSON object, member after member. Owner: the user. Affinity: a value. Cost: a string.
-class JsonText {
+// JsonObject: writes a JSON object, member after member. Owner: the user. Affinity: a value. Cost: a string.
+class JsonObject {
  public:
-  JsonText& text(std::string_view name, std::string_view value) {
+  JsonObject& text(std::string_view name, std::string_view value) {
     begin(name);
     append_json_string(value, text_);
     return *this;
   }
-  JsonText& flag(std::string_view name, bool value) {
+  JsonObject& flag(std::string_view name, bool value) {
     begin(name);
     text_ += value ? "true" : "false";
     return *this;
   }
   template <std::integral Number>
-  JsonText& number(std::string_view name, Number value) {
+  JsonObject& number(std::string_view name, Number value) {
     begin(name);
     append_number(value);
     return *this;
   }
-  JsonText& number(std::string_view name, Duration value) { return number(name, value.count()); }
-  JsonText& texts(std::string_view name, const std::vector<std::string>& values) {
+  JsonObject& number(std::string_view name, Duration value) { return number(name, value.count()); }
+  JsonObject& texts(std::string_view name, const std::vector<std::string>& values) {
     begin(name);
     return list(values, [this](const std::string& each) { append_json_string(each, text_); });
   }
-  JsonText& numbers(std::string_view name, const std::vector<Duration>& values) {
+  JsonObject& numbers(std::string_view name, const std::vector<Duration>& values) {
     begin(name);
     return list(values, [this](Duration each) { append_number(each.count()); });
   }
-  JsonText& pairs(std::string_view name, const std::vector<std::pair<std::string, std::string>>& values) {
+  JsonObject& pairs(std::string_view name, const std::vector<std::pair<std::string, std::string>>& values) {
     open(name);
     for (const auto& [key, value] : values) {
       begin_text(key);
@@ -50,12 +50,12 @@ class JsonText {
     return close();
   }
   // A member that is an object, whose members follow until close().
-  JsonText& open(std::string_view name) {
+  JsonObject& open(std::string_view name) {
     begin(name);
     text_ += '{';
     return *this;
   }
-  JsonText& close() {
+  JsonObject& close() {
     text_ += '}';
     return *this;
   }
@@ -83,7 +83,7 @@ class JsonText {
     text_.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
   }
   template <typename List, typename Append>
-  JsonText& list(const List& values, const Append& append) {
+  JsonObject& list(const List& values, const Append& append) {
     text_ += '[';
     for (std::size_t i = 0; i < values.size(); ++i) {
       text_ += i == 0 ? "" : ",";
