@@ -7,14 +7,19 @@
 #include "tests/nats/jetstream_server.h"
 #include "weft/nats/jetstream/consumer.h"
 #include "weft/nats/jetstream/delivery.h"
+#include "weft/nats/jetstream/key_value.h"
 #include "weft/nats/jetstream/message.h"
 
 namespace weft::nats::jetstream {
 namespace {
 
 class NatsJetStreamConsumerTest : public NatsJetStreamTest {};
+class NatsJetStreamNewerTest : public NatsJetStreamTest {};
 
-INSTANTIATE_TEST_SUITE_P(Servers, NatsJetStreamConsumerTest, testing::Values("debian", "current"),
+INSTANTIATE_TEST_SUITE_P(Servers, NatsJetStreamNewerTest, testing::Values("current"),
+                         [](const testing::TestParamInfo<std::string>& age) { return "nats_" + age.param; });
+
+INSTANTIATE_TEST_SUITE_P(Servers, NatsJetStreamConsumerTest, testing::Values("debian", "current", "long_current"),
                          [](const testing::TestParamInfo<std::string>& age) { return "nats_" + age.param; });
 
 // Answers to pull requests of one consumer.
@@ -26,6 +31,9 @@ class Puller {
     PullStatus status;
     std::uint64_t sequence = 0;
     std::uint64_t deliveries = 0;
+    WallTime time{};
+    std::string subject{};
+    KeyOperation operation = KeyOperation::put;
   };
 
   Puller(Client* client, std::string stream, std::string consumer)
@@ -36,8 +44,12 @@ class Puller {
         EXPECT_EQ(delivery->stream, stream_);
         EXPECT_EQ(delivery->consumer, consumer_);
         EXPECT_GT(delivery->time, WallTime());
+        ++(m.reply.starts_with("$JS.ACK." + stream_ + ".") ? short_forms : long_forms);
         item.sequence = delivery->stream_sequence;
         item.deliveries = delivery->deliveries;
+        item.time = delivery->time;
+        item.subject = m.subject;
+        item.operation = read_key_operation(m.headers);
       } else {
         EXPECT_NE(item.status.kind, PullStatus::Kind::message);
       }
@@ -52,10 +64,13 @@ class Puller {
     const std::size_t all = self->items.size() + count;
     co_return co_await Watch::until(&self->watch_, [self, all] { return self->items.size() >= all; });
   }
-  static Task<bool> fetch(Puller* self, PullRequest request, std::size_t count) {
-    const auto pulled = pull(self->stream_, self->consumer_, request);
+  void request(const PullRequest& request) {
+    const auto pulled = pull(stream_, consumer_, request);
     EXPECT_TRUE(pulled);
-    EXPECT_TRUE(self->client_->publish(pulled->subject, as_bytes(pulled->body), {.reply = "inbox.of.pulls"}));
+    EXPECT_TRUE(client_->publish(pulled->subject, as_bytes(pulled->body), {.reply = "inbox.of.pulls"}));
+  }
+  static Task<bool> fetch(Puller* self, PullRequest request, std::size_t count) {
+    self->request(request);
     co_return co_await more(self, count);
   }
   void settle(const Item& item, std::string_view word) { EXPECT_TRUE(client_->publish(item.reply, as_bytes(word))); }
@@ -63,6 +78,8 @@ class Puller {
   [[nodiscard]] const Item& last() const { return items.at(items.size() - 1); }  // throws if there is none
 
   std::vector<Item> items;
+  std::size_t short_forms = 0;  // of reply subjects
+  std::size_t long_forms = 0;
 
  private:
   Client* const client_;
@@ -97,6 +114,7 @@ TEST_P(NatsJetStreamConsumerTest, AConsumerDeliversAndCountsWhatIsAcknowledged) 
       EXPECT_EQ(puller.items.at(i).sequence, i + 1);
       EXPECT_EQ(puller.items.at(i).deliveries, 1U);
     }
+    EXPECT_EQ(self->GetParam() == "long_current" ? puller.long_forms : puller.short_forms, 3U);
     // With a reply subject the server answers each of these words.
     const auto acknowledged = co_await client->request(puller.items.at(0).reply, as_bytes(kAck), in_long());
     const auto rejected = co_await client->request(puller.items.at(1).reply, as_bytes(kTerminate), in_long());
@@ -264,6 +282,109 @@ TEST_P(NatsJetStreamConsumerTest, AReaderBeginsWhereItIsAsked) {
     }
     const auto list = co_await ask(client.get(), consumer_list("S"), read_consumer_list);
     EXPECT_EQ(list.value.items.size(), 7U);
+  });
+}
+
+// --- of servers since 2.11 ---
+
+TEST_P(NatsJetStreamNewerTest, AMessageEndsAfterItsTimeAndLeavesAMarker) {
+  run(this, [](NatsJetStreamNewerTest* self) -> Task<void> {
+    StreamConfig config = stream_of("S", "s.>");
+    config.allow_message_ttl = true;
+    config.allow_rollup = true;
+    config.subject_delete_marker_ttl = std::chrono::seconds(1);  // a longer one would also be the message's
+    auto client = co_await open_with_stream(self, config);
+    ConsumerConfig consumer;
+    consumer.name = "c";
+    consumer.durable = true;
+    consumer.deliver = Deliver::by_start_sequence;
+    consumer.start_sequence = 2;
+    const auto created = co_await ask(client.get(), create_consumer("S", consumer), read_consumer_info);
+    EXPECT_TRUE(created.ok()) << created.failure.description;
+    // The marker does not stay either: a request waits for it.
+    Puller puller(client.get(), "S", "c");
+    puller.request({.expires = test::kLong});
+    const auto stored = co_await publish(client.get(), "s.a", "1", {.ttl = std::chrono::seconds(1)});
+    EXPECT_TRUE(stored.ok()) << stored.failure.description;
+    const bool came = co_await Puller::more(&puller, 1);
+    EXPECT_TRUE(came);
+    EXPECT_EQ(puller.items.at(0).operation, KeyOperation::purge);
+    EXPECT_EQ(puller.items.at(0).subject, "s.a");
+  });
+}
+
+TEST_P(NatsJetStreamNewerTest, ABatchIsStoredWithItsLastMessage) {
+  run(this, [](NatsJetStreamNewerTest* self) -> Task<void> {
+    StreamConfig config = stream_of("S", "s.>");
+    config.allow_atomic = true;
+    auto client = co_await open_with_stream(self, config);
+    for (std::uint64_t i = 1; i <= 2; ++i) {
+      Headers headers;
+      EXPECT_TRUE((PublishHeaders{.batch = "b", .batch_sequence = i}.add_to(headers)));
+      EXPECT_TRUE(client->publish("s.a", as_bytes("x"), {.headers = headers.block()}));
+    }
+    const auto before = co_await ask(client.get(), stream_info("S"), read_stream_info);
+    EXPECT_EQ(before.value.state.messages, 0U);
+    const auto last =
+        co_await publish(client.get(), "s.b", "y", {.batch = "b", .batch_sequence = 3, .batch_ends = true});
+    EXPECT_TRUE(last.ok()) << last.failure.description;
+    EXPECT_EQ(last.value.sequence, 3U);
+    EXPECT_EQ(last.value.batch, "b");
+    EXPECT_EQ(last.value.batch_size, 3U);
+    const auto gap =
+        co_await publish(client.get(), "s.b", "y", {.batch = "c", .batch_sequence = 2, .batch_ends = true});
+    EXPECT_FALSE(gap.ok());
+    const auto after = co_await ask(client.get(), stream_info("S"), read_stream_info);
+    EXPECT_EQ(after.value.state.messages, 3U);
+  });
+}
+
+TEST_P(NatsJetStreamNewerTest, AMessageForLaterIsPublishedThen) {
+  run(this, [](NatsJetStreamNewerTest* self) -> Task<void> {
+    StreamConfig config = stream_of("S", "s.>");
+    config.allow_schedules = true;
+    auto client = co_await open_with_stream(self, config);
+    ConsumerConfig consumer;
+    consumer.name = "c";
+    consumer.durable = true;
+    consumer.filters.emplace_back("s.target");
+    const auto created = co_await ask(client.get(), create_consumer("S", consumer), read_consumer_info);
+    EXPECT_TRUE(created.ok()) << created.failure.description;
+    const WallTime at = created.value.created + std::chrono::seconds(2);
+    const auto stored =
+        co_await publish(client.get(), "s.plan", "body", {.schedule_at = at, .schedule_target = "s.target"});
+    EXPECT_TRUE(stored.ok()) << stored.failure.description;
+    Puller puller(client.get(), "S", "c");
+    const bool came = co_await Puller::fetch(&puller, {.expires = test::kLong}, 1);
+    EXPECT_TRUE(came);
+    EXPECT_EQ(puller.items.at(0).body, "body");
+    EXPECT_EQ(puller.items.at(0).subject, "s.target");
+    EXPECT_GE(puller.items.at(0).time, at);
+  });
+}
+
+TEST_P(NatsJetStreamNewerTest, AConsumerBeginsAgainAtASequence) {
+  run(this, [](NatsJetStreamNewerTest* self) -> Task<void> {
+    auto client = co_await open_with_stream(self, stream_of("S", "s.>"));
+    for (const char* const body : {"1", "2", "3"}) {
+      const auto stored = co_await publish(client.get(), "s.a", body);
+      EXPECT_TRUE(stored.ok());
+    }
+    ConsumerConfig config;
+    config.name = "c";
+    config.durable = true;
+    const auto created = co_await ask(client.get(), create_consumer("S", config), read_consumer_info);
+    EXPECT_TRUE(created.ok());
+    Puller puller(client.get(), "S", "c");
+    const bool first = co_await Puller::fetch(&puller, {.batch = 3, .expires = test::kLong}, 3);
+    const auto reset = co_await ask(client.get(), reset_consumer("S", "c", 2), read_consumer_info);
+    EXPECT_TRUE(reset.ok()) << reset.failure.description;
+    EXPECT_EQ(reset.value.pending, 2U);
+    const bool again = co_await Puller::fetch(&puller, {.batch = 2, .expires = test::kLong}, 2);
+    EXPECT_TRUE(first && again);
+    EXPECT_EQ(puller.items.at(3).sequence, 2U);
+    EXPECT_EQ(puller.items.at(3).deliveries, 1U);
+    EXPECT_EQ(puller.items.at(4).sequence, 3U);
   });
 }
 

@@ -53,7 +53,7 @@ inline Task<Reply<PublishAck>> publish(Client* client, std::string subject, std:
   co_return read_of(read_publish_ack(as_text(answer->body())));
 }
 
-// The parameter: the age of the server.
+// The parameter: the age and the configuration of the server.
 class NatsJetStreamTest : public test::NatsTest, public testing::WithParamInterface<std::string> {
  public:
   using NatsTest::open;
@@ -61,7 +61,7 @@ class NatsJetStreamTest : public test::NatsTest, public testing::WithParamInterf
 
  protected:
   void SetUp() override {
-    const bool current = GetParam() == "current";
+    const bool current = GetParam() != "debian";
     if (current ? test::current_server().empty() : std::string(WEFT_NATS_SERVER).empty()) {
       GTEST_SKIP() << (current ? "there is no current nats-server" : "there is no nats-server");
     }
@@ -70,7 +70,11 @@ class NatsJetStreamTest : public test::NatsTest, public testing::WithParamInterf
       return;
     }
     store_ = sys::make_private_directory().value();
-    server_ = std::make_unique<NatsServer>("jetstream { store_dir: \"" + store_ + "\" }\n", std::vector<std::string>(),
+    std::string config = "jetstream { store_dir: \"" + store_ + "\" }\n";
+    if (GetParam() == "long_current") {  // the other form of reply subjects
+      config += "feature_flags { js_ack_fc_v2: true }\n";
+    }
+    server_ = std::make_unique<NatsServer>(config, std::vector<std::string>(),
                                            current ? test::current_server() : WEFT_NATS_SERVER);
   }
   void TearDown() override {

@@ -49,12 +49,16 @@ constexpr Meaning kMeanings[] = {
     {10164, Error(Errc::conflict, "the last sequence differs from the expectation")},
     {10166, Error(Errc::not_supported, "the stream does not take messages with a time to live")},
     {10167, Error(Errc::resource_exhausted, "the stream has too many messages under way")},
+    {10174, Error(Errc::not_supported, "the stream does not take batches")},
+    {10185, Error(Errc::not_supported, "the server is too old for the request")},
+    {10188, Error(Errc::not_supported, "the stream does not take messages for later")},
+    {10201, Error(Errc::conflict, "a message of the batch was stored before")},
 };
 static_assert(std::is_sorted(std::begin(kMeanings), std::end(kMeanings),
                              [](const Meaning& a, const Meaning& b) { return a.number < b.number; }));
 
-constexpr std::uint32_t kClusterUnavailable = 10008;
-constexpr std::uint32_t kClusterNotLeader = 10009;
+// Of a cluster without a leader or with a change under way, and of a stream or a consumer that is offline.
+constexpr std::uint32_t kTemporary[] = {10008, 10009, 10118, 10119, 10194, 10195, 10202, 10226};
 constexpr std::uint32_t kMessageDeleteFailed = 10057;
 
 [[nodiscard]] const Meaning* meaning_of(std::uint32_t number) noexcept {
@@ -75,7 +79,8 @@ constexpr std::uint32_t kMessageDeleteFailed = 10057;
 }  // namespace
 
 bool ApiError::is_temporary() const noexcept {
-  return number == kClusterUnavailable || number == kClusterNotLeader || (code == 503 && meaning_of(number) == nullptr);
+  return std::find(std::begin(kTemporary), std::end(kTemporary), number) != std::end(kTemporary) ||
+         (code == 503 && meaning_of(number) == nullptr);
 }
 
 Error ApiError::error() const noexcept {
@@ -83,7 +88,7 @@ Error ApiError::error() const noexcept {
     return {};
   }
   const Meaning* const meaning = meaning_of(number);
-  const Error error = is_temporary()       ? Error(Errc::unreachable, "the stream has no leader now")
+  const Error error = is_temporary()       ? Error(Errc::unreachable, "the stream is not available now")
                       : meaning != nullptr ? meaning->error
                       : number == kMessageDeleteFailed && description == "no message found"
                           ? Error(Errc::not_found, "the message")

@@ -21,7 +21,7 @@ inline constexpr std::size_t kTextMax = 4096;                         // bytes o
 inline constexpr std::size_t kItemsMax = 4096;                        // of one array
 inline constexpr std::size_t kStoredJsonMax = std::size_t{12} << 20;  // the answer to get_message(), in base64
 
-// ApiRequest: a question to the API. The answer comes to the inbox of nats::Client::request(), which also takes both.
+// ApiRequest: a question to the API, for nats::Client::request(). A call that makes one throws std::bad_alloc.
 struct ApiRequest {
   std::string subject{};
   std::string body{};

@@ -52,7 +52,8 @@ TEST(JetStreamApi, EachNumberHasACode) {
 }
 
 TEST(JetStreamApi, WithoutALeaderTheSameRequestMaySucceedLater) {
-  for (const ApiError& failure : {ApiError{503, 10008, {}}, ApiError{500, 10009, {}}, ApiError{503, 1, {}}}) {
+  for (const ApiError& failure :
+       {ApiError{503, 10008, {}}, ApiError{500, 10009, {}}, ApiError{500, 10118, {}}, ApiError{503, 1, {}}}) {
     EXPECT_TRUE(failure.is_temporary()) << failure.number;
     EXPECT_EQ(failure.error().code(), Errc::unreachable);
   }

@@ -178,6 +178,9 @@ Result<ApiRequest> create_consumer(std::string_view stream, const ConsumerConfig
                    [](const std::string& each) { return is_subject_filter(each); })) {
     return Error(Errc::invalid_argument, "not a filter of subjects");
   }
+  if (config.deliver == Deliver::other || config.ack_policy == AckPolicy::other) {
+    return Error(Errc::invalid_argument, "a value of a newer server");
+  }
   JsonObject body;
   body.text("stream_name", stream).open("config");
   write_members(config, body);
@@ -204,6 +207,14 @@ Result<Reply<ConsumerInfo>> read_consumer_info(std::string_view json) {
         info = std::move(answer.info);
         return whole;
       });
+}
+
+Result<ApiRequest> reset_consumer(std::string_view stream, std::string_view consumer, std::uint64_t sequence) {
+  JsonObject body;
+  if (sequence != 0) {
+    body.number("seq", sequence);
+  }
+  return request_to("CONSUMER.RESET", {stream, consumer}, std::move(body).take());
 }
 
 Result<ApiRequest> delete_consumer(std::string_view stream, std::string_view consumer) {

@@ -16,8 +16,8 @@
 
 namespace weft::nats::jetstream {
 
-enum class Deliver : std::uint8_t { all, last, fresh, by_start_sequence, by_start_time, last_per_subject };
-enum class AckPolicy : std::uint8_t { none, all, each };  // "explicit"
+enum class Deliver : std::uint8_t { all, last, fresh, by_start_sequence, by_start_time, last_per_subject, other };
+enum class AckPolicy : std::uint8_t { none, all, each, other };  // "explicit"
 
 // ConsumerConfig: the configuration of a pull consumer. As with streams, a request has only the members that differ
 // from a server's defaults.
@@ -78,12 +78,17 @@ struct ConsumerInfo {
 // Whether a request also creates the consumer or changes it. Servers before 2.10 take each as `either`.
 enum class ConsumerAction : std::uint8_t { either, create, update };
 
-// Errors: invalid_argument (a name or a filter that no server takes, an ephemeral consumer that is to be updated).
+// Errors: invalid_argument (a name, a filter or a value that no server takes; an ephemeral consumer that is to be
+// updated).
 [[nodiscard]] Result<ApiRequest> create_consumer(std::string_view stream, const ConsumerConfig& config,
                                                  ConsumerAction action = ConsumerAction::either);
 [[nodiscard]] Result<ApiRequest> consumer_info(std::string_view stream, std::string_view consumer);
 [[nodiscard]] Result<Reply<ConsumerInfo>> read_consumer_info(std::string_view json);  // of both
 
+// The deliveries begin again at this sequence of the stream; 0: at the acknowledged ones. Newer servers take it (2.15.2
+// does, 2.9.10 does not). read_consumer_info()
+[[nodiscard]] Result<ApiRequest> reset_consumer(std::string_view stream, std::string_view consumer,
+                                                std::uint64_t sequence);
 [[nodiscard]] Result<ApiRequest> delete_consumer(std::string_view stream, std::string_view consumer);  // read_done()
 [[nodiscard]] Result<ApiRequest> consumer_names(std::string_view stream, std::uint64_t offset = 0);
 [[nodiscard]] Result<Reply<Page<std::string>>> read_consumer_names(std::string_view json);

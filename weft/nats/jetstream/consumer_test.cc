@@ -53,6 +53,9 @@ TEST(JetStreamConsumer, AnEphemeralConsumerBeginsWhereItIsAsked) {
 TEST(JetStreamConsumer, TheOtherRequestsNameTheirConsumer) {
   EXPECT_EQ(consumer_info("S", "c")->subject, "$JS.API.CONSUMER.INFO.S.c");
   EXPECT_EQ(delete_consumer("S", "c")->subject, "$JS.API.CONSUMER.DELETE.S.c");
+  EXPECT_EQ(reset_consumer("S", "c", 7)->subject, "$JS.API.CONSUMER.RESET.S.c");
+  EXPECT_EQ(reset_consumer("S", "c", 7)->body, R"({"seq":7})");
+  EXPECT_EQ(reset_consumer("S", "c", 0)->body, "{}");
   EXPECT_EQ(consumer_names("S", 7)->subject, "$JS.API.CONSUMER.NAMES.S");
   EXPECT_EQ(consumer_names("S", 7)->body, R"({"offset":7})");
   EXPECT_EQ(consumer_list("S")->subject, "$JS.API.CONSUMER.LIST.S");
@@ -184,10 +187,19 @@ TEST(JetStreamConsumer, ListsHavePages) {
   EXPECT_EQ(list->value.items[1].pending, 0U);
 }
 
+TEST(JetStreamConsumer, AValueOfANewerServerIsReadAndNotAskedFor) {
+  const auto info = read_consumer_info(
+      R"({"stream_name":"S","name":"c","config":{"deliver_policy":"later","ack_policy":"flow_control"}})");
+  ASSERT_TRUE(info) << info.error().message();
+  EXPECT_EQ(info->value.config.deliver, Deliver::other);
+  EXPECT_EQ(info->value.config.ack_policy, AckPolicy::other);
+  EXPECT_EQ(create_consumer("S", info->value.config).error().code(), Errc::invalid_argument);
+}
+
 TEST(JetStreamConsumer, AnAnswerWithoutAConsumerIsRefused) {
   for (const std::string_view json :
        {"{}", R"({"stream_name":"S"})", R"({"name":"c"})", R"({"stream_name":"S","name":"c","num_pending":-1})",
-        R"({"stream_name":"S","name":"c","config":{"deliver_policy":"sometimes"}})",
+        R"({"stream_name":"S","name":"c","config":{"deliver_policy":1}})",
         R"({"stream_name":"S","name":"c","config":{"backoff":["1s"]}})",
         R"({"stream_name":"S","name":"c","config":{"backoff":1}})", R"({"type":"x","consumers":[]})"}) {
     EXPECT_EQ(read_consumer_info(json).error().code(), Errc::protocol_error) << json;

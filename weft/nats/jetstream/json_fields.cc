@@ -216,8 +216,11 @@ class JsonFields::Reader {
              (place->emplace_back(std::move(key_), std::move(read)), true);
     } else if constexpr (std::is_same_v<Place, Choice>) {
       const auto found = std::find(place.texts.begin(), place.texts.end(), read);
-      return found != place.texts.end() &&
-             (*place.place = static_cast<std::uint8_t>(found - place.texts.begin()), true);
+      *place.place = static_cast<std::uint8_t>(found - place.texts.begin());
+      return true;
+    } else if constexpr (std::is_same_v<Place, Equal>) {
+      *place.place = read == place.text;
+      return true;
     } else if constexpr (std::is_same_v<Place, Usual>) {
       if (read != place.text) {
         other_ = key_;

@@ -44,12 +44,16 @@ class JsonFields {
   void add_base64(std::string_view object, std::string_view name, std::string& place) {
     fields_.push_back({object, name, Base64{&place}});
   }
-  // One of these texts: the place becomes its index.
+  // One of these texts: the place becomes its index; their number if it is another text, of a newer server.
   template <typename Enum, std::size_t kCount>
   void add_choice(std::string_view object, std::string_view name, const std::string_view (&texts)[kCount],
                   Enum& place) {
     static_assert(sizeof(Enum) == 1);
     fields_.push_back({object, name, Choice{texts, reinterpret_cast<std::uint8_t*>(&place)}});
+  }
+  // Whether the member is this text.
+  void add_equal(std::string_view object, std::string_view name, std::string_view text, bool& place) {
+    fields_.push_back({object, name, Equal{text, &place}});
   }
   // The names of the object's members that have a value and no place.
   void add_others(std::string_view object, std::vector<std::string>& place) { others_.push_back({object, &place}); }
@@ -84,6 +88,10 @@ class JsonFields {
     std::span<const std::string_view> texts;
     std::uint8_t* place;
   };
+  struct Equal {
+    std::string_view text;
+    bool* place;
+  };
   struct Usual {
     std::string_view text;
   };
@@ -91,7 +99,7 @@ class JsonFields {
     std::string_view object;
     std::string_view name;
     std::variant<std::string*, bool*, std::uint64_t*, std::int64_t*, std::uint32_t*, Duration*, WallTime*,
-                 std::vector<std::string>*, std::vector<Duration>*, Pairs*, Cut, Base64, Choice, Usual>
+                 std::vector<std::string>*, std::vector<Duration>*, Pairs*, Cut, Base64, Choice, Equal, Usual>
         place;
   };
   struct Others {

@@ -29,6 +29,7 @@ struct BucketConfig {
   Storage storage = Storage::file;
   std::uint32_t replicas = 1;
   // Since 2.11: values may have a ttl of their own, and a key that a bound deletes leaves a marker for that time.
+  // It is also the least ttl of a value.
   Duration marker_ttl{0};
 };
 // The stream of a bucket. Errors: invalid_argument (the name or the history).

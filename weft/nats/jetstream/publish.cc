@@ -70,7 +70,19 @@ Result<void> PublishHeaders::add_to(Headers& headers) const {
   } else if (ttl != Duration::zero()) {
     WEFT_TRY(headers.add(kTtlHeader, std::to_string(std::chrono::ceil<std::chrono::seconds>(ttl).count()) + 's'));
   }
-  return add_text(kRollupHeader, rollup == Rollup::subject ? "sub" : rollup == Rollup::all ? "all" : "");
+  WEFT_TRY(add_text(kRollupHeader, rollup == Rollup::subject ? "sub" : rollup == Rollup::all ? "all" : ""));
+  if (schedule_at) {
+    std::string schedule = "@at ";
+    append_wall_time(*schedule_at, schedule);
+    WEFT_TRY(headers.add(kScheduleHeader, schedule));
+    WEFT_TRY(headers.add(kScheduleTargetHeader, schedule_target));
+  }
+  if (!batch.empty()) {
+    WEFT_TRY(headers.add(kBatchHeader, batch));
+    WEFT_TRY(headers.add(kBatchSequenceHeader, std::to_string(batch_sequence)));
+    WEFT_TRY(add_text(kBatchEndsHeader, batch_ends ? "1" : ""));
+  }
+  return {};
 }
 
 Result<Reply<PublishAck>> read_publish_ack(std::string_view json) {

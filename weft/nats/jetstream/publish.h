@@ -10,6 +10,7 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/nats/jetstream/api.h"
+#include "weft/nats/jetstream/wall_time.h"
 #include "weft/nats/protocol/headers.h"
 
 namespace weft::nats::jetstream {
@@ -21,6 +22,11 @@ inline constexpr std::string_view kExpectedLastSubjectSequenceHeader = "Nats-Exp
 inline constexpr std::string_view kExpectedLastMessageIdHeader = "Nats-Expected-Last-Msg-Id";
 inline constexpr std::string_view kTtlHeader = "Nats-TTL";
 inline constexpr std::string_view kRollupHeader = "Nats-Rollup";
+inline constexpr std::string_view kScheduleHeader = "Nats-Schedule";
+inline constexpr std::string_view kScheduleTargetHeader = "Nats-Schedule-Target";
+inline constexpr std::string_view kBatchHeader = "Nats-Batch-Id";
+inline constexpr std::string_view kBatchSequenceHeader = "Nats-Batch-Sequence";
+inline constexpr std::string_view kBatchEndsHeader = "Nats-Batch-Commit";
 
 // PublishHeaders: the conditions and the orders of a message for its stream.
 struct PublishHeaders {
@@ -34,6 +40,14 @@ struct PublishHeaders {
   // Since 2.11, of streams with allow_message_ttl. Whole seconds, rounded up. 0: the stream's age_max; kForever: never.
   Duration ttl{0};
   Rollup rollup = Rollup::none;
+  // Since 2.12, of streams with allow_schedules: at this time the stream publishes the message to the target.
+  std::optional<WallTime> schedule_at{};
+  std::string_view schedule_target{};
+  // Since 2.12, of streams with allow_atomic: a batch of messages, numbered from 1, is stored with its last one, or not
+  // at all. Only the last one is acknowledged; the first one may be refused.
+  std::string_view batch{};  // its id, at most 64 bytes
+  std::uint64_t batch_sequence = 0;
+  bool batch_ends = false;
 
   static constexpr Duration kForever = Duration::max();
 

@@ -28,6 +28,10 @@ TEST(JetStreamPublish, AMessageAsksInItsHeaders) {
             "Nats-Expected-Last-Msg-Id: x\r\nNats-TTL: 2s\r\nNats-Rollup: sub\r\n\r\n");
   EXPECT_EQ(block_of({.ttl = PublishHeaders::kForever, .rollup = PublishHeaders::Rollup::all}),
             "NATS/1.0\r\nNats-TTL: never\r\nNats-Rollup: all\r\n\r\n");
+  EXPECT_EQ(block_of({.schedule_at = WallTime(std::chrono::milliseconds(1500)), .schedule_target = "s.later"}),
+            "NATS/1.0\r\nNats-Schedule: @at 1970-01-01T00:00:01.500000000Z\r\nNats-Schedule-Target: s.later\r\n\r\n");
+  EXPECT_EQ(block_of({.batch = "b", .batch_sequence = 2, .batch_ends = true}),
+            "NATS/1.0\r\nNats-Batch-Id: b\r\nNats-Batch-Sequence: 2\r\nNats-Batch-Commit: 1\r\n\r\n");
 }
 
 TEST(JetStreamPublish, AnIdIsNoSecondHeader) {

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kRetentions[] = {"limits", "interest", "workqueue"};
 constexpr std::string_view kStorages[] = {"file", "memory"};
 constexpr std::string_view kDiscards[] = {"old", "new"};
-constexpr std::string_view kPersistModes[] = {"default", "async"};
+constexpr std::string_view kAsyncPersist = "async";
 
 [[nodiscard]] std::string write_config(const StreamConfig& config) {
   JsonObject json;
@@ -67,7 +67,7 @@ constexpr std::string_view kPersistModes[] = {"default", "async"};
   flag("allow_msg_schedules", config.allow_schedules);
   flag("allow_msg_counter", config.allow_counter);
   if (config.async_persist) {
-    json.text("persist_mode", kPersistModes[1]);
+    json.text("persist_mode", kAsyncPersist);
   }
   if (config.first_sequence != 0) {
     json.number("first_seq", config.first_sequence);
@@ -108,7 +108,7 @@ void add_config(JsonFields& fields, std::string_view object, StreamConfig& confi
   fields.add(object, "allow_atomic", config.allow_atomic);
   fields.add(object, "allow_msg_schedules", config.allow_schedules);
   fields.add(object, "allow_msg_counter", config.allow_counter);
-  fields.add_choice(object, "persist_mode", kPersistModes, config.async_persist);
+  fields.add_equal(object, "persist_mode", kAsyncPersist, config.async_persist);
   fields.add_usual(object, "compression", "none");
   fields.add_others(object, config.others);
 }
@@ -149,6 +149,10 @@ void add_stream(JsonFields& fields, const StreamPaths& paths, StreamReport& info
   if (!std::all_of(config.subjects.begin(), config.subjects.end(),
                    [](const std::string& each) { return is_subject_filter(each); })) {
     return Error(Errc::invalid_argument, "not a subject of a stream");
+  }
+  if (config.retention == Retention::other || config.storage == Storage::other ||
+      config.discard == DiscardPolicy::other) {
+    return Error(Errc::invalid_argument, "a value of a newer server");
   }
   return request_to(operation, {config.name}, write_config(config));
 }

@@ -16,9 +16,10 @@
 
 namespace weft::nats::jetstream {
 
-enum class Retention : std::uint8_t { limits, interest, work_queue };
-enum class Storage : std::uint8_t { file, memory };
-enum class DiscardPolicy : std::uint8_t { oldest, refuse };  // "old", "new"
+// `other`: of a newer server; no request has it.
+enum class Retention : std::uint8_t { limits, interest, work_queue, other };
+enum class Storage : std::uint8_t { file, memory, other };
+enum class DiscardPolicy : std::uint8_t { oldest, refuse, other };  // "old", "new"
 
 // StreamBounds: the bounds of a stream. -1: without a bound.
 struct StreamBounds {
@@ -57,7 +58,7 @@ struct StreamConfig : StreamBounds {
   std::vector<std::pair<std::string, std::string>> metadata{};
   // Since 2.11.
   bool allow_message_ttl = false;
-  Duration subject_delete_marker_ttl{0};
+  Duration subject_delete_marker_ttl{0};  // also the least ttl of a message
   // Since 2.12.
   bool allow_atomic = false;
   bool allow_schedules = false;
@@ -104,7 +105,7 @@ struct StreamReport {
   bool did_create = false;
 };
 
-// Errors of a request of this room: invalid_argument (a name or a subject that no server takes).
+// Errors of a request of this room: invalid_argument (a name, a subject or a value that no server takes).
 // `create`: the same configuration again is answered with the stream; another one with kStreamNameInUse.
 [[nodiscard]] Result<ApiRequest> create_stream(const StreamConfig& config);
 [[nodiscard]] Result<ApiRequest> update_stream(const StreamConfig& config);

@@ -156,15 +156,25 @@ TEST(JetStreamStream, MembersOfAnotherTypeAreRefused) {
        {R"("name":1)", R"("name":"S","subjects":"a")", R"("name":"S","subjects":[1])",
         R"("name":"S","subjects":[["a"]])", R"("name":"S","max_age":"1s")", R"("name":"S","max_age":1.5)",
         R"("name":"S","max_age":9223372036854775808)", R"("name":"S","num_replicas":-1)",
-        R"("name":"S","num_replicas":4294967296)", R"("name":"S","sealed":1)", R"("name":"S","retention":"other")",
-        R"("name":"S","metadata":[])", R"("name":"S","metadata":{"a":{}})", R"("name":"S","metadata":{"a":1})",
-        R"("name":"S","metadata":{"a":["b"]})", R"("name":"a.b")", R"("name":"")", R"("name":{"a":"S"})",
-        R"("subjects":[])"}) {
+        R"("name":"S","num_replicas":4294967296)", R"("name":"S","sealed":1)", R"("name":"S","metadata":[])",
+        R"("name":"S","metadata":{"a":{}})", R"("name":"S","metadata":{"a":1})", R"("name":"S","metadata":{"a":["b"]})",
+        R"("name":"a.b")", R"("name":"")", R"("name":{"a":"S"})", R"("subjects":[])"}) {
     const std::string json = R"({"config":{)" + std::string(config) + "}}";
     EXPECT_EQ(read_stream_info(json).error().code(), Errc::protocol_error) << json;
   }
   EXPECT_FALSE(read_stream_info(R"({"config":"S"})").has_value());
   EXPECT_FALSE(read_stream_info(R"({"config":{"name":"S"},"created":"yesterday"})").has_value());
+}
+
+TEST(JetStreamStream, AValueOfANewerServerIsReadAndNotAskedFor) {
+  const auto info = read_stream_info(
+      R"({"config":{"name":"S","retention":"later","storage":"later","discard":"later","persist_mode":"later"}})");
+  ASSERT_TRUE(info) << info.error().message();
+  EXPECT_EQ(info->value.config.retention, Retention::other);
+  EXPECT_EQ(info->value.config.storage, Storage::other);
+  EXPECT_EQ(info->value.config.discard, DiscardPolicy::other);
+  EXPECT_FALSE(info->value.config.async_persist);
+  EXPECT_EQ(update_stream(info->value.config).error().code(), Errc::invalid_argument);
 }
 
 TEST(JetStreamStream, ListsHavePages) {
