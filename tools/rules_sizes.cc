@@ -19,9 +19,9 @@ constexpr std::size_t kMaxStems = 25;           // of a room
 constexpr std::size_t kMaxMembers = 25;         // of a class of weft/
 constexpr std::size_t kClassesShown = 10;
 
-// The classes that may be larger: options have a member each, and two wait to be divided.
+// The classes that may be larger: options have a member each, and one waits to be divided.
 bool may_be_large(const ClassSize& found, std::string_view path) {
-  return found.name.ends_with("Options") || path == "weft/topic/node/node.h" || path == "weft/topic/gate/gate.h";
+  return found.name.ends_with("Options") || path == "weft/topic/node/node.h";
 }
 
 // "x" for x.h, x.cc, x_test.cc and its other tests and fuzzers: tests travel with their stem.

@@ -251,6 +251,7 @@ rt::Task<void> Gate::drain_clients(Gate* self) {
 
 // The counters of the clients outlive them in last_.
 void Gate::close_clients() noexcept {
+  queue_.end();
   const GateCounts before = counts();
   const sync::LockGuard lock(mutex_);
   ended_ = true;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +21,8 @@
 #include "weft/sys/event_fd.h"
 #include "weft/topic/gate/gate_interest.h"
 #include "weft/topic/gate/gate_member.h"
-#include "weft/topic/gate/outbox.h"
+#include "weft/topic/gate/gate_queue.h"
+#include "weft/topic/gate/subject_topic.h"
 
 namespace weft::topic {
 
@@ -33,8 +33,6 @@ inline constexpr std::string_view kReplyHeader = "Weft-Reply";
 // The subjects of a gate.
 inline constexpr std::string_view kControlSubject = "_WEFT.";  // and "all", or an instance
 inline constexpr std::string_view kInboxSubject = "_INBOX.";   // and an instance, and the number of a request
-
-inline constexpr Error kGateClosed(Errc::closed, "the handle of topics was closed");
 
 // GateOptions: the servers of a fleet, and how this process enters them. Handles with equal options share a gate.
 struct GateOptions {
@@ -95,9 +93,9 @@ class Gate : public std::enable_shared_from_this<Gate> {
   [[nodiscard]] Result<void> check(std::size_t size, bool keep) noexcept;
   // A full queue drops the message and counts it. Errors: closed. Throws std::bad_alloc.
   [[nodiscard]] Result<void> publish(std::string_view subject, std::string_view headers, Bytes body);
-  // Wakes the event when there may be room, until remove_waiter().
-  void add_waiter(sys::EventFd& event);
-  void remove_waiter(sys::EventFd& event) noexcept;
+  // Wakes the event when there may be room, until remove_waiter(). Throws std::bad_alloc.
+  void add_waiter(sys::EventFd& event) { queue_.add_waiter(event); }
+  void remove_waiter(sys::EventFd& event) noexcept { queue_.remove_waiter(event); }
   // To one handle, or with 0 to every one. Throws std::bad_alloc.
   void send_control(std::uint64_t to, std::string_view control);
 
@@ -129,11 +127,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
   };
   enum class State : std::uint8_t { connecting, up, away };
 
-  // No message is dropped because the core has not run for a moment.
-  static constexpr std::size_t kOutboxMin = std::size_t{1} << 20;
-
-  explicit Gate(const GateOptions& options)
-      : options_(options), outbox_max_(std::max(options.outage_bytes_max, kOutboxMin)) {}
+  explicit Gate(const GateOptions& options) : options_(options), queue_(options.outage_bytes_max) {}
   [[nodiscard]] Result<void> start();
   [[nodiscard]] Result<void> open_clients(nats::ClientOptions options);
   void remove(GateMember& member) noexcept;
@@ -147,7 +141,6 @@ class Gate : public std::enable_shared_from_this<Gate> {
   void send_batch() noexcept;
   [[nodiscard]] Result<void> perform(const Outbox::Operation& operation);
   [[nodiscard]] static rt::Task<void> wait_for_room(Gate* self);
-  [[nodiscard]] Result<void> take_subject(std::string_view subject);
   void handle_message(std::uint64_t number, const nats::Message& message) noexcept;
   [[nodiscard]] Result<void> subscribe_filter(const Filter& filter, std::uint64_t number);
   [[nodiscard]] Result<void> open_control();
@@ -162,18 +155,11 @@ class Gate : public std::enable_shared_from_this<Gate> {
   void count_dropped() noexcept { dropped_refused_.fetch_add(1, std::memory_order_relaxed); }
 
   const GateOptions options_;
-  const std::size_t outbox_max_;  // bytes
   std::unique_ptr<rt::Runtime> runtime_;
+  GateQueue queue_;
 
   mutable sync::StdMutex mutex_;
-  Outbox outbox_ WEFT_GUARDED_BY(mutex_);
-  bool scheduled_ WEFT_GUARDED_BY(mutex_) = false;  // send_batch() will run
-  std::uint64_t published_ WEFT_GUARDED_BY(mutex_) = 0;
-  std::uint64_t dropped_full_ WEFT_GUARDED_BY(mutex_) = 0;
-  std::uint64_t dropped_closed_ WEFT_GUARDED_BY(mutex_) = 0;  // in the outbox
-  std::vector<sys::EventFd*> waiters_ WEFT_GUARDED_BY(mutex_);
-  bool room_wanted_ WEFT_GUARDED_BY(mutex_) = false;  // a publish() failed with would_block
-  GateCounts last_ WEFT_GUARDED_BY(mutex_);           // of the clients, after their end
+  GateCounts last_ WEFT_GUARDED_BY(mutex_);  // of the clients, after their end
   bool ended_ WEFT_GUARDED_BY(mutex_) = false;
 
   std::atomic<std::size_t> max_payload_{nats::kMessageMaxDefault};
@@ -186,8 +172,6 @@ class Gate : public std::enable_shared_from_this<Gate> {
   std::unique_ptr<nats::Client> bus_;
   std::unique_ptr<nats::Client> work_;
   std::unique_ptr<rt::TaskScope> scope_;
-  Outbox batch_;                             // taken from the outbox
-  std::atomic<std::size_t> batch_count_{0};  // of its operations, for counts() of any thread
   bool blocked_ = false;
   bool left_ = false;             // the last member left
   nats::SubscriptionId control_;  // of all handles
@@ -195,10 +179,7 @@ class Gate : public std::enable_shared_from_this<Gate> {
   std::vector<Member> members_;
   GateInterest interest_;
   std::map<std::uint64_t, nats::SubscriptionId> subscriptions_;  // by the numbers of interest_
-  // The last message's subject; its topic in the wire's form, as text and as a message.
-  std::string subject_;
-  std::string topic_;
-  Message name_;
+  SubjectTopic topic_of_{names()};
 };
 
 }  // namespace weft::topic

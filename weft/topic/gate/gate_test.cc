@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The parts of a gate without connections. tests/topic/gate_test.cc has servers.
+#include "weft/topic/gate/gate.h"
+
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -7,8 +9,12 @@
 #include <vector>
 
 #include "weft/base/random.h"
+#include "weft/sys/event_fd.h"
+#include "weft/sys/poll.h"
 #include "weft/topic/gate/gate_interest.h"
+#include "weft/topic/gate/gate_queue.h"
 #include "weft/topic/gate/outbox.h"
+#include "weft/topic/gate/subject_topic.h"
 #include <gtest/gtest.h>
 
 namespace weft::topic {
@@ -115,6 +121,103 @@ TEST(Outbox, OperationsComeOutWholeAndInOrder) {
   taken.pop();
   EXPECT_TRUE(taken.empty());
   EXPECT_EQ(taken.bytes(), 0U);
+}
+
+// Whether the event was signalled; not any longer afterwards.
+bool take_signal(sys::EventFd& event) {
+  sys::PollFd fd{event.fd(), sys::Interest::readable};
+  const bool signalled = sys::poll_fds({&fd, 1}, Duration::zero()).value() != 0;
+  event.drain();
+  return signalled;
+}
+
+Outbox::Operation message(std::string_view body) { return {Outbox::Kind::publish, "a", {}, {}, as_bytes(body)}; }
+
+TEST(GateQueue, TheFirstOperationOfABatchWakesTheCore) {
+  GateQueue queue(0);
+  EXPECT_TRUE(queue.append(message("1"), queue.bytes_max()).value());
+  EXPECT_FALSE(queue.append(message("2"), queue.bytes_max()).value());
+  queue.take_batch();
+  EXPECT_TRUE(queue.append(message("3"), queue.bytes_max()).value());
+  queue.not_woken();
+  EXPECT_TRUE(queue.append(message("4"), queue.bytes_max()).value());
+}
+
+TEST(GateQueue, ABatchIsSentBeforeTheNextOneAndCountsAsQueued) {
+  GateQueue queue(0);
+  for (const char* const each : {"1", "2"}) {
+    ASSERT_TRUE(queue.append(message(each), queue.bytes_max()));
+  }
+  queue.take_batch();
+  ASSERT_TRUE(queue.append(message("3"), queue.bytes_max()));
+  queue.take_batch();
+  std::string sent;
+  while (!queue.batch_is_empty()) {
+    sent += as_text(queue.front().body);
+    queue.pop();
+    queue.take_batch();
+    EXPECT_EQ(queue.counts().queued, 3 - sent.size());
+  }
+  EXPECT_EQ(sent, "123");
+  EXPECT_EQ(queue.counts().published, 3U);
+}
+
+TEST(GateQueue, FiltersAreNoMessages) {
+  GateQueue queue(0);
+  ASSERT_TRUE(queue.append({Outbox::Kind::want, "f", "x", {}, {}}, queue.bytes_max()));
+  ASSERT_TRUE(queue.append({Outbox::Kind::unwant, "f", "x", {}, {}}, queue.bytes_max()));
+  EXPECT_EQ(queue.counts().published, 0U);
+  EXPECT_EQ(queue.counts().queued, 2U);
+}
+
+TEST(GateQueue, AFullQueueRefusesAndWakesThoseThatWaitWhenThereIsRoom) {
+  GateQueue queue(0);
+  const std::string large(queue.bytes_max(), 'x');
+  EXPECT_TRUE(queue.expect_room());
+  ASSERT_TRUE(queue.append(message(large), queue.bytes_max()));
+  EXPECT_EQ(queue.append(message("2"), queue.bytes_max()).error(), Errc::would_block);
+  EXPECT_TRUE(queue.append(message("control"), 2 * queue.bytes_max()));
+  queue.count_full();
+  EXPECT_EQ(queue.counts().published, 3U);
+  EXPECT_EQ(queue.counts().dropped_full, 1U);
+
+  EXPECT_FALSE(queue.wake_waiters());  // no caller found the queue full
+  EXPECT_FALSE(queue.expect_room());
+  EXPECT_TRUE(queue.wake_waiters());
+  EXPECT_FALSE(queue.wake_waiters());
+  sys::EventFd event = sys::EventFd::make().value();
+  queue.add_waiter(event);
+  for (int i = 0; i < 2; ++i) {  // until it is removed
+    EXPECT_TRUE(queue.wake_waiters());
+    EXPECT_TRUE(take_signal(event));
+  }
+  queue.remove_waiter(event);
+  EXPECT_TRUE(queue.wake_waiters());
+  EXPECT_FALSE(take_signal(event));
+  EXPECT_FALSE(queue.wake_waiters());
+}
+
+TEST(GateQueue, NoOperationEntersAfterTheEndAndThoseInItCanBeTaken) {
+  GateQueue queue(0);
+  ASSERT_TRUE(queue.append(message("1"), queue.bytes_max()));
+  queue.end();
+  EXPECT_EQ(queue.append(message("2"), queue.bytes_max()).error(), Errc::closed);
+  queue.take_batch();
+  EXPECT_FALSE(queue.batch_is_empty());
+  EXPECT_EQ(queue.counts().published, 1U);
+}
+
+TEST(SubjectTopic, TheEnginesOwnSubjectsHaveNoTopic) {
+  SubjectTopic topic(Gate::names());
+  ASSERT_TRUE(topic.take("a.b"));
+  EXPECT_EQ(topic.topic(), "a.b");
+  EXPECT_EQ(topic.name().text(), "a.b");
+  for (const char* const own : {"_INBOX.1", "$SYS.a", ""}) {
+    ASSERT_TRUE(topic.take(own));
+    EXPECT_TRUE(topic.name().empty()) << own;
+  }
+  ASSERT_TRUE(topic.take("a.b"));
+  EXPECT_EQ(topic.name().text(), "a.b");
 }
 
 }  // namespace

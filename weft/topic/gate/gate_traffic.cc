@@ -15,32 +15,18 @@ namespace weft::topic {
 
 namespace {
 constexpr std::size_t kUnbounded = std::numeric_limits<std::size_t>::max();
-constexpr Error kNoRoom(Errc::would_block, "the fleet's server does not read");
 }  // namespace
 
 // --- to the fleet ---
 
 Result<void> Gate::append(const Outbox::Operation& operation, std::size_t bytes_max) {
-  bool schedule = false;
-  {
-    const sync::LockGuard lock(mutex_);
-    if (ended_) {
-      return kGateClosed;
-    }
-    if (outbox_.bytes() >= bytes_max) {
-      return kNoRoom;
-    }
-    outbox_.append(operation);
-    published_ += operation.kind == Outbox::Kind::want || operation.kind == Outbox::Kind::unwant ? 0 : 1;
-    schedule = !std::exchange(scheduled_, true);
+  if (!WEFT_TRY(queue_.append(operation, bytes_max))) {
+    return {};
   }
-  if (schedule) {
-    try {
-      runtime_->core(0).loop().post([this] { send_batch(); });
-    } catch (const std::bad_alloc&) {
-      const sync::LockGuard lock(mutex_);
-      scheduled_ = false;  // the next one tries again
-    }
+  try {
+    runtime_->core(0).loop().post([this] { send_batch(); });
+  } catch (const std::bad_alloc&) {
+    queue_.not_woken();
   }
   return {};
 }
@@ -49,14 +35,9 @@ void Gate::send_batch() noexcept {
   if (blocked_ || bus_ == nullptr) {
     return;
   }
-  if (batch_.empty()) {
-    const sync::LockGuard lock(mutex_);
-    scheduled_ = false;
-    batch_.swap(outbox_);
-    batch_count_.store(batch_.count(), std::memory_order_relaxed);
-  }
-  while (!batch_.empty()) {
-    const Result<void> performed = or_no_memory([&] { return perform(batch_.front()); });
+  queue_.take_batch();
+  while (!queue_.batch_is_empty()) {
+    const Result<void> performed = or_no_memory([&] { return perform(queue_.front()); });
     if (!performed && performed.error() == Errc::would_block) {
       blocked_ = true;
       if (scope_->spawn(wait_for_room(this))) {
@@ -64,14 +45,17 @@ void Gate::send_batch() noexcept {
       }
       blocked_ = false;
     }
-    const Outbox::Kind kind = batch_.front().kind;
+    const Outbox::Kind kind = queue_.front().kind;
     if (!performed && kind != Outbox::Kind::want && kind != Outbox::Kind::unwant) {
       count_dropped();
     }
-    batch_.pop();
-    batch_count_.store(batch_.count(), std::memory_order_relaxed);
+    queue_.pop();
   }
-  wake_waiters();
+  if (queue_.wake_waiters()) {
+    for (const Member& each : members_) {
+      each.member->handle_gate_room();
+    }
+  }
 }
 
 // The client's bytes for the kernel are at their bound. They are fewer when the server has answered.
@@ -81,7 +65,7 @@ rt::Task<void> Gate::wait_for_room(Gate* self) {
   self->blocked_ = false;
   self->send_batch();
   if (!self->blocked_) {
-    self->send_batch();  // of the outbox
+    self->send_batch();  // the next one
   }
 }
 
@@ -109,7 +93,7 @@ Result<void> Gate::perform(const Outbox::Operation& operation) {
   const Result<void> sent = client.publish(operation.subject, operation.body, {operation.reply, operation.headers});
   // Without a connection there is no kernel to wait for: the message alone is larger than the bound.
   if (!sent && sent.error() == Errc::resource_exhausted && client.is_connected()) {
-    return kNoRoom;
+    return kGateFull;
   }
   return sent;
 }
@@ -133,55 +117,21 @@ Result<void> Gate::check(std::size_t size, bool keep) noexcept {
   if (size > max_payload_.load(std::memory_order_relaxed)) {
     return Error(Errc::message_too_large, "the message is larger than the server's max_payload");
   }
-  if (keep) {
-    const sync::LockGuard lock(mutex_);
-    if (outbox_.bytes() >= outbox_max_) {
-      room_wanted_ = true;
-      return kNoRoom;
-    }
-  }
-  return {};
+  return keep && !queue_.expect_room() ? Result<void>(kGateFull) : Result<void>();
 }
 
 Result<void> Gate::publish(std::string_view subject, std::string_view headers, Bytes body) {
-  const Result<void> taken = append({Outbox::Kind::publish, subject, {}, as_bytes(headers), body}, outbox_max_);
+  const Result<void> taken = append({Outbox::Kind::publish, subject, {}, as_bytes(headers), body}, queue_.bytes_max());
   if (!taken && taken.error() == Errc::would_block) {
-    const sync::LockGuard lock(mutex_);
-    ++published_;
-    ++dropped_full_;
+    queue_.count_full();
     return {};
   }
   return taken;
 }
 
-void Gate::add_waiter(sys::EventFd& event) {
-  const sync::LockGuard lock(mutex_);
-  waiters_.push_back(&event);
-  room_wanted_ = true;
-}
-void Gate::remove_waiter(sys::EventFd& event) noexcept {
-  const sync::LockGuard lock(mutex_);
-  std::erase(waiters_, &event);
-}
-void Gate::wake_waiters() noexcept {
-  {
-    const sync::LockGuard lock(mutex_);
-    if (!std::exchange(room_wanted_, false)) {
-      return;
-    }
-    for (sys::EventFd* const each : waiters_) {
-      each->signal();
-    }
-    room_wanted_ = !waiters_.empty();
-  }
-  for (const Member& each : members_) {
-    each.member->handle_gate_room();
-  }
-}
-
 void Gate::send_control(std::uint64_t to, std::string_view control) {
   const std::string subject = std::string(kControlSubject) + (to == 0 ? "all" : instance_text(to));
-  (void)append({Outbox::Kind::publish, subject, {}, {}, as_bytes(control)}, 2 * outbox_max_);
+  (void)append({Outbox::Kind::publish, subject, {}, {}, as_bytes(control)}, 2 * queue_.bytes_max());
 }
 
 Result<void> Gate::want(const Filter& widened) {
@@ -204,37 +154,22 @@ Result<void> Gate::ask(std::string_view subject, std::uint64_t instance, std::ui
     return Error(Errc::message_too_large, "the request is larger than the server's max_payload");
   }
   const std::string reply = std::string(kInboxSubject) + instance_text(instance) + '.' + std::to_string(request);
-  return append({Outbox::Kind::ask, subject, reply, as_bytes(headers), body}, outbox_max_);
+  return append({Outbox::Kind::ask, subject, reply, as_bytes(headers), body}, queue_.bytes_max());
 }
 
 Result<void> Gate::answer(std::string_view reply, std::string_view headers, Bytes body) {
   if (headers.size() + body.size() > max_payload_.load(std::memory_order_relaxed)) {
     return Error(Errc::message_too_large, "the reply is larger than the server's max_payload");
   }
-  return append({Outbox::Kind::answer, reply, {}, as_bytes(headers), body}, outbox_max_);
+  return append({Outbox::Kind::answer, reply, {}, as_bytes(headers), body}, queue_.bytes_max());
 }
 
 // --- from the fleet ---
 
-// The topic of a subject, which the next message of the same subject reuses. A name that is empty: no topic has it.
-Result<void> Gate::take_subject(std::string_view subject) {
-  subject_.clear();
-  topic_.clear();
-  name_ = Message();
-  const bool foreign = subject.starts_with('_') || subject.starts_with('$');
-  if (!foreign && names().append_topic(subject, topic_)) {
-    name_ = WEFT_TRY(Message::copy_of(topic_));
-  }
-  subject_ = subject;
-  return {};
-}
-
 void Gate::handle_message(std::uint64_t number, const nats::Message& message) noexcept {
   const Result<void> handled = or_no_memory([&]() -> Result<void> {
-    if (message.subject != subject_ || subject_.empty()) {
-      WEFT_TRY(take_subject(message.subject));
-    }
-    if (name_.empty() || !interest_.is_first(number, topic_)) {
+    WEFT_TRY(topic_of_.take(message.subject));
+    if (topic_of_.name().empty() || !interest_.is_first(number, topic_of_.topic())) {
       return {};  // one of the engine's own, or the copy of another subscription
     }
     std::string_view headers = as_text(message.headers.block());
@@ -249,7 +184,7 @@ void Gate::handle_message(std::uint64_t number, const nats::Message& message) no
       block = WEFT_TRY(with_header(headers, kReplyHeader, message.reply));
       headers = block;
     }
-    FleetMessage received(name_, message.body, headers);
+    FleetMessage received(topic_of_.name(), message.body, headers);
     for (const Member& each : members_) {
       each.member->handle_gate_message(received);
     }
@@ -357,7 +292,7 @@ rt::Task<Result<void>> Gate::flush_clients(std::shared_ptr<Gate> self, Instant d
       if (!flushed && flushed.error() != Errc::unreachable) {
         co_return flushed;
       }
-      again = !flushed || !self->batch_.empty();
+      again = !flushed || !self->queue_.batch_is_empty();
     }
   }
   co_return Result<void>();
@@ -381,10 +316,11 @@ GateCounts Gate::counts() noexcept {
     return last_;
   }
   GateCounts all;
-  all.published = published_;
-  all.dropped_full = dropped_full_;
+  const GateQueue::Counts queue = queue_.counts();
+  all.published = queue.published;
+  all.dropped_full = queue.dropped_full;
   all.dropped_refused = dropped_refused_.load(std::memory_order_relaxed);
-  all.queued = outbox_.count() + batch_count_.load(std::memory_order_relaxed);
+  all.queued = queue.queued;
   for (const nats::Client* const client : {bus_.get(), work_.get()}) {
     if (client == nullptr) {
       continue;
