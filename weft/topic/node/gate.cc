@@ -108,14 +108,12 @@ void Node::gate_unwant(const Filter& filter) noexcept {
 template <typename Function>
 void Node::in_loop(Function function) noexcept {
   const Result<void> posted = or_no_memory([&]() -> Result<void> {
-    loop_->post([weak = weak_from_this(), function = std::move(function)]() mutable {
-      if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
-        const auto done = or_no_memory([&]() -> Result<void> {
-          function(*node);
-          return {};
-        });
-        node->counters_.control_lost += done ? 0 : 1;
-      }
+    loop_.post([this, function = std::move(function)]() mutable {
+      const auto done = or_no_memory([&]() -> Result<void> {
+        function(*this);
+        return {};
+      });
+      counters_.control_lost += done ? 0 : 1;
     });
     return {};
   });
@@ -274,28 +272,25 @@ void Node::handle_gate_control(Bytes control) noexcept {
 void Node::repeat_probes_soon() noexcept {
   if (gate_ != nullptr) {
     in_loop([](Node& node) {
-      node.probe_wait_ = kProbeFirst;
+      node.probe_timer_.shorten();
       node.schedule_probes();
     });
   }
 }
 
 void Node::schedule_probes() noexcept {
-  if (probe_timer_) {
-    loop_->timers().cancel(std::exchange(probe_timer_, {}));
-  }
-  probe_timer_ = loop_->timers().schedule(loop_->now() + probe_wait_, {&Node::repeat_probes, this});
+  probe_timer_.stop();
+  probe_timer_.start();
 }
 
 void Node::repeat_probes(void* self) {
   Node& node = *static_cast<Node*>(self);
-  node.probe_timer_ = {};
   const Result<void> sent = or_no_memory([&]() -> Result<void> {
     auto probes = node.with_mesh([](MeshState& mesh) { return mesh.readiness().all(sys::now()); });
     const bool any = !probes.empty();
     WEFT_TRY(node.send_all(std::move(probes)));
     if (any) {
-      node.probe_wait_ = std::min<Duration>(2 * node.probe_wait_, kProbeLast);
+      node.probe_timer_.lengthen();
       node.schedule_probes();
     }
     return {};

@@ -47,10 +47,8 @@ void Node::watch_links() {
         }
         return true;
       }
-      node->loop_->post([weak, endpoint = event.endpoint, kind = event.kind] {
-        if (const auto still = weak.lock(); still != nullptr && !still->closed()) {
-          still->handle_link_or_repair(endpoint, kind);
-        }
+      node->loop_.post([to = node.get(), endpoint = event.endpoint, kind = event.kind] {
+        to->handle_link_or_repair(endpoint, kind);
       });
     } catch (const std::bad_alloc&) {
       node->links_unsure_.store(true);
@@ -127,7 +125,7 @@ Result<void> Node::begin_link(const std::string& endpoint, std::uint64_t instanc
     return {};
   }
   if (begun.step == Links::Step::scout) {
-    wake(kScouts);
+    loop_.request(NodeLoop::kScouts);
     return {};
   }
   const Result<void> made = or_no_memory([&] { return in_.connect(endpoint); });
@@ -149,7 +147,7 @@ void Node::end_link(const std::string& endpoint, bool replaced) noexcept {
   }
   pump_all();
   (void)in_.disconnect(endpoint);
-  wake(kScouts);
+  loop_.request(NodeLoop::kScouts);
   mesh_changed();
 }
 
@@ -159,15 +157,11 @@ Result<void> Node::handle_peer_opened(std::uint64_t instance, const std::string&
     exchange_soon(instance, true);
     return {};
   }
-  loop_->post([weak = weak_from_this(), instance, inproc_endpoint, inner] {
-    const auto node = weak.lock();
-    if (node == nullptr || node->closed()) {
-      return;
-    }
-    if (or_no_memory([&] { return node->link_inproc(instance, inproc_endpoint, inner); })) {
-      node->exchange_soon(instance, true);
+  loop_.post([this, instance, inproc_endpoint, inner] {
+    if (or_no_memory([&] { return link_inproc(instance, inproc_endpoint, inner); })) {
+      exchange_soon(instance, true);
     } else {
-      node->repair_soon();  // links every handle that has joined
+      repair_soon();  // links every handle that has joined
     }
   });
   return {};
@@ -179,11 +173,7 @@ void Node::handle_peer_closed(std::uint64_t instance, const std::string& inproc_
     return;
   }
   try {
-    loop_->post([weak = weak_from_this(), instance, inproc_endpoint] {
-      if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
-        node->unlink_inproc(instance, inproc_endpoint);
-      }
-    });
+    loop_.post([this, instance, inproc_endpoint] { unlink_inproc(instance, inproc_endpoint); });
   } catch (const std::bad_alloc&) {
     // The other end takes the connection down.
     const sync::LockGuard link_lock(link_mutex_);

@@ -146,23 +146,16 @@ Result<void> Node::start(Context& context) {
   for (const std::string& text : options_.inside) {
     inside_.push_back(WEFT_TRY(names_.filter(text)));
   }
-  if (loop_ == nullptr) {
-    own_loop_ = WEFT_TRY(rt::Loop::make("topics"));
-    loop_ = own_loop_.get();
-  }
-  wake_event_.emplace(WEFT_TRY(sys::EventFd::make()));
-  wake_watch_ = WEFT_TRY(loop_->watch(wake_event_->fd(), sys::Interest::readable, false, &waker_));
+  WEFT_TRY(loop_.make(weak_from_this(), [this] { handle_work(); }));
   WEFT_TRY(make_sockets(context));
   WEFT_TRY(open_inbox());
   watch_links();
   watch_peer_connections();
   const int in_fd = WEFT_TRY(in_.core()->descriptor());
   const int out_fd = WEFT_TRY(out_.core()->descriptor());
-  in_watch_ = WEFT_TRY(loop_->watch(in_fd, sys::Interest::readable, false, &in_watcher_));
-  out_watch_ = WEFT_TRY(loop_->watch(out_fd, sys::Interest::readable, false, &out_watcher_));
-  if (own_loop_ != nullptr) {
-    WEFT_TRY(own_loop_->start(nullptr));
-  }
+  in_watch_ = WEFT_TRY(loop().watch(in_fd, sys::Interest::readable, false, &in_watcher_));
+  out_watch_ = WEFT_TRY(loop().watch(out_fd, sys::Interest::readable, false, &out_watcher_));
+  WEFT_TRY(loop_.start());
   return begin_fleet();
 }
 
@@ -295,25 +288,20 @@ Result<void> Node::begin_tcp() {
 }
 
 void Node::end_watches() noexcept {
-  loop_->unwatch(std::exchange(in_watch_, 0));
-  loop_->unwatch(std::exchange(out_watch_, 0));
-  loop_->unwatch(std::exchange(wake_watch_, 0));
+  loop().unwatch(std::exchange(in_watch_, 0));
+  loop().unwatch(std::exchange(out_watch_, 0));
+  loop_.end_turns();
   while (!scouts_.empty()) {
     end_scout(*scouts_.begin()->second);
   }
-  for (rt::TimerId* const timer : {&lease_timer_, &sweep_timer_, &repair_timer_, &resend_timer_, &probe_timer_}) {
-    if (*timer) {
-      loop_->timers().cancel(std::exchange(*timer, {}));
-    }
-  }
-  if (tick_) {
-    loop_->timers().cancel(std::exchange(tick_, {}));
+  for (LoopTimer* const timer : {&lease_timer_, &sweep_timer_, &repair_timer_, &resend_timer_, &probe_timer_, &tick_}) {
+    timer->stop();
   }
   rt::TurnJob::unhook();
 }
 
 void Node::close() noexcept {
-  if (closed_.exchange(true, std::memory_order_acq_rel)) {
+  if (!loop_.close()) {
     return;
   }
   flush();
@@ -324,9 +312,7 @@ void Node::close() noexcept {
   if (in_.core() != nullptr) {
     in_.core()->monitor().set_sink({});
   }
-  if (own_loop_ != nullptr) {
-    own_loop_->stop();
-  }
+  loop_.stop();
   context_.reset();
   {
     const sync::LockGuard lock(hub_link_mutex_);
@@ -334,7 +320,7 @@ void Node::close() noexcept {
       hub_link_->close();
     }
   }
-  if (loop_ != nullptr) {
+  if (loop_.made()) {
     end_watches();
   }
   constexpr Error kClosed(Errc::closed, "the handle of topics was closed");

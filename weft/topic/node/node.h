@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -30,6 +31,8 @@
 #include "weft/sync/spin.h"
 #include "weft/sys/event_fd.h"
 #include "weft/topic/gate/gate.h"
+#include "weft/topic/loop/loop_timer.h"
+#include "weft/topic/loop/node_loop.h"
 #include "weft/topic/mesh/mesh_state.h"
 #include "weft/topic/node/counters.h"
 #include "weft/topic/node/fleet.h"
@@ -81,15 +84,15 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   Node& operator=(const Node&) = delete;
   ~Node();
   void close() noexcept;  // idempotent; ends every wait with `closed`. AsyncTopics: on the loop's thread
-  [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool closed() const noexcept { return loop_.closed(); }
 
   [[nodiscard]] const TopicsOptions& options() const noexcept { return options_; }
   [[nodiscard]] const Names& names() const noexcept { return names_; }
   [[nodiscard]] std::string space_prefix() const { return options_.space.empty() ? "" : options_.space + '.'; }
   [[nodiscard]] std::uint64_t instance() const noexcept { return instance_; }
   [[nodiscard]] const std::string& endpoint() const noexcept { return endpoint_; }
-  [[nodiscard]] rt::Loop& loop() noexcept { return *loop_; }
-  [[nodiscard]] bool async() const noexcept { return own_loop_ == nullptr; }
+  [[nodiscard]] rt::Loop& loop() noexcept { return loop_.loop(); }
+  [[nodiscard]] bool async() const noexcept { return !loop_.is_own(); }
   [[nodiscard]] TopicsStatistics statistics();
   [[nodiscard]] const std::shared_ptr<Gate>& gate() const noexcept { return gate_; }  // null: not a nats fleet
   void count_not_forwarded() noexcept { ++counters_.not_forwarded; }
@@ -227,13 +230,6 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     void handle_event(const sys::PollEvent& event) override;
     Node& node;
   };
-  // Work: the steps of the loop that any thread requests, without an allocation. The last two wait for their times.
-  enum Work : unsigned { kReadIn = 1, kReadOut = 2, kScouts = 4, kExchange = 8, kRepair = 16, kResend = 32 };
-  struct Waker final : rt::Watcher {
-    explicit Waker(Node& own) noexcept : node(own) {}
-    void handle_event(const sys::PollEvent& event) override;
-    Node& node;
-  };
   // Scout: a socket that asks the handle at a given endpoint for its instance, before the XSUB connects: see Links.
   struct Scout final : rt::Watcher {
     Scout(Node& own, std::string at) : node(own), endpoint(std::move(at)) {}
@@ -268,7 +264,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static constexpr unsigned kHeldTries = 64;
   static constexpr Duration kSweepFirst = std::chrono::milliseconds(5);  // then four times as long each time
   static constexpr Duration kSweepLast = std::chrono::seconds(2);
-  static constexpr unsigned kPumpMost = 256;  // messages a turn
+  static constexpr Duration kTick = std::chrono::milliseconds(5);        // without a leader, the loop reads again
+  static constexpr Duration kRenewLeast = std::chrono::milliseconds(1);  // between two rosters of a presence
+  static constexpr unsigned kPumpMost = 256;                             // messages a turn
   // Of AsyncTopics, as many as a coroutine takes before it yields: it takes the messages of a turn in that turn, while
   // it is in the cache, and queues grow only for subscriptions that are slow.
   static constexpr unsigned kPumpMostOfTurn = 64;
@@ -349,11 +347,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static void sweep(void* self);
 
   // reconcile.cc
-  void wake(unsigned work) noexcept;  // any thread, with any lock except the mesh lock. Allocates nothing
-  void repair_soon() noexcept { wake(kRepair); }
-  void resend_soon() noexcept { wake(kResend); }
+  void repair_soon() noexcept { loop_.request(NodeLoop::kRepair); }
+  void resend_soon() noexcept { loop_.request(NodeLoop::kResend); }
   void handle_work() noexcept;
-  [[nodiscard]] bool begin_wait(rt::TimerId& timer, Duration wait, void (*then)(void*)) noexcept;
   static void repair(void* self);
   static void resend(void* self);
   [[nodiscard]] Result<Resend::End> resend_now();
@@ -438,8 +434,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::optional<LocalDirectory> directory_;  // of a local fleet
   std::vector<Filter> inside_;
   std::shared_ptr<msg::ContextCore> context_;
-  std::unique_ptr<rt::Loop> own_loop_;
-  rt::Loop* loop_;
+  NodeLoop loop_;
   // GateMessage: a message of the fleet for AsyncTopics.
   struct GateMessage {
     Message topic;
@@ -450,8 +445,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   sync::StdMutex gate_mutex_;
   std::vector<GateMessage> gate_messages_ WEFT_GUARDED_BY(gate_mutex_);  // AsyncTopics: the loop takes them
   std::size_t gate_bytes_ WEFT_GUARDED_BY(gate_mutex_) = 0;
-  rt::TimerId probe_timer_;                                          // loop
-  Duration probe_wait_ = kProbeFirst;                                // loop
+  LoopTimer probe_timer_{loop_, {&Node::repeat_probes, this}, kProbeFirst, kProbeLast};
   std::set<std::uint64_t> gate_peers_ WEFT_GUARDED_BY(mesh_mutex_);  // whose rosters came over the gate
   Socket out_;
   Socket in_;
@@ -460,19 +454,13 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   Out out_watcher_{*this};
   rt::Loop::WatchId in_watch_ = 0;
   rt::Loop::WatchId out_watch_ = 0;
-  Waker waker_{*this};
-  std::optional<sys::EventFd> wake_event_;
-  rt::Loop::WatchId wake_watch_ = 0;
-  std::atomic<unsigned> work_{0};               // of Work
   std::atomic<bool> joined_{false};             // the handle has joined its fleet
   std::atomic<bool> links_unsure_{false};       // an event of a connection was lost
   std::vector<std::string>* report_ = nullptr;  // loop, in compare_links(): the connected endpoints
-  rt::TimerId repair_timer_;                    // loop
-  Duration repair_wait_ = kRepairFirst;         // loop
-  rt::TimerId resend_timer_;                    // loop
-  Message held_;                                // loop: a message of a peer that found no memory
-  unsigned held_tries_ = 0;                     // loop
-  std::atomic<bool> closed_{false};
+  LoopTimer repair_timer_{loop_, {&Node::repair, this}, kRepairFirst, kRepairLast};
+  LoopTimer resend_timer_{loop_, {&Node::resend, this}, Duration::zero()};
+  Message held_;             // loop: a message of a peer that found no memory
+  unsigned held_tries_ = 0;  // loop
   TopicsCounters counters_;
 
   sync::StdMutex hub_link_mutex_;
@@ -483,12 +471,11 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
 
   sync::Mutex pump_mutex_ WEFT_ACQUIRED_BEFORE(publish_mutex_);
   MatchMemo pump_memo_ WEFT_GUARDED_BY(pump_mutex_);
-  std::string pump_name_ WEFT_GUARDED_BY(pump_mutex_);  // the decoded name of pump_memo_.topic
-  std::atomic<bool> led_{false};                        // a waiting thread reads the XSUB
+  std::atomic<bool> led_{false};  // a waiting thread reads the XSUB
   std::atomic<std::uint64_t> leads_{0};
   std::atomic<bool> dormant_{false};  // the loop leaves the XSUB to leaders until one of them ends
   std::uint64_t leads_seen_ = 0;      // loop
-  rt::TimerId tick_;                  // loop
+  LoopTimer tick_{loop_, {&Node::tick, this}, kTick};
   sync::StdMutex follower_mutex_;
   List<SubscriptionCore::Sleeper> followers_ WEFT_GUARDED_BY(follower_mutex_);
   sync::SpinBudget spin_;
@@ -512,8 +499,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   Error control_refused_ WEFT_GUARDED_BY(mesh_mutex_);  // by it: the messages between handles
   // The requests at a gate, by their subjects, which are texts in replies_. One that was refused is not in it.
   std::set<std::pair<std::string_view, std::uint64_t>> asked_ WEFT_GUARDED_BY(mesh_mutex_);
-  rt::TimerId lease_timer_;       // loop
-  rt::TimerId sweep_timer_;       // loop
+  LoopTimer lease_timer_{loop_, {&Node::renew, this}, std::max<Duration>(options_.presence / 3, kRenewLeast)};
+  LoopTimer sweep_timer_{loop_, {&Node::sweep, this}, kSweepFirst};
   Duration sweep_wait_{0};        // loop
   std::set<msg::PeerId> sweeps_;  // loop: ended connections to the XPUB with unread messages
   std::string proof_;             // CURVE: the proof that a handle shows; const after start()

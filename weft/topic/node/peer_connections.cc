@@ -37,18 +37,16 @@ void Node::watch_peer_connections() {
       return true;
     }
     try {
-      node->loop_->post([weak, peer = event.peer] {
-        if (const auto still = weak.lock(); still != nullptr && !still->closed()) {
-          (void)or_no_memory([&]() -> Result<void> {
-            if (peer != 0) {
-              still->sweeps_.insert(peer);
-            }
-            return {};
-          });
-          still->sweep_wait_ = kSweepFirst;
-          still->handle_out();  // messages of the connection before its end
-          sweep(still.get());
-        }
+      node->loop_.post([of = node.get(), peer = event.peer] {
+        (void)or_no_memory([&]() -> Result<void> {
+          if (peer != 0) {
+            of->sweeps_.insert(peer);
+          }
+          return {};
+        });
+        of->sweep_wait_ = kSweepFirst;
+        of->handle_out();  // messages of the connection before its end
+        sweep(of);
       });
     } catch (const std::bad_alloc&) {
       node->repair_soon();  // sweeps
@@ -60,20 +58,17 @@ void Node::watch_peer_connections() {
 
 // The connection that ended is gone when nothing refers to it any more: its messages that wait to be read do.
 void Node::sweep_soon() noexcept {
-  if (sweep_timer_) {
-    loop_->timers().cancel(std::exchange(sweep_timer_, {}));
-  }
+  sweep_timer_.stop();
   std::erase_if(sweeps_, [](msg::PeerId peer) { return !msg::is_known(peer); });
   if (sweep_wait_ <= kSweepLast || !sweeps_.empty()) {
     const Duration wait = std::min(sweep_wait_, kSweepLast);
-    sweep_timer_ = loop_->timers().schedule(loop_->now() + wait, {&Node::sweep, this});
+    sweep_timer_.start(wait);
     sweep_wait_ = std::max(sweep_wait_, 4 * wait);
   }
 }
 
 void Node::sweep(void* self) {
   Node& node = *static_cast<Node*>(self);
-  node.sweep_timer_ = {};
   MeshState::Ended ended;
   (void)or_no_memory([&]() -> Result<void> {
     ended = node.with_mesh([](MeshState& mesh) { return mesh.end_connections(msg::is_known); });

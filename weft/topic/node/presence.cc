@@ -11,17 +11,12 @@ void Node::begin_presence() {
   if (options_.presence == Duration::zero()) {
     return;
   }
-  loop_->post([weak = weak_from_this()] {
-    if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
-      renew(node.get());
-    }
-  });
+  loop_.post([this] { renew(this); });
 }
 
 void Node::renew(void* self) {
   Node& node = *static_cast<Node*>(self);
-  const Duration third = std::max<Duration>(node.options_.presence / 3, std::chrono::milliseconds(1));
-  node.lease_timer_ = node.loop_->timers().schedule(node.loop_->now() + third, {&Node::renew, &node});
+  node.lease_timer_.start();
   node.send_roster(0);
 }
 

@@ -49,7 +49,7 @@ Result<void> Node::publish(PublisherCore& publisher, Bytes body, std::string_vie
   }
   return or_no_memory([&]() -> Result<void> {
     const sync::LockGuard lock(publish_mutex_);
-    if (closed_.load(std::memory_order_relaxed)) [[unlikely]] {
+    if (closed()) [[unlikely]] {
       return kClosed;
     }
     interest_.match_only(publisher.wire, publisher.memo);

@@ -108,13 +108,12 @@ void Node::In::handle_event(const sys::PollEvent& /*event*/) { node.handle_in();
 
 // A loop of its own leaves the XSUB to threads that wait in next(). It comes back when no thread has led for a tick.
 void Node::handle_in() {
-  if (own_loop_ != nullptr) {
+  if (loop_.is_own()) {
     const std::uint64_t leads = leads_.load(std::memory_order_relaxed);
     if (led_.load(std::memory_order_acquire) || leads != leads_seen_) {
       leads_seen_ = leads;
-      loop_->unwatch(std::exchange(in_watch_, 0));
-      tick_ = loop_->timers().schedule(loop_->now() + std::chrono::milliseconds(5), {&Node::tick, this});
-      if (!tick_) {
+      loop().unwatch(std::exchange(in_watch_, 0));
+      if (!tick_.start()) {
         watch_in();
       }
       return;
@@ -122,7 +121,7 @@ void Node::handle_in() {
   }
   read_turn();
   if (in_.core()->closed() || in_.core()->terminated()) {
-    loop_->unwatch(std::exchange(in_watch_, 0));  // the descriptor would stay readable for ever
+    loop().unwatch(std::exchange(in_watch_, 0));  // the descriptor would stay readable for ever
   }
 }
 
@@ -132,20 +131,15 @@ void Node::read_turn() {
   const unsigned most = async() ? kPumpMostOfTurn : kPumpMost;
   if (pump(false, most) == most) {
     try {  // a post to the own thread costs no system call
-      loop_->post([weak = weak_from_this()] {
-        if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
-          node->read_turn();
-        }
-      });
+      loop_.post([this] { read_turn(); });
     } catch (const std::bad_alloc&) {
-      wake(kReadIn);
+      loop_.request(NodeLoop::kReadIn);
     }
   }
 }
 
 void Node::tick(void* self) {
   Node& node = *static_cast<Node*>(self);
-  node.tick_ = {};
   const std::uint64_t leads = node.leads_.load(std::memory_order_relaxed);
   const bool same = leads == std::exchange(node.leads_seen_, leads);
   const bool led = node.led_.load(std::memory_order_seq_cst);
@@ -160,8 +154,7 @@ void Node::tick(void* self) {
     node.watch_in();
     return;
   }
-  node.tick_ = node.loop_->timers().schedule(node.loop_->now() + std::chrono::milliseconds(5), {&Node::tick, &node});
-  if (!node.tick_) {
+  if (!node.tick_.start()) {
     node.watch_in();
   }
 }
@@ -172,7 +165,7 @@ void Node::watch_in() {
   }
   const auto fd = in_.core()->descriptor();
   const auto watch =
-      fd ? loop_->watch(*fd, sys::Interest::readable, false, &in_watcher_) : Result<rt::Loop::WatchId>(fd.error());
+      fd ? loop().watch(*fd, sys::Interest::readable, false, &in_watcher_) : Result<rt::Loop::WatchId>(fd.error());
   in_watch_ = watch ? *watch : 0;
   read_turn();  // and arms the descriptor
 }
@@ -194,7 +187,7 @@ unsigned Node::take_input() {
   leads_.store(leads_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   const unsigned count = pump(false);
   if (count == kPumpMost) {
-    wake(kReadIn);  // see read_turn()
+    loop_.request(NodeLoop::kReadIn);  // see read_turn()
   }
   return count;
 }
@@ -213,9 +206,9 @@ void Node::lead_ended() noexcept {
   // Sequentially consistent, as in tick(): the loop sees that the lead ended, or this thread sees that the loop sleeps.
   if (dormant_.load(std::memory_order_seq_cst) && dormant_.exchange(false)) {
     try {
-      loop_->post([weak = weak_from_this()] {
-        if (const auto node = weak.lock(); node != nullptr && !node->closed() && !node->tick_) {
-          tick(node.get());
+      loop_.post([this] {
+        if (!tick_.runs()) {
+          tick(this);
         }
       });
     } catch (const std::bad_alloc&) {
@@ -231,7 +224,7 @@ Result<TopicMessage> Node::try_next(SubscriptionCore& subscription) {
     const unsigned most = async() ? kPumpMostOfTurn : kPumpMost;
     const unsigned count = pump(false, most);
     if (count == most && async()) {
-      wake(kReadIn);  // see read_turn(). A loop of its own looks after a tick
+      loop_.request(NodeLoop::kReadIn);  // see read_turn(). A loop of its own looks after a tick
     }
     if (count != 0) {
       message = subscription.try_pop();

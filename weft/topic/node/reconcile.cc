@@ -14,66 +14,47 @@
 
 namespace weft::topic {
 
-void Node::wake(unsigned work) noexcept {
-  if (wake_event_ && (work_.fetch_or(work) & work) != work) {
-    wake_event_->signal();
-  }
-}
-
-void Node::Waker::handle_event(const sys::PollEvent& /*event*/) {
-  const auto stays = node.weak_from_this().lock();
-  if (stays != nullptr) {
-    node.wake_event_->drain();
-    node.handle_work();
-  }
-}
-
 // Memory that ran out comes back with time: so the pass waits.
 void Node::handle_work() noexcept {
   if (closed()) {
     return;
   }
-  const unsigned work = work_.fetch_and(kRepair | kResend);
-  if ((work & kReadIn) != 0) {
+  const unsigned work = loop_.take(NodeLoop::kRepair | NodeLoop::kResend);
+  if ((work & NodeLoop::kReadIn) != 0) {
     read_turn();
   }
-  if ((work & kReadOut) != 0) {
+  if ((work & NodeLoop::kReadOut) != 0) {
     handle_out();
   }
-  if ((work & kScouts) != 0 && !or_no_memory([&] { return reconcile_scouts(); })) {
+  if ((work & NodeLoop::kScouts) != 0 && !or_no_memory([&] { return reconcile_scouts(); })) {
     repair_soon();
   }
-  if ((work & kExchange) != 0) {
+  if ((work & NodeLoop::kExchange) != 0) {
     exchange();
   }
-  const unsigned waiting = closed() ? 0 : work_.load();
-  if ((waiting & kRepair) != 0 && !begin_wait(repair_timer_, repair_wait_, &Node::repair)) {
-    wake_event_->signal();  // the next turn tries again
+  const unsigned waiting = closed() ? 0 : loop_.requested();
+  if ((waiting & NodeLoop::kRepair) != 0 && !repair_timer_.start()) {
+    loop_.turn_again();
   }
   const Duration resend_wait = with_mesh([](MeshState& mesh) { return mesh.resend().wait(); });
-  if ((waiting & kResend) != 0 && !begin_wait(resend_timer_, resend_wait, &Node::resend)) {
-    wake_event_->signal();
+  if ((waiting & NodeLoop::kResend) != 0 && !resend_timer_.start(resend_wait)) {
+    loop_.turn_again();
   }
-}
-
-bool Node::begin_wait(rt::TimerId& timer, Duration wait, void (*then)(void*)) noexcept {
-  if (!timer) {
-    timer = loop_->timers().schedule(loop_->now() + wait, {then, this});
-  }
-  return static_cast<bool>(timer);
 }
 
 void Node::repair(void* self) {
   Node& node = *static_cast<Node*>(self);
-  node.repair_timer_ = {};
-  node.work_.fetch_and(~unsigned{kRepair});
+  node.loop_.take_back(NodeLoop::kRepair);
   if (node.closed() || node.in_.core()->terminated()) {
     return;
   }
   const Result<void> done = or_no_memory([&] { return node.reconcile(); });
   const bool again = !done && done.error() == Errc::resource_exhausted;
-  node.repair_wait_ =
-      again || (node.work_.load() & kRepair) != 0 ? std::min(2 * node.repair_wait_, kRepairLast) : kRepairFirst;
+  if (again || (node.loop_.requested() & NodeLoop::kRepair) != 0) {
+    node.repair_timer_.lengthen();
+  } else {
+    node.repair_timer_.shorten();
+  }
   if (again) {
     node.repair_soon();
   }
@@ -105,8 +86,7 @@ Result<void> Node::reconcile() {
 
 void Node::resend(void* self) {
   Node& node = *static_cast<Node*>(self);
-  node.resend_timer_ = {};
-  node.work_.fetch_and(~unsigned{kResend});
+  node.loop_.take_back(NodeLoop::kResend);
   if (node.closed() || node.in_.core()->terminated()) {
     return;
   }
@@ -154,7 +134,7 @@ Result<void> Node::compare_links() {
 void Node::hold(Message&& message) noexcept {
   held_ = std::move(message);
   held_tries_ = 0;
-  loop_->unwatch(std::exchange(out_watch_, 0));
+  loop().unwatch(std::exchange(out_watch_, 0));
   repair_soon();
 }
 
@@ -176,7 +156,7 @@ void Node::take_held() noexcept {
 void Node::watch_out() noexcept {
   const auto fd = out_.core()->descriptor();
   const auto watch =
-      fd ? loop_->watch(*fd, sys::Interest::readable, false, &out_watcher_) : Result<rt::Loop::WatchId>(fd.error());
+      fd ? loop().watch(*fd, sys::Interest::readable, false, &out_watcher_) : Result<rt::Loop::WatchId>(fd.error());
   out_watch_ = watch ? *watch : 0;
 }
 

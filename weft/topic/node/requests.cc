@@ -166,11 +166,8 @@ void Node::offer_request(IntrusivePtr<SubscriptionCore> service, std::size_t que
     return;
   }
   const Error error = full ? Error(Errc::resource_exhausted, "the service has too many requests") : kNobody;
-  loop_->post([weak = weak_from_this(), refused = std::make_shared<TopicMessage>(std::move(message)), error] {
-    if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
-      node->reply_error(*refused, error);
-    }
-  });
+  loop_.post(
+      [this, refused = std::make_shared<TopicMessage>(std::move(message)), error] { reply_error(*refused, error); });
 }
 
 Result<IntrusivePtr<SubscriptionCore>> Node::serve(std::string_view topic, std::string_view group,

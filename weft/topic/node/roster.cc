@@ -69,7 +69,7 @@ void Node::send_roster(std::uint64_t to) noexcept {
 // brought: handles that come at once, or a peer that asks again and again, cost a roster a turn.
 void Node::exchange_soon(std::uint64_t to, bool full) noexcept {
   with_mesh([&](MeshState& mesh) { mesh.request_exchange(to, full); });
-  wake(kExchange);
+  loop_.request(NodeLoop::kExchange);
 }
 
 void Node::exchange() noexcept {
@@ -128,9 +128,9 @@ void Node::handle_out() {
     room_.pulse();
   }
   if (out.closed() || out.terminated()) {
-    loop_->unwatch(std::exchange(out_watch_, 0));
+    loop().unwatch(std::exchange(out_watch_, 0));
   } else if (count == kPumpMost) {
-    wake(kReadOut);
+    loop_.request(NodeLoop::kReadOut);
   }
 }
 

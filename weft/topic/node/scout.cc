@@ -19,7 +19,7 @@ Result<void> Node::reconcile_scouts() {
     if (std::find(wanted.begin(), wanted.end(), scout.endpoint) == wanted.end()) {
       end_scout(scout);
     } else if (scout.connected->load() && !scout.timer) {
-      scout.timer = loop_->timers().schedule(loop_->now() + kScoutPatience, {&Scout::give_up, &scout});
+      scout.timer = loop().timers().schedule(loop().now() + kScoutPatience, {&Scout::give_up, &scout});
       if (!scout.timer) {
         return msg::kNoMemoryToSend;
       }
@@ -58,12 +58,12 @@ Result<void> Node::send_scout(Scout& scout) {
         const auto node = weak.lock();
         if (event.kind == EventKind::handshake_succeeded && node != nullptr) {
           connected->store(true);
-          node->wake(kScouts);
+          node->loop_.request(NodeLoop::kScouts);
         }
         return true;
       });
   const int fd = WEFT_TRY(scout.socket.core()->descriptor());
-  scout.watch = WEFT_TRY(loop_->watch(fd, sys::Interest::readable, false, &scout));
+  scout.watch = WEFT_TRY(loop().watch(fd, sys::Interest::readable, false, &scout));
   return scout.socket.connect(scout.endpoint);
 }
 
@@ -71,9 +71,9 @@ Node::Scouts::node_type Node::end_scout(Scout& scout) noexcept {
   if (scout.socket.core() != nullptr) {
     scout.socket.core()->monitor().set_sink({});
   }
-  loop_->unwatch(scout.watch);
+  loop().unwatch(scout.watch);
   if (scout.timer) {
-    loop_->timers().cancel(scout.timer);
+    loop().timers().cancel(scout.timer);
   }
   scout.socket.close();
   return scouts_.extract(scout.endpoint);
@@ -122,7 +122,7 @@ void Node::scout_again(const std::string& endpoint) {
     return;
   }
   (void)in_.disconnect(endpoint);
-  wake(kScouts);
+  loop_.request(NodeLoop::kScouts);
 }
 
 }  // namespace weft::topic
