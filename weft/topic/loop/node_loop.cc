@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "weft/topic/loop/node_loop.h"
 
+#include <new>
+
 namespace weft::topic {
 
 Result<void> NodeLoop::make(std::weak_ptr<void> owner, std::function<void()> turn) {
@@ -24,9 +26,17 @@ void NodeLoop::stop() noexcept {
 void NodeLoop::end_turns() noexcept { loop_->unwatch(std::exchange(watch_, 0)); }
 
 void NodeLoop::request(unsigned work) noexcept {
-  if (event_ && (work_.fetch_or(work) & work) != work) {
-    event_->signal();
+  if (!event_ || (work_.fetch_or(work) & work) == work) {
+    return;
   }
+  if (loop_->on_loop_thread()) {
+    try {  // it costs no system call
+      post([this] { turn_(); });
+      return;
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  event_->signal();
 }
 
 void NodeLoop::handle_event(const sys::PollEvent& /*event*/) {

@@ -14,8 +14,8 @@
 namespace weft::topic {
 
 // NodeLoop: the loop of a handle, the program's or its own, with the work that any thread requests there.
-// Owner: a node. Affinity: any thread, except where a line names the loop. Cost: request() is an atomic operation, and a
-// system call for the first request of a turn; it allocates nothing.
+// Owner: a node. Affinity: any thread, except where a line names the loop. Cost: request() is an atomic operation, and
+// a system call for the first request of a turn from another thread; it needs no memory.
 // Invariants:
 //   1. A job runs while the owner lives, and not after close().
 //   2. A request is taken in a turn after it.

@@ -137,8 +137,7 @@ void Node::where_subscriptions_are(Function function) noexcept {
 
 void Node::handle_gate_message(FleetMessage& message) noexcept {
   if (!async()) {
-    const sync::LockGuard lock(pump_mutex_);
-    dispatch_gate_message(message);
+    pump_.deliver(message);
     return;
   }
   bool first = false;
@@ -165,39 +164,14 @@ void Node::handle_gate_message(FleetMessage& message) noexcept {
   }
 }
 
-// One subscription gets its copy in its queue, without a block between.
-void Node::dispatch_gate_message(FleetMessage& message) {
-  if (names_.identity()) {
-    const Result<void> matched = or_no_memory([&]() -> Result<void> {
-      interest_.match(message.topic().text(), pump_memo_);
-      return {};
-    });
-    if (matched && pump_memo_.matches.size() == 1) {
-      const Match& only = pump_memo_.matches.front();
-      if (only.subscription->offer_copy(message.topic(), message.body(), message.headers(), only.filter)) {
-        counters_.received.store(counters_.received.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-        return;
-      }
-    }
-  }
-  if (!message.copy()) {
-    ++counters_.dropped_for_memory;
-    return;
-  }
-  dispatch(message.topic().share(), message.shared_body(), message.shared_headers());
-}
-
 void Node::take_gate_messages() {
-  std::vector<GateMessage> all;
+  std::vector<Pump::Parts> all;
   {
     const sync::LockGuard lock(gate_mutex_);
     all.swap(gate_messages_);
     gate_bytes_ = 0;
   }
-  const sync::LockGuard lock(pump_mutex_);
-  for (GateMessage& each : all) {
-    dispatch(std::move(each.topic), std::move(each.body), std::move(each.headers));
-  }
+  pump_.deliver(std::move(all));
 }
 
 void Node::handle_gate_room() noexcept {

@@ -70,7 +70,7 @@ void Node::handle_link_or_repair(const std::string& endpoint, EventKind kind) no
 void Node::handle_link(const std::string& endpoint, EventKind kind) {
   const bool up = kind == EventKind::handshake_succeeded;
   if (kind == EventKind::disconnected) {
-    pump_all();  // the last replies of a handle that is gone
+    pump_.read_all();  // the last replies of a handle that is gone
   }
   const MeshState::LinkChange change =
       with_mesh([&](MeshState& mesh) { return mesh.handle_link(endpoint, up, sys::now()); });
@@ -120,7 +120,7 @@ Result<void> Node::begin_link(const std::string& endpoint, std::uint64_t instanc
     return {};
   }
   if (begun.step == Links::Step::disconnect) {
-    pump_all();
+    pump_.read_all();
     (void)in_.disconnect(endpoint);
     return {};
   }
@@ -145,7 +145,7 @@ void Node::end_link(const std::string& endpoint, bool replaced) noexcept {
   if (!removed.known) {
     return;
   }
-  pump_all();
+  pump_.read_all();
   (void)in_.disconnect(endpoint);
   loop_.request(NodeLoop::kScouts);
   mesh_changed();
@@ -216,7 +216,7 @@ Result<void> Node::link_inproc(std::uint64_t instance, const std::string& inproc
 }
 
 void Node::unlink_inproc(std::uint64_t instance, const std::string& inproc_endpoint) noexcept {
-  pump_all();
+  pump_.read_all();
   (void)or_no_memory([&]() -> Result<void> {
     with_mesh([&](MeshState& mesh) { mesh.handle_gone(instance); });
     return {};

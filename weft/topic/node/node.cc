@@ -151,9 +151,8 @@ Result<void> Node::start(Context& context) {
   WEFT_TRY(open_inbox());
   watch_links();
   watch_peer_connections();
-  const int in_fd = WEFT_TRY(in_.core()->descriptor());
   const int out_fd = WEFT_TRY(out_.core()->descriptor());
-  in_watch_ = WEFT_TRY(loop().watch(in_fd, sys::Interest::readable, false, &in_watcher_));
+  WEFT_TRY(lead_.begin());
   out_watch_ = WEFT_TRY(loop().watch(out_fd, sys::Interest::readable, false, &out_watcher_));
   WEFT_TRY(loop_.start());
   return begin_fleet();
@@ -288,13 +287,13 @@ Result<void> Node::begin_tcp() {
 }
 
 void Node::end_watches() noexcept {
-  loop().unwatch(std::exchange(in_watch_, 0));
+  lead_.end();
   loop().unwatch(std::exchange(out_watch_, 0));
   loop_.end_turns();
   while (!scouts_.empty()) {
     end_scout(*scouts_.begin()->second);
   }
-  for (LoopTimer* const timer : {&lease_timer_, &sweep_timer_, &repair_timer_, &resend_timer_, &probe_timer_, &tick_}) {
+  for (LoopTimer* const timer : {&lease_timer_, &sweep_timer_, &repair_timer_, &resend_timer_, &probe_timer_}) {
     timer->stop();
   }
   rt::TurnJob::unhook();

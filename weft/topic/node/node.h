@@ -16,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "weft/base/list.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/msg/context.h"
@@ -28,7 +27,6 @@
 #include "weft/sync/condition.h"
 #include "weft/sync/lock.h"
 #include "weft/sync/mutex.h"
-#include "weft/sync/spin.h"
 #include "weft/sys/event_fd.h"
 #include "weft/topic/gate/gate.h"
 #include "weft/topic/loop/loop_timer.h"
@@ -36,8 +34,10 @@
 #include "weft/topic/mesh/mesh_state.h"
 #include "weft/topic/node/counters.h"
 #include "weft/topic/node/fleet.h"
+#include "weft/topic/node/input_lead.h"
 #include "weft/topic/node/interest.h"
 #include "weft/topic/node/options.h"
+#include "weft/topic/node/pump.h"
 #include "weft/topic/node/subscription_core.h"
 #include "weft/topic/wire/control.h"
 #include "weft/topic/wire/name.h"
@@ -61,14 +61,11 @@ struct PublisherCore : sync::AtomicCounted<PublisherCore> {
 
 // Node: the inside of a Topics or AsyncTopics handle: an XPUB that the fleet connects to, an XSUB that connects to the
 // fleet, and the index of the handle's own subscriptions.
-// Owner: the handle and all its objects, by shared_ptr. Affinity: any thread; of AsyncTopics: the loop's. The reader of
-// the XSUB is a thread that waits in next(), the leader; one at a time. Without a leader the node's loop reads. So no
-// thread stands between a waiting subscriber and the network, and subscriptions
-// whose threads are busy get their policy nevertheless. MeshState decides about the other handles; the node carries its
-// messages and connects.
+// Owner: the handle and all its objects, by shared_ptr. Affinity: any thread; of AsyncTopics: the loop's. InputLead
+// has the reader of the XSUB. MeshState decides about the other handles; the node carries its messages and connects.
 // Cost: publishing is a lock, a memo and a queue for each own subscription, and one send if there are peers.
 // Locks, in order: link, pump, publish, answer, interest, mesh, subscription. No socket is called under the mesh lock.
-// The locks of the handle's parts (hub link, followers, subscriptions) come before the mesh lock.
+// The locks of the handle's parts (hub link, subscriptions) come before the mesh lock.
 // Invariants:
 //   1. Each subscription gets the messages of one publisher in order.
 //   2. A message enters a subscription once, through any number of filters and connections.
@@ -131,13 +128,17 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> remove_filter(SubscriptionCore& subscription, const Filter& filter);
   [[nodiscard]] Result<void> remove_text_filter(SubscriptionCore& subscription, std::string_view text);
   void unsubscribe(SubscriptionCore& subscription) noexcept;
-  [[nodiscard]] Result<TopicMessage> try_next(SubscriptionCore& subscription);
-  [[nodiscard]] Result<TopicMessage> next_until(SubscriptionCore& subscription, Instant deadline);
+  [[nodiscard]] Result<TopicMessage> try_next(SubscriptionCore& subscription) { return lead_.try_next(subscription); }
+  [[nodiscard]] Result<TopicMessage> next_until(SubscriptionCore& subscription, Instant deadline) {
+    return lead_.next_until(subscription, deadline);
+  }
   // For an event loop of the program, which reads instead of the node's loop while it calls take_input() at least once
   // a tick: a descriptor that is readable while there may be messages of other handles. Errors: closed;
   // resource_exhausted.
   [[nodiscard]] Result<int> input_descriptor();
-  unsigned take_input();  // delivers messages to the subscriptions, never waits, and returns their number
+  unsigned take_input() {
+    return lead_.take_input();
+  }  // delivers messages to the subscriptions, never waits, and returns their number
   [[nodiscard]] std::uint64_t pattern_count() noexcept {
     return interest_.patterns() - 1;  // the inbox has one
   }
@@ -219,12 +220,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void end_probe(std::uint64_t probe) noexcept;
 
  private:
-  // In: the loop's work with the XSUB; Out: with the XPUB.
-  struct In final : rt::Watcher {
-    explicit In(Node& own) noexcept : node(own) {}
-    void handle_event(const sys::PollEvent& event) override;
-    Node& node;
-  };
+  // Out: the loop's work with the XPUB.
   struct Out final : rt::Watcher {
     explicit Out(Node& own) noexcept : node(own) {}
     void handle_event(const sys::PollEvent& event) override;
@@ -264,13 +260,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static constexpr unsigned kHeldTries = 64;
   static constexpr Duration kSweepFirst = std::chrono::milliseconds(5);  // then four times as long each time
   static constexpr Duration kSweepLast = std::chrono::seconds(2);
-  static constexpr Duration kTick = std::chrono::milliseconds(5);        // without a leader, the loop reads again
   static constexpr Duration kRenewLeast = std::chrono::milliseconds(1);  // between two rosters of a presence
-  static constexpr unsigned kPumpMost = 256;                             // messages a turn
-  // Of AsyncTopics, as many as a coroutine takes before it yields: it takes the messages of a turn in that turn, while
-  // it is in the cache, and queues grow only for subscriptions that are slow.
-  static constexpr unsigned kPumpMostOfTurn = 64;
-
   Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loop);
   [[nodiscard]] Result<void> start(Context& context);
   [[nodiscard]] Result<void> make_sockets(Context& context);
@@ -286,19 +276,6 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> send_out(PublisherCore& publisher, Bytes body, std::string_view headers, bool keep);
   void offer_own(PublisherCore& publisher, Bytes body, std::string_view headers);
   static void flush_out(rt::TurnJob& job) noexcept;
-
-  // pump.cc
-  void pump_all();                                               // before a disconnect
-  unsigned pump(bool wait_for_lock, unsigned most = kPumpMost);  // returns the number of messages
-  void dispatch(Message&& topic, Message&& body, Message&& headers) WEFT_REQUIRES(pump_mutex_);
-  void dispatch_gate_message(FleetMessage& message) WEFT_REQUIRES(pump_mutex_);
-  void read_turn();
-  void watch_in();
-  void handle_in();
-  void lead_ended() noexcept;
-  void promote() noexcept;
-  void wait_for_input(SubscriptionCore& subscription, sys::EventFd& event, Instant deadline);
-  static void tick(void* self);
 
   // subscribe.cc
   [[nodiscard]] Result<void> want(const Filter& filter);
@@ -435,24 +412,16 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::vector<Filter> inside_;
   std::shared_ptr<msg::ContextCore> context_;
   NodeLoop loop_;
-  // GateMessage: a message of the fleet for AsyncTopics.
-  struct GateMessage {
-    Message topic;
-    Message body;
-    Message headers;
-  };
   std::shared_ptr<Gate> gate_;  // of a nats fleet; const after start()
   sync::StdMutex gate_mutex_;
-  std::vector<GateMessage> gate_messages_ WEFT_GUARDED_BY(gate_mutex_);  // AsyncTopics: the loop takes them
+  std::vector<Pump::Parts> gate_messages_ WEFT_GUARDED_BY(gate_mutex_);  // AsyncTopics: the loop takes them
   std::size_t gate_bytes_ WEFT_GUARDED_BY(gate_mutex_) = 0;
   LoopTimer probe_timer_{loop_, {&Node::repeat_probes, this}, kProbeFirst, kProbeLast};
   std::set<std::uint64_t> gate_peers_ WEFT_GUARDED_BY(mesh_mutex_);  // whose rosters came over the gate
   Socket out_;
   Socket in_;
   Socket inner_;  // XPUB for inside topics; closed without any
-  In in_watcher_{*this};
   Out out_watcher_{*this};
-  rt::Loop::WatchId in_watch_ = 0;
   rt::Loop::WatchId out_watch_ = 0;
   std::atomic<bool> joined_{false};             // the handle has joined its fleet
   std::atomic<bool> links_unsure_{false};       // an event of a connection was lost
@@ -469,26 +438,17 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   sync::Mutex publish_mutex_;
   rt::AsyncEvent room_;
 
-  sync::Mutex pump_mutex_ WEFT_ACQUIRED_BEFORE(publish_mutex_);
-  MatchMemo pump_memo_ WEFT_GUARDED_BY(pump_mutex_);
-  std::atomic<bool> led_{false};  // a waiting thread reads the XSUB
-  std::atomic<std::uint64_t> leads_{0};
-  std::atomic<bool> dormant_{false};  // the loop leaves the XSUB to leaders until one of them ends
-  std::uint64_t leads_seen_ = 0;      // loop
-  LoopTimer tick_{loop_, {&Node::tick, this}, kTick};
-  sync::StdMutex follower_mutex_;
-  List<SubscriptionCore::Sleeper> followers_ WEFT_GUARDED_BY(follower_mutex_);
-  sync::SpinBudget spin_;
-
   InterestTable interest_;
+  Pump pump_{in_, interest_, names_, counters_};
+  InputLead lead_{loop_, in_, pump_};
   sync::StdMutex subscriptions_mutex_;
   std::vector<IntrusivePtr<SubscriptionCore>> subscriptions_ WEFT_GUARDED_BY(subscriptions_mutex_);  // the open ones
   TopicsStatistics past_ WEFT_GUARDED_BY(subscriptions_mutex_);  // of closed subscriptions
 
   // The links of the mesh and the connections of the XSUB change together.
-  sync::StdMutex link_mutex_ WEFT_ACQUIRED_BEFORE(pump_mutex_, mesh_mutex_);
-  mutable sync::StdMutex mesh_mutex_ WEFT_ACQUIRED_AFTER(hub_link_mutex_, pump_mutex_, publish_mutex_, follower_mutex_,
-                                                         subscriptions_mutex_, answer_mutex_);
+  sync::StdMutex link_mutex_ WEFT_ACQUIRED_BEFORE(mesh_mutex_);
+  mutable sync::StdMutex mesh_mutex_ WEFT_ACQUIRED_AFTER(hub_link_mutex_, publish_mutex_, subscriptions_mutex_,
+                                                         answer_mutex_);
   sync::Condition mesh_cv_;
   rt::AsyncEvent mesh_event_;
   Scouts scouts_;                                                           // loop
@@ -517,8 +477,5 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
 // Returns true if present_nodes() differs from `known`, whatever the order; `now` is present_nodes() then.
 [[nodiscard]] bool present_nodes_differ(const MeshState& mesh, const std::vector<NodeInfo>& known,
                                         std::vector<NodeInfo>& now);
-
-// The event on which the calling thread sleeps. Errors: resource_exhausted.
-[[nodiscard]] Result<sys::EventFd*> thread_event();
 
 }  // namespace weft::topic

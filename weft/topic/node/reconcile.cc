@@ -21,7 +21,7 @@ void Node::handle_work() noexcept {
   }
   const unsigned work = loop_.take(NodeLoop::kRepair | NodeLoop::kResend);
   if ((work & NodeLoop::kReadIn) != 0) {
-    read_turn();
+    lead_.read_turn();
   }
   if ((work & NodeLoop::kReadOut) != 0) {
     handle_out();
@@ -63,7 +63,7 @@ void Node::repair(void* self) {
 Result<void> Node::reconcile() {
   take_held();
   handle_out();
-  pump_all();
+  pump_.read_all();
   if (!joined_.load(std::memory_order_acquire)) {
     return Error(Errc::resource_exhausted, "the handle is not open yet");
   }

@@ -109,7 +109,7 @@ void Node::Out::handle_event(const sys::PollEvent& /*event*/) { node.handle_out(
 void Node::handle_out() {
   msg::SocketCore& out = *out_.core();
   unsigned count = 0;
-  for (; count < kPumpMost && held_.empty(); ++count) {
+  for (; count < Pump::kMost && held_.empty(); ++count) {
     Message message;
     msg::Inbound part{&message, {}};
     if (!out.recv(part, msg::Timeout::none())) {
@@ -129,7 +129,7 @@ void Node::handle_out() {
   }
   if (out.closed() || out.terminated()) {
     loop().unwatch(std::exchange(out_watch_, 0));
-  } else if (count == kPumpMost) {
+  } else if (count == Pump::kMost) {
     loop_.request(NodeLoop::kReadOut);
   }
 }

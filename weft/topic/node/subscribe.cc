@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "weft/base/no_memory.h"
+#include "weft/msg/socket/socket_core.h"
 #include "weft/sync/lock.h"
 #include "weft/topic/node/node.h"
 
@@ -102,6 +103,15 @@ void Node::unsubscribe(SubscriptionCore& subscription) noexcept {
     subscription.add_counts(past_);
   }
   interest_changed();
+}
+
+// --- an event loop of the program ---
+
+Result<int> Node::input_descriptor() {
+  if (closed()) {
+    return Error(Errc::closed, "the handle was closed");
+  }
+  return in_.core()->descriptor();
 }
 
 }  // namespace weft::topic
