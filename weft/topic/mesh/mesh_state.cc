@@ -163,6 +163,23 @@ std::vector<Control> MeshState::resend_turn(std::size_t window, Instant now) {
 
 // --- connections ---
 
+void MeshState::handle_leased(std::uint64_t instance, Instant now) {
+  std::erase_if(leased_, [&](std::uint64_t each) {
+    const Peers::Peer* const peer = peers_.find(each);
+    const bool silent = peer == nullptr || deadline_after(peer->heard, peer->lease) <= now;
+    if (silent) {
+      forget(each);
+    }
+    return silent;
+  });
+  leased_.insert(instance);
+}
+
+void MeshState::handle_silent(std::uint64_t instance) noexcept {
+  leased_.erase(instance);
+  forget(instance);
+}
+
 void MeshState::forget(std::uint64_t instance) noexcept {
   forget_roster(instance);
   requests_.forget(instance);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -117,9 +118,12 @@ class MeshState {
     std::vector<std::uint64_t> linked;
   };
   [[nodiscard]] Ended end_connections(const IsOpen& is_open);
-  void handle_gone(std::uint64_t instance);                                  // the handle closed. Throws std::bad_alloc
-  void handle_silent(std::uint64_t instance) noexcept { forget(instance); }  // its lease passed; it may come again
-  void handle_lost(std::uint64_t instance) noexcept;                         // the same, without memory to note it
+  void handle_gone(std::uint64_t instance);  // the handle closed. Throws std::bad_alloc
+  // A roster came over a server: no connection shows the handle's end. Forgets those of them whose lease has passed.
+  // Throws std::bad_alloc.
+  void handle_leased(std::uint64_t instance, Instant now);
+  void handle_silent(std::uint64_t instance) noexcept;  // it left, or its lease passed; it may come again
+  void handle_lost(std::uint64_t instance) noexcept;    // the same, without memory to note it
 
   // --- calls of the program ---
   [[nodiscard]] Result<Control> begin_claim(std::string topic, std::uint64_t clock);  // Control::id names the claim
@@ -172,6 +176,7 @@ class MeshState {
   std::uint64_t revision_ = 1;  // of our roster
   std::uint64_t ask_ = 1;
   std::uint64_t next_id_ = 1;
+  std::set<std::uint64_t> leased_;  // see handle_leased()
   bool exchange_requested_ = false;
   bool exchange_full_ = false;
   std::uint64_t exchange_to_ = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/topic/mesh/mesh_state.h"
 
+#include <chrono>
 #include <vector>
 
 #include "weft/topic/mesh/test_mesh.h"
@@ -59,6 +60,25 @@ TEST_F(MeshRequest, EndsWhenItsHandleComesBackOverAnotherConnection) {
   end_its_connection();
   enter();
   EXPECT_EQ(ended(), std::vector{kRequest}) << "the ended connection may have lost it";
+}
+
+// Of a fleet with servers.
+TEST(MeshLease, AHandleIsForgottenWhenItsLeasePassedAndAnotherRosterComes) {
+  MeshState mesh({.instance = 1});
+  const auto enter = [&](std::uint64_t from, Instant now) {
+    mesh.handle_leased(from, now);
+    RosterUpdate update = update_of(from);
+    update.lease = std::chrono::seconds(3);
+    (void)mesh.enter_roster(std::move(update), now);
+  };
+  enter(2, kMeshStart);
+  enter(3, kMeshStart + std::chrono::seconds(2));
+  EXPECT_NE(mesh.peers().find(2), nullptr);
+  enter(4, kMeshStart + std::chrono::seconds(3));
+  EXPECT_EQ(mesh.peers().find(2), nullptr);
+  EXPECT_NE(mesh.peers().find(3), nullptr);
+  mesh.handle_silent(3);
+  EXPECT_EQ(mesh.peers().find(3), nullptr);
 }
 
 }  // namespace

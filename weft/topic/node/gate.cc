@@ -44,7 +44,7 @@ Result<void> Node::begin_gate() {
   GateOptions options;
   options.group = context_.get();
   options.servers = fleet_.servers;
-  options.name = mesh_.self().node;
+  options.name = with_mesh([](const MeshState& mesh) { return mesh.self().node; });
   options.user = options_.security.user;
   options.password = options_.security.password;
   options.token = options_.security.token;
@@ -227,10 +227,7 @@ void Node::handle_gate_control(Bytes control) noexcept {
           }
           break;
         case Kind::leaving:
-          node.with_mesh([&](MeshState& mesh) {
-            node.gate_peers_.erase(control.from);
-            mesh.handle_silent(control.from);
-          });
+          node.with_mesh([&](MeshState& mesh) { mesh.handle_silent(control.from); });
           node.mesh_changed();
           break;
         default: break;  // a nats fleet has no owners
@@ -274,35 +271,19 @@ void Node::repeat_probes(void* self) {
   }
 }
 
-// Handles with a presence announce themselves. Those whose lease has passed are forgotten: no connection shows their
-// end.
+// Handles with a presence announce themselves.
 void Node::handle_gate_roster(Control&& control) {
   if (control.number == 0) {
     return;
   }
-  const std::uint64_t from = control.from;
-  with_mesh([&](MeshState& mesh) {
-    const Instant now = sys::now();
-    std::erase_if(gate_peers_, [&](std::uint64_t instance) {
-      const Peers::Peer* const peer = mesh.peers().find(instance);
-      const bool silent = peer == nullptr || deadline_after(peer->heard, peer->lease) <= now;
-      if (silent) {
-        mesh.handle_silent(instance);
-      }
-      return silent;
-    });
-    gate_peers_.insert(from);
-  });
+  with_mesh([&](MeshState& mesh) { mesh.handle_leased(control.from, sys::now()); });
   (void)handle_control(std::move(control), {}, 0);
 }
 
 // The messages of an outage are lost, or came late: rosters, probes and counts go out again.
 void Node::handle_gate_connection(bool stands) noexcept {
   if (stands) {
-    {
-      const sync::LockGuard lock(mesh_mutex_);
-      control_refused_ = Error();
-    }
+    mesh_.permit();
     in_loop([](Node& node) { node.exchange_soon(0, true); });
   }
 }
@@ -314,27 +295,9 @@ Result<Node::Request> Node::begin_gate_request(std::string wire, Bytes body, std
   std::string subject;
   WEFT_TRY(Gate::names().append_subject(wire, subject));
   Request request;
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    if (closed()) {
-      return Error(Errc::closed, "the handle of topics was closed");
-    }
-    if (replies_refused_ != Errc::ok) {
-      return replies_refused_.with_fate(Fate::not_sent);
-    }
-    if (replies_.size() >= Requests::kRequestsMax) {
-      return Error(Errc::resource_exhausted, "65,536 requests are under way");
-    }
-    request.id = mesh_.next_id();
-    request.replies = make_intrusive<SubscriptionCore>(Full::drop_newest, kRepliesMax, options_.queue_bytes_max);
-    const auto place = replies_.emplace(request.id, Asked{request.replies, subject}).first;
-    try {
-      asked_.emplace(place->second.subject, request.id);
-    } catch (const std::bad_alloc&) {
-      replies_.erase(place);
-      throw;
-    }
-  }
+  request.id = with_mesh([](MeshState& mesh) { return mesh.next_id(); });
+  request.replies = make_intrusive<SubscriptionCore>(Full::drop_newest, kRepliesMax, options_.queue_bytes_max);
+  WEFT_TRY(calls_.begin(request.id, request.replies, subject));
   ++counters_.requests;
   const Result<void> sent = gate_->ask(subject, instance_, request.id, block, body);
   if (!sent) {
@@ -349,13 +312,7 @@ void Node::handle_gate_reply(std::uint64_t request, Message&& body, Message&& he
   const Result<void> taken = or_no_memory([&]() -> Result<void> {
     where_subscriptions_are([request, body = std::make_shared<Message>(std::move(body)),
                              headers = std::make_shared<Message>(std::move(headers)), unserved](Node& node) {
-      IntrusivePtr<SubscriptionCore> replies;
-      {
-        const sync::LockGuard lock(node.mesh_mutex_);
-        if (const auto found = node.replies_.find(request); found != node.replies_.end()) {
-          replies = found->second.replies;
-        }
-      }
+      const IntrusivePtr<SubscriptionCore> replies = node.calls_.replies_of(request);
       if (replies == nullptr) {
         ++node.counters_.late_replies;
       } else if (unserved) {
@@ -370,35 +327,23 @@ void Node::handle_gate_reply(std::uint64_t request, Message&& body, Message&& he
   counters_.control_lost += taken ? 0 : 1;  // the request's deadline passes
 }
 
-void Node::handle_gate_requests_connected() noexcept {
-  const sync::LockGuard lock(mesh_mutex_);
-  replies_refused_ = answers_refused_ = Error();
-}
+void Node::handle_gate_requests_connected() noexcept { calls_.permit(); }
 
 void Node::handle_gate_requests_lost() noexcept {
   where_subscriptions_are([](Node& node) {
-    const sync::LockGuard lock(node.mesh_mutex_);
-    for (const auto& [id, asked] : node.replies_) {
-      asked.replies->end(Error(Errc::connection_closed, "the connection ended; the request may have been answered"));
-    }
+    node.calls_.fail_all(Error(Errc::connection_closed, "the connection ended; the request may have been answered"));
   });
 }
 
 // The server names the subject alone, and the same user sent them all: the refusals of the others follow.
 void Node::handle_gate_request_refused(std::string_view subject, const Error& why) noexcept {
   if (subject.starts_with('_') || subject.starts_with('$')) {  // no topic: an answer
-    const sync::LockGuard lock(mesh_mutex_);
-    answers_refused_ = why;
+    calls_.refuse_answers(why);
     return;
   }
   const Result<void> taken = or_no_memory([&]() -> Result<void> {
     where_subscriptions_are([subject = std::string(subject), why = why.with_fate(Fate::not_sent)](Node& node) {
-      const sync::LockGuard lock(node.mesh_mutex_);
-      auto each = node.asked_.lower_bound({subject, 0});
-      while (each != node.asked_.end() && each->first == subject) {
-        node.replies_.at(each->second).replies->end(why);
-        each = node.asked_.erase(each);
-      }
+      node.calls_.fail_subject(subject, why);
     });
     return {};
   });
@@ -406,34 +351,18 @@ void Node::handle_gate_request_refused(std::string_view subject, const Error& wh
 }
 
 void Node::handle_gate_replies_refused(const Error& why) noexcept {
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    replies_refused_ = why;
-  }
-  where_subscriptions_are([why](Node& node) {
-    const sync::LockGuard inner(node.mesh_mutex_);
-    for (const auto& [id, asked] : node.replies_) {
-      asked.replies->end(why);
-    }
-  });
+  calls_.refuse_replies(why);
+  where_subscriptions_are([why](Node& node) { node.calls_.fail_all(why); });
 }
 
 void Node::handle_gate_control_refused(const Error& why) noexcept {
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    control_refused_ = why;
-  }
+  mesh_.refuse(why);
   in_loop([](Node& node) { node.mesh_changed(); });
-}
-Error Node::control_refused() noexcept {
-  const sync::LockGuard lock(mesh_mutex_);
-  return control_refused_;
 }
 
 Result<void> Node::service_status(SubscriptionCore& requests) noexcept {
   WEFT_TRY(requests.status());
-  const sync::LockGuard lock(mesh_mutex_);
-  return answers_refused_ == Errc::ok ? Result<void>() : Result<void>(answers_refused_);
+  return calls_.answers();
 }
 
 Result<IntrusivePtr<SubscriptionCore>> Node::serve_at_gate(std::string wire, std::string_view group,
@@ -442,33 +371,17 @@ Result<IntrusivePtr<SubscriptionCore>> Node::serve_at_gate(std::string wire, std
   WEFT_TRY(Gate::names().append_subject(wire, subject));
   const std::string engine = engine_group(group);
   auto requests = make_intrusive<SubscriptionCore>(Full::drop_newest, 2 * queue_max, options_.queue_bytes_max);
-  std::uint64_t id = 0;
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    if (closed()) {
-      return Error(Errc::closed, "the handle of topics was closed");
-    }
-    if (services_.size() >= Roster::kServicesMax) {
-      return Error(Errc::resource_exhausted, "the handle has 1,024 services");
-    }
-    id = mesh_.next_id();
-    services_.emplace(id, Service{requests, queue_max});
-  }
+  const std::uint64_t id = with_mesh([](MeshState& mesh) { return mesh.next_id(); });
+  WEFT_TRY(calls_.add_service(id, {requests, queue_max}));
   if (const auto served = gate_->serve(*this, id, subject, engine); !served) {
-    const sync::LockGuard lock(mesh_mutex_);
-    services_.erase(id);
+    calls_.remove_service(id);
     return served.error();
   }
   return requests;
 }
 
 void Node::handle_gate_service_refused(std::uint64_t service, const Error& why) noexcept {
-  where_subscriptions_are([service, why](Node& node) {
-    const sync::LockGuard lock(node.mesh_mutex_);
-    if (const auto found = node.services_.find(service); found != node.services_.end()) {
-      found->second.requests->end(why);
-    }
-  });
+  where_subscriptions_are([service, why](Node& node) { node.calls_.fail_service(service, why); });
 }
 
 void Node::handle_gate_request(std::uint64_t service, std::string_view reply, Message&& body,
@@ -477,18 +390,8 @@ void Node::handle_gate_request(std::uint64_t service, std::string_view reply, Me
     const std::string block = WEFT_TRY(with_header(headers.text(), kReplyHeader, reply));
     auto request = std::make_shared<TopicMessage>(Message(), std::move(body), WEFT_TRY(Message::copy_of(block)),
                                                   IntrusivePtr<const OwnFilter>());
-    where_subscriptions_are([service, request](Node& node) {
-      IntrusivePtr<SubscriptionCore> requests;
-      std::size_t queue_max = 0;
-      {
-        const sync::LockGuard lock(node.mesh_mutex_);
-        if (const auto found = node.services_.find(service); found != node.services_.end()) {
-          requests = found->second.requests;
-          queue_max = found->second.queue_max;
-        }
-      }
-      node.offer_request(std::move(requests), queue_max, std::move(*request));
-    });
+    where_subscriptions_are(
+        [service, request](Node& node) { node.offer_request(node.calls_.service(service), std::move(*request)); });
     return {};
   });
   counters_.control_lost += taken ? 0 : 1;

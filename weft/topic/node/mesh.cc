@@ -190,27 +190,30 @@ Result<void> Node::link_inproc(std::uint64_t instance, const std::string& inproc
   const sync::LockGuard link_lock(link_mutex_);
   bool stands = false;
   std::string instead;  // of this connection to the same handle
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    const Links::InprocLink known = mesh_.links().inproc_link(instance, inproc_endpoint);
+  with_mesh([&](const MeshState& mesh) {
+    const Links::InprocLink known = mesh.links().inproc_link(instance, inproc_endpoint);
     stands = known.stands;
     inner = inner && !known.inner;
     instead = known.other == nullptr ? "" : *known.other;
-  }
+  });
   if (!stands && !instead.empty()) {
     end_link(instead, true);
   }
   if (!stands) {
     WEFT_TRY(begin_link(inproc_endpoint, instance, LinkSource::the_handle));
-    const sync::LockGuard lock(mesh_mutex_);
-    if (!mesh_.handle_inproc_up(inproc_endpoint, instance)) {
-      return mesh_.peers().is_gone(instance) || mesh_.links().is_full() ? Result<void>() : msg::kNoMemoryToSend;
+    bool up = false;
+    bool refused = false;
+    with_mesh([&](MeshState& mesh) {
+      up = mesh.handle_inproc_up(inproc_endpoint, instance);
+      refused = mesh.peers().is_gone(instance) || mesh.links().is_full();
+    });
+    if (!up) {
+      return refused ? Result<void>() : msg::kNoMemoryToSend;
     }
   }
   if (inner) {
     WEFT_TRY(in_.connect(inproc_endpoint + kInner));
-    const sync::LockGuard lock(mesh_mutex_);
-    mesh_.links().note_inner(inproc_endpoint);  // the link lock keeps the link
+    with_mesh([&](MeshState& mesh) { mesh.links().note_inner(inproc_endpoint); });  // the link lock keeps the link
   }
   return {};
 }
@@ -253,37 +256,12 @@ Result<void> Node::remove_peer(std::string_view endpoint) {
 // --- waiting for the mesh ---
 
 void Node::mesh_changed() noexcept {
-  std::map<std::uint64_t, Asked> ended;  // takes the nodes: it allocates nothing
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    mesh_.requests().take_ended([&](std::uint64_t id) {
-      in_mesh();
-      ended.insert(replies_.extract(id));
-    });
-  }
-  for (const auto& [id, asked] : ended) {
-    asked.replies->end(Error(Errc::connection_closed, "the handle that was asked is gone"));
-  }
-  mesh_cv_.notify_all();
+  constexpr Error kGone(Errc::connection_closed, "the handle that was asked is gone");
+  with_mesh([&](MeshState& mesh) { mesh.requests().take_ended([&](std::uint64_t id) { calls_.fail(id, kGone); }); });
+  mesh_.changed();
   if (async()) {
-    mesh_event_.pulse();
+    mesh_.event().pulse();
   }
-}
-
-Result<void> Node::wait_mesh_for(Instant deadline, const std::function<bool(const MeshState&)>& done) {
-  sync::UniqueLock lock(mesh_mutex_);
-  while (!done(mesh_)) {
-    if (closed()) {
-      return Error(Errc::closed, "the handle of topics was closed");
-    }
-    if (control_refused_ != Errc::ok) {
-      return control_refused_;
-    }
-    if (!sync::sleep_until(mesh_cv_, lock, deadline)) {
-      return Error(Errc::timed_out, "the fleet did not come so far in time");
-    }
-  }
-  return {};
 }
 
 }  // namespace weft::topic

@@ -108,7 +108,7 @@ Node::Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loo
       names_(std::move(names)),
       fleet_(std::move(fleet)),
       mesh_(self_of(options, fleet_)),
-      instance_(mesh_.self().instance),
+      instance_(mesh_.with([](const MeshState& mesh) { return mesh.self().instance; })),
       inproc_endpoint_("inproc://weft.topics." + instance_text(instance_)),
       loop_(loop) {}
 
@@ -250,9 +250,10 @@ Result<void> Node::begin_local() {
 
 // The loop may send the roster already.
 void Node::set_endpoint(std::string endpoint) {
-  const sync::LockGuard lock(mesh_mutex_);
-  endpoint_ = std::move(endpoint);
-  mesh_.set_endpoint(endpoint_);
+  with_mesh([&](MeshState& mesh) {
+    endpoint_ = std::move(endpoint);
+    mesh.set_endpoint(endpoint_);
+  });
 }
 
 // `joins`: this handle is one more.
@@ -329,18 +330,11 @@ void Node::close() noexcept {
       subscription->close(kClosed);
     }
   }
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    for (const auto& [id, asked] : replies_) {
-      asked.replies->close(kClosed);
-    }
-    for (const auto& [id, service] : services_) {
-      service.requests->close(kClosed);
-    }
-  }
+  calls_.close(kClosed);
   out_.close();
   in_.close();
   inner_.close();
+  mesh_.close();
   mesh_changed();
   if (async()) {
     room_.pulse();
@@ -385,8 +379,7 @@ TopicsStatistics Node::statistics() {
   if (gate_ != nullptr) {
     add_gate_counts(all);
   }
-  const sync::LockGuard lock(mesh_mutex_);
-  all.peers = mesh_.peers().all().size();
+  all.peers = with_mesh([](const MeshState& mesh) { return mesh.peers().all().size(); });
   return all;
 }
 

@@ -32,6 +32,8 @@
 #include "weft/topic/loop/loop_timer.h"
 #include "weft/topic/loop/node_loop.h"
 #include "weft/topic/mesh/mesh_state.h"
+#include "weft/topic/mesh/shared_mesh.h"
+#include "weft/topic/node/calls.h"
 #include "weft/topic/node/counters.h"
 #include "weft/topic/node/fleet.h"
 #include "weft/topic/node/input_lead.h"
@@ -64,7 +66,8 @@ struct PublisherCore : sync::AtomicCounted<PublisherCore> {
 // Owner: the handle and all its objects, by shared_ptr. Affinity: any thread; of AsyncTopics: the loop's. InputLead
 // has the reader of the XSUB. MeshState decides about the other handles; the node carries its messages and connects.
 // Cost: publishing is a lock, a memo and a queue for each own subscription, and one send if there are peers.
-// Locks, in order: link, pump, publish, answer, interest, mesh, subscription. No socket is called under the mesh lock.
+// Locks, in order: link, pump, publish, answer, interest, mesh, calls, subscription. No socket is called under the mesh
+// lock.
 // The locks of the handle's parts (hub link, subscriptions) come before the mesh lock.
 // Invariants:
 //   1. Each subscription gets the messages of one publisher in order.
@@ -147,20 +150,19 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> add_peer(std::string_view endpoint);
   [[nodiscard]] Result<void> remove_peer(std::string_view endpoint);
   // Why the waits for other handles cannot end, on a fleet with a server; ok: they can.
-  [[nodiscard]] Error control_refused() noexcept;
+  [[nodiscard]] Error control_refused() const noexcept { return mesh_.refused(); }
   // Service::status().
   [[nodiscard]] Result<void> service_status(SubscriptionCore& requests) noexcept;
   // Waits on the mesh: calls `done` with the MeshState, under the mesh lock, after each change of the mesh.
   template <typename Done>
   [[nodiscard]] Result<void> wait_mesh(Instant deadline, const Done& done) {
-    return wait_mesh_for(deadline, std::cref(done));  // a function of this size allocates nothing
+    return mesh_.wait(deadline, std::cref(done));  // a function of this size allocates nothing
   }
-  [[nodiscard]] rt::AsyncEvent& mesh_event() noexcept { return mesh_event_; }
+  [[nodiscard]] rt::AsyncEvent& mesh_event() noexcept { return mesh_.event(); }
   // Calls the function with the MeshState, under the mesh lock.
   template <typename Function>
   auto with_mesh(Function function) {
-    const sync::LockGuard lock(mesh_mutex_);
-    return function(mesh_);
+    return mesh_.with(std::move(function));
   }
   // Requests the roster of every handle of the fleet whose open() returned before. Of AsyncTopics: in the loop.
   // Errors: those of LocalDirectory::listening(); resource_exhausted.
@@ -239,16 +241,6 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     std::shared_ptr<std::atomic<bool>> connected = std::make_shared<std::atomic<bool>>(false);
   };
   using Scouts = std::map<std::string, std::unique_ptr<Scout>>;  // by endpoint
-  // Service: the requests for one service of this handle.
-  struct Service {
-    IntrusivePtr<SubscriptionCore> requests;
-    std::size_t queue_max = 0;
-  };
-  // Asked: a request under way.
-  struct Asked {
-    IntrusivePtr<SubscriptionCore> replies;
-    std::string subject{};  // at a gate
-  };
   // LinkSource: the origin of an endpoint. other_handle: it may be outdated, see MeshState::begin_named_link().
   enum class LinkSource : std::uint8_t { given, the_handle, other_handle };
   static constexpr Duration kScoutPatience = std::chrono::seconds(1);      // from the handshake to the welcome
@@ -295,9 +287,6 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // `replaced`: another connection to the same handle takes its place.
   void end_link(const std::string& endpoint, bool replaced) noexcept WEFT_REQUIRES(link_mutex_);
   void mesh_changed() noexcept;
-  [[nodiscard]] Result<void> wait_mesh_for(Instant deadline, const std::function<bool(const MeshState&)>& done);
-  // For a function that runs under the mesh lock, where clang cannot follow it.
-  void in_mesh() const noexcept WEFT_ASSERTS(mesh_mutex_) {}
 
   // roster.cc
   void handle_out();
@@ -382,13 +371,12 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> open_inbox();
   void handle_reply(TopicMessage&& message);
   void handle_request(TopicMessage&& message);
-  void offer_request(IntrusivePtr<SubscriptionCore> service, std::size_t queue_max, TopicMessage&& message);
+  void offer_request(Calls::Service service, TopicMessage&& message);
   [[nodiscard]] std::string inbox() const { return std::string(kInboxes) + instance_text(instance_) + "."; }
   [[nodiscard]] static std::string request_topic(std::uint64_t instance) {
     return std::string(kRequests) + instance_text(instance);
   }
 
-  // presence.cc
   void begin_presence();
   static void renew(void* self);
 
@@ -403,8 +391,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   const TopicsOptions options_;
   const Names names_;
   const Fleet fleet_;
-  // Before instance_, which is its own.
-  MeshState mesh_ WEFT_GUARDED_BY(mesh_mutex_);
+  SharedMesh mesh_;  // before instance_, which is its own
   const std::uint64_t instance_;
   const std::string inproc_endpoint_;
   std::string endpoint_;                     // for peers of other processes; empty: none
@@ -417,7 +404,6 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::vector<Pump::Parts> gate_messages_ WEFT_GUARDED_BY(gate_mutex_);  // AsyncTopics: the loop takes them
   std::size_t gate_bytes_ WEFT_GUARDED_BY(gate_mutex_) = 0;
   LoopTimer probe_timer_{loop_, {&Node::repeat_probes, this}, kProbeFirst, kProbeLast};
-  std::set<std::uint64_t> gate_peers_ WEFT_GUARDED_BY(mesh_mutex_);  // whose rosters came over the gate
   Socket out_;
   Socket in_;
   Socket inner_;  // XPUB for inside topics; closed without any
@@ -446,19 +432,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   TopicsStatistics past_ WEFT_GUARDED_BY(subscriptions_mutex_);  // of closed subscriptions
 
   // The links of the mesh and the connections of the XSUB change together.
-  sync::StdMutex link_mutex_ WEFT_ACQUIRED_BEFORE(mesh_mutex_);
-  mutable sync::StdMutex mesh_mutex_ WEFT_ACQUIRED_AFTER(hub_link_mutex_, publish_mutex_, subscriptions_mutex_,
-                                                         answer_mutex_);
-  sync::Condition mesh_cv_;
-  rt::AsyncEvent mesh_event_;
-  Scouts scouts_;                                                           // loop
-  std::map<std::uint64_t, Service> services_ WEFT_GUARDED_BY(mesh_mutex_);  // by the number of Requests
-  std::map<std::uint64_t, Asked> replies_ WEFT_GUARDED_BY(mesh_mutex_);     // of the requests under way
-  Error replies_refused_ WEFT_GUARDED_BY(mesh_mutex_);  // by the fleet's server: no request has an answer
-  Error answers_refused_ WEFT_GUARDED_BY(mesh_mutex_);  // by it: an answer of this process
-  Error control_refused_ WEFT_GUARDED_BY(mesh_mutex_);  // by it: the messages between handles
-  // The requests at a gate, by their subjects, which are texts in replies_. One that was refused is not in it.
-  std::set<std::pair<std::string_view, std::uint64_t>> asked_ WEFT_GUARDED_BY(mesh_mutex_);
+  sync::StdMutex link_mutex_;
+  Scouts scouts_;  // loop
+  Calls calls_;
   LoopTimer lease_timer_{loop_, {&Node::renew, this}, std::max<Duration>(options_.presence / 3, kRenewLeast)};
   LoopTimer sweep_timer_{loop_, {&Node::sweep, this}, kSweepFirst};
   Duration sweep_wait_{0};        // loop

@@ -19,18 +19,14 @@ Result<std::uint64_t> Node::begin_claim(std::string_view topic) {
     return Error(Errc::not_supported, "a fleet on NATS has no owned topics");
   }
   std::string wire = WEFT_TRY(names_.encode(topic));
-  Control claim;
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    if (closed()) {
-      return Error(Errc::closed, "the handle of topics was closed");
-    }
-    claim = WEFT_TRY(mesh_.begin_claim(std::move(wire), times().clock));
+  if (closed()) {
+    return Error(Errc::closed, "the handle of topics was closed");
   }
+  const Control claim =
+      WEFT_TRY(with_mesh([&](MeshState& mesh) { return mesh.begin_claim(std::move(wire), times().clock); }));
   const std::uint64_t id = claim.id;
   if (const Result<void> sent = send_control(claim); !sent) {
-    const sync::LockGuard lock(mesh_mutex_);
-    mesh_.ownership().cancel(id);
+    with_mesh([&](MeshState& mesh) { mesh.ownership().cancel(id); });
     return sent.error();
   }
   return id;
@@ -51,31 +47,31 @@ void Node::give_up_ownership(const std::string& wire) noexcept {
 }
 
 bool Node::owns(const std::string& wire, std::uint64_t epoch) const {
-  const sync::LockGuard lock(mesh_mutex_);
-  const auto found = mesh_.ownership().owned().find(wire);
-  return found != mesh_.ownership().owned().end() && found->second.epoch == epoch;
+  return mesh_.with([&](const MeshState& mesh) {
+    const auto found = mesh.ownership().owned().find(wire);
+    return found != mesh.ownership().owned().end() && found->second.epoch == epoch;
+  });
 }
 
 bool Node::owns_now(std::string_view topic) const {
   const auto wire = names_.encode(topic);
-  const sync::LockGuard lock(mesh_mutex_);
-  return wire && mesh_.ownership().owned().contains(*wire);
+  return wire && mesh_.with([&](const MeshState& mesh) { return mesh.ownership().owned().contains(*wire); });
 }
 
 bool Node::is_owned(std::string_view topic) const {
   const auto wire = names_.encode(topic);
-  const sync::LockGuard lock(mesh_mutex_);
-  return wire && mesh_.is_owned(*wire);
+  return wire && mesh_.with([&](const MeshState& mesh) { return mesh.is_owned(*wire); });
 }
 
 Result<std::vector<std::string>> Node::owned_topics(std::string_view filter) const {
   const Filter wire = WEFT_TRY(names_.filter(filter));
   std::set<std::string> found;
-  const sync::LockGuard lock(mesh_mutex_);
-  mesh_.each_owned([&](const std::string& topic) {
-    if (wire.matches(topic)) {
-      found.insert(names_.decode(topic));
-    }
+  mesh_.with([&](const MeshState& mesh) {
+    mesh.each_owned([&](const std::string& topic) {
+      if (wire.matches(topic)) {
+        found.insert(names_.decode(topic));
+      }
+    });
   });
   return std::vector<std::string>(found.begin(), found.end());
 }

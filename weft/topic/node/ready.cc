@@ -19,8 +19,7 @@ Result<std::uint64_t> Node::begin_probe(const PublisherCore& publisher, Instant 
     {
       const sync::LockGuard answering(answer_mutex_);
       const std::uint64_t own = interest_.count(publisher.wire);
-      const sync::LockGuard lock(mesh_mutex_);
-      mesh_.readiness().count_own(id, own);
+      with_mesh([&](MeshState& mesh) { mesh.readiness().count_own(id, own); });
     }
     return send_control(probe);
   });
@@ -52,12 +51,11 @@ Result<void> Node::answer_probes(std::uint64_t from, std::uint64_t id) {
 // On any thread that subscribes, and on the loop. The subscriptions that are counted here went out before.
 Result<std::size_t> Node::answer_probes(std::uint64_t from, std::uint64_t id, std::size_t room) {
   const sync::LockGuard answering(answer_mutex_);
-  std::vector<ReadinessProbes::PeerProbe> due;
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    due = mesh_.readiness().due(sys::now(), from, id);
-    probed_.store(mesh_.readiness().peer_probe_count() != 0);
-  }
+  const std::vector<ReadinessProbes::PeerProbe> due = with_mesh([&](MeshState& mesh) {
+    auto probes = mesh.readiness().due(sys::now(), from, id);
+    probed_.store(mesh.readiness().peer_probe_count() != 0);
+    return probes;
+  });
   for (const ReadinessProbes::PeerProbe& probe : due) {
     const std::uint64_t count = interest_.count(probe.topic);
     if (count == probe.sent) {
@@ -69,8 +67,7 @@ Result<std::size_t> Node::answer_probes(std::uint64_t from, std::uint64_t id, st
     --room;
     WEFT_TRY(
         send_control(with_mesh([&](const MeshState& mesh) { return mesh.readiness().count_message(probe, count); })));
-    const sync::LockGuard lock(mesh_mutex_);
-    mesh_.readiness().sent(probe, count);
+    with_mesh([&](MeshState& mesh) { mesh.readiness().sent(probe, count); });
   }
   return room;
 }
@@ -82,8 +79,7 @@ void Node::interest_changed() noexcept {
       const sync::LockGuard answering(answer_mutex_);
       for (const auto& [id, topic] : own) {
         const std::uint64_t count = interest_.count(topic);
-        const sync::LockGuard lock(mesh_mutex_);
-        mesh_.readiness().count_own(id, count);
+        with_mesh([&](MeshState& mesh) { mesh.readiness().count_own(id, count); });
       }
     }
     if (!own.empty()) {

@@ -43,24 +43,22 @@ Result<Node::Request> Node::begin_request(std::string_view topic, Bytes body, st
   if (gate_ != nullptr) {
     return begin_gate_request(std::move(wire), body, headers);
   }
+  if (closed()) {
+    return Error(Errc::closed, "the handle of topics was closed");
+  }
   std::vector<Requests::Member> members;
   Request request;
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    if (closed()) {
-      return Error(Errc::closed, "the handle of topics was closed");
-    }
-    members = WEFT_TRY(mesh_.choose_members(wire));
-    request.id = mesh_.next_id();
+  WEFT_TRY(with_mesh([&](MeshState& mesh) -> Result<void> {
+    members = WEFT_TRY(mesh.choose_members(wire));
+    request.id = mesh.next_id();
     request.replies = make_intrusive<SubscriptionCore>(Full::drop_newest, members.size(), options_.queue_bytes_max);
-    mesh_.requests().begin(request.id, members);
-    try {
-      replies_.emplace(request.id, Asked{request.replies});
-    } catch (const std::bad_alloc&) {
-      mesh_.requests().end(request.id);
-      throw;
+    mesh.requests().begin(request.id, members);
+    const Result<void> begun = or_no_memory([&] { return calls_.begin(request.id, request.replies); });
+    if (!begun) {
+      mesh.requests().end(request.id);
     }
-  }
+    return begun;
+  }));
   ++counters_.requests;
   const auto send = [&](const Requests::Member& each) -> Result<void> {
     auto block = with_header(headers, kReplyHeader, inbox() + std::to_string(request.id));
@@ -80,12 +78,8 @@ Result<Node::Request> Node::begin_request(std::string_view topic, Bytes body, st
 }
 
 void Node::end_request(std::uint64_t id) noexcept {
-  const sync::LockGuard lock(mesh_mutex_);
-  mesh_.requests().end(id);
-  if (const auto found = replies_.find(id); found != replies_.end()) {
-    asked_.erase({found->second.subject, id});
-    replies_.erase(found);
-  }
+  with_mesh([&](MeshState& mesh) { mesh.requests().end(id); });
+  calls_.end(id);
 }
 
 Result<TopicMessage> Node::reply_of(Result<TopicMessage> received) {
@@ -112,13 +106,7 @@ void Node::handle_reply(TopicMessage&& message) {
   const std::size_t dot = topic.rfind('.');
   std::uint64_t id = 0;
   (void)std::from_chars(topic.data() + dot + 1, topic.data() + topic.size(), id);
-  IntrusivePtr<SubscriptionCore> replies;
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    if (const auto found = replies_.find(id); found != replies_.end()) {
-      replies = found->second.replies;
-    }
-  }
+  const IntrusivePtr<SubscriptionCore> replies = calls_.replies_of(id);
   if (replies == nullptr) {
     ++counters_.late_replies;
     return;
@@ -140,29 +128,21 @@ void Node::handle_reply(TopicMessage&& message) {
 void Node::handle_request(TopicMessage&& message) {
   const std::string topic(message.header(kServiceHeader));
   const std::string group(message.header(kGroup));
-  IntrusivePtr<SubscriptionCore> service;
-  std::size_t queue_max = 0;
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    const auto found = services_.find(mesh_.requests().next_service(topic, group));
-    if (found != services_.end()) {
-      queue_max = found->second.queue_max;
-      service = found->second.requests;
-    }
-  }
-  offer_request(std::move(service), queue_max, std::move(message));
+  Calls::Service service =
+      calls_.service(with_mesh([&](MeshState& mesh) { return mesh.requests().next_service(topic, group); }));
+  offer_request(std::move(service), std::move(message));
 }
 
 // `service` is null if this handle does not serve the topic.
-void Node::offer_request(IntrusivePtr<SubscriptionCore> service, std::size_t queue_max, TopicMessage&& message) {
+void Node::offer_request(Calls::Service service, TopicMessage&& message) {
   bool full = false;
-  if (service != nullptr) {
+  if (service.requests != nullptr) {
     TopicsStatistics counts;
-    service->add_counts(counts);
-    full = counts.queued >= queue_max;
+    service.requests->add_counts(counts);
+    full = counts.queued >= service.queue_max;
   }
-  if (service != nullptr && !full) {
-    service->offer(std::move(message));
+  if (service.requests != nullptr && !full) {
+    service.requests->offer(std::move(message));
     return;
   }
   const Error error = full ? Error(Errc::resource_exhausted, "the service has too many requests") : kNobody;
@@ -181,38 +161,29 @@ Result<IntrusivePtr<SubscriptionCore>> Node::serve(std::string_view topic, std::
       return serve_at_gate(std::move(wire), group, queue_max);
     }
     auto requests = make_intrusive<SubscriptionCore>(Full::drop_newest, 2 * queue_max, options_.queue_bytes_max);
-    {
-      const sync::LockGuard lock(mesh_mutex_);
-      if (closed()) {
-        return Error(Errc::closed, "the handle of topics was closed");
-      }
-      const std::uint64_t id = mesh_.next_id();
-      const auto place = services_.emplace(id, Service{requests, queue_max}).first;
-      const Result<void> served =
-          or_no_memory([&] { return in_mesh(), mesh_.serve(id, std::move(wire), std::string(group)); });
-      if (!served) {
-        services_.erase(place);
-        return served.error();
-      }
+    if (closed()) {
+      return Error(Errc::closed, "the handle of topics was closed");
     }
+    WEFT_TRY(with_mesh([&](MeshState& mesh) -> Result<void> {
+      const std::uint64_t id = mesh.next_id();
+      WEFT_TRY(mesh.serve(id, std::move(wire), std::string(group)));
+      const Result<void> added = or_no_memory([&] { return calls_.add_service(id, {requests, queue_max}); });
+      if (!added) {
+        mesh.stop_serving(id);
+      }
+      return added;
+    }));
     send_roster(0);
     return requests;
   });
 }
 
 void Node::stop_serving(SubscriptionCore& service) noexcept {
-  std::uint64_t id = 0;
-  {
-    const sync::LockGuard lock(mesh_mutex_);
-    const auto found = std::find_if(services_.begin(), services_.end(),
-                                    [&](const auto& each) { return each.second.requests.get() == &service; });
-    if (found == services_.end()) {
-      return;  // it was stopped before
-    }
-    id = found->first;
-    mesh_.stop_serving(id);
-    services_.erase(found);
+  const std::uint64_t id = calls_.take_out(service);
+  if (id == 0) {
+    return;  // it was stopped before
   }
+  with_mesh([&](MeshState& mesh) { mesh.stop_serving(id); });
   if (gate_ != nullptr) {
     gate_->stop_serving(*this, id);
   }
