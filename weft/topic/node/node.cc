@@ -151,9 +151,8 @@ Result<void> Node::start(Context& context) {
   WEFT_TRY(open_inbox());
   watch_links();
   watch_peer_connections();
-  const int out_fd = WEFT_TRY(out_.core()->descriptor());
   WEFT_TRY(lead_.begin());
-  out_watch_ = WEFT_TRY(loop().watch(out_fd, sys::Interest::readable, false, &out_watcher_));
+  WEFT_TRY(control_.begin());
   WEFT_TRY(loop_.start());
   return begin_fleet();
 }
@@ -289,14 +288,15 @@ Result<void> Node::begin_tcp() {
 
 void Node::end_watches() noexcept {
   lead_.end();
-  loop().unwatch(std::exchange(out_watch_, 0));
+  control_.end();
   loop_.end_turns();
   while (!scouts_.empty()) {
     end_scout(*scouts_.begin()->second);
   }
-  for (LoopTimer* const timer : {&lease_timer_, &sweep_timer_, &repair_timer_, &resend_timer_, &probe_timer_}) {
+  for (LoopTimer* const timer : {&lease_timer_, &repair_timer_, &resend_timer_, &probe_timer_}) {
     timer->stop();
   }
+  sweep_.stop();
   rt::TurnJob::unhook();
 }
 
@@ -336,9 +336,7 @@ void Node::close() noexcept {
   inner_.close();
   mesh_.close();
   mesh_changed();
-  if (async()) {
-    room_.pulse();
-  }
+  pulse_room();
 }
 
 Result<std::shared_ptr<HubLink>> Node::hub_link(const std::function<Result<std::shared_ptr<HubLink>>(Node&)>& make) {

@@ -29,6 +29,8 @@
 #include "weft/sync/mutex.h"
 #include "weft/sys/event_fd.h"
 #include "weft/topic/gate/gate.h"
+#include "weft/topic/loop/connection_sweep.h"
+#include "weft/topic/loop/control_reader.h"
 #include "weft/topic/loop/loop_timer.h"
 #include "weft/topic/loop/node_loop.h"
 #include "weft/topic/mesh/mesh_state.h"
@@ -222,12 +224,6 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void end_probe(std::uint64_t probe) noexcept;
 
  private:
-  // Out: the loop's work with the XPUB.
-  struct Out final : rt::Watcher {
-    explicit Out(Node& own) noexcept : node(own) {}
-    void handle_event(const sys::PollEvent& event) override;
-    Node& node;
-  };
   // Scout: a socket that asks the handle at a given endpoint for its instance, before the XSUB connects: see Links.
   struct Scout final : rt::Watcher {
     Scout(Node& own, std::string at) : node(own), endpoint(std::move(at)) {}
@@ -249,9 +245,6 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static constexpr Duration kProbeFirst =
       std::chrono::milliseconds(50);  // of a nats fleet; then twice as long each time
   static constexpr Duration kProbeLast = std::chrono::seconds(1);
-  static constexpr unsigned kHeldTries = 64;
-  static constexpr Duration kSweepFirst = std::chrono::milliseconds(5);  // then four times as long each time
-  static constexpr Duration kSweepLast = std::chrono::seconds(2);
   static constexpr Duration kRenewLeast = std::chrono::milliseconds(1);  // between two rosters of a presence
   Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loop);
   [[nodiscard]] Result<void> start(Context& context);
@@ -268,6 +261,11 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> send_out(PublisherCore& publisher, Bytes body, std::string_view headers, bool keep);
   void offer_own(PublisherCore& publisher, Bytes body, std::string_view headers);
   static void flush_out(rt::TurnJob& job) noexcept;
+  void pulse_room() noexcept {
+    if (async()) {
+      room_.pulse();
+    }
+  }
 
   // subscribe.cc
   [[nodiscard]] Result<void> want(const Filter& filter);
@@ -289,7 +287,6 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void mesh_changed() noexcept;
 
   // roster.cc
-  void handle_out();
   [[nodiscard]] bool take_control(Message& message) noexcept;  // returns false if there is no memory; take it again
   // After resource_exhausted or std::bad_alloc, handle it again.
   [[nodiscard]] Result<void> handle_control(Control&& control, std::string_view from_host, msg::PeerId via);
@@ -306,10 +303,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void exchange() noexcept;
   [[nodiscard]] bool is_of_fleet(std::uint64_t instance, const std::string& endpoint) const;
 
-  // peer_connections.cc
   [[nodiscard]] bool is_proven(const Message& message) const noexcept;  // the connection may carry control messages
   void watch_peer_connections();
-  void sweep_soon() noexcept;
   static void sweep(void* self);
 
   // reconcile.cc
@@ -320,9 +315,6 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static void resend(void* self);
   [[nodiscard]] Result<Resend::End> resend_now();
   [[nodiscard]] Result<void> compare_links();
-  void hold(Message&& message) noexcept;
-  void take_held() noexcept;
-  void watch_out() noexcept;
 
   // gate.cc: of a nats fleet
   [[nodiscard]] Result<void> begin_gate();
@@ -406,16 +398,12 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   LoopTimer probe_timer_{loop_, {&Node::repeat_probes, this}, kProbeFirst, kProbeLast};
   Socket out_;
   Socket in_;
-  Socket inner_;  // XPUB for inside topics; closed without any
-  Out out_watcher_{*this};
-  rt::Loop::WatchId out_watch_ = 0;
+  Socket inner_;                                // XPUB for inside topics; closed without any
   std::atomic<bool> joined_{false};             // the handle has joined its fleet
   std::atomic<bool> links_unsure_{false};       // an event of a connection was lost
   std::vector<std::string>* report_ = nullptr;  // loop, in compare_links(): the connected endpoints
   LoopTimer repair_timer_{loop_, {&Node::repair, this}, kRepairFirst, kRepairLast};
   LoopTimer resend_timer_{loop_, {&Node::resend, this}, Duration::zero()};
-  Message held_;             // loop: a message of a peer that found no memory
-  unsigned held_tries_ = 0;  // loop
   TopicsCounters counters_;
 
   sync::StdMutex hub_link_mutex_;
@@ -423,6 +411,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
 
   sync::Mutex publish_mutex_;
   rt::AsyncEvent room_;
+  ControlReader control_{loop_, out_, [this](Message& message) { return take_control(message); },
+                         [this] { pulse_room(); }};
 
   InterestTable interest_;
   Pump pump_{in_, interest_, names_, counters_};
@@ -436,10 +426,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   Scouts scouts_;  // loop
   Calls calls_;
   LoopTimer lease_timer_{loop_, {&Node::renew, this}, std::max<Duration>(options_.presence / 3, kRenewLeast)};
-  LoopTimer sweep_timer_{loop_, {&Node::sweep, this}, kSweepFirst};
-  Duration sweep_wait_{0};        // loop
-  std::set<msg::PeerId> sweeps_;  // loop: ended connections to the XPUB with unread messages
-  std::string proof_;             // CURVE: the proof that a handle shows; const after start()
+  ConnectionSweep sweep_{loop_, {&Node::sweep, this}};
+  std::string proof_;  // CURVE: the proof that a handle shows; const after start()
   IntrusivePtr<SubscriptionCore> replies_in_;
   IntrusivePtr<SubscriptionCore> requests_in_;
   std::atomic<bool> probed_{false};  // peers have probes

@@ -24,7 +24,7 @@ void Node::handle_work() noexcept {
     lead_.read_turn();
   }
   if ((work & NodeLoop::kReadOut) != 0) {
-    handle_out();
+    control_.read();
   }
   if ((work & NodeLoop::kScouts) != 0 && !or_no_memory([&] { return reconcile_scouts(); })) {
     repair_soon();
@@ -61,15 +61,15 @@ void Node::repair(void* self) {
 }
 
 Result<void> Node::reconcile() {
-  take_held();
-  handle_out();
+  counters_.control_lost += control_.retry() ? 0 : 1;
+  control_.read();
   pump_.read_all();
   if (!joined_.load(std::memory_order_acquire)) {
     return Error(Errc::resource_exhausted, "the handle is not open yet");
   }
   WEFT_TRY(compare_links());
   WEFT_TRY(ProcessFleets::instance().link_all(*this));
-  sweep_wait_ = kSweepFirst;
+  sweep_.restart(0);
   sweep(this);
   if (fleet_.kind == Fleet::Kind::local) {
     WEFT_TRY(read_directory(false));
@@ -128,36 +128,6 @@ Result<void> Node::compare_links() {
     handle_link_or_repair(endpoint, up ? EventKind::handshake_succeeded : EventKind::disconnected);
   }
   return {};
-}
-
-// A message of a peer, and the messages after it, wait for memory: the peer may never repeat it.
-void Node::hold(Message&& message) noexcept {
-  held_ = std::move(message);
-  held_tries_ = 0;
-  loop().unwatch(std::exchange(out_watch_, 0));
-  repair_soon();
-}
-
-void Node::take_held() noexcept {
-  if (held_.empty()) {
-    return;
-  }
-  if (!take_control(held_)) {
-    if (++held_tries_ < kHeldTries) {
-      repair_soon();
-      return;
-    }
-    ++counters_.control_lost;
-  }
-  held_ = Message();
-  watch_out();
-}
-
-void Node::watch_out() noexcept {
-  const auto fd = out_.core()->descriptor();
-  const auto watch =
-      fd ? loop().watch(*fd, sys::Interest::readable, false, &out_watcher_) : Result<rt::Loop::WatchId>(fd.error());
-  out_watch_ = watch ? *watch : 0;
 }
 
 }  // namespace weft::topic

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weft/base/no_memory.h"
+#include "weft/msg/message/monitor.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/net/endpoint.h"
 #include "weft/sys/clock.h"
@@ -104,34 +105,19 @@ Result<std::uint64_t> Node::ask_rosters() {
   return ask;
 }
 
-void Node::Out::handle_event(const sys::PollEvent& /*event*/) { node.handle_out(); }
-
-void Node::handle_out() {
-  msg::SocketCore& out = *out_.core();
-  unsigned count = 0;
-  for (; count < Pump::kMost && held_.empty(); ++count) {
-    Message message;
-    msg::Inbound part{&message, {}};
-    if (!out.recv(part, msg::Timeout::none())) {
-      break;
-    }
-    const Bytes bytes = message.bytes();
-    if (!part.more && (bytes.empty() || bytes.front() <= 1)) {
-      continue;  // a peer subscribed, or took it back
-    }
-    if (!take_control(message)) {
-      hold(std::move(message));  // and the messages after it wait
-      break;
-    }
+// Within the process a message comes over no connection. In a fleet with CURVE keys whoever has the public one may
+// connect; a handle has the secret one too, and shows it inside of the encryption. Both sides show a certificate.
+bool Node::is_proven(const Message& message) const noexcept {
+  if (proof_.empty() || message.origin().peer == 0) {
+    return true;
   }
-  if (async()) {
-    room_.pulse();
+  const char* const shown = message.peer_property(kProof);
+  const std::string_view text = shown == nullptr ? std::string_view() : std::string_view(shown);
+  unsigned different = text.size() == proof_.size() ? 0 : 1;
+  for (std::size_t i = 0; i < proof_.size() && i < text.size(); ++i) {
+    different |= static_cast<unsigned char>(text[i]) ^ static_cast<unsigned char>(proof_[i]);
   }
-  if (out.closed() || out.terminated()) {
-    loop().unwatch(std::exchange(out_watch_, 0));
-  } else if (count == Pump::kMost) {
-    loop_.request(NodeLoop::kReadOut);
-  }
+  return different == 0;
 }
 
 bool Node::take_control(Message& message) noexcept {
@@ -251,6 +237,48 @@ Result<void> Node::handle_roster(Control&& control, std::string_view from_host, 
     }
   }
   return react(with_mesh([&](MeshState& mesh) { return mesh.enter_roster(*std::move(update), sys::now()); }));
+}
+
+// --- the end of a peer ---
+
+// The roster of a handle ends with its connection.
+void Node::watch_peer_connections() {
+  out_.core()->monitor().set_sink([weak = weak_from_this()](const MonitorEvent& event) {
+    if (event.kind != EventKind::disconnected) {
+      return true;
+    }
+    const auto node = weak.lock();
+    if (node == nullptr || node->closed()) {
+      return true;
+    }
+    try {
+      node->loop_.post([of = node.get(), peer = event.peer] {
+        of->sweep_.restart(peer);
+        of->control_.read();  // messages of the connection before its end
+        sweep(of);
+      });
+    } catch (const std::bad_alloc&) {
+      node->repair_soon();  // sweeps
+      return false;
+    }
+    return true;
+  });
+}
+
+void Node::sweep(void* self) {
+  Node& node = *static_cast<Node*>(self);
+  MeshState::Ended ended;
+  (void)or_no_memory([&]() -> Result<void> {
+    ended = node.with_mesh([](MeshState& mesh) { return mesh.end_connections(msg::is_known); });
+    return {};
+  });
+  for (const std::uint64_t instance : ended.linked) {  // over our own connection to it
+    node.exchange_soon(instance, true);
+  }
+  if (ended.forgot) {
+    node.mesh_changed();
+  }
+  node.sweep_.schedule();
 }
 
 // --- leases ---
