@@ -17,7 +17,7 @@ constexpr std::size_t kMaxFileLines = 600;
 constexpr std::size_t kComfortableLines = 400;  // past this: a warning
 constexpr std::size_t kMaxStems = 25;           // of a room
 constexpr std::size_t kMaxMembers = 25;         // of a class of weft/
-constexpr std::size_t kMaxMembersOfNode = 46;
+constexpr std::size_t kMaxMembersOfNode = 40;
 constexpr std::size_t kClassesShown = 10;
 
 // Options have a member each. One class waits to be divided further, and may not grow.

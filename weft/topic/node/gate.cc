@@ -140,55 +140,21 @@ void Node::handle_gate_message(FleetMessage& message) noexcept {
     pump_.deliver(message);
     return;
   }
-  bool first = false;
-  {
-    const sync::LockGuard lock(gate_mutex_);
-    if (gate_bytes_ >= options_.queue_bytes_max) {  // the loop stands still
-      ++counters_.dropped_full;
-      return;
-    }
-    first = gate_messages_.empty();
-    try {
-      if (!message.copy()) {
-        throw std::bad_alloc();
-      }
-      gate_messages_.push_back({message.topic().share(), message.shared_body(), message.shared_headers()});
-    } catch (const std::bad_alloc&) {
-      ++counters_.dropped_for_memory;
-      return;
-    }
-    gate_bytes_ += TopicMessage::footprint(message.topic().size(), message.body().size(), message.headers().size());
+  if (pump_.keep(message, options_.queue_bytes_max)) {
+    in_loop([](Node& node) { node.pump_.deliver_kept(); });
   }
-  if (first) {
-    in_loop([](Node& node) { node.take_gate_messages(); });
-  }
-}
-
-void Node::take_gate_messages() {
-  std::vector<Pump::Parts> all;
-  {
-    const sync::LockGuard lock(gate_mutex_);
-    all.swap(gate_messages_);
-    gate_bytes_ = 0;
-  }
-  pump_.deliver(std::move(all));
 }
 
 void Node::handle_gate_room() noexcept {
   if (async()) {
-    in_loop([](Node& node) { node.room_.pulse(); });
+    in_loop([](Node& node) { node.pulse_room(); });
   }
 }
 
 void Node::handle_gate_refused(const Filter& widened, const Error& why) noexcept {
   const Result<void> taken = or_no_memory([&]() -> Result<void> {
     where_subscriptions_are([widened, why](Node& node) {
-      std::vector<IntrusivePtr<SubscriptionCore>> all;
-      {
-        const sync::LockGuard lock(node.subscriptions_mutex_);
-        all = node.subscriptions_;
-      }
-      for (const auto& each : all) {
+      for (const auto& each : node.subscriptions_.all()) {
         if (node.interest_.has_widened(*each, widened)) {
           each->end(why);
         }

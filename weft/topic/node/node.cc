@@ -314,22 +314,12 @@ void Node::close() noexcept {
   }
   loop_.stop();
   context_.reset();
-  {
-    const sync::LockGuard lock(hub_link_mutex_);
-    if (hub_link_ != nullptr) {
-      hub_link_->close();
-    }
-  }
+  hub_link_.close();
   if (loop_.made()) {
     end_watches();
   }
   constexpr Error kClosed(Errc::closed, "the handle of topics was closed");
-  {
-    const sync::LockGuard lock(subscriptions_mutex_);
-    for (const auto& subscription : subscriptions_) {
-      subscription->close(kClosed);
-    }
-  }
+  subscriptions_.close_all(kClosed);
   calls_.close(kClosed);
   out_.close();
   in_.close();
@@ -339,27 +329,19 @@ void Node::close() noexcept {
   pulse_room();
 }
 
+namespace {
+constexpr Error kHandleClosed(Errc::closed, "the handle of topics was closed");
+}  // namespace
+
 Result<std::shared_ptr<HubLink>> Node::hub_link(const std::function<Result<std::shared_ptr<HubLink>>(Node&)>& make) {
-  const sync::LockGuard lock(hub_link_mutex_);
-  if (closed()) {
-    return Error(Errc::closed, "the handle of topics was closed");
-  }
-  if (hub_link_ == nullptr) {
-    hub_link_ = WEFT_TRY(make(*this));
-  }
-  return hub_link_;
+  const auto make_open = [&] { return closed() ? Result<std::shared_ptr<HubLink>>(kHandleClosed) : make(*this); };
+  return closed() ? Result<std::shared_ptr<HubLink>>(kHandleClosed) : hub_link_.get_or_make(make_open);
 }
 
 TopicsStatistics Node::statistics() {
   TopicsStatistics all;
   sync::add_counters(all, counters_);
-  {
-    const sync::LockGuard lock(subscriptions_mutex_);
-    sync::add_counters(all, past_);
-    for (const auto& subscription : subscriptions_) {
-      subscription->add_counts(all);
-    }
-  }
+  subscriptions_.add_counts(all);
   for (Socket* const socket : {&out_, &inner_}) {
     if (const auto numbers = socket->core() == nullptr ? Result<Statistics>(Errc::closed) : socket->statistics()) {
       all.dropped_full += numbers->dropped_full;

@@ -29,6 +29,7 @@
 #include "weft/sync/mutex.h"
 #include "weft/sys/event_fd.h"
 #include "weft/topic/gate/gate.h"
+#include "weft/topic/kept/hub_link_slot.h"
 #include "weft/topic/loop/connection_sweep.h"
 #include "weft/topic/loop/control_reader.h"
 #include "weft/topic/loop/loop_timer.h"
@@ -40,6 +41,7 @@
 #include "weft/topic/node/fleet.h"
 #include "weft/topic/node/input_lead.h"
 #include "weft/topic/node/interest.h"
+#include "weft/topic/node/open_subscriptions.h"
 #include "weft/topic/node/options.h"
 #include "weft/topic/node/pump.h"
 #include "weft/topic/node/subscription_core.h"
@@ -48,7 +50,6 @@
 
 namespace weft::topic {
 
-class HubLink;
 class Node;
 
 // The property by which a handle of a fleet with CURVE keys proves that it has the fleet's secret.
@@ -104,10 +105,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // `make`. A later call then tries it again.
   [[nodiscard]] Result<std::shared_ptr<HubLink>> hub_link(
       const std::function<Result<std::shared_ptr<HubLink>>(Node&)>& make);
-  [[nodiscard]] std::shared_ptr<HubLink> used_hub_link() noexcept {  // null if not used yet
-    const sync::LockGuard lock(hub_link_mutex_);
-    return hub_link_;
-  }
+  [[nodiscard]] std::shared_ptr<HubLink> used_hub_link() noexcept { return hub_link_.used(); }  // null if not used yet
   [[nodiscard]] const Fleet& fleet() const noexcept { return fleet_; }
   [[nodiscard]] const std::shared_ptr<msg::ContextCore>& context() const noexcept { return context_; }
 
@@ -327,7 +325,6 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void where_subscriptions_are(Function function) noexcept;
   template <typename Function>
   void in_loop(Function function) noexcept;
-  void take_gate_messages();
   void repeat_probes_soon() noexcept;
   void schedule_probes() noexcept;  // loop
   static void repeat_probes(void* self);
@@ -392,9 +389,6 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::shared_ptr<msg::ContextCore> context_;
   NodeLoop loop_;
   std::shared_ptr<Gate> gate_;  // of a nats fleet; const after start()
-  sync::StdMutex gate_mutex_;
-  std::vector<Pump::Parts> gate_messages_ WEFT_GUARDED_BY(gate_mutex_);  // AsyncTopics: the loop takes them
-  std::size_t gate_bytes_ WEFT_GUARDED_BY(gate_mutex_) = 0;
   LoopTimer probe_timer_{loop_, {&Node::repeat_probes, this}, kProbeFirst, kProbeLast};
   Socket out_;
   Socket in_;
@@ -406,8 +400,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   LoopTimer resend_timer_{loop_, {&Node::resend, this}, Duration::zero()};
   TopicsCounters counters_;
 
-  sync::StdMutex hub_link_mutex_;
-  std::shared_ptr<HubLink> hub_link_ WEFT_GUARDED_BY(hub_link_mutex_);
+  HubLinkSlot hub_link_;
 
   sync::Mutex publish_mutex_;
   rt::AsyncEvent room_;
@@ -417,9 +410,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   InterestTable interest_;
   Pump pump_{in_, interest_, names_, counters_};
   InputLead lead_{loop_, in_, pump_};
-  sync::StdMutex subscriptions_mutex_;
-  std::vector<IntrusivePtr<SubscriptionCore>> subscriptions_ WEFT_GUARDED_BY(subscriptions_mutex_);  // the open ones
-  TopicsStatistics past_ WEFT_GUARDED_BY(subscriptions_mutex_);  // of closed subscriptions
+  OpenSubscriptions subscriptions_;
 
   // The links of the mesh and the connections of the XSUB change together.
   sync::StdMutex link_mutex_;

@@ -82,9 +82,34 @@ bool Pump::offer_copy(const FleetMessage& message) {
   return true;
 }
 
-void Pump::deliver(std::vector<Parts>&& messages) {
+bool Pump::keep(FleetMessage& message, std::size_t bytes_max) noexcept {
+  const sync::LockGuard lock(kept_mutex_);
+  if (kept_bytes_ >= bytes_max) {  // the loop stands still
+    ++counters_.dropped_full;
+    return false;
+  }
+  try {
+    if (!message.copy()) {
+      throw std::bad_alloc();
+    }
+    kept_.push_back({message.topic().share(), message.shared_body(), message.shared_headers()});
+  } catch (const std::bad_alloc&) {
+    ++counters_.dropped_for_memory;
+    return false;
+  }
+  kept_bytes_ += TopicMessage::footprint(message.topic().size(), message.body().size(), message.headers().size());
+  return kept_.size() == 1;
+}
+
+void Pump::deliver_kept() {
+  std::vector<Parts> all;
+  {
+    const sync::LockGuard lock(kept_mutex_);
+    all.swap(kept_);
+    kept_bytes_ = 0;
+  }
   const sync::LockGuard lock(mutex_);
-  for (Parts& each : messages) {
+  for (Parts& each : all) {
     dispatch(std::move(each.topic), std::move(each.body), std::move(each.headers));
   }
 }

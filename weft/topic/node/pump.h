@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "weft/msg/message/message.h"
 #include "weft/msg/socket.h"
+#include "weft/sync/lock.h"
 #include "weft/sync/mutex.h"
 #include "weft/topic/gate/gate_member.h"
 #include "weft/topic/node/counters.h"
@@ -21,13 +23,6 @@ namespace weft::topic {
 class Pump {
  public:
   static constexpr unsigned kMost = 256;  // messages a turn
-  // Parts: a message on its way to the thread that delivers it.
-  struct Parts {
-    Message topic;
-    Message body;
-    Message headers;
-  };
-
   Pump(Socket& in, InterestTable& interest, const Names& names, TopicsCounters& counters) noexcept
       : in_(in), interest_(interest), names_(names), counters_(counters) {}
 
@@ -35,9 +30,18 @@ class Pump {
   unsigned read(bool wait_for_lock, unsigned most = kMost);
   void read_all();  // before a disconnect
   void deliver(FleetMessage& message);
-  void deliver(std::vector<Parts>&& messages);
+  // Of AsyncTopics, whose subscriptions are the loop's: keeps the message for deliver_kept(), or counts it as dropped,
+  // also if `bytes_max` bytes are kept already. Returns whether it is the first one.
+  [[nodiscard]] bool keep(FleetMessage& message, std::size_t bytes_max) noexcept;
+  void deliver_kept();
 
  private:
+  struct Parts {
+    Message topic;
+    Message body;
+    Message headers;
+  };
+
   void dispatch(Message&& topic, Message&& body, Message&& headers) WEFT_REQUIRES(mutex_);
   [[nodiscard]] bool offer_copy(const FleetMessage& message) WEFT_REQUIRES(mutex_);
 
@@ -47,6 +51,9 @@ class Pump {
   TopicsCounters& counters_;
   sync::Mutex mutex_;
   MatchMemo memo_ WEFT_GUARDED_BY(mutex_);
+  sync::StdMutex kept_mutex_;
+  std::vector<Parts> kept_ WEFT_GUARDED_BY(kept_mutex_);
+  std::size_t kept_bytes_ WEFT_GUARDED_BY(kept_mutex_) = 0;
 };
 
 }  // namespace weft::topic

@@ -23,10 +23,7 @@ Result<IntrusivePtr<SubscriptionCore>> Node::subscribe(std::span<const Filter> f
     auto subscription = make_intrusive<SubscriptionCore>(
         options.full, options.queue_messages_max == 0 ? options_.queue_messages_max : options.queue_messages_max,
         options.queue_bytes_max == 0 ? options_.queue_bytes_max : options.queue_bytes_max);
-    {
-      const sync::LockGuard lock(subscriptions_mutex_);
-      subscriptions_.push_back(subscription);
-    }
+    subscriptions_.add(subscription);
     for (const Filter& filter : filters) {
       if (auto added = add_filter(*subscription, filter); !added) {
         unsubscribe(*subscription);
@@ -97,11 +94,7 @@ void Node::unsubscribe(SubscriptionCore& subscription) noexcept {
     unwant(filter);
     gate_unwant(filter);
   }
-  const sync::LockGuard lock(subscriptions_mutex_);
-  const auto same = [&](const IntrusivePtr<SubscriptionCore>& each) { return each.get() == &subscription; };
-  if (std::erase_if(subscriptions_, same) != 0) {
-    subscription.add_counts(past_);
-  }
+  subscriptions_.remove(subscription);
   interest_changed();
 }
 
