@@ -102,7 +102,8 @@ Result<void> Store::load(Side& side, const Now& now) {
 Result<std::unique_ptr<StoredStream>> Store::load_stream(Side& side, const StreamRow& row, const Now& now) {
   const auto settings = parse_stream_settings(row.settings);
   auto topics = settings ? parse_filters(settings->topics) : Result<std::vector<Filter>>(settings.error());
-  if (!row.whole || !settings || !topics || !check_settings(*settings) || !check_stream_name(row.name)) {
+  if (!row.whole || !settings || !topics || !check_settings(*settings) || settings->survives == Survives::machine ||
+      !check_stream_name(row.name)) {
     return Error(Errc::corrupt, "a stream whose settings have no valid form");
   }
   auto stream = make_stream(side, row.id, row.name, *settings, *std::move(topics));

@@ -161,9 +161,6 @@ Result<void> check_settings(const StreamSettings& settings) noexcept {
   if (settings.keep > Keep::latest || settings.survives > Survives::power || settings.when_full > Discard::refuse) {
     return Error(Errc::invalid_argument, "a setting of a stream outside its values");
   }
-  if (settings.survives == Survives::machine) {
-    return Error(Errc::not_supported, "a store on one machine cannot survive the loss of the machine");
-  }
   if (settings.topics.size() > StreamSettings::kTopicsMax) {
     return Error(Errc::invalid_argument, "more than 64 filters of a stream");
   }

@@ -66,8 +66,7 @@ struct StreamSettings {
 
   friend bool operator==(const StreamSettings&, const StreamSettings&) = default;
 };
-// Errors: invalid_argument; not_supported (the store of one machine cannot survive the loss of the machine).
-[[nodiscard]] Result<void> check_settings(const StreamSettings& settings) noexcept;
+[[nodiscard]] Result<void> check_settings(const StreamSettings& settings) noexcept;  // fails with invalid_argument
 
 // From: the first message of a consumer or a reader.
 struct From {

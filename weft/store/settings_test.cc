@@ -41,7 +41,6 @@ TEST(Settings, OutsideTheirRangeAreRefused) {
     change(settings);
     return check_settings(settings).error();
   };
-  EXPECT_EQ(refused([](auto& s) { s.survives = Survives::machine; }), Errc::not_supported);
   EXPECT_EQ(refused([](auto& s) { s.bytes_max = 1; }), Errc::invalid_argument);
   EXPECT_EQ(refused([](auto& s) { s.history = 2; }), Errc::invalid_argument);
   EXPECT_EQ(refused([](auto& s) { s.keep = Keep::latest, s.history = 65; }), Errc::invalid_argument);

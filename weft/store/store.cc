@@ -85,6 +85,9 @@ Result<StoredStream*> Store::declare(std::string_view name, const StreamSettings
                                      const Now& now) {
   WEFT_TRY(check_stream_name(name));
   WEFT_TRY(check_settings(settings));
+  if (settings.survives == Survives::machine) {
+    return Error(Errc::not_supported, "a store on one machine cannot survive the loss of the machine");
+  }
   auto topics = WEFT_TRY(parse_filters(settings.topics));
   const std::string text = write_settings(settings);
   if (StoredStream* stream = find(name)) {

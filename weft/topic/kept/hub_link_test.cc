@@ -81,7 +81,6 @@ TEST_F(HubLinkTest, ADeclarationWithOtherSettingsIsAConflict) {
   TestLink link(context_, endpoint_);
   Stream orders = link.stream({.name = "orders"});
   EXPECT_EQ(Stream::declare(link.link(), {.name = "orders", .keep = Keep::work}).error(), Errc::conflict);
-  EXPECT_EQ(Stream::declare(link.link(), {.name = "o", .survives = Survives::machine}).error(), Errc::not_supported);
   EXPECT_EQ(Stream::declare(link.link(), {.name = "o.*"}).error(), Errc::invalid_argument);
   EXPECT_EQ(Stream::declare(link.link(), {.name = ""}).error(), Errc::invalid_argument);
 }
