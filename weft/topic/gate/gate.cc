@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <future>
 #include <new>
 #include <tuple>
 #include <utility>
 
 #include "weft/base/no_memory.h"
 #include "weft/sys/clock.h"
+#include "weft/topic/gate/on_core.h"
 #include "weft/topic/wire/control.h"
 #include "weft/topic/wire/headers.h"
 
@@ -74,17 +74,23 @@ Result<std::shared_ptr<Gate>> Gate::open(const GateOptions& options) {
 
 template <typename Function>
 Result<void> Gate::on_core(Function function) noexcept {
-  return or_no_memory([&]() -> Result<void> {
-    rt::Loop& loop = runtime_->core(0).loop();
-    if (loop.on_loop_thread()) {
-      return function();
-    }
-    // The job owns the promise, too: it may still be in set_value() when this thread returns.
-    const auto done = std::make_shared<std::promise<Result<void>>>();
-    rt::Job job([done, &function] { done->set_value(or_no_memory(function)); });
-    WEFT_TRY(loop.try_post(job));  // closed: a forked child, which does not have the core's thread
-    return done->get_future().get();
-  });
+  return topic::on_core(*runtime_, std::move(function));
+}
+
+Result<nats::ClientOptions> client_options(const GateOptions& options) {
+  nats::ClientOptions client;
+  client.servers = options.servers;
+  client.name = options.name;
+  client.user = options.user;
+  client.password = Secret(std::string(options.password));
+  client.token = Secret(std::string(options.token));
+  client.nkey_seed_file = options.nkey_seed_file;
+  client.credentials_file = options.credentials_file;
+  client.pending_max = options.outage_bytes_max;
+  client.ping_every = options.ping_every;
+  client.tls_name = options.tls_server_name;
+  WEFT_TRY(client.use_tls_files(options.tls_authorities, options.tls_certificate, options.tls_key));
+  return client;
 }
 
 Result<void> Gate::start() {
@@ -94,18 +100,7 @@ Result<void> Gate::start() {
   runtime.wait_mode = sync::WaitMode::eco;
   runtime.thread_name = "gate";
   runtime_ = WEFT_TRY(rt::Runtime::start(runtime));
-  nats::ClientOptions client;
-  client.servers = options_.servers;
-  client.name = options_.name;
-  client.user = options_.user;
-  client.password = Secret(std::string(options_.password));
-  client.token = Secret(std::string(options_.token));
-  client.nkey_seed_file = options_.nkey_seed_file;
-  client.credentials_file = options_.credentials_file;
-  client.pending_max = options_.outage_bytes_max;
-  client.ping_every = options_.ping_every;
-  client.tls_name = options_.tls_server_name;
-  WEFT_TRY(client.use_tls_files(options_.tls_authorities, options_.tls_certificate, options_.tls_key));
+  const nats::ClientOptions client = WEFT_TRY(client_options(options_));
   return on_core([&] { return open_clients(client); });
 }
 

@@ -54,6 +54,9 @@ struct GateOptions {
   [[nodiscard]] bool same_gate(const GateOptions& other) const noexcept;
 };
 
+// The options of a client of these servers. Errors: those of net::TlsClient::make().
+[[nodiscard]] Result<nats::ClientOptions> client_options(const GateOptions& options);
+
 // GateCounts: of all handles that share the gate. published = sent + queued + the dropped ones, at rest.
 struct GateCounts {
   std::uint64_t published = 0;        // messages, requests and control messages that the gate took

@@ -40,7 +40,7 @@ std::string engine_group(std::string_view group) {
 
 }  // namespace
 
-Result<void> Node::begin_gate() {
+GateOptions Node::gate_options() const {
   GateOptions options;
   options.group = context_.get();
   options.servers = fleet_.servers;
@@ -56,6 +56,11 @@ Result<void> Node::begin_gate() {
   options.tls_server_name = options_.security.tls_server_name;
   options.outage_bytes_max = options_.outage_bytes_max;
   options.ping_every = options_.ping_every;
+  return options;
+}
+
+Result<void> Node::begin_gate() {
+  const GateOptions options = gate_options();
   constexpr int kTriesMax = 16;
   Result<void> joined = Error(Errc::closed, "the gate closed again and again");
   for (int i = 0; i < kTriesMax && !joined && joined.error() == Errc::closed; ++i) {
