@@ -43,7 +43,8 @@ Error HubLink::error_of(const Op& op) noexcept {
   return Error(errc, text.empty() ? text_of(errc) : sync::keep_peer_text({text}, text_of(errc)));
 }
 
-HubLink::HubLink(rt::Loop& loop, LinkSettings settings) : loop_(loop), settings_(std::move(settings)) {}
+HubLink::HubLink(rt::Loop& loop, LinkSettings settings, Hosting hosting)
+    : loop_(loop), settings_(std::move(settings)), hosted_(std::move(hosting)) {}
 
 HubLink::~HubLink() { close(); }
 

@@ -46,6 +46,7 @@ struct LinkSettings {
   // Tries to make this process the hub, without waiting for the disk. Fails with would_block if another process is it.
   // Empty: this handle never hosts. `store`: the file of the former hub, from that hub; empty: the handle's own.
   std::function<Result<Hosting>(const std::string& store)> host{};
+  bool direct = false;  // the endpoint is inproc://, where a connection has no handshake
   bool async = false;   // the callers are coroutines of the loop
   bool remote = false;  // the hub is of another host or user: errors have the reason of a missing connection
 };
@@ -72,7 +73,8 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   // for 64 MiB.
   static constexpr std::size_t kUnansweredBytesMax = std::size_t{16} << 20;
 
-  HubLink(rt::Loop& loop, LinkSettings settings);
+  // `hosting`: the server at the endpoint, if it lives with this link.
+  HubLink(rt::Loop& loop, LinkSettings settings, Hosting hosting = {});
   HubLink(const HubLink&) = delete;
   HubLink& operator=(const HubLink&) = delete;
   ~HubLink();

@@ -86,6 +86,8 @@ void HubLink::connect() {
   });
   if (!made) {
     disconnected(connections_, made.error());
+  } else if (settings_.direct) {
+    connected(connections_);
   }
 }
 
