@@ -7,6 +7,7 @@
 #include "weft/msg/socket/context_core.h"
 #include "weft/sys/path.h"
 #include "weft/topic/hub/hub.h"
+#include "weft/topic/jetstream/server.h"
 #include "weft/topic/kept/hub_link.h"
 #include "weft/topic/node/node.h"
 #include "weft/topic/node/stored_feed.h"
@@ -49,8 +50,9 @@ Result<Hosting> host(const std::string& directory, const TopicsOptions& options,
 // Of the hub of this host, which this process may host.
 Result<void> set_local(LinkSettings& settings, Node& node) {
   if (node.fleet().kind != Fleet::Kind::local) {
-    return Error(Errc::not_supported,
-                 "only a local fleet keeps topics by itself: other handles name a hub (TopicsOptions::hub)");
+    return Error(
+        Errc::not_supported,
+        "only a local fleet and one on NATS keep topics by themselves: other handles name a hub (TopicsOptions::hub)");
   }
   const LocalDirectory directory = WEFT_TRY(LocalDirectory::open(node.options().runtime_directory, node.fleet().name));
   settings.endpoint = Hub::endpoint(directory.path());
@@ -64,6 +66,21 @@ Result<void> set_local(LinkSettings& settings, Node& node) {
   return {};
 }
 
+// Of the servers of a fleet on NATS. This handle's server of their streams takes the ops.
+Result<Hosting> set_nats(LinkSettings& settings, Node& node) {
+  Socket router(WEFT_TRY(node.context()->make_socket(SocketType::router)));
+  WEFT_TRY(router.set(option::max_message_size, static_cast<std::int64_t>(kOpSizeMax)));
+  WEFT_TRY(router.set(option::send_high_water_mark, 0));  // the credits and calls of the handle are the bound
+  WEFT_TRY(router.set(option::receive_high_water_mark, 0));
+  WEFT_TRY(router.set(option::router_mandatory, true));
+  WEFT_TRY(router.set(option::router_notify, 2));
+  settings.direct = true;
+  settings.endpoint = "inproc://weft.jetstream." + instance_text(node.instance());
+  (void)WEFT_TRY(router.bind(settings.endpoint));
+  std::shared_ptr<JetStreamServer> server = WEFT_TRY(JetStreamServer::start(std::move(router), node.gate_options()));
+  return Hosting{std::move(server), [] { return Error(); }, {}};
+}
+
 Result<std::shared_ptr<HubLink>> make(Node& node) {
   return msg::set_up([&]() -> Result<std::shared_ptr<HubLink>> {
     LinkSettings settings;
@@ -71,7 +88,10 @@ Result<std::shared_ptr<HubLink>> make(Node& node) {
     settings.names = node.names();
     settings.async = node.async();
     FleetSecurity keys;
-    if (node.options().hub.empty()) {
+    Hosting hosting;
+    if (node.options().hub.empty() && node.fleet().kind == Fleet::Kind::nats) {
+      hosting = WEFT_TRY(set_nats(settings, node));
+    } else if (node.options().hub.empty()) {
       WEFT_TRY(set_local(settings, node));
     } else {
       settings.endpoint = node.options().hub;
@@ -88,7 +108,7 @@ Result<std::shared_ptr<HubLink>> make(Node& node) {
       WEFT_TRY(set_hub_keys(socket, keys));
       return socket;
     };
-    return std::make_shared<HubLink>(node.loop(), std::move(settings));
+    return std::make_shared<HubLink>(node.loop(), std::move(settings), std::move(hosting));
   });
 }
 

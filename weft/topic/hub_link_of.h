@@ -14,8 +14,9 @@ namespace weft::topic {
 class HubLink;
 class Node;
 
-// Returns the link to the hub of a handle: that of TopicsOptions::hub, or of its local fleet. The first call makes it.
-// Errors: not_supported (the fleet is not of this host, and no hub is named); closed; errors of the runtime directory.
+// Returns the link to the hub of a handle: that of TopicsOptions::hub, of its local fleet, or the handle's own server
+// of the streams of NATS. The first call makes it. Errors: not_supported (a fleet of another kind, and no hub is
+// named); closed; errors of the runtime directory; those of JetStreamServer::start().
 [[nodiscard]] Result<std::shared_ptr<HubLink>> hub_link_of(Node& node);
 // The certificates, or the keys of CURVE, of a socket that connects to the hub of another host. Without them it does
 // nothing.

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Kept topics of a local fleet, with the hub that one of the handles hosts.
-#include <algorithm>
 #include <filesystem>
-#include <iterator>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,26 +30,6 @@ std::uint64_t reading_of(const Topics& topics, std::string_view thing, std::stri
     }
   }
   return ~std::uint64_t{0};
-}
-
-TEST_F(Kept, AHandleKeepsWhatAnotherOneReads) {
-  Topics one = fleet_.open(context_);
-  Topics two = fleet_.open(context_);
-  auto orders = one.stream({.name = "orders", .topics = {"orders.>"}});
-  ASSERT_TRUE(orders) << orders.error().message();
-  EXPECT_EQ(orders->publish("orders.eu.17", "first", {.id = "17"})->sequence, 1u);
-  EXPECT_TRUE(orders->publish("orders.eu.17", "first", {.id = "17"})->duplicate);
-  EXPECT_EQ(orders->publish("px.a", "not of the stream").error(), Errc::invalid_argument);
-  Stream same = *two.stream({.name = "orders", .topics = {"orders.>"}});
-  Reader reader = *same.read({.filter = "orders.eu.>"});
-  EXPECT_EQ(reader.next_until(soon())->text(), "first");
-  EXPECT_FALSE(reader.next_stored()->has_value());
-  EXPECT_TRUE(reader.live());
-  ASSERT_TRUE(orders->publish("orders.us.1", "other"));
-  ASSERT_TRUE(orders->publish("orders.eu.1", "second"));
-  EXPECT_EQ(reader.next_until(soon())->text(), "second");
-  EXPECT_EQ(same.info()->next, 4u);
-  EXPECT_EQ(one.kept_statistics().hosted + two.kept_statistics().hosted, 1u);
 }
 
 TEST_F(Kept, AFleetHasOneStoreAlsoWhenItsHandlesNameTwoDirectories) {
@@ -98,29 +74,6 @@ TEST_F(Kept, AJobAcknowledgedJustBeforeItsHubsHandleClosesIsDone) {
   ASSERT_TRUE(info) << info.error().message();
   EXPECT_EQ(info->consumers.at(0).waiting, 0u);
   EXPECT_EQ(info->first, info->next);
-}
-
-TEST_F(Kept, EachCauseOfAConflictHasItsOwnText) {
-  Topics topics = fleet_.open(context_);
-  Stream log = *topics.stream({.name = "log"});
-  ASSERT_TRUE(log.publish("log.a", "1"));
-  KeyValue bucket = *topics.key_value("b");
-  ASSERT_TRUE(bucket.put("k", "1"));
-  Stream work = *topics.stream({.name = "work", .keep = Keep::work});
-  ASSERT_TRUE(work.consumer("one"));
-  ASSERT_TRUE(log.consumer("c"));
-  const Error errors[] = {log.publish("log.a", "2", {.expect_last = 7}).error(),
-                          log.publish("log.a", "2", {.expect_last = 1, .expect_instance = 7}).error(),
-                          bucket.create("k", "2").error(),
-                          topics.stream({.name = "log", .age_max = std::chrono::hours(1)}).error(),
-                          work.consumer("two").error(),
-                          log.consumer("c", {.unacked_max = 7}).error()};
-  std::set<std::string> texts;
-  for (const Error& error : errors) {
-    EXPECT_EQ(error, Errc::conflict);
-    texts.emplace(error.text());
-  }
-  EXPECT_EQ(texts.size(), std::size(errors));
 }
 
 TEST_F(Kept, StreamsListsThoseOfTheHandlesSpace) {
@@ -186,31 +139,6 @@ TEST_F(Kept, AnotherHandleHostsWhenTheHostGoes) {
   EXPECT_EQ(two.kept_statistics().hosted, 1u);
 }
 
-TEST_F(Kept, AWorkQueueSharesItsMessagesAndGivesBackWhatWaits) {
-  Topics topics = fleet_.open(context_);
-  Stream jobs = *topics.stream({.name = "jobs", .keep = Keep::work});
-  for (int i = 0; i < 100; ++i) {
-    ASSERT_TRUE(jobs.publish("jobs", std::to_string(i)));
-  }
-  std::set<std::string> seen;
-  {
-    Consumer member = *jobs.consumer("workers", {.queue_messages_max = 50});
-    for (int i = 0; i < 10; ++i) {
-      Delivery d = *member.next_until(soon());
-      seen.insert(std::string(d.text()));
-      ASSERT_TRUE(d.ack_confirmed());
-    }
-  }
-  Consumer member = *jobs.consumer("workers", {});
-  while (seen.size() < 100) {
-    auto d = member.next_until(soon());  // sooner than ack_wait, which is 30 s
-    ASSERT_TRUE(d) << d.error().message();
-    EXPECT_TRUE(seen.insert(std::string(d->text())).second);
-    ASSERT_TRUE(d->ack_confirmed());
-  }
-  EXPECT_EQ(member.try_next().error(), Errc::would_block);
-}
-
 TEST_F(Kept, JobsThatNoProgramSawAreNotTried) {
   Topics topics = fleet_.open(context_);
   Stream jobs = *topics.stream({.name = "jobs", .keep = Keep::work, .survives = Survives::process});
@@ -226,23 +154,6 @@ TEST_F(Kept, JobsThatNoProgramSawAreNotTried) {
     ASSERT_TRUE(job.ack_confirmed());
   }
   EXPECT_EQ(reading_of(topics, "hub", "dead_dropped"), 0u);
-}
-
-TEST_F(Kept, WorkersThatWaitShareTheJobs) {
-  Topics topics = fleet_.open(context_);
-  Stream jobs = *topics.stream({.name = "jobs", .keep = Keep::work, .survives = Survives::nothing});
-  std::vector<Consumer> workers;
-  for (int i = 0; i < 4; ++i) {
-    workers.push_back(*jobs.consumer("workers"));
-  }
-  for (int i = 0; i < 16; ++i) {
-    ASSERT_TRUE(jobs.publish("jobs.a", std::to_string(i)));
-  }
-  for (Consumer& worker : workers) {  // none of them acknowledges before all have got their share
-    for (int i = 0; i < 4; ++i) {
-      ASSERT_TRUE(worker.next_until(soon()));
-    }
-  }
 }
 
 TEST_F(Kept, AFullWorkStreamAndAFullBucketRefuseAndLoseNothing) {
@@ -321,38 +232,6 @@ TEST_F(Kept, ReadersAndWatchesHearTheStreamOfTheNextHub) {
   EXPECT_TRUE(fresh.ack_confirmed());
 }
 
-TEST_F(Kept, AReaderOfLargeMessagesWithSmallQueuesReadsAllOfThem) {
-  Topics topics = fleet_.open(context_);
-  Stream stream = *topics.stream({.name = "s", .survives = Survives::nothing});
-  const std::string body(700'000, 'x');
-  constexpr int kCount = 110;  // 77 MB: more than a hub sends to a member that is silent
-  for (int i = 0; i < kCount; ++i) {
-    ASSERT_TRUE(stream.publish("a", body));
-  }
-  Reader reader = *stream.read();
-  for (int i = 0; i < kCount; ++i) {
-    ASSERT_TRUE(reader.next_until(soon())) << i;
-  }
-}
-
-TEST_F(Kept, ADeclarationThatSaysSoChangesAConsumerOrABucket) {
-  Topics topics = fleet_.open(context_);
-  Stream s = *topics.stream({.name = "s", .survives = Survives::nothing});
-  ASSERT_TRUE(s.consumer("c", {.ack_wait = 1s}));
-  EXPECT_EQ(s.consumer("c", {.ack_wait = 2s}).error(), Errc::conflict);
-  ASSERT_TRUE(s.consumer("c", {.ack_wait = 2s, .redeclare = true}));
-  EXPECT_TRUE(s.consumer("c", {.ack_wait = 2s}));
-  ASSERT_TRUE(topics.key_value("b", {.survives = Survives::nothing}));
-  EXPECT_EQ(topics.key_value("b", {.history = 3, .survives = Survives::nothing}).error(), Errc::conflict);
-  ASSERT_TRUE(topics.key_value("b", {.history = 3, .survives = Survives::nothing, .redeclare = true}));
-  KeyValue bucket = *topics.key_value("b", {.history = 3, .survives = Survives::nothing});
-  for (const char* value : {"1", "2", "3", "4"}) {
-    ASSERT_TRUE(bucket.put("k", value));
-  }
-  KeyValueWatch all = *bucket.watch("k", true);
-  EXPECT_EQ(all.next_until(soon())->text(), "2") << "the newest three";
-}
-
 TEST_F(Kept, RetriesCountAndEndInDeadLetters) {
   Topics topics = fleet_.open(context_);
   Stream jobs = *topics.stream({.name = "jobs", .topics = {"jobs.>", "dead.>"}});
@@ -368,65 +247,6 @@ TEST_F(Kept, RetriesCountAndEndInDeadLetters) {
   }
   Reader dead = *jobs.read({.filter = "dead.>"});
   EXPECT_EQ(dead.next_until(soon())->text(), "poison");
-}
-
-TEST_F(Kept, ABucketHasRevisionsKeysAndAWatch) {
-  Topics one = fleet_.open(context_);
-  Topics two = fleet_.open(context_);
-  KeyValue config = *one.key_value("config");
-  KeyValue same = *two.key_value("config");
-  const std::uint64_t first = *config.put("db.host", "a");
-  EXPECT_EQ(config.create("db.host", "b").error(), Errc::conflict);
-  EXPECT_EQ(config.update("db.host", "b", first + 7).error(), Errc::conflict);
-  const std::uint64_t second = *config.update("db.host", "b", first);
-  EXPECT_GT(second, first);
-  const auto value = same.value("db.host");
-  ASSERT_TRUE(value) << value.error().message();
-  EXPECT_EQ(value->text(), "b");
-  EXPECT_EQ(value->key(), "db.host");
-  EXPECT_EQ(value->revision(), second);
-  ASSERT_TRUE(config.create("db.port", "1"));
-  ASSERT_TRUE(config.put("a key/with=any\xc3\xa9 byte", "1"));
-  EXPECT_EQ(*config.keys(), (std::vector<std::string>{"a key/with=any\xc3\xa9 byte", "db.host", "db.port"}));
-  EXPECT_EQ(*config.keys("db.*"), (std::vector<std::string>{"db.host", "db.port"}));
-  EXPECT_EQ(config.value("none").error(), Errc::not_found);
-
-  KeyValueWatch watch = *same.watch("db.*");
-  std::map<std::string, std::string> seen;
-  while (true) {
-    auto entry = watch.next_stored();
-    ASSERT_TRUE(entry) << entry.error().message();
-    if (!*entry) {
-      break;
-    }
-    seen[std::string((*entry)->key())] = (*entry)->text();
-  }
-  EXPECT_EQ(seen, (std::map<std::string, std::string>{{"db.host", "b"}, {"db.port", "1"}}));
-  EXPECT_TRUE(watch.live());
-  ASSERT_TRUE(config.erase("db.host"));
-  const auto erased = watch.next_until(soon());
-  ASSERT_TRUE(erased) << erased.error().message();
-  EXPECT_TRUE(erased->erased());
-  EXPECT_EQ(erased->key(), "db.host");
-  EXPECT_EQ(config.value("db.host").error(), Errc::not_found);
-  EXPECT_EQ(*config.keys("db.*"), std::vector<std::string>{"db.port"});
-  ASSERT_TRUE(config.create("db.host", "anew")) << "an erased key has no value";
-  for (const char* key : {"", ".", "a..b", ".a"}) {
-    EXPECT_EQ(config.put(key, "x").error(), Errc::invalid_argument) << key;
-  }
-  EXPECT_EQ(one.key_value("a.b").error(), Errc::invalid_argument);
-}
-
-TEST_F(Kept, ManyKeysComeInPages) {
-  Topics topics = fleet_.open(context_);
-  KeyValue kv = *topics.key_value("many", {.survives = Survives::nothing});
-  for (int i = 0; i < 1000; ++i) {
-    ASSERT_TRUE(kv.put("k" + std::to_string(i), "x"));
-  }
-  const auto keys = kv.keys();
-  ASSERT_TRUE(keys) << keys.error().message();
-  EXPECT_EQ(keys->size(), 1000u);
-  EXPECT_TRUE(std::is_sorted(keys->begin(), keys->end()));
 }
 
 TEST_F(Kept, WhatIsStoredReachesVolatileSubscribersToo) {
@@ -502,21 +322,6 @@ TEST_F(Kept, AStreamThatIsMadeAnewIsToldFromItsFirstMessage) {
   }
 }
 
-TEST_F(Kept, ASpaceAndAnotherSeparatorStayTheProgramsOwn) {
-  TopicsOptions options = fleet_.options();
-  options.space = "prod";
-  options.separator = ':';
-  Topics topics = fleet_.open(context_, options);
-  Stream s = *topics.stream({.name = "players", .topics = {"player:>"}});
-  EXPECT_EQ(s.name(), "prod.players");
-  ASSERT_TRUE(s.publish("player:1", "x"));
-  EXPECT_EQ(s.read({.filter = "player:*"})->next_until(soon())->topic(), "player:1");
-  KeyValue kv = *topics.key_value("config");
-  ASSERT_TRUE(kv.put("a.b", "x"));
-  EXPECT_EQ(kv.value("a.b")->key(), "a.b");
-  EXPECT_EQ(*kv.keys(), std::vector<std::string>{"a.b"});
-}
-
 TEST_F(Kept, OtherFleetsRefuse) {
   for (const char* kind : {"inproc", "tcp"}) {
     TestFleet fleet{kind};
@@ -540,16 +345,6 @@ TEST_F(Kept, AHandleThatDoesNotHostWaitsForAHub) {
   EXPECT_TRUE(host.stream({.name = "s"}));
   waiting.join();
   EXPECT_EQ(member.kept_statistics().hosted, 0u);
-}
-
-TEST_F(Kept, AHandleThatClosesEndsItsStreams) {
-  auto topics = std::make_unique<Topics>(fleet_.open(context_));
-  Stream s = *topics->stream({.name = "s"});
-  Consumer c = *s.consumer("c");
-  std::thread waiting([&] { EXPECT_EQ(c.next().error(), Errc::closed); });
-  topics.reset();
-  waiting.join();
-  EXPECT_EQ(s.publish("a", "x").error(), Errc::closed);
 }
 
 }  // namespace

@@ -31,9 +31,11 @@ using namespace std::chrono_literals;
 #ifdef WEFT_NATS_SERVER
 inline const std::string kFleets[] = {"nats", "nats3", "nats_current", "nats3_current"};
 inline const std::string kFleetsOfServices[] = {"nats", "nats_current"};
+inline const std::string kKeptFleets[] = {"nats", "nats_current"};
 #else
 inline const std::string kFleets[] = {"inproc", "local", "tcp"};
 inline const std::string kFleetsOfServices[] = {"inproc", "local", "tcp"};
+inline const std::string kKeptFleets[] = {"local"};
 #endif
 
 // WEFT_ON_FLEETS(suite, kinds): the suite's cases on these fleets. WEFT_ON_PEERS(suite): on those whose handles have
@@ -51,10 +53,11 @@ inline const std::string kFleetsOfServices[] = {"inproc", "local", "tcp"};
 // TestFleet: handles of one fleet in one process. Each test has a fleet of its own.
 class TestFleet {
  public:
-  explicit TestFleet(std::string_view kind) : kind_(kind) {
+  // `keeps`: the servers have JetStream.
+  explicit TestFleet(std::string_view kind, [[maybe_unused]] bool keeps = false) : kind_(kind) {
     static std::atomic<int> next{0};
     name_ = "t" + std::to_string(sys::process_id()) + "-" + std::to_string(next++);
-    if (kind_ == "local") {
+    if (kind_ == "local" || (keeps && is_nats(kind_))) {
       auto made = sys::make_private_directory();
       EXPECT_TRUE(made);
       directory_ = *made;
@@ -65,7 +68,9 @@ class TestFleet {
       std::string routes;
       for (std::size_t i = 0; i < count; ++i) {
         servers_.push_back(std::make_unique<nats::test::NatsServer>(
-            count == 1 ? "" : "cluster { name: t, listen: \"127.0.0.1:-1\", routes: [" + routes + "] }\n",
+            keeps        ? "jetstream { store_dir: \"" + directory_ + "\" }\n"
+            : count == 1 ? ""
+                         : "cluster { name: t, listen: \"127.0.0.1:-1\", routes: [" + routes + "] }\n",
             std::vector<std::string>(), program()));
         routes = "\"nats://127.0.0.1:" + servers_.front()->cluster_port() + "\"";
       }
@@ -75,6 +80,9 @@ class TestFleet {
   TestFleet(const TestFleet&) = delete;
   TestFleet& operator=(const TestFleet&) = delete;
   ~TestFleet() {
+#ifdef WEFT_NATS_SERVER
+    servers_.clear();
+#endif
     if (!directory_.empty()) {
       std::filesystem::remove_all(directory_);
     }

@@ -19,6 +19,8 @@ struct StreamOptions {
   std::string name;                   // a topic name; the stream's name has the handle's space before it
   std::vector<std::string> topics{};  // filters of the topics that it takes, at most 64; empty: every topic
   Keep keep = Keep::log;
+  // machine: only of a fleet on NATS with three servers. Servers of NATS do not keep `power`: it is refused there, and
+  // so is a stream without `topics` (docs/fleet.md).
   Survives survives = Survives::power;
   Duration age_max{0};                   // 0: any age
   std::uint64_t bytes_max = 1ULL << 30;  // of all its messages; at least 64 KiB

@@ -57,7 +57,8 @@ struct TopicsOptions {
   // "inproc:NAME": the handles of one Context. "local" or "local:NAME": the handles of one user on this host, at most
   // 128. "tcp://10.0.0.1:7300,10.0.0.2:7300": the listed hosts, and the peers in their rosters. "tls+tcp://...": the
   // same, encrypted and authenticated (FleetSecurity); then all endpoints are of this kind. "nats://h1:4222,h2" and
-  // "tls://h1:4222,h2": servers of NATS, and those of their cluster; volatile topics only (docs/fleet.md).
+  // "tls://h1:4222,h2": servers of NATS, and those of their cluster; docs/fleet.md has
+  // the promises for kept topics.
   std::string fleet = "local";
   std::string space{};      // the first token of every topic; empty: none
   char separator = '.';     // between tokens, as the program writes names

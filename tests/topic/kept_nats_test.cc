@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+// Kept topics of a fleet on NATS, with JetStream: the differences to a hub, and faults.
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/nats_server.h"
+#include "weft/sys/clock.h"
+#include "weft/sys/path.h"
+#include "weft/topic/test_time.h"
+#include "weft/topic/topics.h"
+#include <gtest/gtest.h>
+
+namespace weft::topic {
+namespace {
+
+using nats::test::NatsServer;
+
+class KeptNats : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    const std::string program = GetParam() == "nats" ? WEFT_NATS_SERVER : nats::test::current_server();
+    if (program.empty()) {
+      GTEST_SKIP() << (GetParam() == "nats" ? "there is no nats-server"
+                                            : "there is no current nats-server: deps/setup.sh tests builds it with Go");
+    }
+    directory_ = *sys::make_private_directory();
+    server_ = std::make_unique<NatsServer>("jetstream { store_dir: \"" + directory_ + "\" }\n" + extra(),
+                                           std::vector<std::string>(), program);
+  }
+  void TearDown() override {
+    server_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+  [[nodiscard]] virtual std::string extra() const { return {}; }
+  [[nodiscard]] TopicsOptions options() const {
+    TopicsOptions options;
+    options.fleet = server_->url();
+    return options;
+  }
+  [[nodiscard]] Topics open() { return *Topics::open(context_, options()); }
+
+  std::string directory_;
+  std::unique_ptr<NatsServer> server_;
+  Context context_;
+};
+INSTANTIATE_TEST_SUITE_P(Servers, KeptNats, testing::Values("nats", "nats_current"),
+                         [](const auto& kind) { return kind.param; });
+
+TEST_P(KeptNats, AStreamKeepsWhatWasAcknowledged) {
+  Topics topics = open();
+  const StreamOptions declared{.name = "orders", .topics = {"orders.>"}, .survives = Survives::process};
+  auto orders = topics.stream(declared);
+  ASSERT_TRUE(orders) << orders.error().message();
+  EXPECT_EQ(orders->survives(), Survives::process);
+  const auto first = orders->publish("orders.eu.17", "first", {.id = "17"});
+  ASSERT_TRUE(first) << first.error().message();
+  EXPECT_EQ(first->sequence, 1u);
+  const auto again = orders->publish("orders.eu.17", "first", {.id = "17"});
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_TRUE(again->duplicate);
+  EXPECT_EQ(again->sequence, 1u);
+  EXPECT_EQ(orders->publish("px.a", "not of the stream").error(), Errc::invalid_argument);
+  EXPECT_EQ(orders->publish("orders.eu.17", "x", {.expect_last = 7}).error(), Errc::conflict);
+  EXPECT_EQ(orders->publish("orders.eu.17", "x", {.expect_last = 1, .expect_instance = 7}).error(), Errc::conflict);
+  EXPECT_EQ(orders->publish("orders.eu.17", "second", {.expect_last = 1})->sequence, 2u);
+  const auto info = orders->info();
+  ASSERT_TRUE(info) << info.error().message();
+  EXPECT_EQ(info->first, 1u);
+  EXPECT_EQ(info->next, 3u);
+  EXPECT_EQ(info->settings.topics, std::vector<std::string>{"orders.>"});
+  EXPECT_NE(info->instance, 0u);
+  const auto newest = orders->newest("orders.eu.17");
+  ASSERT_TRUE(newest) << newest.error().message();
+  EXPECT_EQ(newest->text(), "second");
+  EXPECT_EQ(newest->topic(), "orders.eu.17");
+  EXPECT_EQ(newest->sequence(), 2u);
+}
+
+// A setting that the servers do not keep is refused at once, with a text that names it.
+TEST_P(KeptNats, WhatJetStreamDoesNotKeepIsRefused) {
+  Topics topics = open();
+  const auto refused = [&](const StreamOptions& options, std::string_view word) {
+    const auto stream = topics.stream(options);
+    EXPECT_EQ(stream.error(), Errc::not_supported) << word;
+    EXPECT_NE(stream.error().message().find(word), std::string::npos) << stream.error().message();
+  };
+  refused({.name = "s", .topics = {"s.>"}}, "survives");
+  refused({.name = "s", .survives = Survives::process}, "topics");
+  refused({.name = "s", .topics = {"s.>"}, .survives = Survives::machine}, "copies");
+  refused({.name = "s", .topics = {"s.>"}, .survives = Survives::process, .same_id_window = Duration(1)},
+          "same_id_window");
+  refused({.name = "kv.s", .topics = {"s.>"}, .survives = Survives::process}, "bucket");
+  EXPECT_EQ(topics.key_value("b").error(), Errc::not_supported);
+  Stream work = *topics.stream({.name = "w", .topics = {"w.>"}, .keep = Keep::work, .survives = Survives::process});
+  EXPECT_EQ(work.read().error(), Errc::not_supported);
+  EXPECT_EQ(work.consumer("c", {.tries_max = 3}).error(), Errc::not_supported);
+  EXPECT_EQ(topics.stream({.name = "other", .topics = {"w.a"}, .survives = Survives::process}).error(),
+            Errc::invalid_argument)
+      << "a subject has one stream";
+}
+
+TEST_P(KeptNats, AFullStreamRefusesAndTakesAgainWhenThereIsRoom) {
+  Topics topics = open();
+  const std::string body(1000, 'x');
+  Stream jobs = *topics.stream(
+      {.name = "jobs", .topics = {"jobs.>"}, .keep = Keep::work, .survives = Survives::process, .bytes_max = 64 << 10});
+  int taken = 0;
+  auto published = jobs.publish("jobs.a", body);
+  for (; published && taken < 100; published = jobs.publish("jobs.a", body)) {
+    ++taken;
+  }
+  EXPECT_EQ(published.error(), Errc::resource_exhausted) << taken;
+  Consumer consumer = *jobs.consumer("c");
+  for (int i = 0; i < taken; ++i) {
+    auto job = consumer.next_until(soon());
+    ASSERT_TRUE(job) << job.error().message();
+    const auto done = job->ack_confirmed();
+    ASSERT_TRUE(done) << done.error().message();
+  }
+  const auto again = jobs.publish("jobs.a", body);
+  EXPECT_TRUE(again) << again.error().message();
+}
+
+TEST_P(KeptNats, NothingAcknowledgedIsLostWhenTheServerIsKilled) {
+  Topics topics = open();
+  Stream s = *topics.stream({.name = "s", .topics = {"s.>"}, .survives = Survives::process});
+  Reader reader = *s.read();
+  std::vector<PendingPublish> pending;
+  constexpr int kCount = 3000;
+  for (int i = 0; i < kCount; ++i) {
+    if (i == kCount / 2) {
+      ASSERT_TRUE(pending.front().wait());
+      server_->restart();
+    }
+    auto sent = s.publish_later("s.a", std::to_string(i));
+    ASSERT_TRUE(sent) << sent.error().message();
+    pending.push_back(*std::move(sent));
+  }
+  std::set<std::string> acknowledged;
+  for (int i = 0; i < kCount; ++i) {
+    const auto published = pending[static_cast<std::size_t>(i)].wait();
+    ASSERT_TRUE(published) << i << ": " << published.error().message();
+    acknowledged.insert(std::to_string(i));
+  }
+  std::set<std::string> seen;
+  std::uint64_t last = 0;
+  while (seen.size() < acknowledged.size()) {
+    const auto message = reader.next_until(soon());
+    ASSERT_TRUE(message) << seen.size() << ": " << message.error().message();
+    EXPECT_GT(message->sequence(), last);
+    last = message->sequence();
+    EXPECT_TRUE(seen.insert(std::string(message->text())).second) << "stored twice: " << message->text();
+  }
+  EXPECT_EQ(seen, acknowledged);
+}
+
+TEST_P(KeptNats, CallsEndAtTheirDeadlinesWhileTheServerIsPaused) {
+  Topics topics = open();
+  Stream s = *topics.stream({.name = "s", .topics = {"s.>"}, .survives = Survives::process});
+  ASSERT_TRUE(s.publish("s.a", "before", {.id = "1"}));
+  Consumer c = *s.consumer("c");
+  ASSERT_TRUE(c.next_until(soon())->ack_confirmed());
+  server_->pause();
+  const Instant begin = sys::now();
+  EXPECT_EQ(s.publish("s.a", "while", {.id = "2", .deadline = begin + 300ms}).error(), Errc::outcome_unknown);
+  EXPECT_EQ(c.next_until(begin + 400ms).error(), Errc::timed_out);
+  EXPECT_LT(sys::now() - begin, 10s);
+  server_->resume();
+  const auto again = s.publish("s.a", "while", {.id = "2"});
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(again->sequence, 2u);
+  EXPECT_EQ(c.next_until(soon())->text(), "while");
+}
+
+TEST_P(KeptNats, AStreamThatIsRemovedEndsItsReadersAndConsumers) {
+  Topics topics = open();
+  Stream s = *topics.stream({.name = "s", .topics = {"s.>"}, .survives = Survives::process});
+  Reader reader = *s.read();
+  Consumer consumer = *s.consumer("c");
+  ASSERT_TRUE(s.remove());
+  EXPECT_EQ(reader.next_until(soon()).error(), Errc::not_found);
+  EXPECT_EQ(consumer.next_until(soon()).error(), Errc::not_found);
+}
+
+TEST_P(KeptNats, AQueueThatStandsStillIsSharedWithAMemberThatWaits) {
+  Topics topics = open();
+  Topics others = open();
+  Stream s = *topics.stream({.name = "s", .topics = {"s.>"}, .keep = Keep::work, .survives = Survives::process});
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(s.publish("s.a", std::to_string(i)));
+  }
+  Consumer busy = *s.consumer("c");
+  Delivery first = *busy.next_until(soon());
+  Stream same = *others.stream({.name = "s", .topics = {"s.>"}, .keep = Keep::work, .survives = Survives::process});
+  Consumer waits = *same.consumer("c");
+  const auto shared = waits.next_until(soon());
+  ASSERT_TRUE(shared) << shared.error().message();
+  EXPECT_NE(shared->sequence(), first.sequence());
+}
+
+// A message in the queue of a handle is neither tried nor given to another member while its ack_wait passes.
+TEST_P(KeptNats, AMessageWaitsInAQueueForLongerThanItsAckWait) {
+  Topics topics = open();
+  Stream s = *topics.stream({.name = "s", .topics = {"s.>"}, .survives = Survives::process});
+  constexpr auto kAckWait = 1500ms;
+  for (const char* body : {"1", "2"}) {
+    ASSERT_TRUE(s.publish("s.a", body));
+  }
+  Consumer c = *s.consumer("c", {.ack_wait = kAckWait});
+  Delivery first = *c.next_until(soon());
+  Reader nothing = *s.read({.from = From::next()});
+  for (int i = 0; i < 10; ++i) {
+    first.working();
+    EXPECT_EQ(nothing.next_until(sys::now() + kAckWait / 4).error(), Errc::timed_out);
+  }
+  first.ack();
+  Delivery second = *c.next_until(soon());
+  EXPECT_EQ(second.text(), "2");
+  EXPECT_EQ(second.tries(), 0u);
+  EXPECT_TRUE(second.ack_confirmed());
+  EXPECT_EQ(topics.kept_statistics().dropped_doubles, 0u) << "the server did not deliver it again";
+}
+
+TEST_P(KeptNats, OtherClientsSeeTheSameKeys) {
+  const std::string program = WEFT_NATS_CLIENT;
+  if (!std::filesystem::exists(program)) {
+    GTEST_SKIP() << "there is no nats: deps/setup.sh tests builds it with Go";
+  }
+  const auto run = [&](const std::string& words) {
+    const std::string line = program + " --server " + server_->url() + " kv " + words + " 2>&1";
+    std::string output;
+    FILE* const pipe = ::popen(line.c_str(), "r");
+    char bytes[512];
+    for (std::size_t size = 0; (size = ::fread(bytes, 1, sizeof bytes, pipe)) != 0;) {
+      output.append(bytes, size);
+    }
+    EXPECT_EQ(::pclose(pipe), 0) << words << ": " << output;
+    return output;
+  };
+  Topics topics = open();
+  KeyValue config = *topics.key_value("config", {.history = 3, .survives = Survives::process});
+  ASSERT_TRUE(config.put("db.host", "a"));
+  EXPECT_EQ(run("get config db.host --raw").substr(0, 1), "a");
+  (void)run("put config db.host b");
+  const auto value = config.value("db.host");
+  ASSERT_TRUE(value) << value.error().message();
+  EXPECT_EQ(value->text(), "b");
+  KeyValueWatch watch = *config.watch("db.*", true);
+  EXPECT_EQ(watch.next_until(soon())->text(), "a");
+  EXPECT_EQ(watch.next_until(soon())->text(), "b");
+  (void)run("del config db.host --force");
+  const auto erased = watch.next_until(soon());
+  ASSERT_TRUE(erased) << erased.error().message();
+  EXPECT_TRUE(erased->erased());
+  EXPECT_EQ(config.value("db.host").error(), Errc::not_found);
+  EXPECT_TRUE(config.create("db.host", "anew"));
+  EXPECT_EQ(*config.keys(), std::vector<std::string>{"db.host"});
+}
+
+class KeptNatsOther : public KeptNats {};
+INSTANTIATE_TEST_SUITE_P(Servers, KeptNatsOther, testing::Values("nats", "nats_current"),
+                         [](const auto& kind) { return kind.param; });
+
+TEST_P(KeptNatsOther, ServersWithoutJetStreamAreToldApart) {
+  server_->restart_with("");
+  Topics topics = open();
+  const auto stream = topics.stream({.name = "s", .topics = {"s.>"}, .survives = Survives::process});
+  EXPECT_EQ(stream.error(), Errc::not_supported);
+}
+
+TEST_P(KeptNatsOther, AUserWithoutThePermissionIsTold) {
+  server_->restart_with("jetstream { store_dir: \"" + directory_ +
+                        "\" }\nauthorization { users: [ { user: a, password: b, permissions: { publish: { deny: "
+                        "[\"s.denied\", \"$JS.API.STREAM.DELETE.>\"] } } } ] }\n");
+  TopicsOptions options = this->options();
+  options.security.user = "a";
+  options.security.password = "b";
+  Topics topics = *Topics::open(context_, options);
+  Stream s = *topics.stream({.name = "s", .topics = {"s.>"}, .survives = Survives::process});
+  EXPECT_EQ(s.publish("s.denied", "x").error(), Errc::not_permitted);
+  EXPECT_TRUE(s.publish("s.a", "x"));
+  EXPECT_EQ(s.remove().error(), Errc::not_permitted);
+}
+
+}  // namespace
+}  // namespace weft::topic

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// Channels: the consumers of JetStream.
+#include <algorithm>
+#include <utility>
+
+#include "weft/rt/task/task_time.h"
+#include "weft/topic/jetstream/channels.h"
+
+namespace weft::topic {
+
+namespace {
+
+namespace js = nats::jetstream;
+
+constexpr Error kStreamGone(Errc::not_found, "the stream is gone");
+constexpr Error kOtherConsumer(Errc::conflict, "the consumer is there with other settings");
+constexpr Error kReadsWork(Errc::not_supported, "a reader of a work stream on NATS: its consumers take the messages");
+
+bool by_topic(const PullChannel& channel) noexcept { return channel.settings.from.kind == From::Kind::last_per_topic; }
+
+}  // namespace
+
+rt::Task<void> Channels::begin(Channels* self, std::shared_ptr<PullChannel> channel, std::unique_ptr<Asked> asked) {
+  channel->opening = true;
+  const Opened opened = co_await connect(self, channel, asked->op.has(OpFlags::redeclare));
+  channel->opening = false;
+  if (channel->ended) {
+    co_return;
+  }
+  if (opened.error != Errc::ok) {
+    self->engine_.refuse(*asked, opened.error, opened.text);
+    self->shut(*channel);
+    co_return;
+  }
+  const std::string instance = std::to_string(channel->instance);
+  self->engine_.answer(*asked, {.number = channel->reads() ? opened.first : opened.floor,
+                                .second = opened.next,
+                                .message_id = instance,
+                                .body = channel->reads() ? Bytes() : asked->op.body});
+  channel->open = true;
+  self->catch_up(*channel);
+  self->pull(*channel);
+}
+
+// After a change of the connection, of a leader, or of the consumer.
+rt::Task<void> Channels::begin_again(Channels* self, std::shared_ptr<PullChannel> channel) {
+  for (;;) {
+    const auto slept = co_await rt::sleep(Engine::kPause);
+    if (!slept || channel->ended) {
+      co_return;
+    }
+    const Opened opened = co_await connect(self, channel, false);
+    if (channel->ended) {
+      co_return;
+    }
+    if (opened.error == Errc::ok) {
+      break;
+    }
+    if (opened.error == Errc::cancelled || opened.error == Errc::closed) {
+      co_return;
+    }
+    if (opened.error != Errc::timed_out && opened.error != Errc::unreachable &&
+        opened.error != Errc::connection_closed && opened.error != Errc::connection_failed) {
+      self->finish(*channel, opened.error, opened.text);
+      co_return;
+    }
+  }
+  channel->opening = false;
+  channel->open = true;
+  self->catch_up(*channel);
+  self->pull(*channel);
+}
+
+rt::Task<Channels::Opened> Channels::connect(Channels* self, std::shared_ptr<PullChannel> channel, bool redeclare) {
+  Opened opened;
+  const KeptStreams::Look found = co_await KeptStreams::look(&self->streams_, channel->stream);
+  if (found.error != Errc::ok || !found.reply.ok()) {
+    opened.error = found.error != Errc::ok ? found.error : found.reply.failure.error();
+    opened.text = found.error != Errc::ok ? std::string() : text_of(found.reply.failure);
+    co_return opened;
+  }
+  const std::uint64_t instance = instance_of(found.reply.value);
+  if (channel->instance != 0 && channel->instance != instance) {
+    opened.error = kStreamGone;
+    co_return opened;
+  }
+  const js::StreamReport& info = found.reply.value;
+  const std::uint64_t next = info.state.last_sequence + 1;
+  if (channel->reads() && info.config.retention == js::Retention::work_queue) {
+    opened.error = kReadsWork;
+    co_return opened;
+  }
+  if (channel->reads()) {
+    const bool goes_on = channel->next != 0 && (!by_topic(*channel) || channel->caught_up);
+    const From from = goes_on ? From::sequence(channel->next) : channel->settings.from;
+    auto config = reader_config(channel->stream->names, from, channel->settings.filter);
+    if (!config) {
+      opened.error = config.error();
+      co_return opened;
+    }
+    channel->config = *std::move(config);
+    opened = co_await connect_reader(self, channel);
+    opened.first = channel->next;
+  } else {
+    opened = co_await connect_consumer(self, channel, redeclare);
+  }
+  opened.next = next;
+  if (opened.error != Errc::ok || channel->ended) {
+    co_return opened;
+  }
+  channel->instance = instance;
+  if (const auto subscribed = self->subscribe(*channel); !subscribed) {
+    opened.error = subscribed.error();
+  }
+  co_return opened;
+}
+
+rt::Task<Channels::Opened> Channels::connect_reader(Channels* self, std::shared_ptr<PullChannel> channel) {
+  Opened opened;
+  channel->name = self->engine_.fresh_name();
+  channel->config.name = channel->name;
+  auto request = js::create_consumer(channel->stream->names.stream(), channel->config);
+  if (!request) {
+    opened.error = request.error();
+    co_return opened;
+  }
+  const auto answer = co_await Engine::ask(&self->engine_, *std::move(request));
+  const auto made =
+      answer ? js::read_consumer_info(as_text(answer->body())) : Result<js::Reply<js::ConsumerInfo>>(answer.error());
+  if (!made || !made->ok()) {
+    opened.error = made ? made->failure.error() : made.error();
+    opened.text = made ? text_of(made->failure) : std::string();
+    co_return opened;
+  }
+  channel->consumer_sequence = 0;
+  channel->to_catch_up = made->value.pending;
+  if (channel->next == 0 && !by_topic(*channel)) {
+    channel->next = made->value.delivered.stream + 1;  // the place stays if the connection ends before a message
+  }
+  co_return opened;
+}
+
+rt::Task<Channels::Opened> Channels::connect_consumer(Channels* self, std::shared_ptr<PullChannel> channel,
+                                                      bool redeclare) {
+  constexpr int kRoundsMax = 3;  // another member creates or changes it meanwhile
+  Opened opened;
+  const std::string& stream = channel->stream->names.stream();
+  const bool was_there = channel->instance != 0;
+  for (int i = 0; i < kRoundsMax; ++i) {
+    auto question = js::consumer_info(stream, channel->name);
+    if (!question) {
+      opened.error = question.error();
+      co_return opened;
+    }
+    auto told = co_await Engine::ask(&self->engine_, *std::move(question));
+    auto info =
+        told ? js::read_consumer_info(as_text(told->body())) : Result<js::Reply<js::ConsumerInfo>>(told.error());
+    if (!info) {
+      opened.error = info.error();
+      co_return opened;
+    }
+    const bool there = info->ok();
+    if (!there && (info->failure.number != js::kConsumerNotFound || was_there)) {
+      opened.error = info->failure.error();
+      opened.text = text_of(info->failure);
+      co_return opened;
+    }
+    if (there) {
+      opened.floor = info->value.ack_floor.stream + 1;
+      js::ConsumerConfig same_place = info->value.config;
+      if (same_consumer(same_place, channel->config) || was_there) {
+        opened.error = {};
+        co_return opened;
+      }
+      const js::ConsumerConfig& own = channel->config;
+      if (!redeclare || same_place.filters != own.filters || same_place.deliver != own.deliver ||
+          same_place.start_sequence != own.start_sequence || same_place.start_time != own.start_time) {
+        opened.error = kOtherConsumer;
+        co_return opened;
+      }
+    }
+    auto request =
+        js::create_consumer(stream, channel->config, there ? js::ConsumerAction::update : js::ConsumerAction::create);
+    if (!request) {
+      opened.error = request.error();
+      co_return opened;
+    }
+    const auto answer = co_await Engine::ask(&self->engine_, *std::move(request));
+    const auto made =
+        answer ? js::read_consumer_info(as_text(answer->body())) : Result<js::Reply<js::ConsumerInfo>>(answer.error());
+    if (made && made->ok()) {
+      opened.error = {};
+      opened.text.clear();
+      opened.floor = made->value.ack_floor.stream + 1;
+      co_return opened;
+    }
+    opened.error = made ? made->failure.error() : made.error();
+    opened.text = made ? text_of(made->failure) : std::string();
+    // 10099, 10100: a work stream has a consumer of these topics.
+    if (made && (made->failure.number == 10099 || made->failure.number == 10100)) {
+      opened.error = Error(Errc::conflict, "another consumer of the work stream has these topics");
+    }
+  }
+  co_return opened;
+}
+
+}  // namespace weft::topic

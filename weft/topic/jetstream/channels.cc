@@ -1,0 +1,555 @@
+// SPDX-License-Identifier: MIT
+// Channels: the ops of a handle, and the requests for messages.
+#include "weft/topic/jetstream/channels.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "weft/base/no_memory.h"
+#include "weft/rt/task/task_time.h"
+
+namespace weft::topic {
+
+namespace {
+
+namespace js = nats::jetstream;
+
+constexpr Duration kPullExpires = std::chrono::seconds(30);
+constexpr Duration kHeartbeat = std::chrono::seconds(5);
+constexpr Duration kPullSilent = 2 * kHeartbeat + std::chrono::seconds(2);  // then the requests are lost
+constexpr Duration kRenewMin = std::chrono::milliseconds(10);
+constexpr Duration kPullAgain = std::chrono::milliseconds(100);  // after a refusal
+constexpr Duration kStandsStill = std::chrono::seconds(1);       // a queue from which no program takes
+constexpr int kRenewals = 3;                                     // of a message within its ack_wait
+
+}  // namespace
+
+std::string Channels::key_of(std::string_view stream, std::string_view consumer) {
+  return std::string(stream).append(1, '\0').append(consumer);
+}
+
+void Channels::close() noexcept {
+  engine_.loop().timers().cancel(std::exchange(timer_, {}));
+  for (auto& [key, channel] : channels_) {
+    channel->ended = true;
+    for (const auto& [sequence, held] : channel->queue) {
+      publish(held.reply, js::kNak);
+    }
+  }
+  channels_.clear();
+}
+
+void Channels::publish(std::string_view reply, std::string_view body) {
+  (void)engine_.client().publish(reply, as_bytes(body));
+}
+
+// --- ops ---
+
+void Channels::open(std::unique_ptr<Asked> asked) {
+  auto channel = make(*asked);
+  if (!channel) {
+    return engine_.refuse(*asked, channel.error());
+  }
+  channels_.emplace(Key(asked->client, asked->op.id), *channel);
+  arm();
+  engine_.spawn(begin(this, *channel, std::move(asked)));
+}
+
+Result<std::shared_ptr<PullChannel>> Channels::make(const Asked& asked) {
+  const Op& op = asked.op;
+  if (op.number > kCreditMax) {
+    return Error(Errc::invalid_argument, "more credit than 1,048,576");
+  }
+  if (channels_.size() >= kChannelsMax) {
+    return Error(Errc::resource_exhausted, "4,096 consumers and readers of a handle");
+  }
+  if (channels_.contains(Key(asked.client, op.id))) {
+    return Error(Errc::invalid_state, "the id is an open channel's");
+  }
+  auto channel = std::make_shared<PullChannel>();
+  channel->client = asked.client;
+  channel->id = op.id;
+  channel->stream = WEFT_TRY(streams_.find(op.name));
+  channel->settings = WEFT_TRY(parse_consumer_settings(as_text(op.body)));
+  channel->credit = op.number;
+  if (op.kind == OpKind::consume) {
+    channel->consumer = op.key;
+    channel->config = WEFT_TRY(consumer_config(channel->stream->names, op.key, channel->settings));
+    channel->name = channel->config.name;
+  }
+  return channel;
+}
+
+void Channels::credit(const Asked& asked) {
+  const Op& op = asked.op;
+  const auto found = channels_.find(Key(asked.client, op.id));
+  if (found == channels_.end()) {
+    if (!op.has(OpFlags::quiet)) {
+      engine_.refuse(asked, Error(Errc::not_found, "no such channel"));
+    }
+    return;  // a channel that ended meanwhile: the handle is about to read so
+  }
+  PullChannel& channel = *found->second;
+  if (op.number > kCreditMax - std::min(channel.credit, kCreditMax)) {
+    return engine_.refuse(asked, Error(Errc::invalid_argument, "more credit than 1,048,576"));
+  }
+  channel.credit += op.number;
+  engine_.answer(asked, {.number = channel.credit});
+  pull(channel);
+}
+
+void Channels::end(std::unique_ptr<Asked> asked) {
+  const auto found = channels_.find(Key(asked->client, asked->op.id));
+  if (found == channels_.end()) {
+    if (!asked->op.has(OpFlags::quiet)) {
+      engine_.refuse(*asked, Error(Errc::not_found, "no such channel"));
+    }
+    return;
+  }
+  const std::shared_ptr<PullChannel> channel = found->second;
+  shut(*channel);
+  engine_.answer(*asked, {});
+}
+
+void Channels::drop_client(const std::string& client) {
+  for (auto at = channels_.begin(); at != channels_.end();) {
+    const std::shared_ptr<PullChannel> channel = (at++)->second;
+    if (channel->client == client) {
+      shut(*channel);
+    }
+  }
+}
+
+HeldMessage Channels::take(const Asked& asked, std::uint64_t sequence) {
+  const Op& op = asked.op;
+  HeldMessage held;
+  const auto take_from = [&](auto& messages) {
+    if (const auto at = messages.find(sequence); at != messages.end()) {
+      held = std::move(at->second);
+      messages.erase(at);
+    }
+    return !held.reply.empty();
+  };
+  const auto holding = holdings_.find(key_of(op.name, op.key));
+  if (holding != holdings_.end() && take_from(holding->second)) {
+    if (holding->second.empty()) {
+      holdings_.erase(holding);
+    }
+  } else if (const auto own = channels_.find(Key(asked.client, op.id)); own != channels_.end()) {
+    own->second->moved = engine_.now();
+    (void)take_from(own->second->queue);
+  } else {
+    for (auto& [key, channel] : channels_) {
+      if (channel->consumer == op.key && channel->stream->names.wire() == op.name && take_from(channel->queue)) {
+        channel->moved = engine_.now();
+        break;
+      }
+    }
+  }
+  if (!op.message_id.empty() && held.instance != 0 && op.message_id != std::to_string(held.instance)) {
+    return {};  // of another life of the stream
+  }
+  return held;
+}
+
+void Channels::hold(const std::string& key, std::uint64_t sequence, HeldMessage held) {
+  Holding& holding = holdings_[key];
+  holding.insert_or_assign(sequence, std::move(held));
+  if (holding.size() > kHeldMax) {  // other members have the oldest ones since
+    holding.erase(holding.begin());
+  }
+}
+
+void Channels::settle(std::unique_ptr<Asked> asked) {
+  const Op& op = asked->op;
+  if (sequence_count(op.body) > kOpSequencesMax && op.kind != OpKind::reject) {
+    return engine_.refuse(*asked, Error(Errc::invalid_argument, "more than 4,096 sequences of one ack"));
+  }
+  const std::size_t more = op.kind == OpKind::reject ? 0 : sequence_count(op.body);
+  const std::string key = key_of(op.name, op.key);
+  std::vector<std::string> replies;  // of acknowledgements that the program waits for
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i <= more; ++i) {
+    const std::uint64_t sequence = i == 0 ? op.number : sequence_at(op.body, i - 1);
+    HeldMessage held = take(*asked, sequence);
+    if (held.reply.empty()) {
+      continue;
+    }
+    ++count;
+    switch (op.kind) {
+      case OpKind::begin:
+      case OpKind::work:
+        publish(held.reply, js::kInProgress);
+        hold(key, sequence, std::move(held));
+        break;
+      case OpKind::ack:
+        if (op.has(OpFlags::quiet)) {
+          publish(held.reply, js::kAck);
+        } else {
+          replies.push_back(std::move(held.reply));
+        }
+        break;
+      case OpKind::nak: {
+        std::string body;
+        js::append_nak(op.has(OpFlags::unseen) ? Duration::zero() : retry_wait(*asked, held.deliveries), body);
+        publish(held.reply, body);
+        break;
+      }
+      // A server of 2.9 takes the word without a reason only.
+      default: publish(held.reply, js::kTerminate); break;
+    }
+  }
+  if (!replies.empty()) {
+    engine_.spawn(confirm(this, std::move(asked), std::move(replies)));
+    return;
+  }
+  engine_.answer(*asked, {.number = count, .second = op.kind == OpKind::begin ? op.number : 0});
+}
+
+// All ones: the wait of the consumer's settings.
+Duration Channels::retry_wait(const Asked& asked, std::uint64_t deliveries) const {
+  if (~asked.op.second != 0) {
+    constexpr std::uint64_t kLongest = 365ULL * 24 * 3600 * 1'000'000'000;
+    return Duration(static_cast<Duration::rep>(std::min(asked.op.second, kLongest)));
+  }
+  for (const auto& [key, channel] : channels_) {
+    if (channel->consumer == asked.op.key && channel->stream->names.wire() == asked.op.name &&
+        !channel->settings.retry_waits.empty()) {
+      const std::vector<Duration>& waits = channel->settings.retry_waits;
+      return waits[std::min<std::size_t>(std::max<std::uint64_t>(deliveries, 1) - 1, waits.size() - 1)];
+    }
+  }
+  return Duration::zero();
+}
+
+rt::Task<void> Channels::confirm(Channels* self, std::unique_ptr<Asked> asked, std::vector<std::string> replies) {
+  std::uint64_t count = 0;
+  Error failed;
+  for (const std::string& reply : replies) {
+    js::ApiRequest request;
+    request.subject = reply;
+    request.body = js::kAck;
+    const auto done = co_await Engine::ask(&self->engine_, std::move(request));
+    count += done ? 1 : 0;
+    if (!done) {
+      failed = done.error();
+    }
+  }
+  if (count == 0 && failed != Errc::ok) {
+    // No server takes the acknowledgement: the consumer is gone.
+    self->engine_.refuse(*asked, failed == Errc::not_supported ? Error(Errc::not_found, "no such consumer")
+                                 : failed == Errc::timed_out   ? Error(Errc::outcome_unknown, failed.static_text())
+                                                               : failed);
+    co_return;
+  }
+  self->engine_.answer(*asked, {.number = count});
+}
+
+// --- requests for messages ---
+
+Result<void> Channels::subscribe(PullChannel& channel) {
+  channel.inbox = engine_.fresh_inbox();
+  channel.outstanding = 0;
+  channel.heard = engine_.now();
+  const Key key(channel.client, channel.id);
+  const auto found = channels_.find(key);
+  if (found == channels_.end()) {
+    return Error(Errc::closed, "the channel has ended");
+  }
+  if (channel.subscription.value != 0) {
+    engine_.client().drain(std::exchange(channel.subscription, {}));
+  }
+  channel.subscription = WEFT_TRY(engine_.client().subscribe(
+      channel.inbox + "*", [this, to = found->second, inbox = channel.inbox](const nats::Message& message) {
+        handle_message(to, inbox, message);
+      }));
+  return {};
+}
+
+void Channels::pull(PullChannel& channel) {
+  if (!channel.open || channel.ended || channel.outstanding != 0 || channel.credit == 0 ||
+      !engine_.client().is_connected()) {
+    return;
+  }
+  js::PullRequest request;
+  request.batch = static_cast<std::uint32_t>(channel.credit);
+  request.expires = kPullExpires;
+  request.idle_heartbeat = kHeartbeat;
+  const auto made = js::pull(channel.stream->names.stream(), channel.name, request);
+  if (!made) {
+    return;
+  }
+  const std::uint64_t number = ++channel.last_pull;
+  const std::string reply = channel.inbox + std::to_string(number);
+  if (engine_.client().publish(made->subject, as_bytes(made->body), {.reply = reply})) {
+    channel.outstanding = channel.credit;
+    channel.heard = engine_.now();
+  }
+}
+
+rt::Task<void> Channels::pull_later(Channels* self, std::shared_ptr<PullChannel> channel, Duration wait) {
+  const auto slept = co_await rt::sleep(wait);
+  if (slept) {
+    self->pull(*channel);
+  }
+}
+
+void Channels::handle_message(const std::shared_ptr<PullChannel>& channel, const std::string& inbox,
+                              const nats::Message& message) {
+  const bool own = channel->inbox == inbox;  // no: of requests that were given up
+  const auto delivery = js::read_delivery(message.reply);
+  if (!delivery) {  // a message may have a status of its publisher's
+    const js::PullStatus status = js::read_pull_status(message.headers);
+    if (own && !channel->ended && status.kind != js::PullStatus::Kind::message) {
+      handle_status(channel, message, status);
+    }
+    return;
+  }
+  if (!own || channel->ended || channel->credit == 0 || !channel->open) {
+    if (!channel->reads()) {
+      publish(message.reply, js::kNak);
+    }
+    return;
+  }
+  channel->heard = engine_.now();
+  channel->outstanding -= std::min<std::uint64_t>(channel->outstanding, 1);
+  if (channel->reads()) {
+    if (delivery->consumer_sequence != channel->consumer_sequence + 1) {
+      return reconnect(channel);  // a message was lost on its way
+    }
+    channel->consumer_sequence = delivery->consumer_sequence;
+  }
+  deliver(*channel, message, *delivery);
+  if (!channel->ended) {
+    pull(*channel);
+  }
+}
+
+void Channels::deliver(PullChannel& channel, const nats::Message& message, const js::Delivery& delivery) {
+  const StoredHeaders headers = stored_headers(message.headers);
+  std::string topic;
+  channel.stream->names.append_topic(message.subject, topic);
+  const auto ns = std::max<Duration::rep>(0, delivery.time.time_since_epoch().count());
+  const auto before = std::max<std::uint64_t>(delivery.deliveries, 1) - 1;
+  const Op op{.kind = OpKind::delivery,
+              .flags = headers.erased ? OpFlags::erased : std::uint16_t{0},
+              .id = channel.id,
+              .number = delivery.stream_sequence,
+              .second = static_cast<std::uint64_t>(ns),
+              .code = static_cast<std::uint16_t>(std::min<std::uint64_t>(before, 0xFFFF)),
+              .key = topic,
+              .message_id = headers.message_id,
+              .headers = as_bytes(headers.block),
+              .body = message.body};
+  if (const auto fits = check_op(op); !fits) {
+    return finish(channel, fits.error());
+  }
+  if (channel.reads()) {
+    channel.to_catch_up -= std::min<std::uint64_t>(channel.to_catch_up, 1);
+    if (delivery.pending == 0) {
+      channel.to_catch_up = 0;
+    }
+    if (delivery.stream_sequence < channel.next) {  // the newest of each topic begins anew
+      return catch_up(channel);
+    }
+    channel.next = delivery.stream_sequence + 1;
+  } else {
+    const bool first = channel.queue.empty();
+    channel.queue.insert_or_assign(delivery.stream_sequence,
+                                   HeldMessage{std::string(message.reply), delivery.deliveries, channel.instance});
+    if (first) {
+      channel.renewed = channel.moved = engine_.now();
+      arm();
+    }
+  }
+  --channel.credit;
+  engine_.send(channel.client, op);
+  catch_up(channel);
+}
+
+void Channels::catch_up(PullChannel& channel) {
+  if (channel.reads() && !channel.caught_up && channel.to_catch_up == 0) {
+    channel.caught_up = true;
+    engine_.send(channel.client, {.kind = OpKind::caught_up, .id = channel.id, .number = channel.next});
+  }
+}
+
+void Channels::handle_status(const std::shared_ptr<PullChannel>& channel, const nats::Message& message,
+                             const js::PullStatus& status) {
+  using Kind = js::PullStatus::Kind;
+  channel->heard = engine_.now();
+  if (!status.ends()) {
+    // Messages before the heartbeat came before it, or are lost.
+    if (channel->reads() && status.last_consumer_sequence > channel->consumer_sequence) {
+      reconnect(channel);
+    }
+    return;
+  }
+  std::uint64_t number = 0;
+  (void)std::from_chars(message.subject.data() + channel->inbox.size(), message.subject.data() + message.subject.size(),
+                        number);
+  if (number != channel->last_pull) {
+    return;
+  }
+  channel->outstanding = 0;
+  switch (status.kind) {
+    case Kind::consumer_deleted:
+    case Kind::no_responders: return reconnect(channel);
+    case Kind::limit_exceeded:
+    case Kind::refused:
+    case Kind::leadership_change:
+    case Kind::too_large: (void)engine_.spawn(pull_later(this, channel, kPullAgain)); return;
+    default: pull(*channel);
+  }
+}
+
+// A member that waits gets half of a queue that stands still.
+rt::Task<void> Channels::recall(Channels* self, std::shared_ptr<PullChannel> channel) {
+  channel->moved = self->engine_.now();
+  auto question = js::consumer_info(channel->stream->names.stream(), channel->name);
+  if (!question) {
+    channel->looking = false;
+    co_return;
+  }
+  const auto told = co_await Engine::ask(&self->engine_, *std::move(question));
+  channel->looking = false;
+  const auto info =
+      told ? js::read_consumer_info(as_text(told->body())) : Result<js::Reply<js::ConsumerInfo>>(told.error());
+  if (!info || !info->ok() || channel->ended || !channel->open) {
+    co_return;
+  }
+  const js::ConsumerInfo& now = info->value;
+  const bool others_wait = now.pulls_waiting > (channel->outstanding != 0 ? 1U : 0U);
+  const bool none_left =
+      now.pending == 0 || static_cast<std::int64_t>(now.ack_pending) >= channel->config.ack_pending_max;
+  if (others_wait && none_left && !channel->queue.empty()) {
+    self->engine_.send(channel->client,
+                       {.kind = OpKind::recall, .id = channel->id, .number = (channel->queue.size() + 1) / 2});
+  }
+}
+
+// --- the end, and the connection ---
+
+void Channels::shut(PullChannel& channel) {
+  channel.ended = true;
+  channel.open = false;
+  if (channel.subscription.value != 0) {
+    engine_.client().drain(std::exchange(channel.subscription, {}));
+  }
+  for (const auto& [sequence, held] : channel.queue) {
+    publish(held.reply, js::kNak);
+  }
+  channel.queue.clear();
+  if (channel.reads() && !channel.name.empty()) {
+    if (const auto request = js::delete_consumer(channel.stream->names.stream(), channel.name)) {
+      nats::Inbox::Subject place;
+      (void)engine_.client().publish(request->subject, as_bytes(request->body),
+                                     {.reply = engine_.inbox().subject(0, place)});
+    }
+  }
+  channels_.erase(Key(channel.client, channel.id));
+}
+
+void Channels::finish(PullChannel& channel, const Error& error, std::string_view text) {
+  if (channel.ended) {
+    return;
+  }
+  const std::string reason(text.empty() ? error.text() : text);
+  engine_.send(channel.client, {.kind = OpKind::ended,
+                                .id = channel.id,
+                                .number = channel.next,
+                                .code = static_cast<std::uint16_t>(error.code()),
+                                .body = as_bytes(reason)});
+  if (error == Errc::not_found) {
+    holdings_.erase(key_of(channel.stream->names.wire(), channel.consumer));
+  }
+  shut(channel);
+}
+
+void Channels::reconnect(const std::shared_ptr<PullChannel>& channel) {
+  if (channel->ended || channel->opening) {
+    return;
+  }
+  channel->opening = true;
+  channel->open = false;
+  if (!engine_.spawn(begin_again(this, channel))) {
+    channel->opening = false;
+  }
+}
+
+void Channels::handle_lost() noexcept {
+  for (auto& [key, channel] : channels_) {
+    channel->outstanding = 0;
+  }
+}
+
+// The requests of the connection before may still wait at the servers: their inbox gets no more messages.
+void Channels::handle_connected() {
+  std::vector<std::shared_ptr<PullChannel>> all;
+  for (const auto& [key, channel] : channels_) {
+    all.push_back(channel);
+  }
+  for (const auto& channel : all) {
+    reconnect(channel);
+  }
+}
+
+void Channels::arm() {
+  if (channels_.empty()) {
+    return;
+  }
+  Duration wait = kHeartbeat;
+  for (const auto& [key, channel] : channels_) {
+    if (!channel->queue.empty()) {
+      wait = std::min({wait, kStandsStill, std::max(channel->settings.ack_wait / (kRenewals + 1), kRenewMin)});
+    }
+  }
+  const Instant due = deadline_after(engine_.now(), wait);
+  if (timer_ && timer_at_ <= due) {
+    return;
+  }
+  timer_at_ = due;
+  if (!timer_ || !engine_.loop().timers().reschedule(timer_, due)) {
+    timer_ = engine_.loop().timers().schedule(due, {&Channels::timer_fired, this});
+  }
+}
+
+void Channels::renew(PullChannel& channel) {
+  if (!channel.queue.empty() &&
+      engine_.now() >= deadline_after(channel.renewed, channel.settings.ack_wait / kRenewals)) {
+    channel.renewed = engine_.now();
+    for (const auto& [sequence, held] : channel.queue) {
+      publish(held.reply, js::kInProgress);
+    }
+  }
+}
+
+void Channels::handle_timer() {
+  timer_ = {};
+  (void)or_no_memory([this]() -> Result<void> {
+    std::vector<std::shared_ptr<PullChannel>> silent;
+    std::vector<std::shared_ptr<PullChannel>> still;
+    for (const auto& [key, channel] : channels_) {
+      renew(*channel);
+      if (!channel->queue.empty() && !channel->looking && channel->open &&
+          deadline_after(channel->moved, kStandsStill) <= engine_.now()) {
+        still.push_back(channel);
+      }
+      if (channel->outstanding != 0 && engine_.client().is_connected() &&
+          deadline_after(channel->heard, kPullSilent) <= engine_.now()) {
+        silent.push_back(channel);
+      }
+    }
+    for (const auto& channel : silent) {
+      reconnect(channel);
+    }
+    for (const auto& channel : still) {
+      channel->looking = engine_.spawn(recall(this, channel));
+    }
+    return {};
+  });
+  arm();
+}
+
+}  // namespace weft::topic

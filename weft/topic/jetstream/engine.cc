@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "weft/topic/jetstream/engine.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "weft/rt/task/task_time.h"
+#include "weft/zmtp/secure_random.h"
+
+namespace weft::topic {
+
+namespace {
+
+constexpr Duration kNobodyMost = std::chrono::seconds(2);  // servers of a cluster may not know each other yet
+constexpr std::size_t kRefusalsMax = 64;
+constexpr Error kNoJetStream(Errc::not_supported,
+                             "no JetStream answers: the servers run without it, or the account may not use it");
+constexpr Error kAnswerLost(Errc::outcome_unknown, "the servers did not answer: they may have carried out the request");
+
+constexpr Error kNoLeader(Errc::unreachable, "the servers have no leader now");
+constexpr std::size_t kFailureMax = 1024;  // bytes of an answer that is only an error
+
+bool may_come_later(const nats::Answer& answer) {
+  if (answer.body().size() > kFailureMax) {
+    return false;
+  }
+  const auto failure = nats::jetstream::read_done(as_text(answer.body()));
+  return failure && failure->failure.is_temporary();
+}
+
+}  // namespace
+
+std::string text_of(const nats::jetstream::ApiError& failure) {
+  std::string text(failure.error().text());
+  if (!failure.description.empty()) {
+    text.append(text.empty() ? "" : ": ").append(failure.description);
+  }
+  return text;
+}
+
+Result<void> Engine::open(std::shared_ptr<serve::ClientHost> host, nats::ClientOptions options) {
+  std::array<std::uint8_t, nats::Inbox::kRandomSize> random;
+  zmtp::SecureRandom secure;
+  secure.fill(random);
+  inbox_ = std::make_unique<nats::Inbox>(options.inbox_prefix, random);
+  client_ = WEFT_TRY(nats::Client::open(std::move(host), std::move(options)));
+  return {};
+}
+
+void Engine::close() noexcept {
+  router_.close();
+  client_.reset();
+}
+
+rt::Task<Result<nats::Answer>> Engine::ask(Engine* self, nats::jetstream::ApiRequest request, Lost lost) {
+  const Instant begin = self->now();
+  const Instant deadline = deadline_after(begin, kAskMost);
+  Instant nobody_until = kNever;
+  for (;;) {
+    const auto up = co_await self->client_->connected(deadline);
+    if (!up) {
+      co_return up.error();
+    }
+    const Instant tried = self->now();
+    auto answer = co_await self->client_->request(request.subject, as_bytes(request.body),
+                                                  std::min(deadline, deadline_after(tried, kTryMost)));
+    if (answer && !may_come_later(*answer)) {
+      co_return Result<nats::Answer>(std::in_place, std::move(*answer));
+    }
+    const Error why = answer ? kNoLeader : answer.error();
+    if (why == Errc::cancelled || why == Errc::closed || why == Errc::invalid_argument ||
+        why == Errc::message_too_large || why == Errc::not_permitted) {
+      co_return why;
+    }
+    if (const Error refused = self->refusal_of(request.subject, tried); refused != Errc::ok) {
+      co_return refused;
+    }
+    const bool nobody = !answer && why == Errc::unreachable && self->client_->is_connected();
+    if (nobody) {
+      nobody_until = std::min(nobody_until, deadline_after(self->now(), kNobodyMost));
+      if (self->now() >= nobody_until) {
+        co_return kNoJetStream;
+      }
+    } else {
+      nobody_until = kNever;
+    }
+    if (!answer && lost == Lost::outcome_unknown && why.fate() != Fate::not_sent) {
+      co_return kAnswerLost;
+    }
+    if (self->now() >= deadline) {
+      co_return why;
+    }
+    const auto slept = co_await rt::sleep(kPause);
+    if (!slept) {
+      co_return slept.error();
+    }
+  }
+}
+
+std::string Engine::fresh_inbox() {
+  const std::string filter = inbox_->filter();  // with a last `*`
+  return filter.substr(0, filter.size() - 1) + "c" + std::to_string(++fresh_) + ".";
+}
+
+std::string Engine::fresh_name() {
+  const std::string filter = inbox_->filter();
+  const std::size_t id = filter.rfind('.', filter.size() - 3) + 1;
+  return "weft-" + filter.substr(id, filter.rfind('.') - id) + "-" + std::to_string(++fresh_);
+}
+
+// --- the way back ---
+
+void Engine::send(const std::string& client, const Op& op) {
+  auto message = check_op(op) ? Message::with_size(encoded_size(op)) : Result<Message>(Errc::message_too_large);
+  if (!message) {
+    return;  // no memory: the handle's deadline ends the request
+  }
+  encode_op(op, message->mutable_bytes());
+  // A refused routing id takes nothing: the handle has gone.
+  if (router_.try_send(as_bytes(client), More::yes)) {
+    (void)router_.try_send(*std::move(message));
+  }
+}
+
+void Engine::refuse(const Asked& asked, const Error& error, std::string_view text) {
+  const std::string_view reason = text.empty() ? error.text() : text;
+  send(asked.client, {.kind = OpKind::answer,
+                      .id = asked.op.id,
+                      .code = static_cast<std::uint16_t>(error.code()),
+                      .body = as_bytes(reason)});
+}
+
+void Engine::refuse(const Asked& asked, const nats::jetstream::ApiError& failure) {
+  refuse(asked, failure.error(), text_of(failure));
+}
+
+void Engine::answer(const Asked& asked, Op answer) {
+  if (!asked.op.has(OpFlags::quiet)) {
+    answer.kind = OpKind::answer;
+    answer.id = asked.op.id;
+    send(asked.client, answer);
+  }
+}
+
+// --- refusals of a server, which name a subject ---
+
+void Engine::handle_refused(std::string_view subject, const Error& why) {
+  if (refusals_.size() >= kRefusalsMax) {
+    refusals_.pop_front();
+  }
+  refusals_.push_back({std::string(subject), why, now()});
+}
+
+Error Engine::refusal_of(std::string_view subject, Instant since) const noexcept {
+  for (const Refusal& each : refusals_) {
+    if (each.subject == subject && each.at >= since) {
+      return each.why;
+    }
+  }
+  return {};
+}
+
+}  // namespace weft::topic

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/msg/message/message.h"
+#include "weft/msg/socket.h"
+#include "weft/nats/client/client.h"
+#include "weft/nats/jetstream/api.h"
+#include "weft/nats/protocol/inbox.h"
+#include "weft/rt/task/task_scope.h"
+#include "weft/topic/wire/ops.h"
+
+namespace weft::topic {
+
+// Asked: an op of a handle. `op` points into `bytes`, so it does not move.
+struct Asked {
+  Asked(std::string from, Message&& message) : client(std::move(from)), bytes(std::move(message)) {}
+  Asked(const Asked&) = delete;
+  Asked& operator=(const Asked&) = delete;
+
+  const std::string client;  // its routing id
+  const Message bytes;
+  Op op{};
+};
+
+// Engine: the shared part of the server: the way back to the handles, and requests to the servers of NATS.
+// Owner: the session. Affinity: its core. Cost: an answer is one message; a request a coroutine.
+// Invariant: no request waits beyond kAskMost.
+class Engine {
+ public:
+  static constexpr Duration kAskMost = std::chrono::seconds(25);  // a handle waits for 30 s
+  static constexpr Duration kTryMost = std::chrono::seconds(2);   // for one answer
+  static constexpr Duration kPause = std::chrono::milliseconds(50);
+
+  Engine(Socket router, rt::Loop& loop) : router_(std::move(router)), loop_(loop), scope_(loop) {}
+  // Errors: those of nats::Client::open().
+  [[nodiscard]] Result<void> open(std::shared_ptr<serve::ClientHost> host, nats::ClientOptions options);
+
+  [[nodiscard]] nats::Client& client() noexcept { return *client_; }
+  [[nodiscard]] const nats::Inbox& inbox() const noexcept { return *inbox_; }
+  [[nodiscard]] Socket& router() noexcept { return router_; }
+  [[nodiscard]] rt::TaskScope& scope() noexcept { return scope_; }
+  [[nodiscard]] rt::Loop& loop() noexcept { return loop_; }
+  [[nodiscard]] Instant now() const noexcept { return loop_.now(); }
+  void close() noexcept;
+  [[nodiscard]] std::string fresh_inbox();  // with a last dot; for messages of one consumer
+  [[nodiscard]] std::string fresh_name();   // of an ephemeral consumer
+
+  // `lost`: the treatment of a request whose answer is lost.
+  enum class Lost : std::uint8_t { again, outcome_unknown };
+  // Errors: timed_out or the reason of a missing connection; not_supported (no JetStream answers); not_permitted;
+  // outcome_unknown; cancelled.
+  [[nodiscard]] static rt::Task<Result<nats::Answer>> ask(Engine* self, nats::jetstream::ApiRequest request,
+                                                          Lost lost = Lost::again);
+  // Begins a task of the session. Returns false if there is no memory for it: the op has no answer then, as a lost one.
+  bool spawn(rt::Task<void> task) { return static_cast<bool>(scope_.spawn(std::move(task))); }
+
+  void send(const std::string& client, const Op& op);
+  void refuse(const Asked& asked, const Error& error, std::string_view text = {});
+  void refuse(const Asked& asked, const nats::jetstream::ApiError& failure);
+  void answer(const Asked& asked, Op answer);  // ok; nothing to a quiet op
+  void handle_refused(std::string_view subject, const Error& why);
+
+ private:
+  struct Refusal {
+    std::string subject;
+    Error why;
+    Instant at;
+  };
+  [[nodiscard]] Error refusal_of(std::string_view subject, Instant since) const noexcept;
+
+  Socket router_;
+  rt::Loop& loop_;
+  rt::TaskScope scope_;
+  std::unique_ptr<nats::Client> client_;
+  std::unique_ptr<nats::Inbox> inbox_;  // of publications, and of requests without an answer
+  std::deque<Refusal> refusals_;        // the last ones
+  std::uint64_t fresh_ = 0;
+};
+
+// The text of an error to a handle: that of the server, if there is one.
+[[nodiscard]] std::string text_of(const nats::jetstream::ApiError& failure);
+
+}  // namespace weft::topic
