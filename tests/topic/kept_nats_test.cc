@@ -187,6 +187,20 @@ TEST_P(KeptNats, AStreamThatIsRemovedEndsItsReadersAndConsumers) {
   EXPECT_EQ(consumer.next_until(soon()).error(), Errc::not_found);
 }
 
+// A subscriber takes the messages of a stream that is gone, and so the servers do not refuse them.
+TEST_P(KeptNats, AnAppendToAStreamThatIsGoneIsRefusedAlsoWhereAProgramSubscribes) {
+  Topics topics = open();
+  Topics others = open();
+  Stream s = *topics.stream({.name = "s", .topics = {"s.>"}, .survives = Survives::process});
+  ASSERT_TRUE(s.publish("s.a", "1"));
+  Subscription subscription = *others.subscribe("s.>");
+  ASSERT_TRUE(others.sync(soon()));
+  Stream same = *others.stream({.name = "s", .topics = {"s.>"}, .survives = Survives::process});
+  ASSERT_TRUE(same.remove());
+  EXPECT_EQ(s.publish("s.a", "2").error(), Errc::not_found);
+  EXPECT_EQ(subscription.next_until(soon())->text(), "2");
+}
+
 TEST_P(KeptNats, AQueueThatStandsStillIsSharedWithAMemberThatWaits) {
   Topics topics = open();
   Topics others = open();

@@ -186,8 +186,8 @@ void Appends::handle_timer() {
       finish(late, append.ever ? kAppendUnknown : kAppendUnsent);
     } else if (append.sent && !append.asked->op.message_id.empty() &&
                deadline_after(append.sent_at, append.again ? kAckMostAgain : kAckMost) <= now) {
-      append.sent = false;
       append.again = true;
+      stall(append);
     }
   }
   (void)or_no_memory([this]() -> Result<void> {
@@ -210,7 +210,7 @@ Appends::Waiting::iterator Appends::find(std::uint32_t number) {
 void Appends::handle_reply(const nats::Message& message) {
   const auto number = engine_.inbox().number_of(message.subject);
   const auto at = number ? find(*number) : waiting_.end();
-  if (at == waiting_.end() || at->second.waits || at->second.stalled) {
+  if (at == waiting_.end() || at->second.waits) {
     return;  // late, or the answer to a request without one
   }
   if (message.headers.status() == nats::kStatusNoResponders && message.body.empty()) {
@@ -218,9 +218,13 @@ void Appends::handle_reply(const nats::Message& message) {
   }
   const auto reply = js::read_publish_ack(as_text(message.body));
   if (!reply) {
-    return finish(at, reply.error());
+    return;  // of a subscriber, which answers a publication; the stream's comes, too
   }
-  reply->ok() ? handle_ack(at, reply->value) : handle_failure(at, reply->failure);
+  if (reply->ok()) {
+    handle_ack(at, reply->value);
+  } else if (!at->second.stalled) {
+    handle_failure(at, reply->failure);
+  }
 }
 
 void Appends::handle_ack(Waiting::iterator at, const js::PublishAck& ack) {
@@ -267,7 +271,7 @@ void Appends::handle_failure(Waiting::iterator at, const js::ApiError& failure) 
   finish(at, failure.error(), text_of(failure));
 }
 
-// No server stored the message: the stream is gone, or has no leader.
+// No server acknowledged the message: the stream is gone, or has no leader, or the acknowledgement was lost.
 void Appends::stall(Append& append) {
   append.stalled = true;
   append.sent = false;
