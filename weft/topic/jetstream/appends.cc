@@ -217,7 +217,7 @@ void Appends::handle_reply(const nats::Message& message) {
     return stall(at->second);
   }
   const auto reply = js::read_publish_ack(as_text(message.body));
-  if (!reply) {
+  if (!reply || (reply->ok() && reply->value.stream != at->second.stream->names.stream())) {
     return;  // of a subscriber, which answers a publication; the stream's comes, too
   }
   if (reply->ok()) {
