@@ -40,7 +40,7 @@ std::string engine_group(std::string_view group) {
 
 }  // namespace
 
-GateOptions Node::gate_options() const {
+GateOptions Node::gate_options() {
   GateOptions options;
   options.group = context_.get();
   options.servers = fleet_.servers;

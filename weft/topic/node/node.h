@@ -107,7 +107,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
       const std::function<Result<std::shared_ptr<HubLink>>(Node&)>& make);
   [[nodiscard]] std::shared_ptr<HubLink> used_hub_link() noexcept { return hub_link_.used(); }  // null if not used yet
   [[nodiscard]] const Fleet& fleet() const noexcept { return fleet_; }
-  [[nodiscard]] GateOptions gate_options() const;  // of a nats fleet
+  [[nodiscard]] GateOptions gate_options();  // of a nats fleet
   [[nodiscard]] const std::shared_ptr<msg::ContextCore>& context() const noexcept { return context_; }
 
   // --- publishing (publish.cc) ---
