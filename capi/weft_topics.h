@@ -268,7 +268,7 @@ WEFT_EXPORT int weft_topics_reply(weft_topics_message* request, const void* data
    NULL: without one. The library keeps up to 512 different texts for ever: a text does not name a single request. */
 WEFT_EXPORT int weft_topics_refuse(weft_topics_message* request, int code, const char* text);
 
-/* --- kept topics, of a local fleet: streams --- */
+/* --- kept topics, of a local fleet or one on NATS: streams --- */
 
 enum weft_topics_keep {
   WEFT_TOPICS_KEEP_LOG = 0,   /* every message, in one order */
@@ -277,10 +277,10 @@ enum weft_topics_keep {
 };
 /* The fault that loses no acknowledged message. */
 enum weft_topics_survives {
-  WEFT_TOPICS_SURVIVES_POWER = 0,   /* the loss of power */
+  WEFT_TOPICS_SURVIVES_POWER = 0,   /* the loss of power; not_supported on NATS */
   WEFT_TOPICS_SURVIVES_PROCESS = 1, /* the death of every process at once */
   WEFT_TOPICS_SURVIVES_NOTHING = 2, /* the messages end with the process that hosts the hub */
-  WEFT_TOPICS_SURVIVES_MACHINE = 3  /* not_supported: a local fleet has one machine */
+  WEFT_TOPICS_SURVIVES_MACHINE = 3  /* the loss of one of three servers of NATS; not_supported by a hub */
 };
 enum weft_topics_when_full {
   WEFT_TOPICS_FULL_DEFAULT = 0, /* of a stream: a log drops its oldest messages, the others refuse; a bucket refuses */

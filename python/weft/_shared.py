@@ -171,11 +171,12 @@ class Keep(enum.IntEnum):
 
 
 class Survives(enum.IntEnum):
-    """The fault that loses no acknowledged message."""
+    """The fault that loses no acknowledged message. A local fleet has no MACHINE, one on NATS no POWER."""
 
     POWER = 0
     PROCESS = 1
     NOTHING = 2
+    MACHINE = 3
 
 
 class WhenFull(enum.IntEnum):

@@ -458,7 +458,7 @@ class Topics(_Family):
                bytes_max: int = 0, age_max: Timeout = None, same_id_window: Timeout = None) -> Stream:
         """Declares the stream, and waits for the hub for at most 30 s. `topics`: filters of the topics that it takes; none:
         every topic. `bytes_max` (1 GiB), `age_max` (any) and `same_id_window` (2 minutes) bound it. Raises Conflict: it exists
-        with other settings, and `redeclare` is false; not_supported: the fleet is not a local one."""
+        with other settings, and `redeclare` is false; not_supported: the fleet does not keep topics in this way."""
         return self._adopt(Stream(_topics.stream_open(
             self._handle, name, filters_of(topics), keep, survives, when_full, redeclare, bytes_max, duration(age_max),
             duration(same_id_window)), name))

@@ -112,6 +112,22 @@ class Fleet(unittest.TestCase):
                 self.assertIn(raised.exception.code, (weft.Code.CONNECTION_CLOSED, weft.Code.UNREACHABLE))
                 process.kill()  # the end of the handle does not wait for it
 
+    def test_jetstream_keeps_streams_and_buckets(self):
+        with server("--jetstream", "--store_dir", "kept") as address, weft.Topics(f"nats://{address}") as topics:
+            jobs = topics.stream("jobs", ["jobs.>"], keep=weft.Keep.WORK, survives=weft.Survives.PROCESS)
+            self.assertEqual(jobs.publish("jobs.a", b"1", id="x").sequence, 1)
+            self.assertTrue(jobs.publish("jobs.a", b"1", id="x").duplicate)
+            with jobs.consume("workers") as workers, workers.next(PATIENCE) as job:
+                self.assertEqual((job.data, job.sequence), (b"1", 1))
+            bucket = topics.key_value("conf", survives=weft.Survives.PROCESS)
+            bucket["color"] = b"red"
+            self.assertEqual((bucket["color"], list(bucket)), (b"red", ["color"]))
+            for survives, text in ((weft.Survives.POWER, "before the disk has it"), (weft.Survives.MACHINE, "")):
+                with self.assertRaises(weft.TopicsError) as raised:
+                    topics.stream("more", ["more.>"], survives=survives)
+                self.assertEqual(raised.exception.code, weft.Code.NOT_SUPPORTED)
+                self.assertIn(text, str(raised.exception))
+
 
 if __name__ == "__main__":
     unittest.main()

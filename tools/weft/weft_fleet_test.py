@@ -146,6 +146,8 @@ def what_cannot_start_is_said() -> None:
     assert "at most 65535" in run("fleet", "up", "--port", "65534", code=2)
     assert "No such file" in run("fleet", "up", "--program", "/nonexistent", code=1)
     assert "ended" in run("fleet", "up", "--program", "/bin/false", code=1)
+    assert "without quotes" in run("fleet", "up", "--store", 'a"b', code=2)
+    assert "No such file" in run("fleet", "up", "--store", "/nonexistent/kept", code=1)
     with up("--servers", "1") as (_, told):
         port = told["servers"][0]["url"].rsplit(":", 1)[1]
         assert "address already in use" in run("fleet", "up", "--servers", "1", "--port", port, code=1)

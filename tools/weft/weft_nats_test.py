@@ -84,6 +84,23 @@ def requests_pass_between_services_and_the_command_nats() -> None:
             foreign.wait(PATIENCE)  # its code is 1 after --count
 
 
+@test
+def servers_keep_their_topics_in_the_store() -> None:
+    for program in SERVERS:
+        with tempfile.TemporaryDirectory() as folder:
+            kept = os.path.join(folder, "kept")
+            for step in (["add", "conf"], ["put", "conf", "color", "red"], ["get", "conf", "color", "--raw"]):
+                with start("fleet", "up", "--json", "--servers", "1", "--store", kept, "--program", program) as command:
+                    try:
+                        nats = nats_of(json.loads(command.stdout.readline())["fleet"])
+                        said = end(nats("kv", *step))
+                        command.terminate()
+                        assert command.wait(PATIENCE) == 0
+                    finally:
+                        command.kill()
+            assert said.strip() == "red", said
+
+
 if __name__ == "__main__":
     if DEBIAN is None or not all(map(os.path.exists, [NATS, *SERVERS])):
         print("there is no nats-server, or no nats: deps/setup.sh tests builds it with Go")

@@ -56,7 +56,7 @@ namespace {
 std::string hub_of(const FleetOptions& options) {
   const topic::Fleet fleet = need(topic::Fleet::parse(options.fleet), "--fleet " + printable(options.fleet));
   if (fleet.kind != topic::Fleet::Kind::local) {
-    throw Usage("only a local fleet keeps topics: --fleet local, or local:NAME");
+    throw Usage("the commands of kept topics reach a hub: --fleet local, local:NAME, or --hub");
   }
   if (options.hub.empty()) {
     if (!security_of(options).empty() || !options.curve_key.empty() || !options.curve_hub_key.empty()) {

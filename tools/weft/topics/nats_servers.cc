@@ -52,6 +52,18 @@ std::string find_program(const std::string& given) {
   throw Failure("nats-server is not on the path; Debian: apt install nats-server");
 }
 
+// Makes the directory. The configuration of a server has its path between quotes.
+std::string store_of(const std::string& given) {
+  if (given.empty()) {
+    return {};
+  }
+  if (given.find_first_of("\"\\") != std::string::npos || printable(given) != given) {
+    throw Usage("--store: a directory without quotes, backslashes and control bytes");
+  }
+  need(sys::make_owned_directory(given), "--store " + given);
+  return sys::absolute_path(given);
+}
+
 // Server: a child process, and the beginning of its log.
 // Owner: Servers. Affinity: the command's thread.
 class Server {
@@ -142,6 +154,7 @@ class Servers {
   explicit Servers(const FleetUpOptions& options)
       : options_(options),
         program_(find_program(options.program)),
+        store_(store_of(options.store)),
         folder_(need(sys::make_private_directory(), "a directory")) {}
   Servers(const Servers&) = delete;
   Servers& operator=(const Servers&) = delete;
@@ -158,6 +171,9 @@ class Servers {
       const std::string file = folder_ + "/" + std::to_string(i) + ".conf";
       std::ofstream config(file);
       config << "host: 127.0.0.1\nserver_name: weft" << i + 1 << "\n";
+      if (!store_.empty()) {
+        config << "jetstream { store_dir: \"" << store_ << "/weft" << i + 1 << "\" }\n";
+      }
       if (clustered) {
         config << "cluster { name: weft, listen: \"127.0.0.1:-1\", routes: [" << routes << "] }\n";
       }
@@ -230,6 +246,7 @@ class Servers {
 
   const FleetUpOptions options_;
   const std::string program_;
+  const std::string store_;
   const std::string folder_;
   std::vector<std::unique_ptr<Server>> all_;
 };

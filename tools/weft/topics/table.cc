@@ -419,6 +419,7 @@ Run declare_fleet_up(CLI::App& app) {
   number(app, "--servers", options->servers, "N", "1 to 9 (3); several are a cluster");
   number(app, "--port", options->port, "PORT", "Of the first server, and the next ports; else each chooses a free one");
   text(app, "--program", options->program, "FILE", "The program nats-server; else that on the path");
+  text(app, "--store", options->store, "DIR", "Where they keep topics; else they keep nothing");
   return [options](Console& console) { return fleet_up(console, *options); };
 }
 
@@ -576,7 +577,7 @@ std::vector<Command> topic_commands() {
                   {"weft bridge bridge.toml --admin tcp://127.0.0.1:9091", "with /metrics and /readyz"}},
                  declare_bridge});
   all.push_back({"fleet up",
-                 "Run servers of NATS on this machine until Ctrl-C, to try a fleet on them; they keep nothing",
+                 "Run servers of NATS on this machine until Ctrl-C, to try a fleet on them",
                  {{"weft fleet up", "three in a cluster; prints the text for --fleet"},
                   {"weft fleet up --servers 1 --port 4222", "one at the usual port"}},
                  declare_fleet_up});
