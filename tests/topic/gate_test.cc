@@ -266,18 +266,18 @@ TEST_F(OnNats, AForkedChildClosesItsHandle) {
 }
 #endif
 
-// The reason names the fleet that can.
+// The reason names the fleet that can, or the missing JetStream.
 TEST_F(OnNats, WhatItCannotServeIsRefusedAtOnce) {
   Topics a = fleet_.open(context_);
-  const auto expect_refusal = [](const char* call, const auto& result) {
+  const auto expect_refusal = [](const char* call, const auto& result, const char* reason = "fleet") {
     ASSERT_FALSE(result) << call;
     EXPECT_EQ(result.error(), Errc::not_supported) << call << ": " << result.error().message();
-    EXPECT_NE(result.error().message().find("fleet"), std::string::npos) << call << ": " << result.error().message();
+    EXPECT_NE(result.error().message().find(reason), std::string::npos) << call << ": " << result.error().message();
   };
   expect_refusal("create", a.create("world.7", kNever));
-  expect_refusal("stream", a.stream({.name = "orders", .topics = {"orders.>"}}));
-  expect_refusal("key_value", a.key_value("config"));
-  expect_refusal("streams", a.streams());
+  expect_refusal("stream", a.stream({.name = "orders", .topics = {"orders.>"}}), "the disk");
+  expect_refusal("key_value", a.key_value("config", {.survives = Survives::process}), "JetStream");
+  expect_refusal("streams", a.streams(), "JetStream");
   expect_refusal("add_peer", a.add_peer("tcp://127.0.0.1:1"));
   EXPECT_EQ(a.remove_peer("tcp://127.0.0.1:1").error(), Errc::no_such_endpoint);
   expect_refusal("route", a.route("a.>", "tcp://127.0.0.1:1"));
