@@ -295,11 +295,10 @@ rt::Task<void> Appends::recover(Appends* self, std::shared_ptr<KeptStream> strea
   }
   const KeptStreams::Look found = co_await KeptStreams::look(&self->streams_, stream);
   stream->recovering = false;
-  if (found.error == Errc::ok && !found.reply.ok() && !found.reply.failure.is_temporary()) {
-    const std::string text = text_of(found.reply.failure);
-    stalled([&](Waiting::iterator at) { self->finish(at, found.reply.failure.error(), text); });
-  } else if (found.error == Errc::not_supported || found.error == Errc::not_permitted) {
-    stalled([&](Waiting::iterator at) { self->finish(at, found.error); });
+  const bool given_up = found ? !found->ok() && !found->failure.is_temporary()
+                              : found.error() == Errc::not_supported || found.error() == Errc::not_permitted;
+  if (given_up) {
+    stalled([&](Waiting::iterator at) { self->finish(at, error_of(found), text_of(found)); });
   } else {
     stalled([&](Waiting::iterator at) {
       at->second.stalled = false;
@@ -324,10 +323,8 @@ rt::Task<void> Appends::check_life(Appends* self, std::uint64_t order) {
   if (at == self->waiting_.end()) {
     co_return;
   }
-  if (found.error != Errc::ok) {
-    self->finish(at, found.error);
-  } else if (!found.reply.ok()) {
-    self->finish(at, found.reply.failure.error(), text_of(found.reply.failure));
+  if (!found || !found->ok()) {
+    self->finish(at, error_of(found), text_of(found));
   } else if (at->second.asked->op.second != stream->instance) {
     self->finish(at, kOtherLife);
   } else {
@@ -357,24 +354,14 @@ rt::Task<void> Appends::create_after_erasure(Appends* self, std::uint64_t order)
     co_return;
   }
   auto request = js::get_message(at->second.stream->names.stream(), js::Which::last_of(at->second.subject));
-  if (!request) {
-    self->finish(at, request.error());
-    co_return;
-  }
-  const auto answer = co_await Engine::ask(&self->engine_, *std::move(request));
+  const auto got = co_await Engine::call(&self->engine_, std::move(request), js::read_message);
   at = self->waiting_.find(order);
   if (at == self->waiting_.end()) {
     co_return;
   }
-  const auto got =
-      answer ? js::read_message(as_text(answer->body())) : Result<js::Reply<js::StreamMessage>>(answer.error());
-  if (!got) {
-    self->finish(at, got.error());
-    co_return;
-  }
-  const bool none = !got->ok() && got->failure.number == js::kNoMessageFound;  // it has gone since
-  if (!got->ok() && !none) {
-    self->finish(at, got->failure.error(), text_of(got->failure));
+  const bool none = got && got->failure.number == js::kNoMessageFound;  // it has gone since
+  if (!none && (!got || !got->ok())) {
+    self->finish(at, error_of(got), text_of(got));
     co_return;
   }
   const bool erased = none || js::read_key_operation(got->value.headers()) != js::KeyOperation::put;

@@ -74,17 +74,17 @@ rt::Task<void> Channels::begin_again(Channels* self, std::shared_ptr<PullChannel
 rt::Task<Channels::Opened> Channels::connect(Channels* self, std::shared_ptr<PullChannel> channel, bool redeclare) {
   Opened opened;
   const KeptStreams::Look found = co_await KeptStreams::look(&self->streams_, channel->stream);
-  if (found.error != Errc::ok || !found.reply.ok()) {
-    opened.error = found.error != Errc::ok ? found.error : found.reply.failure.error();
-    opened.text = found.error != Errc::ok ? std::string() : text_of(found.reply.failure);
+  if (!found || !found->ok()) {
+    opened.error = error_of(found);
+    opened.text = text_of(found);
     co_return opened;
   }
-  const std::uint64_t instance = instance_of(found.reply.value);
+  const std::uint64_t instance = instance_of(found->value);
   if (channel->instance != 0 && channel->instance != instance) {
     opened.error = kStreamGone;
     co_return opened;
   }
-  const js::StreamReport& info = found.reply.value;
+  const js::StreamReport& info = found->value;
   const std::uint64_t next = info.state.last_sequence + 1;
   if (channel->reads() && info.config.retention == js::Retention::work_queue) {
     opened.error = kReadsWork;
@@ -119,17 +119,11 @@ rt::Task<Channels::Opened> Channels::connect_reader(Channels* self, std::shared_
   Opened opened;
   channel->name = self->engine_.fresh_name();
   channel->config.name = channel->name;
-  auto request = js::create_consumer(channel->stream->names.stream(), channel->config);
-  if (!request) {
-    opened.error = request.error();
-    co_return opened;
-  }
-  const auto answer = co_await Engine::ask(&self->engine_, *std::move(request));
-  const auto made =
-      answer ? js::read_consumer_info(as_text(answer->body())) : Result<js::Reply<js::ConsumerInfo>>(answer.error());
+  const auto made = co_await Engine::call(
+      &self->engine_, js::create_consumer(channel->stream->names.stream(), channel->config), js::read_consumer_info);
   if (!made || !made->ok()) {
-    opened.error = made ? made->failure.error() : made.error();
-    opened.text = made ? text_of(made->failure) : std::string();
+    opened.error = error_of(made);
+    opened.text = text_of(made);
     co_return opened;
   }
   channel->consumer_sequence = 0;
@@ -147,27 +141,17 @@ rt::Task<Channels::Opened> Channels::connect_consumer(Channels* self, std::share
   const std::string& stream = channel->stream->names.stream();
   const bool was_there = channel->instance != 0;
   for (int i = 0; i < kRoundsMax; ++i) {
-    auto question = js::consumer_info(stream, channel->name);
-    if (!question) {
-      opened.error = question.error();
-      co_return opened;
-    }
-    auto told = co_await Engine::ask(&self->engine_, *std::move(question));
-    auto info =
-        told ? js::read_consumer_info(as_text(told->body())) : Result<js::Reply<js::ConsumerInfo>>(told.error());
-    if (!info) {
-      opened.error = info.error();
-      co_return opened;
-    }
-    const bool there = info->ok();
-    if (!there && (info->failure.number != js::kConsumerNotFound || was_there)) {
-      opened.error = info->failure.error();
-      opened.text = text_of(info->failure);
+    const auto info =
+        co_await Engine::call(&self->engine_, js::consumer_info(stream, channel->name), js::read_consumer_info);
+    const bool there = info && info->ok();
+    if (!info || (!there && (info->failure.number != js::kConsumerNotFound || was_there))) {
+      opened.error = error_of(info);
+      opened.text = text_of(info);
       co_return opened;
     }
     if (there) {
       opened.floor = info->value.ack_floor.stream + 1;
-      js::ConsumerConfig same_place = info->value.config;
+      const js::ConsumerConfig& same_place = info->value.config;
       if (same_consumer(same_place, channel->config) || was_there) {
         opened.error = {};
         co_return opened;
@@ -181,21 +165,15 @@ rt::Task<Channels::Opened> Channels::connect_consumer(Channels* self, std::share
     }
     auto request =
         js::create_consumer(stream, channel->config, there ? js::ConsumerAction::update : js::ConsumerAction::create);
-    if (!request) {
-      opened.error = request.error();
-      co_return opened;
-    }
-    const auto answer = co_await Engine::ask(&self->engine_, *std::move(request));
-    const auto made =
-        answer ? js::read_consumer_info(as_text(answer->body())) : Result<js::Reply<js::ConsumerInfo>>(answer.error());
+    const auto made = co_await Engine::call(&self->engine_, std::move(request), js::read_consumer_info);
     if (made && made->ok()) {
       opened.error = {};
       opened.text.clear();
       opened.floor = made->value.ack_floor.stream + 1;
       co_return opened;
     }
-    opened.error = made ? made->failure.error() : made.error();
-    opened.text = made ? text_of(made->failure) : std::string();
+    opened.error = error_of(made);
+    opened.text = text_of(made);
     // 10099, 10100: a work stream has a consumer of these topics.
     if (made && (made->failure.number == 10099 || made->failure.number == 10100)) {
       opened.error = Error(Errc::conflict, "another consumer of the work stream has these topics");

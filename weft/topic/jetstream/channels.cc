@@ -407,15 +407,9 @@ void Channels::handle_status(const std::shared_ptr<PullChannel>& channel, const 
 // A member that waits gets half of a queue that stands still.
 rt::Task<void> Channels::recall(Channels* self, std::shared_ptr<PullChannel> channel) {
   channel->moved = self->engine_.now();
-  auto question = js::consumer_info(channel->stream->names.stream(), channel->name);
-  if (!question) {
-    channel->looking = false;
-    co_return;
-  }
-  const auto told = co_await Engine::ask(&self->engine_, *std::move(question));
+  const auto info = co_await Engine::call(
+      &self->engine_, js::consumer_info(channel->stream->names.stream(), channel->name), js::read_consumer_info);
   channel->looking = false;
-  const auto info =
-      told ? js::read_consumer_info(as_text(told->body())) : Result<js::Reply<js::ConsumerInfo>>(told.error());
   if (!info || !info->ok() || channel->ended || !channel->open) {
     co_return;
   }
@@ -442,11 +436,7 @@ void Channels::shut(PullChannel& channel) {
   }
   channel.queue.clear();
   if (channel.reads() && !channel.name.empty()) {
-    if (const auto request = js::delete_consumer(channel.stream->names.stream(), channel.name)) {
-      nats::Inbox::Subject place;
-      (void)engine_.client().publish(request->subject, as_bytes(request->body),
-                                     {.reply = engine_.inbox().subject(0, place)});
-    }
+    engine_.post(js::delete_consumer(channel.stream->names.stream(), channel.name));
   }
   channels_.erase(Key(channel.client, channel.id));
 }

@@ -17,7 +17,6 @@ constexpr std::size_t kRefusalsMax = 64;
 constexpr Error kNoJetStream(Errc::not_supported,
                              "no JetStream answers: the servers run without it, or the account may not use it");
 constexpr Error kAnswerLost(Errc::outcome_unknown, "the servers did not answer: they may have carried out the request");
-
 constexpr Error kNoLeader(Errc::unreachable, "the servers have no leader now");
 constexpr std::size_t kFailureMax = 1024;  // bytes of an answer that is only an error
 
@@ -98,6 +97,13 @@ rt::Task<Result<nats::Answer>> Engine::ask(Engine* self, nats::jetstream::ApiReq
   }
 }
 
+void Engine::post(const Result<nats::jetstream::ApiRequest>& request) {
+  if (request) {
+    nats::Inbox::Subject place;
+    (void)client_->publish(request->subject, as_bytes(request->body), {.reply = inbox_->subject(0, place)});
+  }
+}
+
 std::string Engine::fresh_inbox() {
   const std::string filter = inbox_->filter();  // with a last `*`
   return filter.substr(0, filter.size() - 1) + "c" + std::to_string(++fresh_) + ".";
@@ -129,10 +135,6 @@ void Engine::refuse(const Asked& asked, const Error& error, std::string_view tex
                       .id = asked.op.id,
                       .code = static_cast<std::uint16_t>(error.code()),
                       .body = as_bytes(reason)});
-}
-
-void Engine::refuse(const Asked& asked, const nats::jetstream::ApiError& failure) {
-  refuse(asked, failure.error(), text_of(failure));
 }
 
 void Engine::answer(const Asked& asked, Op answer) {

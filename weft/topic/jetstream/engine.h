@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weft/base/result.h"
 #include "weft/base/time.h"
@@ -29,6 +30,18 @@ struct Asked {
   const Message bytes;
   Op op{};
 };
+
+// The text of an error to a handle: that of the server, if there is one.
+[[nodiscard]] std::string text_of(const nats::jetstream::ApiError& failure);
+// Of a call: of its own error, or of the server's; ok and empty if it has a value.
+template <typename T>
+[[nodiscard]] Error error_of(const Result<nats::jetstream::Reply<T>>& reply) noexcept {
+  return reply ? reply->failure.error() : reply.error();
+}
+template <typename T>
+[[nodiscard]] std::string text_of(const Result<nats::jetstream::Reply<T>>& reply) {
+  return reply ? text_of(reply->failure) : std::string();
+}
 
 // Engine: the shared part of the server: the way back to the handles, and requests to the servers of NATS.
 // Owner: the session. Affinity: its core. Cost: an answer is one message; a request a coroutine.
@@ -59,12 +72,31 @@ class Engine {
   // outcome_unknown; cancelled.
   [[nodiscard]] static rt::Task<Result<nats::Answer>> ask(Engine* self, nats::jetstream::ApiRequest request,
                                                           Lost lost = Lost::again);
+  // The same, and reads the answer with `read`. Errors: those of ask(), of `read`, and of the request.
+  template <typename T>
+  [[nodiscard]] static rt::Task<Result<nats::jetstream::Reply<T>>> call(
+      Engine* self, Result<nats::jetstream::ApiRequest> request,
+      Result<nats::jetstream::Reply<T>> (*read)(std::string_view), Lost lost = Lost::again) {
+    if (!request) {
+      co_return request.error();
+    }
+    const auto answer = co_await ask(self, *std::move(request), lost);
+    if (!answer) {
+      co_return answer.error();
+    }
+    co_return read(as_text(answer->body()));
+  }
+  // Sends a request without waiting for its answer.
+  void post(const Result<nats::jetstream::ApiRequest>& request);
   // Begins a task of the session. Returns false if there is no memory for it: the op has no answer then, as a lost one.
   bool spawn(rt::Task<void> task) { return static_cast<bool>(scope_.spawn(std::move(task))); }
 
   void send(const std::string& client, const Op& op);
   void refuse(const Asked& asked, const Error& error, std::string_view text = {});
-  void refuse(const Asked& asked, const nats::jetstream::ApiError& failure);
+  template <typename T>
+  void refuse(const Asked& asked, const Result<nats::jetstream::Reply<T>>& reply) {
+    refuse(asked, error_of(reply), text_of(reply));
+  }
   void answer(const Asked& asked, Op answer);  // ok; nothing to a quiet op
   void handle_refused(std::string_view subject, const Error& why);
 
@@ -84,8 +116,5 @@ class Engine {
   std::deque<Refusal> refusals_;        // the last ones
   std::uint64_t fresh_ = 0;
 };
-
-// The text of an error to a handle: that of the server, if there is one.
-[[nodiscard]] std::string text_of(const nats::jetstream::ApiError& failure);
 
 }  // namespace weft::topic

@@ -99,32 +99,10 @@ void KeptStreams::learn(KeptStream& stream, const js::StreamReport& info) {
 
 // --- requests about a stream ---
 
-rt::Task<KeptStreams::Look> KeptStreams::change(KeptStreams* self, js::ApiRequest request) {
-  Look look;
-  const auto answer = co_await Engine::ask(&self->engine_, std::move(request));
-  if (!answer) {
-    look.error = answer.error();
-    co_return look;
-  }
-  auto reply = js::read_stream_info(as_text(answer->body()));
-  if (!reply) {
-    look.error = reply.error();
-    co_return look;
-  }
-  look.reply = *std::move(reply);
-  co_return look;
-}
-
 rt::Task<KeptStreams::Look> KeptStreams::look(KeptStreams* self, std::shared_ptr<KeptStream> stream) {
-  auto request = js::stream_info(stream->names.stream());
-  if (!request) {
-    Look look;
-    look.error = request.error();
-    co_return look;
-  }
-  Look look = co_await change(self, *std::move(request));
-  if (look.error == Errc::ok && look.reply.ok()) {
-    learn(*stream, look.reply.value);
+  Look look = co_await Engine::call(&self->engine_, js::stream_info(stream->names.stream()), js::read_stream_info);
+  if (look && look->ok()) {
+    learn(*stream, look->value);
   }
   co_return look;
 }
@@ -133,47 +111,37 @@ rt::Task<KeptStreams::Look> KeptStreams::look(KeptStreams* self, std::shared_ptr
 rt::Task<KeptStreams::Look> KeptStreams::make(KeptStreams* self, std::shared_ptr<KeptStream> stream,
                                               js::StreamConfig config, bool redeclare) {
   constexpr int kRoundsMax = 3;  // another program creates or removes it meanwhile
-  Look result;
+  Look result = kOtherSettings;
   for (int i = 0; i < kRoundsMax; ++i) {
     result = co_await look(self, stream);
-    if (result.error != Errc::ok) {
+    const bool there = result && result->ok();
+    if (!result || (!there && result->failure.number != js::kStreamNotFound)) {
       co_return result;
     }
-    const bool there = result.reply.ok();
-    if (!there && result.reply.failure.number != js::kStreamNotFound) {
-      co_return result;
-    }
-    if (there && same_stream(stream->names, result.reply.value.config, config)) {
+    if (there && same_stream(stream->names, result->value.config, config)) {
       co_return result;
     }
     if (there && !redeclare) {
-      result.error = kOtherSettings;
-      co_return result;
+      co_return kOtherSettings;
     }
-    if (there && !result.reply.value.config.others.empty()) {
-      result.error =
-          Error(Errc::not_supported, "the stream has settings of another program, which a change would erase");
-      co_return result;
+    if (there && !result->value.config.others.empty()) {
+      co_return Error(Errc::not_supported, "the stream has settings of another program, which a change would erase");
     }
     auto request = there ? js::update_stream(config) : js::create_stream(config);
-    if (!request) {
-      result.error = request.error();
-      co_return result;
-    }
-    result = co_await change(self, *std::move(request));
-    if (result.error != Errc::ok || result.reply.ok()) {
+    result = co_await Engine::call(&self->engine_, std::move(request), js::read_stream_info);
+    if (!result || result->ok()) {
       break;
     }
-    const std::uint32_t number = result.reply.failure.number;
+    const std::uint32_t number = result->failure.number;
     if (number != js::kStreamNameInUse && number != js::kStreamNotFound) {
       break;
     }
   }
   // A server that does not know a member leaves it out.
-  if (result.error == Errc::ok && result.reply.ok()) {
-    learn(*stream, result.reply.value);
-    if (!same_stream(stream->names, result.reply.value.config, config)) {
-      result.error = Error(Errc::not_supported, "the servers keep the stream otherwise than declared");
+  if (result && result->ok()) {
+    learn(*stream, result->value);
+    if (!same_stream(stream->names, result->value.config, config)) {
+      co_return Error(Errc::not_supported, "the servers keep the stream otherwise than declared");
     }
   }
   co_return result;
@@ -194,19 +162,16 @@ rt::Task<void> KeptStreams::declare(KeptStreams* self, std::unique_ptr<Asked> as
     co_return;
   }
   const Look made = co_await make(self, *stream, *std::move(config), asked->op.has(OpFlags::redeclare));
-  if (made.error != Errc::ok) {
-    self->engine_.refuse(*asked, made.error);
-  } else if (!made.reply.ok()) {
-    self->engine_.refuse(*asked, made.reply.failure);
-  } else {
-    const js::StreamReport& info = made.reply.value;
-    const std::string body = write_settings(settings_of((*stream)->names, info.config));
-    const std::string instance = std::to_string(instance_of(info));
-    self->engine_.answer(*asked, {.number = first_of(info.state),
-                                  .second = next_of(info.state),
-                                  .message_id = instance,
-                                  .body = as_bytes(body)});
+  if (!made || !made->ok()) {
+    self->engine_.refuse(*asked, made);
+    co_return;
   }
+  const js::StreamReport& info = made->value;
+  const std::string body = write_settings(settings_of((*stream)->names, info.config));
+  const std::string instance = std::to_string(instance_of(info));
+  self->engine_.answer(
+      *asked,
+      {.number = first_of(info.state), .second = next_of(info.state), .message_id = instance, .body = as_bytes(body)});
 }
 
 rt::Task<void> KeptStreams::info(KeptStreams* self, std::unique_ptr<Asked> asked) {
@@ -216,29 +181,20 @@ rt::Task<void> KeptStreams::info(KeptStreams* self, std::unique_ptr<Asked> asked
     co_return;
   }
   const Look found = co_await look(self, *stream);
-  if (found.error != Errc::ok) {
-    self->engine_.refuse(*asked, found.error);
+  if (!found || !found->ok()) {
+    self->engine_.refuse(*asked, found);
     co_return;
   }
-  if (!found.reply.ok()) {
-    self->engine_.refuse(*asked, found.reply.failure);
-    co_return;
-  }
-  const js::StreamReport& info = found.reply.value;
+  const js::StreamReport& info = found->value;
   std::string text = write_settings(settings_of((*stream)->names, info.config));
   add_count(text, "first", first_of(info.state));
   add_count(text, "next", next_of(info.state));
   add_count(text, "bytes", info.state.bytes);
   for (std::uint64_t offset = 0; offset < info.state.consumers && text.size() < kOpBodyMax / 2;) {
-    auto request = js::consumer_list((*stream)->names.stream(), offset);
-    if (!request) {
-      break;
-    }
-    const auto answer = co_await Engine::ask(&self->engine_, *std::move(request));
-    const auto page = answer ? js::read_consumer_list(as_text(answer->body()))
-                             : Result<js::Reply<js::Page<js::ConsumerInfo>>>(answer.error());
+    const auto page = co_await Engine::call(&self->engine_, js::consumer_list((*stream)->names.stream(), offset),
+                                            js::read_consumer_list);
     if (!page || !page->ok()) {
-      page ? self->engine_.refuse(*asked, page->failure) : self->engine_.refuse(*asked, page.error());
+      self->engine_.refuse(*asked, page);
       co_return;
     }
     for (const js::ConsumerInfo& each : page->value.items) {
@@ -268,12 +224,9 @@ rt::Task<void> KeptStreams::info(KeptStreams* self, std::unique_ptr<Asked> asked
 rt::Task<void> KeptStreams::names(KeptStreams* self, std::unique_ptr<Asked> asked) {
   std::vector<std::string> all;
   for (std::uint64_t offset = 0; all.size() < kNamesMax;) {
-    js::ApiRequest request = js::stream_names(offset);
-    const auto answer = co_await Engine::ask(&self->engine_, std::move(request));
-    const auto page = answer ? js::read_stream_names(as_text(answer->body()))
-                             : Result<js::Reply<js::Page<std::string>>>(answer.error());
+    const auto page = co_await Engine::call(&self->engine_, js::stream_names(offset), js::read_stream_names);
     if (!page || !page->ok()) {
-      page ? self->engine_.refuse(*asked, page->failure) : self->engine_.refuse(*asked, page.error());
+      self->engine_.refuse(*asked, page);
       co_return;
     }
     for (const std::string& each : page->value.items) {
@@ -312,14 +265,9 @@ rt::Task<void> KeptStreams::remove(KeptStreams* self, std::unique_ptr<Asked> ask
   }
   auto request = consumer.empty() ? js::delete_stream((*stream)->names.stream())
                                   : js::delete_consumer((*stream)->names.stream(), consumer);
-  if (!request) {
-    self->engine_.refuse(*asked, request.error());
-    co_return;
-  }
-  const auto answer = co_await Engine::ask(&self->engine_, *std::move(request));
-  const auto done = answer ? js::read_done(as_text(answer->body())) : Result<js::Reply<js::Done>>(answer.error());
+  const auto done = co_await Engine::call(&self->engine_, std::move(request), js::read_done);
   if (!done || !done->ok()) {
-    done ? self->engine_.refuse(*asked, done->failure) : self->engine_.refuse(*asked, done.error());
+    self->engine_.refuse(*asked, done);
     co_return;
   }
   if (consumer.empty()) {
@@ -344,37 +292,26 @@ rt::Task<void> KeptStreams::purge(KeptStreams* self, std::unique_ptr<Asked> aske
   }
   if (op.key.empty()) {
     const Look before = co_await look(self, *stream);
-    if (before.error != Errc::ok) {
-      self->engine_.refuse(*asked, before.error);
+    if (!before || !before->ok()) {
+      self->engine_.refuse(*asked, before);
       co_return;
     }
-    if (!before.reply.ok()) {
-      self->engine_.refuse(*asked, before.reply.failure);
-      co_return;
-    }
-    if (op.second != 0 && op.second != instance_of(before.reply.value)) {
+    if (op.second != 0 && op.second != instance_of(before->value)) {
       self->engine_.refuse(*asked, kOtherLife);
       co_return;
     }
   }
   if (!op.key.empty() || op.number != 0) {  // 0 would be every message
     auto request = js::purge_stream((*stream)->names.stream(), {.filter = subject, .before = op.number});
-    if (!request) {
-      self->engine_.refuse(*asked, request.error());
-      co_return;
-    }
-    const auto answer = co_await Engine::ask(&self->engine_, *std::move(request),
-                                             op.key.empty() ? Engine::Lost::again : Engine::Lost::outcome_unknown);
-    const auto purged =
-        answer ? js::read_purged(as_text(answer->body())) : Result<js::Reply<std::uint64_t>>(answer.error());
+    const auto purged = co_await Engine::call(&self->engine_, std::move(request), js::read_purged,
+                                              op.key.empty() ? Engine::Lost::again : Engine::Lost::outcome_unknown);
     if (!purged || !purged->ok()) {
-      purged ? self->engine_.refuse(*asked, purged->failure) : self->engine_.refuse(*asked, purged.error());
+      self->engine_.refuse(*asked, purged);
       co_return;
     }
   }
   const Look after = co_await look(self, *stream);
-  const js::StreamCounts state =
-      after.error == Errc::ok && after.reply.ok() ? after.reply.value.state : js::StreamCounts();
+  const js::StreamCounts state = after && after->ok() ? after->value.state : js::StreamCounts();
   self->engine_.answer(*asked, {.number = first_of(state), .second = next_of(state)});
 }
 
@@ -392,22 +329,16 @@ rt::Task<void> KeptStreams::get(KeptStreams* self, std::unique_ptr<Asked> asked)
   }
   if (op.second != 0 && op.second != (*stream)->instance) {  // it may be an older life
     const Look found = co_await look(self, *stream);
-    if (found.error != Errc::ok) {
-      self->engine_.refuse(*asked, found.error);
+    if (!found) {
+      self->engine_.refuse(*asked, found.error());
       co_return;
     }
   }
   auto request = js::get_message((*stream)->names.stream(),
                                  op.has(OpFlags::by_sequence) ? js::Which::at(op.number) : js::Which::last_of(subject));
-  if (!request) {
-    self->engine_.refuse(*asked, request.error());
-    co_return;
-  }
-  const auto answer = co_await Engine::ask(&self->engine_, *std::move(request));
-  const auto got =
-      answer ? js::read_message(as_text(answer->body())) : Result<js::Reply<js::StreamMessage>>(answer.error());
+  const auto got = co_await Engine::call(&self->engine_, std::move(request), js::read_message);
   if (!got || !got->ok()) {
-    got ? self->engine_.refuse(*asked, got->failure) : self->engine_.refuse(*asked, got.error());
+    self->engine_.refuse(*asked, got);
     co_return;
   }
   const js::StreamMessage& message = got->value;

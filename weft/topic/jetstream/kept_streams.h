@@ -50,16 +50,12 @@ class KeptStreams {
   static rt::Task<void> purge(KeptStreams* self, std::unique_ptr<Asked> asked);
   static rt::Task<void> get(KeptStreams* self, std::unique_ptr<Asked> asked);
 
-  // The stream at the servers; the known one learns its life. `failure`: the servers' own.
-  struct Look {
-    Error error{};  // ok: `reply` holds
-    nats::jetstream::Reply<nats::jetstream::StreamReport> reply{};
-  };
+  // The stream at the servers; the known one learns its life.
+  using Look = Result<nats::jetstream::Reply<nats::jetstream::StreamReport>>;
   static rt::Task<Look> look(KeptStreams* self, std::shared_ptr<KeptStream> stream);
   static void learn(KeptStream& stream, const nats::jetstream::StreamReport& info);
 
  private:
-  static rt::Task<Look> change(KeptStreams* self, nats::jetstream::ApiRequest request);
   static rt::Task<Look> make(KeptStreams* self, std::shared_ptr<KeptStream> stream,
                              nats::jetstream::StreamConfig config, bool redeclare);
 

@@ -128,17 +128,11 @@ rt::Task<Keys::Collected> Keys::collect(Keys* self, std::shared_ptr<KeptStream> 
   }
   config->headers_only = true;
   config->name = self->engine_.fresh_name();
-  auto request = js::create_consumer(names.stream(), *config);
-  if (!request) {
-    collected.error = request.error();
-    co_return collected;
-  }
-  const auto answer = co_await Engine::ask(&self->engine_, *std::move(request));
   const auto made =
-      answer ? js::read_consumer_info(as_text(answer->body())) : Result<js::Reply<js::ConsumerInfo>>(answer.error());
+      co_await Engine::call(&self->engine_, js::create_consumer(names.stream(), *config), js::read_consumer_info);
   if (!made || !made->ok()) {
-    collected.error = made ? made->failure.error() : made.error();
-    collected.text = made ? text_of(made->failure) : std::string();
+    collected.error = error_of(made);
+    collected.text = text_of(made);
     co_return collected;
   }
   const auto run = std::make_shared<KeyRun>();  // also of the subscription's function
@@ -169,11 +163,7 @@ rt::Task<Keys::Collected> Keys::collect(Keys* self, std::shared_ptr<KeptStream> 
     }
   }
   self->engine_.client().unsubscribe(*subscription);
-  if (auto remove = js::delete_consumer(names.stream(), config->name)) {
-    nats::Inbox::Subject place;
-    (void)self->engine_.client().publish(remove->subject, as_bytes(remove->body),
-                                         {.reply = self->engine_.inbox().subject(0, place)});
-  }
+  self->engine_.post(js::delete_consumer(names.stream(), config->name));
   if (run->gap) {
     collected.error = kListCut;
   } else if (run->topics.size() > kTopicsMax) {
