@@ -51,15 +51,16 @@ Result<void> Node::add_text_filter(SubscriptionCore& subscription, std::string_v
 Result<void> Node::add(SubscriptionCore& subscription, std::string text, const Filter& wire) {
   auto own = make_intrusive<const OwnFilter>(std::move(text), wire);
   WEFT_TRY(want(wire));
-  if (const auto wanted = subscription.internal() ? Result<void>() : gate_want(wire); !wanted) {
-    unwant(wire);
-    return wanted;
-  }
   const auto added = interest_.add(subscription, std::move(own));
   if (!added || !*added) {
     unwant(wire);
-    gate_unwant(wire);
     return added ? Result<void>() : Result<void>(added.error());
+  }
+  // The refusal of a server finds the subscription by its filter, which it has before the server gets it.
+  if (const auto wanted = subscription.internal() ? Result<void>() : gate_want(wire); !wanted) {
+    (void)interest_.remove(subscription, wire);
+    unwant(wire);
+    return wanted;
   }
   interest_changed();
   return {};
