@@ -172,8 +172,8 @@ void ClientState::pump(Session& session) {
   if (connection_.restoring && !send_subscriptions(session)) {
     return;
   }
-  if (connection_.pings == 0 && session.send({.op = Op::ping}, {})) {
-    ++connection_.pings;
+  if (connection_.pings == 0) {
+    (void)send_ping(session);
   }
   if (!connection_.ready) {
     return;
@@ -398,9 +398,7 @@ void ClientState::handle_timer() noexcept {
     trouble_.end = kSilent;
     return session_->abort(serve::CloseReason::service, kSilent);
   }
-  if (typed().send({.op = Op::ping}, {})) {
-    ++connection_.pings;
-  }
+  (void)send_ping(typed());
   arm_timer(options_.ping_every);
 }
 
@@ -538,8 +536,8 @@ Result<SubscriptionId> ClientState::subscribe(std::string_view filter, Client::H
 
 void ClientState::unsubscribe(SubscriptionId wanted) noexcept {
   const SlotId id{wanted.value};
-  Subscription* const subscription = subscriptions_.all.find(id);
-  if (subscription == nullptr || subscription->ended || id == subscriptions_.inbox || used_elsewhere() != Errc::ok) {
+  Subscription* const subscription = open_subscription(id);
+  if (subscription == nullptr || used_elsewhere() != Errc::ok) {
     return;
   }
   if (session_ != nullptr && session_->is_open() && subscription->connection == connection_.number &&

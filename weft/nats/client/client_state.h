@@ -171,6 +171,8 @@ class ClientState final : public std::enable_shared_from_this<ClientState> {
   [[nodiscard]] Result<void> keep(std::string_view subject, Bytes body, const Publishing& how);
   [[nodiscard]] Result<void> ask(RequestWaiter& waiter, std::string_view subject, Bytes body, Bytes headers);
 
+  [[nodiscard]] Subscription* open_subscription(SlotId id) noexcept;  // null: not the program's, or it has ended
+  [[nodiscard]] bool send_ping(Session& session);
   void pump(Session& session);
   [[nodiscard]] bool send_subscriptions(Session& session);
   [[nodiscard]] bool send_subscription(Session& session, SlotId id, Subscription& subscription);

@@ -85,6 +85,12 @@ rt::Task<Result<void>> ClientState::connected(std::shared_ptr<ClientState> self,
   co_return waited;
 }
 
+bool ClientState::send_ping(Session& session) {
+  const bool sent = session.send({.op = Op::ping}, {}).has_value();
+  connection_.pings += sent ? 1 : 0;
+  return sent;
+}
+
 rt::Task<Result<void>> ClientState::wait_pong(ClientState* self) {
   const std::uint64_t connection = self->connection_.number;
   std::uint64_t wanted = 0;  // 0: no PING was sent
@@ -96,9 +102,8 @@ rt::Task<Result<void>> ClientState::wait_pong(ClientState* self) {
       co_return self->refusal();
     }
     // Kept messages leave before the PING; on_writable() and each PONG go on.
-    if (wanted == 0 && self->kept_.frames.empty() && !self->connection_.restoring &&
-        self->typed().send({.op = Op::ping}, {})) {
-      wanted = ++self->connection_.pings;
+    if (wanted == 0 && self->kept_.frames.empty() && !self->connection_.restoring && self->send_ping(self->typed())) {
+      wanted = self->connection_.pings;
     }
     if (wanted != 0 && self->connection_.pongs >= wanted) {
       co_return Result<void>();
@@ -137,15 +142,19 @@ rt::Task<Result<void>> ClientState::wait_ended(ClientState* self) {
   co_return Result<void>();
 }
 
+ClientState::Subscription* ClientState::open_subscription(SlotId id) noexcept {
+  Subscription* const subscription = subscriptions_.all.find(id);
+  return subscription == nullptr || subscription->ended || id == subscriptions_.inbox ? nullptr : subscription;
+}
+
 void ClientState::drain(SubscriptionId wanted) noexcept {
   const SlotId id{wanted.value};
-  Subscription* const subscription = subscriptions_.all.find(id);
-  if (subscription == nullptr || subscription->ended || id == subscriptions_.inbox || used_elsewhere() != Errc::ok) {
+  Subscription* const subscription = open_subscription(id);
+  if (subscription == nullptr || used_elsewhere() != Errc::ok) {
     return;
   }
   if (session_ != nullptr && session_->is_open() && subscription->connection == connection_.number &&
-      typed().send({.op = Op::unsubscribe, .sid = id.value}, {}) && typed().send({.op = Op::ping}, {})) {
-    ++connection_.pings;
+      typed().send({.op = Op::unsubscribe, .sid = id.value}, {}) && send_ping(typed())) {
     try {
       connection_.drained.push_back({id, connection_.pings});
       return;
@@ -156,8 +165,8 @@ void ClientState::drain(SubscriptionId wanted) noexcept {
 }
 
 void ClientState::end_drained(SlotId id) noexcept {
-  Subscription* const subscription = subscriptions_.all.find(id);
-  if (subscription == nullptr || subscription->ended) {
+  Subscription* const subscription = open_subscription(id);
+  if (subscription == nullptr) {
     return;
   }
   const auto on_ended = std::move(subscription->on_ended);
