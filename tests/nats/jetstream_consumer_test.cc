@@ -88,6 +88,17 @@ class Puller {
   Watch watch_;
 };
 
+// A client, a new stream with one message, and a consumer of it.
+Task<std::unique_ptr<Client>> open_with_consumer(NatsJetStreamTest* self, ConsumerConfig config) {
+  auto client = co_await open_with_stream(self, stream_of("S", "s.>"));
+  const auto stored = co_await publish(client.get(), "s.a", "1");
+  EXPECT_TRUE(stored.ok());
+  const auto created = co_await ask(client.get(), create_consumer("S", config), read_consumer_info);
+  EXPECT_TRUE(created.ok()) << created.failure.description;
+  EXPECT_EQ(created.value.config.durable, config.durable);
+  co_return client;
+}
+
 TEST_P(NatsJetStreamConsumerTest, AConsumerDeliversAndCountsWhatIsAcknowledged) {
   run(this, [](NatsJetStreamConsumerTest* self) -> Task<void> {
     auto client = co_await open_with_stream(self, stream_of("S", "s.>"));
@@ -130,15 +141,11 @@ TEST_P(NatsJetStreamConsumerTest, AConsumerDeliversAndCountsWhatIsAcknowledged) 
 
 TEST_P(NatsJetStreamConsumerTest, AMessageThatIsNotAcknowledgedComesAgain) {
   run(this, [](NatsJetStreamConsumerTest* self) -> Task<void> {
-    auto client = co_await open_with_stream(self, stream_of("S", "s.>"));
-    const auto stored = co_await publish(client.get(), "s.a", "1");
-    EXPECT_TRUE(stored.ok());
     ConsumerConfig config;
     config.name = "c";
     config.durable = true;
     config.ack_wait = std::chrono::milliseconds(50);
-    const auto created = co_await ask(client.get(), create_consumer("S", config), read_consumer_info);
-    EXPECT_TRUE(created.ok()) << created.failure.description;
+    auto client = co_await open_with_consumer(self, config);
     Puller puller(client.get(), "S", "c");
     const bool first = co_await Puller::fetch(&puller, {.expires = test::kLong}, 1);
     const bool second = co_await Puller::fetch(&puller, {.expires = test::kLong}, 1);
@@ -155,14 +162,10 @@ TEST_P(NatsJetStreamConsumerTest, AMessageThatIsNotAcknowledgedComesAgain) {
 
 TEST_P(NatsJetStreamConsumerTest, AnOldServerIgnoresARejectionWithAReason) {
   run(this, [](NatsJetStreamConsumerTest* self) -> Task<void> {
-    auto client = co_await open_with_stream(self, stream_of("S", "s.>"));
-    const auto stored = co_await publish(client.get(), "s.a", "1");
-    EXPECT_TRUE(stored.ok());
     ConsumerConfig config;
     config.name = "c";
     config.durable = true;
-    const auto created = co_await ask(client.get(), create_consumer("S", config), read_consumer_info);
-    EXPECT_TRUE(created.ok());
+    auto client = co_await open_with_consumer(self, config);
     Puller puller(client.get(), "S", "c");
     const bool got = co_await Puller::fetch(&puller, {.expires = test::kLong}, 1);
     EXPECT_TRUE(got);
@@ -177,14 +180,10 @@ TEST_P(NatsJetStreamConsumerTest, AnOldServerIgnoresARejectionWithAReason) {
 
 TEST_P(NatsJetStreamConsumerTest, ARefusedMessageComesAgainAfterItsDelay) {
   run(this, [](NatsJetStreamConsumerTest* self) -> Task<void> {
-    auto client = co_await open_with_stream(self, stream_of("S", "s.>"));
-    const auto stored = co_await publish(client.get(), "s.a", "1");
-    EXPECT_TRUE(stored.ok());
     ConsumerConfig config;
     config.name = "c";
     config.ack_wait = config.inactive_threshold = std::chrono::hours(1);
-    const auto created = co_await ask(client.get(), create_consumer("S", config), read_consumer_info);
-    EXPECT_TRUE(created.ok() && !created.value.config.durable);
+    auto client = co_await open_with_consumer(self, config);
     Puller puller(client.get(), "S", "c");
     const bool first = co_await Puller::fetch(&puller, {.expires = test::kLong}, 1);
     std::string later;
