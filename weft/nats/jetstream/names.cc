@@ -3,13 +3,11 @@
 
 #include <algorithm>
 
-#include "weft/base/text/hex.h"
+#include "weft/nats/protocol/escape.h"
 
 namespace weft::nats::jetstream {
 
 namespace {
-
-constexpr char kEscape = '=';
 
 [[nodiscard]] bool is_plain(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
@@ -22,8 +20,7 @@ void append_escaped(std::string_view text, IsPlain is_plain_byte, std::string& o
     if (is_plain_byte(c)) {
       out += c;
     } else {
-      out += kEscape;
-      append_hex_bytes({&c, 1}, out, kUpperHexDigits);
+      append_escape(c, out);
     }
   }
 }
@@ -36,15 +33,13 @@ template <typename IsPlain>
       out += name[i];
       continue;
     }
-    const int high = name[i] == kEscape && i + 2 < name.size() ? upper_hex_value(name[i + 1]) : -1;
-    const int low = high < 0 ? -1 : upper_hex_value(name[i + 2]);
-    const char byte = static_cast<char>(high * 16 + low);
-    if (low < 0 || is_plain_byte(byte)) {
+    const int byte = escaped_byte(name, i);
+    if (byte < 0 || is_plain_byte(static_cast<char>(byte))) {
       out.resize(before);
       return false;
     }
-    out += byte;
-    i += 2;
+    out += static_cast<char>(byte);
+    i += kEscapeSize - 1;
   }
   return true;
 }

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "weft/nats/protocol/escape.h"
 #include "weft/nats/protocol/limits.h"
 
 namespace weft::nats {
 
 namespace {
 
-constexpr std::string_view kHexDigits = "0123456789ABCDEF";
 constexpr Error kStrange(Errc::invalid_argument, "the subject is not that of a topic");
 
 [[nodiscard]] bool is_printable(char c) noexcept { return static_cast<unsigned char>(c) > 0x20; }
@@ -36,13 +36,6 @@ template <typename Check>
 
 [[nodiscard]] bool has_form(std::string_view text) noexcept {
   return !text.empty() && text.size() <= kSubjectMax && std::all_of(text.begin(), text.end(), is_printable);
-}
-
-void append_escape(char c, std::string& out) {
-  const auto byte = static_cast<unsigned char>(c);
-  out += '=';
-  out += kHexDigits[byte >> 4U];
-  out += kHexDigits[byte & 0xFU];
 }
 
 }  // namespace
@@ -137,19 +130,14 @@ Result<void> SubjectNames::append_topic(std::string_view subject, std::string& o
   const std::size_t before = out.size();
   for (std::size_t i = 0; i < name.size(); ++i) {
     char c = name[i];
-    if (c == '=') {
-      if (name.size() - i < 3) {
+    if (c == kEscape) {
+      const int byte = escaped_byte(name, i);
+      if (byte < 0) {
         out.resize(before);
         return kStrange;
       }
-      const std::size_t high = kHexDigits.find(name[i + 1]);
-      const std::size_t low = kHexDigits.find(name[i + 2]);
-      if (high == std::string_view::npos || low == std::string_view::npos) {
-        out.resize(before);
-        return kStrange;
-      }
-      c = static_cast<char>(high * 16 + low);
-      i += 2;
+      c = static_cast<char>(byte);
+      i += kEscapeSize - 1;
     } else if (c == '.') {
       c = separator_;
     }

@@ -2,9 +2,9 @@
 #include "weft/topic/jetstream/stream_names.h"
 
 #include "weft/base/filter.h"
-#include "weft/base/text/hex.h"
 #include "weft/nats/jetstream/key_value.h"
 #include "weft/nats/jetstream/names.h"
+#include "weft/nats/protocol/escape.h"
 #include "weft/topic/gate/gate.h"
 
 namespace weft::topic {
@@ -33,14 +33,9 @@ std::string unescape(std::string_view text) {
   std::string plain;
   plain.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const int high = text[i] == '=' && i + 2 < text.size() ? upper_hex_value(text[i + 1]) : -1;
-    const int low = high >= 0 ? upper_hex_value(text[i + 2]) : -1;
-    if (low >= 0) {
-      plain += static_cast<char>(high * 16 + low);
-      i += 2;
-    } else {
-      plain += text[i];
-    }
+    const int byte = nats::escaped_byte(text, i);
+    plain += byte < 0 ? text[i] : static_cast<char>(byte);
+    i += byte < 0 ? 0 : nats::kEscapeSize - 1;
   }
   return plain;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "weft/base/no_memory.h"
+#include "weft/nats/protocol/escape.h"
 #include "weft/sync/lock.h"
 #include "weft/sys/clock.h"
 #include "weft/topic/node/node.h"
@@ -23,16 +24,13 @@ std::string engine_group(std::string_view group) {
   if (group.empty()) {
     return std::string(kNoGroup);
   }
-  constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string escaped;
   for (const char c : group) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte > 0x20 && byte < 0x7f && c != '=') {
+    if (byte > 0x20 && byte < 0x7f && c != nats::kEscape) {
       escaped += c;
     } else {
-      escaped += '=';
-      escaped += kHex[byte >> 4U];
-      escaped += kHex[byte & 15U];
+      nats::append_escape(c, escaped);
     }
   }
   return escaped;
