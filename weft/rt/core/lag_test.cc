@@ -14,11 +14,9 @@ using namespace std::chrono_literals;
 
 sync::DurationValues lags(Runtime& runtime, unsigned core) { return runtime.core(core).loop().activity()->lags(); }
 
-TEST(CoreLag, ATurnIsInTheLagOfItsCoreAndOfNoOther) {
+TEST(CoreLag, ATurnIsInTheLagOfItsCore) {
   const auto runtime = test::start_runtime(2);
   test::on_core(*runtime, 1, [] {});
-  const std::uint64_t before = lags(*runtime, 0).max_ns;
-  const Instant from = sys::now();
   test::on_core(*runtime, 1, [] {
     for (const Instant began = sys::now(); sys::now() - began < 20ms;) {
     }
@@ -30,7 +28,6 @@ TEST(CoreLag, ATurnIsInTheLagOfItsCoreAndOfNoOther) {
   const sync::DurationValues worked = lags(*runtime, 1);
   EXPECT_GE(worked.max_ns, 20'000'000u);
   EXPECT_GE(worked.sum_ns, worked.max_ns);
-  EXPECT_LE(lags(*runtime, 0).max_ns, before + static_cast<std::uint64_t>((sys::now() - from).count()));
 }
 
 TEST(CoreLag, EachCoreHasAHistogramForAPage) {
