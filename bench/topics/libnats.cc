@@ -28,6 +28,9 @@ struct ConnectionEnd {
 struct SubscriptionEnd {
   void operator()(natsSubscription* subscription) const { natsSubscription_Destroy(subscription); }
 };
+struct JetStreamEnd {
+  void operator()(jsCtx* jetstream) const { jsCtx_Destroy(jetstream); }
+};
 using Connection = std::unique_ptr<natsConnection, ConnectionEnd>;
 using Subscribed = std::unique_ptr<natsSubscription, SubscriptionEnd>;
 
@@ -91,7 +94,57 @@ class LibnatsPair final : public NatsPair {
   Subscribed service_;
 };
 
+// js_PublishAsync() with a handler of errors only, its cheapest form.
+class LibnatsStream final : public NatsStream {
+ public:
+  explicit LibnatsStream(const std::string& url) : connection_(connect(url, false)) {
+    jsOptions options;
+    check(jsOptions_Init(&options), "options");
+    options.PublishAsync.MaxPending = kInFlight;
+    options.PublishAsync.StallWait = kPatienceMs;
+    options.PublishAsync.ErrHandler = [](jsCtx*, jsPubAckErr* error, void*) {
+      fail(std::string("an acknowledgement: ") + error->ErrText);
+    };
+    jsCtx* jetstream = nullptr;
+    check(natsConnection_JetStream(&jetstream, connection_.get(), &options), "JetStream");
+    jetstream_.reset(jetstream);
+    jsStreamConfig config;
+    check(jsStreamConfig_Init(&config), "configuration");
+    const char* subject = kFlow;
+    config.Name = kName;
+    config.Subjects = &subject;
+    config.SubjectsLen = 1;
+    config.Storage = js_FileStorage;
+    config.MaxBytes = static_cast<std::int64_t>(kBytesMax);
+    check(js_AddStream(nullptr, jetstream_.get(), &config, nullptr, nullptr), "stream");
+  }
+
+  void publish(weft::Bytes body) override {
+    check(js_PublishAsync(jetstream_.get(), kFlow, body.data(), static_cast<int>(body.size()), nullptr), "publish");
+  }
+  void wait_answers() override {
+    jsPubOptions options;
+    check(jsPubOptions_Init(&options), "options");
+    options.MaxWait = kPatienceMs;
+    check(js_PublishAsyncComplete(jetstream_.get(), &options), "acknowledgements");
+  }
+  std::uint64_t last() override {
+    jsStreamInfo* info = nullptr;
+    check(js_GetStreamInfo(&info, jetstream_.get(), kName, nullptr, nullptr), "info");
+    const std::uint64_t last = info->State.LastSeq;
+    jsStreamInfo_Destroy(info);
+    return last;
+  }
+  [[nodiscard]] std::string version() const override { return std::string("libnats ") + nats_GetVersion(); }
+
+ private:
+  const Connection connection_;
+  std::unique_ptr<jsCtx, JetStreamEnd> jetstream_;
+};
+
 }  // namespace
+
+std::unique_ptr<NatsStream> make_libnats_stream(const std::string& url) { return std::make_unique<LibnatsStream>(url); }
 
 std::unique_ptr<NatsPair> make_libnats(const std::string& url, bool asap, NatsPair::Arrived arrived) {
   return std::make_unique<LibnatsPair>(url, asap, std::move(arrived));
@@ -100,6 +153,9 @@ std::unique_ptr<NatsPair> make_libnats(const std::string& url, bool asap, NatsPa
 #else
 
 std::unique_ptr<NatsPair> make_libnats(const std::string& /*url*/, bool /*asap*/, NatsPair::Arrived /*arrived*/) {
+  fail("this program was built without libnats");
+}
+std::unique_ptr<NatsStream> make_libnats_stream(const std::string& /*url*/) {
   fail("this program was built without libnats");
 }
 

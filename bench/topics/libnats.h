@@ -11,4 +11,6 @@ namespace bench {
 // The C client of NATS, if this program was built with it. `asap`: each publication is written at once.
 std::unique_ptr<NatsPair> make_libnats(const std::string& url, bool asap, NatsPair::Arrived arrived);
 
+std::unique_ptr<NatsStream> make_libnats_stream(const std::string& url);
+
 }  // namespace bench

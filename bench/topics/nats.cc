@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Cells over a server of NATS: a publisher and a subscriber, or an asker and a service, with connections of their own.
-// Both are in this process, so its processor time is that of both clients, with all threads of their library.
+// Cells over a server of NATS: a publisher and a subscriber, or an asker and a service, with connections of their own;
+// or the publisher of a kept stream. All are in this process, so its processor time is that of both clients, with all threads of their library.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -74,6 +75,60 @@ class TopicsPair final : public NatsPair {
   std::thread reader_;
 };
 
+class TopicsStream final : public NatsStream {
+ public:
+  explicit TopicsStream(const std::string& url)
+      : topics_(must(weft::Topics::open(context_, options_of(url)), "open")),
+        stream_(
+            must(topics_.stream(
+                     {.name = kName, .topics = {kFlow}, .survives = weft::Survives::process, .bytes_max = kBytesMax}),
+                 "stream")) {}
+
+  void publish(weft::Bytes body) override {
+    if (unanswered_.size() == kInFlight) {
+      take();
+    }
+    unanswered_.push_back(must(stream_.publish_later(kFlow, body), "publish"));
+  }
+  void wait_answers() override {
+    while (!unanswered_.empty()) {
+      take();
+    }
+  }
+  std::uint64_t last() override { return must(stream_.info(), "info").next - 1; }
+
+ private:
+  static weft::TopicsOptions options_of(const std::string& url) {
+    weft::TopicsOptions options;
+    options.fleet = url;
+    return options;
+  }
+  void take() {
+    const weft::Published published = must(unanswered_.front().wait(), "an acknowledgement");
+    unanswered_.pop_front();
+    if (published.duplicate || published.sequence <= last_) {
+      fail("an acknowledged message is a duplicate, or out of order");
+    }
+    last_ = published.sequence;
+  }
+
+  weft::Context context_;
+  weft::Topics topics_;
+  weft::Stream stream_;
+  std::deque<weft::PendingPublish> unanswered_;
+  std::uint64_t last_ = 0;
+};
+
+std::unique_ptr<NatsStream> make_stream(const std::string& engine, const std::string& url) {
+  if (engine == "topics") {
+    return std::make_unique<TopicsStream>(url);
+  }
+  if (engine == "libnats") {
+    return make_libnats_stream(url);
+  }
+  fail("no engine '" + engine + "' that keeps on NATS");
+}
+
 std::unique_ptr<NatsPair> make_pair(const std::string& engine, const std::string& url, NatsPair::Arrived arrived) {
   if (engine == "topics") {
     return std::make_unique<TopicsPair>(url, std::move(arrived));
@@ -122,6 +177,26 @@ void run_fleet(const std::string& cell, const std::string& engine, const std::st
     wait_for(count);
     taken.check(count);
     return RunResult{count, 1, static_cast<double>(now_ns() - start) / 1e9};
+  });
+}
+
+void run_fleet_kept(const std::string& cell, const std::string& engine, const std::string& url) {
+  Stamp sent(size_in(cell));
+  std::uint64_t run = 0;
+  const auto stream = make_stream(engine, url);
+  serve_runs(stream->version(), [&](std::uint64_t count, bool /*verify*/) {
+    const std::uint64_t before = stream->last();
+    sent.begin(++run);
+    const std::uint64_t start = now_ns();
+    for (std::uint64_t i = 0; i < count; ++i) {
+      stream->publish(sent.write());
+    }
+    stream->wait_answers();
+    const double seconds = static_cast<double>(now_ns() - start) / 1e9;
+    if (stream->last() != before + count) {
+      fail("another number of messages was kept than acknowledged");
+    }
+    return RunResult{count, 1, seconds};
   });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -23,6 +24,25 @@ class NatsPair {
   virtual void publish(weft::Bytes body) = 0;
   virtual std::size_t request(weft::Bytes body) = 0;  // returns the size of the reply
   [[nodiscard]] virtual std::string version() const { return "weft::topics"; }
+};
+
+// NatsStream: acknowledged publishes to a stream of a server, which keeps it in a file, one copy.
+// Owner: a run. Affinity: one thread.
+class NatsStream {
+ public:
+  static constexpr std::size_t kInFlight = 1'000;           // publishes without an answer, at most
+  static constexpr std::uint64_t kBytesMax = 256ULL << 20;  // of the stream, which drops its oldest messages
+  static constexpr const char* kName = "bench";
+
+  NatsStream() = default;
+  NatsStream(const NatsStream&) = delete;
+  NatsStream& operator=(const NatsStream&) = delete;
+  virtual ~NatsStream() = default;
+
+  virtual void publish(weft::Bytes body) = 0;  // waits for a place, not for the answer
+  virtual void wait_answers() = 0;             // returns when each message was acknowledged
+  virtual std::uint64_t last() = 0;            // sequence of the newest message that the server keeps
+  [[nodiscard]] virtual std::string version() const { return "weft::Stream"; }
 };
 
 }  // namespace bench

@@ -48,6 +48,7 @@ void run_kept(const std::string& cell, const std::string& engine, const std::str
               const std::string& directory, const std::string& redis);
 // `url`: of a server of NATS.
 void run_fleet(const std::string& cell, const std::string& engine, const std::string& url);
+void run_fleet_kept(const std::string& cell, const std::string& engine, const std::string& url);
 void run_fleet_request(const std::string& cell, const std::string& engine, const std::string& url);
 
 // Processor time of this thread, in nanoseconds: the time of cells of one thread, whatever else the machine runs.

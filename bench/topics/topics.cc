@@ -116,6 +116,8 @@ void run(const Arguments& arguments) {
     run_kept(arguments.cell, arguments.engine, arguments.runtime, arguments.directory, arguments.redis);
   } else if (pattern == "fleet") {
     run_fleet(arguments.cell, arguments.engine, arguments.nats);
+  } else if (pattern == "fleet_kept") {
+    run_fleet_kept(arguments.cell, arguments.engine, arguments.nats);
   } else if (pattern == "fleet_request") {
     run_fleet_request(arguments.cell, arguments.engine, arguments.nats);
   } else {

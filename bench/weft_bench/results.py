@@ -337,7 +337,7 @@ def cost_of_topics(pattern):
     """Seconds per delivery, of the median round trip, or per message of one thread."""
     if pattern == "fleet_request":
         return lambda run: run["p50_ns"] / 1e9
-    if pattern in ("same_handle", "filters", "kept", "python_trip", "fleet"):
+    if pattern in ("same_handle", "filters", "kept", "python_trip", "fleet", "fleet_kept"):
         return lambda run: max(run["seconds"], 1e-9) / run["messages"]
     return cost_of_sockets(pattern)
 

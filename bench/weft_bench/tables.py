@@ -299,6 +299,7 @@ TOPICS = {"cores": "Between cores of one process: deliveries", "pub_sub": "Betwe
           "same_handle": "One handle: publish, then next, in one thread",
           "kept": "Kept: acknowledged publishes that survive a loss of power, 500 in flight",
           "fleet": "A fleet on NATS: messages by a server", "fleet_request": "A fleet on NATS: requests, median",
+          "fleet_kept": "A fleet on NATS: acknowledged publishes that one server keeps in a file, 1,000 in flight",
           "filters": "Filters: a topic in an index of them",
           "python": "Python, between processes: deliveries", "python_trip": "Python, round trips between processes, mean"}
 TOPICS_HEAD = ["cell", "column", "per second", "time", "topics beside it [95 %]", "", "CPU us", "switches", "bytes a filter",
@@ -310,7 +311,7 @@ redis: PUBLISH with one subscriber, or XADD with appendfsync always, over a unix
 connections. topics_aio: weft.aio. pyzmq and asyncio (zmq.asyncio) on Weft and on the libzmq of its wheel: PUSH to PULL, and
 PAIR for trips, [topic][body]. topics_request, aio_request, nats_request: requests in the place of two topics. nats_py,
 redis_py, redis_aio (redis.asyncio): clients on a server of their own; Redis has no requests, so its trips are two channels.
-libnats: the C client of NATS, both clients in one process as the topics are; libnats_asap: with SendAsap. prefix_table: the
+libnats: the C client of NATS, both clients in one process as the topics are; libnats_asap: with SendAsap; kept, js_PublishAsync. prefix_table: the
 same names as prefixes in the table of sockets. CPU time and context switches are per message, of all processes but servers.
 near, far, mixed: how the two cores stood to each other. others: the share of the busy CPU time that belonged to other
 programs."""

@@ -5,17 +5,18 @@ import re
 
 from weft_bench.harness import cells
 
-NAME = re.compile(r"(?P<pattern>cores|pub_sub|round_trip|same_handle|kept|filters|fleet|fleet_request|python|python_trip)/"
+NAME = re.compile(r"(?P<pattern>cores|pub_sub|round_trip|same_handle|kept|filters|fleet|fleet_request|fleet_kept|python|"
+                  r"python_trip)/"
                   r"(?P<transport>[a-z]+)/(?P<size>[a-z]+|[1-9][0-9]{1,6})(/x(?P<times>[1-9][0-9]?))?$")
 SETS = ("exact/1000000", "tokens/1000000", "globs/100000", "hostile/run", "hostile/classes", "hostile/heads")
 FILTERS = cells.cross(["filters"], SETS)
 TRANSPORTS = {"cores": "inproc", "same_handle": "inproc", "pub_sub": "ipc", "round_trip": "ipc", "kept": "ipc", "fleet": "nats",
-              "fleet_request": "nats", "python": "ipc", "python_trip": "ipc"}
+              "fleet_request": "nats", "fleet_kept": "nats", "python": "ipc", "python_trip": "ipc"}
 
 VOLATILE = ["cores/inproc/64", "cores/inproc/64/x8", "pub_sub/ipc/64", "round_trip/ipc/64", "same_handle/inproc/16",
             "same_handle/inproc/64"]
 KEPT = ["kept/ipc/100"]
-FLEET = ["fleet/nats/64", "fleet_request/nats/64"]
+FLEET = ["fleet/nats/64", "fleet_request/nats/64", "fleet_kept/nats/100"]
 PYTHON = ["python/ipc/64", "python_trip/ipc/64"]
 GROUPS = {"quick": VOLATILE + KEPT + FLEET + [name for name in FILTERS if "1000000" not in name], "volatile": VOLATILE,
           "filters": FILTERS, "fleet": FLEET, "python": PYTHON, "all": VOLATILE + KEPT + FLEET + FILTERS + PYTHON}
@@ -26,6 +27,7 @@ COLUMNS = {"cores": ("topics", "sockets", "one_part"), "pub_sub": ("topics", "so
            "round_trip": ("topics", "sockets", "one_part"), "same_handle": ("topics", "async"),
            "kept": ("topics", "redis", "redis_x5"), "filters": ("topics", "prefix_table"),
            **dict.fromkeys(("fleet", "fleet_request"), ("topics", "libnats", "libnats_asap")),
+           "fleet_kept": ("topics", "libnats"),
            "python": ("topics", "topics_aio", *PYZMQ, "nats_py", "redis_py", "redis_aio"),
            "python_trip": ("topics", "topics_aio", "topics_request", "aio_request", *PYZMQ, "nats_py", "nats_request", "redis_py",
                            "redis_aio")}

@@ -120,7 +120,7 @@ class TopicsColumn(rounds.Column):
         if self.name.startswith("redis"):
             arguments += ["--redis", self.start_redis(runtime, kept)]
         if self.cell["pattern"].startswith("fleet"):
-            arguments += ["--nats", self.start_nats()]
+            arguments += ["--nats", self.start_nats(kept)]
         self.child = stack.enter_context(Child(self.setup.program, arguments))
         self.version = self.child.answer()["version"]
 
@@ -148,9 +148,10 @@ class TopicsColumn(rounds.Column):
             time.sleep(0.01)
         return path
 
-    def start_nats(self):
+    def start_nats(self, kept):
         """The URL of a server on a port of its choice, once it listens."""
-        server = subprocess.Popen([nats_server(), "--addr", "127.0.0.1", "--port", "-1"], stdin=subprocess.DEVNULL,
+        keeping = ["--jetstream", "--store_dir", kept] if self.cell["pattern"] == "fleet_kept" else []
+        server = subprocess.Popen([nats_server(), "--addr", "127.0.0.1", "--port", "-1", *keeping], stdin=subprocess.DEVNULL,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.folders.callback(server.stderr.close)
         self.folders.callback(end_of, server)
@@ -184,7 +185,7 @@ def measure_rounds(setup, name, records):
     if columns[0].keeps and effort.rounds > 2:
         effort = dataclasses.replace(effort, repetition_s=KEPT_REPETITION_S, rounds=KEPT_ROUNDS, rounds_max=KEPT_ROUNDS)
     # One thread, or a server between: there is no placement to wait for.
-    alone = columns[0].cell["pattern"] in ("filters", "same_handle", "fleet", "fleet_request")
+    alone = columns[0].cell["pattern"] in ("filters", "same_handle", "fleet", "fleet_request", "fleet_kept")
     if alone or columns[0].keeps:
         effort = dataclasses.replace(effort, rounds_max=effort.rounds)
     for column in columns:
