@@ -25,7 +25,7 @@ MARKER = b"weft-delay-here\0"
 SLOWED = ("bench/micro/bench_micro", "capi/libzmq.so.5", "bench/server/bench_server_weft")
 BESIDE = ("bench/bench_sockets", "bench/libbench_allocations.so", "bench/server/bench_load")
 STEPS_MAX = 10_000_000
-CALIBRATIONS = 4
+CALIBRATIONS, CALIBRATION_PASSES = 6, 3  # a pass is as many rounds as the gate measures at first
 LEAST_FOUND, RUNS, NULLS = 19, 20, 25
 MUST_FIND = 0.30
 # Rows: (class, kind, name).
@@ -104,18 +104,24 @@ class Pair:
     def slowdown(self, steps):
         """(the middle of the slowdown by so many steps, the old cost)."""
         with self.rounds(steps) as measure:
-            taken = [each for visit in range(stats.GATE_ROUNDS // comparisons.VISIT_ROUNDS) for each in measure(visit)]
+            visits = CALIBRATION_PASSES * stats.GATE_ROUNDS // comparisons.VISIT_ROUNDS
+            taken = [each for visit in range(visits) for each in measure(visit)]
         return stats.median([each["new"] / each["old"] for each in taken]), stats.median([each["old"] for each in taken])
 
     def steps_for(self, wanted):
         """The steps that make it so much slower."""
         _, cost = self.slowdown(0)
         steps = wanted * cost * (1 if self.kind == "row" else 1e9)  # a step takes about a nanosecond
+        less, more = 0, None  # steps that are too few, and too many
         for _ in range(CALIBRATIONS):
             found, _ = self.slowdown(round(steps))
             if abs(found - 1 - wanted) < 0.1 * wanted:
                 break
-            steps *= min(max(wanted / max(found - 1, 0.01), 1 / 4), 4)
+            if found - 1 < wanted:
+                less = steps
+            else:
+                more = steps
+            steps = 2 * steps if more is None else (less + more) / 2
         return min(max(round(steps), 1), STEPS_MAX)
 
     def verdict(self, steps, budget):
