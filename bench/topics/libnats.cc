@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "bench/topics/libnats.h"
 
+#include <array>
+#include <cstdio>
 #include <utility>
 
 #include "bench/topics/runs.h"
+#include "bench/workload.h"
 #ifdef WEFT_BENCH_LIBNATS
 #include <nats/nats.h>
 #endif
@@ -97,7 +100,7 @@ class LibnatsPair final : public NatsPair {
 // js_PublishAsync() with a handler of errors only, its cheapest form.
 class LibnatsStream final : public NatsStream {
  public:
-  explicit LibnatsStream(const std::string& url) : connection_(connect(url, false)) {
+  LibnatsStream(const std::string& url, bool ids) : ids_(ids), connection_(connect(url, false)) {
     jsOptions options;
     check(jsOptions_Init(&options), "options");
     options.PublishAsync.MaxPending = kInFlight;
@@ -120,7 +123,16 @@ class LibnatsStream final : public NatsStream {
   }
 
   void publish(weft::Bytes body) override {
-    check(js_PublishAsync(jetstream_.get(), kFlow, body.data(), static_cast<int>(body.size()), nullptr), "publish");
+    jsPubOptions options;
+    if (ids_) {
+      (void)std::snprintf(id_.data(), id_.size(), "%016llx-%08llx", static_cast<unsigned long long>(now_ns()),
+                          static_cast<unsigned long long>(++published_));
+      check(jsPubOptions_Init(&options), "options");
+      options.MsgId = id_.data();
+    }
+    check(
+        js_PublishAsync(jetstream_.get(), kFlow, body.data(), static_cast<int>(body.size()), ids_ ? &options : nullptr),
+        "publish");
   }
   void wait_answers() override {
     jsPubOptions options;
@@ -138,13 +150,18 @@ class LibnatsStream final : public NatsStream {
   [[nodiscard]] std::string version() const override { return std::string("libnats ") + nats_GetVersion(); }
 
  private:
+  const bool ids_;
+  std::array<char, 32> id_{};
+  std::uint64_t published_ = 0;
   const Connection connection_;
   std::unique_ptr<jsCtx, JetStreamEnd> jetstream_;
 };
 
 }  // namespace
 
-std::unique_ptr<NatsStream> make_libnats_stream(const std::string& url) { return std::make_unique<LibnatsStream>(url); }
+std::unique_ptr<NatsStream> make_libnats_stream(const std::string& url, bool ids) {
+  return std::make_unique<LibnatsStream>(url, ids);
+}
 
 std::unique_ptr<NatsPair> make_libnats(const std::string& url, bool asap, NatsPair::Arrived arrived) {
   return std::make_unique<LibnatsPair>(url, asap, std::move(arrived));
@@ -155,7 +172,7 @@ std::unique_ptr<NatsPair> make_libnats(const std::string& url, bool asap, NatsPa
 std::unique_ptr<NatsPair> make_libnats(const std::string& /*url*/, bool /*asap*/, NatsPair::Arrived /*arrived*/) {
   fail("this program was built without libnats");
 }
-std::unique_ptr<NatsStream> make_libnats_stream(const std::string& /*url*/) {
+std::unique_ptr<NatsStream> make_libnats_stream(const std::string& /*url*/, bool /*ids*/) {
   fail("this program was built without libnats");
 }
 

@@ -11,6 +11,7 @@ namespace bench {
 // The C client of NATS, if this program was built with it. `asap`: each publication is written at once.
 std::unique_ptr<NatsPair> make_libnats(const std::string& url, bool asap, NatsPair::Arrived arrived);
 
-std::unique_ptr<NatsStream> make_libnats_stream(const std::string& url);
+// `ids`: each message has one, so that the stream keeps it once, as a message of weft::Stream.
+std::unique_ptr<NatsStream> make_libnats_stream(const std::string& url, bool ids);
 
 }  // namespace bench

@@ -123,8 +123,8 @@ std::unique_ptr<NatsStream> make_stream(const std::string& engine, const std::st
   if (engine == "topics") {
     return std::make_unique<TopicsStream>(url);
   }
-  if (engine == "libnats") {
-    return make_libnats_stream(url);
+  if (engine == "libnats" || engine == "libnats_id") {
+    return make_libnats_stream(url, engine == "libnats_id");
   }
   fail("no engine '" + engine + "' that keeps on NATS");
 }

@@ -311,7 +311,8 @@ redis: PUBLISH with one subscriber, or XADD with appendfsync always, over a unix
 connections. topics_aio: weft.aio. pyzmq and asyncio (zmq.asyncio) on Weft and on the libzmq of its wheel: PUSH to PULL, and
 PAIR for trips, [topic][body]. topics_request, aio_request, nats_request: requests in the place of two topics. nats_py,
 redis_py, redis_aio (redis.asyncio): clients on a server of their own; Redis has no requests, so its trips are two channels.
-libnats: the C client of NATS, both clients in one process as the topics are; libnats_asap: with SendAsap; kept, js_PublishAsync. prefix_table: the
+libnats: the C client of NATS, both clients in one process as the topics are; libnats_asap: with SendAsap. Kept, js_PublishAsync: as
+cheap as it can be, and with an id of each message (libnats_id), as topics have. prefix_table: the
 same names as prefixes in the table of sockets. CPU time and context switches are per message, of all processes but servers.
 near, far, mixed: how the two cores stood to each other. others: the share of the busy CPU time that belonged to other
 programs."""

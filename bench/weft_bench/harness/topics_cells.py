@@ -27,7 +27,7 @@ COLUMNS = {"cores": ("topics", "sockets", "one_part"), "pub_sub": ("topics", "so
            "round_trip": ("topics", "sockets", "one_part"), "same_handle": ("topics", "async"),
            "kept": ("topics", "redis", "redis_x5"), "filters": ("topics", "prefix_table"),
            **dict.fromkeys(("fleet", "fleet_request"), ("topics", "libnats", "libnats_asap")),
-           "fleet_kept": ("topics", "libnats"),
+           "fleet_kept": ("topics", "libnats", "libnats_id"),
            "python": ("topics", "topics_aio", *PYZMQ, "nats_py", "redis_py", "redis_aio"),
            "python_trip": ("topics", "topics_aio", "topics_request", "aio_request", *PYZMQ, "nats_py", "nats_request", "redis_py",
                            "redis_aio")}
