@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The same cases on every kind of fleet, with handles of two contexts where the fleet leaves the process: those meet
 // over ipc or tcp, as handles of two processes do.
-#include "weft/topic/node/fleet.h"
+#include "weft/topic/fleet/fleet.h"
+#include "weft/topic/fleet/local_directory.h"
 
 #include <set>
 #include <string>

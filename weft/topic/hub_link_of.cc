@@ -6,6 +6,7 @@
 #include "weft/msg/context.h"
 #include "weft/msg/socket/context_core.h"
 #include "weft/sys/path.h"
+#include "weft/topic/fleet/local_directory.h"
 #include "weft/topic/hub/hub.h"
 #include "weft/topic/jetstream/server.h"
 #include "weft/topic/kept/hub_link.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "weft/sys/path.h"
-#include "weft/topic/node/test_peer.h"
+#include "weft/topic/fleet/test_peer.h"
 #include "weft/topic/test_fleets.h"
 #include "weft/topic/topics.h"
 #include "weft/topic/wire/control.h"

@@ -12,7 +12,8 @@
 #include "weft/sys/signals.h"
 #include "weft/topic/hub/hub.h"
 #include "weft/topic/hub_link_of.h"
-#include "weft/topic/node/fleet.h"
+#include "weft/topic/fleet/fleet.h"
+#include "weft/topic/fleet/local_directory.h"
 #include "weft/topic/wire/control.h"
 
 namespace weft::cli {

@@ -17,7 +17,8 @@
 #include "weft/sys/path.h"
 #include "weft/sys/poll.h"
 #include "weft/topic/hub/hub.h"
-#include "weft/topic/node/fleet.h"
+#include "weft/topic/fleet/fleet.h"
+#include "weft/topic/fleet/local_directory.h"
 #include "weft/topic/node/node.h"
 #include "weft/topic/node/stored_feed.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <utility>
 
@@ -18,7 +19,9 @@ namespace weft::topic {
 // Invariant: a wait that began before changed() calls its condition again.
 class SharedMesh {
  public:
-  explicit SharedMesh(MeshState::Self self) : mesh_(std::move(self)) {}
+  explicit SharedMesh(MeshState::Self self) : instance_(self.instance), mesh_(std::move(self)) {}
+
+  [[nodiscard]] std::uint64_t instance() const noexcept { return instance_; }  // of MeshState::self(), without the lock
 
   // Calls the function with the MeshState, under the lock. It uses no socket.
   template <typename Function>
@@ -44,6 +47,7 @@ class SharedMesh {
   [[nodiscard]] rt::AsyncEvent& event() noexcept { return event_; }  // of coroutines, which the node wakes
 
  private:
+  const std::uint64_t instance_;
   mutable sync::StdMutex mutex_;
   MeshState mesh_ WEFT_GUARDED_BY(mutex_);
   Error refused_ WEFT_GUARDED_BY(mutex_);

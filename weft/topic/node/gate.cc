@@ -41,7 +41,7 @@ std::string engine_group(std::string_view group) {
 GateOptions Node::gate_options() {
   GateOptions options;
   options.group = context_.get();
-  options.servers = fleet_.servers;
+  options.servers = fleet().servers;
   options.name = with_mesh([](const MeshState& mesh) { return mesh.self().node; });
   options.user = options_.security.user;
   options.password = options_.security.password;
@@ -63,7 +63,7 @@ Result<void> Node::begin_gate() {
   Result<void> joined = Error(Errc::closed, "the gate closed again and again");
   for (int i = 0; i < kTriesMax && !joined && joined.error() == Errc::closed; ++i) {
     gate_ = WEFT_TRY(Gate::open(options));
-    joined = gate_->join(*this, instance_);
+    joined = gate_->join(*this, instance());
   }
   return joined;
 }
@@ -73,7 +73,7 @@ void Node::end_gate() noexcept {
     return;
   }
   (void)or_no_memory([&]() -> Result<void> {
-    const Control leaving{.kind = Control::Kind::leaving, .from = instance_};
+    const Control leaving{.kind = Control::Kind::leaving, .from = instance()};
     gate_->send_control(0, WEFT_TRY(encode_control(leaving)));
     return {};
   });
@@ -171,7 +171,7 @@ void Node::handle_gate_refused(const Filter& widened, const Error& why) noexcept
 // --- the other handles ---
 
 void Node::handle_gate_control(Bytes control) noexcept {
-  if (const std::uint64_t to = control_addressee(control); to != 0 && to != instance_) {
+  if (const std::uint64_t to = control_addressee(control); to != 0 && to != instance()) {
     return;
   }
   const Result<void> taken = or_no_memory([&]() -> Result<void> {
@@ -268,7 +268,7 @@ Result<Node::Request> Node::begin_gate_request(std::string wire, Bytes body, std
   request.replies = make_intrusive<SubscriptionCore>(Full::drop_newest, kRepliesMax, options_.queue_bytes_max);
   WEFT_TRY(calls_.begin(request.id, request.replies, subject));
   ++counters_.requests;
-  const Result<void> sent = gate_->ask(subject, instance_, request.id, block, body);
+  const Result<void> sent = gate_->ask(subject, instance(), request.id, block, body);
   if (!sent) {
     end_request(request.id);
     return sent.error() == Errc::would_block ? Error(Errc::resource_exhausted, "the fleet's server does not read")

@@ -14,10 +14,6 @@
 
 namespace weft::topic {
 
-namespace {
-constexpr const char* kInner = ".inside";
-}  // namespace
-
 // --- connections ---
 
 // The monitor calls on the I/O thread; the loop does the work.
@@ -82,8 +78,8 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
     exchange_soon(change.instance, true);
   } else if (change.given) {
     scout_again(endpoint);
-  } else if (fleet_.kind == Fleet::Kind::local && change.instance != 0) {
-    drop = !directory_->is_listening(change.instance);
+  } else if (endpoints_.has_ended(change.instance)) {
+    drop = true;
   }
   if (drop) {
     drop_link(endpoint);
@@ -212,7 +208,7 @@ Result<void> Node::link_inproc(std::uint64_t instance, const std::string& inproc
     }
   }
   if (inner) {
-    WEFT_TRY(in_.connect(inproc_endpoint + kInner));
+    WEFT_TRY(in_.connect(FleetEndpoints::inner_of(inproc_endpoint)));
     with_mesh([&](MeshState& mesh) { mesh.links().note_inner(inproc_endpoint); });  // the link lock keeps the link
   }
   return {};
@@ -224,17 +220,17 @@ void Node::unlink_inproc(std::uint64_t instance, const std::string& inproc_endpo
     with_mesh([&](MeshState& mesh) { mesh.handle_gone(instance); });
     return {};
   });
-  (void)or_no_memory([&] { return in_.disconnect(inproc_endpoint + kInner); });
+  (void)or_no_memory([&] { return in_.disconnect(FleetEndpoints::inner_of(inproc_endpoint)); });
   drop_link(inproc_endpoint);
 }
 
 Result<void> Node::add_peer(std::string_view endpoint) {
-  if (fleet_.kind != Fleet::Kind::tcp) {
+  if (fleet().kind != Fleet::Kind::tcp) {
     return Error(Errc::not_supported, "only a tcp fleet has listed peers");
   }
   return or_no_memory([&]() -> Result<void> {
     const net::Endpoint parsed = WEFT_TRY(net::parse_endpoint(endpoint, false));
-    if (fleet_.tls && parsed.transport != net::Transport::tls_tcp) {
+    if (fleet().tls && parsed.transport != net::Transport::tls_tcp) {
       return Error(Errc::invalid_argument, "every endpoint of a tls+tcp fleet is tls+tcp://");
     }
     return connect_link(parsed.text(), 0, LinkSource::given);

@@ -106,10 +106,8 @@ Node::Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loo
     : rt::TurnJob(&Node::flush_out),
       options_(options),
       names_(std::move(names)),
-      fleet_(std::move(fleet)),
-      mesh_(self_of(options, fleet_)),
-      instance_(mesh_.with([](const MeshState& mesh) { return mesh.self().instance; })),
-      inproc_endpoint_("inproc://weft.topics." + instance_text(instance_)),
+      mesh_(self_of(options, fleet)),
+      endpoints_(std::move(fleet), mesh_.instance()),
       loop_(loop) {}
 
 Node::~Node() { close(); }
@@ -160,7 +158,7 @@ Result<void> Node::start(Context& context) {
 // For a socket that connects; of tls for one that is bound, too.
 Result<void> Node::set_security(Socket& socket) {
   const FleetSecurity& keys = options_.security;
-  if (fleet_.tls) {
+  if (fleet().tls) {
     WEFT_TRY(socket.set(option::tls_certificate, keys.tls_certificate));
     WEFT_TRY(socket.set(option::tls_key, keys.tls_key));
     WEFT_TRY(socket.set(option::tls_authorities, keys.tls_authorities));
@@ -189,7 +187,7 @@ Result<void> Node::make_sockets(Context& context) {
   WEFT_TRY(in_.set(option::linger, 0s));  // the messages between handles are useless after one has gone
   // Control messages of before a connection stood would overtake the subscriptions, which go out when it stands.
   WEFT_TRY(in_.set(option::immediate, true));
-  if (fleet_.kind == Fleet::Kind::tcp) {
+  if (fleet().kind == Fleet::Kind::tcp) {
     WEFT_TRY(set_security(in_));
     if (options_.security.curve()) {
       zmtp::CurveKey secret;
@@ -200,7 +198,7 @@ Result<void> Node::make_sockets(Context& context) {
       proof_ = WEFT_TRY(zmtp::curve_proof(secret, "weft topics: a handle of the fleet"));
       WEFT_TRY(in_.set(option::metadata, std::string(kProof) + ':' + proof_));
     }
-    Control welcome{.kind = Control::Kind::roster_wanted, .from = instance_};
+    Control welcome{.kind = Control::Kind::roster_wanted, .from = instance()};
     const std::string bytes = WEFT_TRY(encode_control(welcome));
     WEFT_TRY(out_.set(option::xpub_welcome_message, bytes));
   }
@@ -219,18 +217,18 @@ Result<void> Node::set_common(Socket& socket) {
 Result<void> Node::begin_fleet() {
   WEFT_TRY(out_.bind(inproc_endpoint()));
   if (inner_.core() != nullptr) {
-    WEFT_TRY(inner_.bind(inproc_endpoint() + ".inside"));
+    WEFT_TRY(inner_.bind(FleetEndpoints::inner_of(inproc_endpoint())));
   }
-  if (fleet_.kind == Fleet::Kind::local) {
+  if (fleet().kind == Fleet::Kind::local) {
     WEFT_TRY(begin_local());
-  } else if (fleet_.kind == Fleet::Kind::tcp) {
+  } else if (fleet().kind == Fleet::Kind::tcp) {
     WEFT_TRY(begin_tcp());
   }
-  if (fleet_.kind == Fleet::Kind::nats) {
+  if (fleet().kind == Fleet::Kind::nats) {
     WEFT_TRY(begin_gate());
   }
   WEFT_TRY(ProcessFleets::instance().join(*this, context_.get(), options_.fleet));
-  if (fleet_.kind == Fleet::Kind::local) {
+  if (fleet().kind == Fleet::Kind::local) {
     WEFT_TRY(read_directory(true));  // of the handles of this process none is found there
   }
   begin_presence();
@@ -241,30 +239,24 @@ Result<void> Node::begin_fleet() {
 // The handle listens before it reads the directory: of two handles that come at once, at least one finds the other, and
 // its roster shows it to the other.
 Result<void> Node::begin_local() {
-  const LocalDirectory& directory =
-      directory_.emplace(WEFT_TRY(LocalDirectory::open(options_.runtime_directory, fleet_.name)));
-  set_endpoint(WEFT_TRY(out_.bind(directory.endpoint(instance_))));
+  const std::string endpoint = WEFT_TRY(endpoints_.open(options_.runtime_directory));
+  set_endpoint(WEFT_TRY(out_.bind(endpoint)));
   return {};
 }
 
 // The loop may send the roster already.
 void Node::set_endpoint(std::string endpoint) {
-  with_mesh([&](MeshState& mesh) {
-    endpoint_ = std::move(endpoint);
-    mesh.set_endpoint(endpoint_);
-  });
+  with_mesh([&](MeshState& mesh) { mesh.set_endpoint(std::move(endpoint)); });
 }
 
 // `joins`: this handle is one more.
 Result<void> Node::read_directory(bool joins) {
-  const std::vector<std::uint64_t> instances = WEFT_TRY(directory_->listening());
-  if (joins && instances.size() > Fleet::kLocalHandlesMax) {
+  const std::vector<FleetEndpoints::Listener> others = WEFT_TRY(endpoints_.find_others());
+  if (joins && others.size() >= Fleet::kLocalHandlesMax) {
     return Error(Errc::resource_exhausted, "the local fleet has 128 handles");
   }
-  for (const std::uint64_t instance : instances) {
-    if (instance != instance_) {
-      WEFT_TRY(learn(instance, directory_->endpoint(instance), LinkSource::the_handle));
-    }
+  for (const FleetEndpoints::Listener& other : others) {
+    WEFT_TRY(learn(other.instance, other.endpoint, LinkSource::the_handle));
   }
   return {};
 }
@@ -274,13 +266,13 @@ Result<void> Node::begin_tcp() {
     WEFT_TRY(out_.set(option::curve_secret_key, options_.security.curve_server_secret));
     WEFT_TRY(out_.set(option::curve_server, true));
   }
-  if (fleet_.tls) {
+  if (fleet().tls) {
     WEFT_TRY(set_security(out_));
   }
   std::string bound = WEFT_TRY(
-      out_.bind(options_.listen.empty() ? std::string(fleet_.scheme()).append("127.0.0.1:0") : options_.listen));
+      out_.bind(options_.listen.empty() ? std::string(fleet().scheme()).append("127.0.0.1:0") : options_.listen));
   set_endpoint(options_.advertise.empty() ? std::move(bound) : options_.advertise);
-  for (const std::string& peer : fleet_.peers) {
+  for (const std::string& peer : fleet().peers) {
     WEFT_TRY(add_peer(peer));
   }
   return {};

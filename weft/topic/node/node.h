@@ -28,6 +28,8 @@
 #include "weft/sync/lock.h"
 #include "weft/sync/mutex.h"
 #include "weft/sys/event_fd.h"
+#include "weft/topic/fleet/fleet_endpoints.h"
+#include "weft/topic/fleet/process_fleets.h"
 #include "weft/topic/gate/gate.h"
 #include "weft/topic/kept/hub_link_slot.h"
 #include "weft/topic/loop/connection_sweep.h"
@@ -38,7 +40,6 @@
 #include "weft/topic/mesh/shared_mesh.h"
 #include "weft/topic/node/calls.h"
 #include "weft/topic/node/counters.h"
-#include "weft/topic/node/fleet.h"
 #include "weft/topic/node/input_lead.h"
 #include "weft/topic/node/interest.h"
 #include "weft/topic/node/open_subscriptions.h"
@@ -76,7 +77,10 @@ struct PublisherCore : sync::AtomicCounted<PublisherCore> {
 //   1. Each subscription gets the messages of one publisher in order.
 //   2. A message enters a subscription once, through any number of filters and connections.
 //   3. An idle node makes no wake-ups, unless it has a presence.
-class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJob, private GateMember {
+class Node final : public std::enable_shared_from_this<Node>,
+                   private rt::TurnJob,
+                   private ProcessFleets::Member,
+                   private GateMember {
  public:
   // `loop` is null for a handle of any thread: the node then runs a loop of its own.
   // Errors: invalid_argument (an option); not_supported (an engine that this build does not have); resource_exhausted
@@ -92,8 +96,11 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] const TopicsOptions& options() const noexcept { return options_; }
   [[nodiscard]] const Names& names() const noexcept { return names_; }
   [[nodiscard]] std::string space_prefix() const { return options_.space.empty() ? "" : options_.space + '.'; }
-  [[nodiscard]] std::uint64_t instance() const noexcept { return instance_; }
-  [[nodiscard]] const std::string& endpoint() const noexcept { return endpoint_; }
+  [[nodiscard]] std::uint64_t instance() const noexcept override { return mesh_.instance(); }
+  // For peers of other processes; empty: none.
+  [[nodiscard]] std::string endpoint() const {
+    return mesh_.with([](const MeshState& mesh) { return mesh.self().endpoint; });
+  }
   [[nodiscard]] rt::Loop& loop() noexcept { return loop_.loop(); }
   [[nodiscard]] bool async() const noexcept { return !loop_.is_own(); }
   [[nodiscard]] TopicsStatistics statistics();
@@ -106,7 +113,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<std::shared_ptr<HubLink>> hub_link(
       const std::function<Result<std::shared_ptr<HubLink>>(Node&)>& make);
   [[nodiscard]] std::shared_ptr<HubLink> used_hub_link() noexcept { return hub_link_.used(); }  // null if not used yet
-  [[nodiscard]] const Fleet& fleet() const noexcept { return fleet_; }
+  [[nodiscard]] const Fleet& fleet() const noexcept { return endpoints_.fleet(); }
   [[nodiscard]] GateOptions gate_options();  // of a nats fleet
   [[nodiscard]] const std::shared_ptr<msg::ContextCore>& context() const noexcept { return context_; }
 
@@ -168,19 +175,11 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // Requests the roster of every handle of the fleet whose open() returned before. Of AsyncTopics: in the loop.
   // Errors: those of LocalDirectory::listening(); resource_exhausted.
   [[nodiscard]] Result<std::uint64_t> ask_rosters();
-  // For ProcessFleets: a handle of this process and context joined, or left.
-  // `inner`: the other one has a socket for inside topics. Of AsyncTopics: in the loop. Fails with resource_exhausted;
-  // throws std::bad_alloc.
-  [[nodiscard]] Result<void> handle_peer_opened(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
-  void handle_peer_closed(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
-  // Connects without a control message.
-  [[nodiscard]] Result<void> link_inproc(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
-  void unlink_inproc(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
   // The loop sends the roster in one of its next turns. `to`: 0: to every peer. `full`: see
   // MeshState::request_exchange(). Allocates nothing.
   void exchange_soon(std::uint64_t to, bool full) noexcept;
-  [[nodiscard]] const std::string& inproc_endpoint() const noexcept { return inproc_endpoint_; }
-  [[nodiscard]] bool has_inner() const noexcept { return !inside_.empty(); }
+  [[nodiscard]] const std::string& inproc_endpoint() const noexcept override { return endpoints_.inproc(); }
+  [[nodiscard]] bool has_inner() const noexcept override { return !inside_.empty(); }
 
   // Compares the mesh with the connections and the scouts of this handle, makes the missing ones, and exchanges all
   // messages. In the loop. After resource_exhausted or std::bad_alloc the caller repeats the pass: the end is the same.
@@ -284,6 +283,14 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // `replaced`: another connection to the same handle takes its place.
   void end_link(const std::string& endpoint, bool replaced) noexcept WEFT_REQUIRES(link_mutex_);
   void mesh_changed() noexcept;
+  // Of AsyncTopics: in the loop.
+  [[nodiscard]] Result<void> handle_peer_opened(std::uint64_t instance, const std::string& inproc_endpoint,
+                                                bool inner) override;
+  void handle_peer_closed(std::uint64_t instance, const std::string& inproc_endpoint) noexcept override;
+  void handle_joined() noexcept override { exchange_soon(0, true); }
+  [[nodiscard]] Result<void> link_inproc(std::uint64_t instance, const std::string& inproc_endpoint,
+                                         bool inner) override;
+  void unlink_inproc(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
 
   // roster.cc
   [[nodiscard]] bool take_control(Message& message) noexcept;  // returns false if there is no memory; take it again
@@ -300,7 +307,6 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> send_all(const std::vector<Control>& controls) noexcept;  // as send_control()
   void send_roster(std::uint64_t to) noexcept;                                         // 0: every peer
   void exchange() noexcept;
-  [[nodiscard]] bool is_of_fleet(std::uint64_t instance, const std::string& endpoint) const;
 
   [[nodiscard]] bool is_proven(const Message& message) const noexcept;  // the connection may carry control messages
   void watch_peer_connections();
@@ -362,7 +368,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void handle_reply(TopicMessage&& message);
   void handle_request(TopicMessage&& message);
   void offer_request(Calls::Service service, TopicMessage&& message);
-  [[nodiscard]] std::string inbox() const { return std::string(kInboxes) + instance_text(instance_) + "."; }
+  [[nodiscard]] std::string inbox() const { return std::string(kInboxes) + instance_text(instance()) + "."; }
   [[nodiscard]] static std::string request_topic(std::uint64_t instance) {
     return std::string(kRequests) + instance_text(instance);
   }
@@ -380,12 +386,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
 
   const TopicsOptions options_;
   const Names names_;
-  const Fleet fleet_;
-  SharedMesh mesh_;  // before instance_, which is its own
-  const std::uint64_t instance_;
-  const std::string inproc_endpoint_;
-  std::string endpoint_;                     // for peers of other processes; empty: none
-  std::optional<LocalDirectory> directory_;  // of a local fleet
+  SharedMesh mesh_;
+  FleetEndpoints endpoints_;  // const after open()
   std::vector<Filter> inside_;
   std::shared_ptr<msg::ContextCore> context_;
   NodeLoop loop_;

@@ -71,9 +71,7 @@ Result<void> Node::reconcile() {
   WEFT_TRY(ProcessFleets::instance().link_all(*this));
   sweep_.restart(0);
   sweep(this);
-  if (fleet_.kind == Fleet::Kind::local) {
-    WEFT_TRY(read_directory(false));
-  }
+  WEFT_TRY(read_directory(false));
   WEFT_TRY(reconcile_scouts());
   for (const std::string& endpoint : with_mesh([](const MeshState& mesh) { return mesh.links().failed_given(); })) {
     scout_again(endpoint);

@@ -31,7 +31,7 @@ Result<void> Node::open_inbox() {
     counters_.control_lost += handled ? 0 : 1;  // the asker's deadline passes
   });
   const Filter replies = WEFT_TRY(Filter::prefix(inbox()));
-  const Filter requests = WEFT_TRY(Filter::exact(request_topic(instance_)));
+  const Filter requests = WEFT_TRY(Filter::exact(request_topic(instance())));
   WEFT_TRY(add(*replies_in_, "_INBOX", replies));
   return add(*requests_in_, "_REQ", requests);
 }

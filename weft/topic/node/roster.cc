@@ -96,9 +96,7 @@ Result<std::uint64_t> Node::ask_rosters() {
     return Error(Errc::closed, "the handle of topics was closed");
   }
   WEFT_TRY(ProcessFleets::instance().link_all(*this));
-  if (fleet_.kind == Fleet::Kind::local) {
-    WEFT_TRY(read_directory(false));
-  }
+  WEFT_TRY(read_directory(false));
   const Control request = with_mesh([](MeshState& mesh) { return mesh.next_ask(), mesh.roster_request(0); });
   const std::uint64_t ask = request.id;
   WEFT_TRY(send_control(request));
@@ -122,7 +120,7 @@ bool Node::is_proven(const Message& message) const noexcept {
 
 bool Node::take_control(Message& message) noexcept {
   const Bytes bytes = message.bytes();
-  if (const std::uint64_t to = control_addressee(bytes); to != 0 && to != instance_) {
+  if (const std::uint64_t to = control_addressee(bytes); to != 0 && to != instance()) {
     return true;
   }
   const Result<void> taken = or_no_memory([&]() -> Result<void> {
@@ -190,23 +188,12 @@ std::string seen_endpoint(const std::string& endpoint, std::string_view from_hos
 
 }  // namespace
 
-// Checks the endpoints that a peer sends for itself or for another one: a peer names endpoints of its fleet's kind
-// only.
-bool Node::is_of_fleet(std::uint64_t instance, const std::string& endpoint) const {
-  if (fleet_.kind == Fleet::Kind::local) {
-    return directory_->instance_at(endpoint) == instance;
-  }
-  const auto parsed = net::parse_endpoint(endpoint, false);
-  const net::Transport transport = fleet_.tls ? net::Transport::tls_tcp : net::Transport::tcp;
-  return fleet_.kind == Fleet::Kind::tcp && parsed && parsed->transport == transport;
-}
-
 // A roster named a peer.
 Result<void> Node::learn(std::uint64_t instance, const std::string& endpoint, LinkSource from) {
-  if (instance == instance_ || endpoint.empty()) {
+  if (instance == this->instance() || endpoint.empty()) {
     return {};
   }
-  if (is_of_fleet(instance, endpoint)) {
+  if (endpoints_.is_possible(instance, endpoint)) {
     return connect_link(endpoint, instance, from);
   }
   ++counters_.control_refused;
@@ -214,7 +201,7 @@ Result<void> Node::learn(std::uint64_t instance, const std::string& endpoint, Li
 }
 
 Result<void> Node::handle_roster(Control&& control, std::string_view from_host, msg::PeerId via) {
-  Result<RosterUpdate> update = read_roster(control, via, instance_, times().clock);
+  Result<RosterUpdate> update = read_roster(control, via, instance(), times().clock);
   if (!update) {
     return react({.outcome = Outcome::malformed});
   }
