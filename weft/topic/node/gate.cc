@@ -40,7 +40,7 @@ std::string engine_group(std::string_view group) {
 
 GateOptions Node::gate_options() {
   GateOptions options;
-  options.group = context_.get();
+  options.group = context().get();
   options.servers = fleet().servers;
   options.name = with_mesh([](const MeshState& mesh) { return mesh.self().node; });
   options.user = options_.security.user;

@@ -18,7 +18,7 @@ namespace weft::topic {
 
 // The monitor calls on the I/O thread; the loop does the work.
 void Node::watch_links() {
-  in_.core()->monitor().set_sink([weak = weak_from_this()](const MonitorEvent& event) {
+  sockets_.in().core()->monitor().set_sink([weak = weak_from_this()](const MonitorEvent& event) {
     switch (event.kind) {
       case EventKind::handshake_succeeded:
       case EventKind::disconnected:
@@ -117,14 +117,14 @@ Result<void> Node::begin_link(const std::string& endpoint, std::uint64_t instanc
   }
   if (begun.step == Links::Step::disconnect) {
     pump_.read_all();
-    (void)in_.disconnect(endpoint);
+    (void)sockets_.in().disconnect(endpoint);
     return {};
   }
   if (begun.step == Links::Step::scout) {
     loop_.request(NodeLoop::kScouts);
     return {};
   }
-  const Result<void> made = or_no_memory([&] { return in_.connect(endpoint); });
+  const Result<void> made = or_no_memory([&] { return sockets_.in().connect(endpoint); });
   if (!made) {
     with_mesh([&](MeshState& mesh) { mesh.abandon_link(endpoint); });
   }
@@ -142,7 +142,7 @@ void Node::end_link(const std::string& endpoint, bool replaced) noexcept {
     return;
   }
   pump_.read_all();
-  (void)in_.disconnect(endpoint);
+  (void)sockets_.in().disconnect(endpoint);
   loop_.request(NodeLoop::kScouts);
   mesh_changed();
 }
@@ -208,7 +208,7 @@ Result<void> Node::link_inproc(std::uint64_t instance, const std::string& inproc
     }
   }
   if (inner) {
-    WEFT_TRY(in_.connect(FleetEndpoints::inner_of(inproc_endpoint)));
+    WEFT_TRY(sockets_.in().connect(FleetEndpoints::inner_of(inproc_endpoint)));
     with_mesh([&](MeshState& mesh) { mesh.links().note_inner(inproc_endpoint); });  // the link lock keeps the link
   }
   return {};
@@ -220,7 +220,7 @@ void Node::unlink_inproc(std::uint64_t instance, const std::string& inproc_endpo
     with_mesh([&](MeshState& mesh) { mesh.handle_gone(instance); });
     return {};
   });
-  (void)or_no_memory([&] { return in_.disconnect(FleetEndpoints::inner_of(inproc_endpoint)); });
+  (void)or_no_memory([&] { return sockets_.in().disconnect(FleetEndpoints::inner_of(inproc_endpoint)); });
   drop_link(inproc_endpoint);
 }
 

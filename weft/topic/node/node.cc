@@ -9,7 +9,6 @@
 #include "weft/net/endpoint.h"
 #include "weft/sys/path.h"
 #include "weft/topic/kept/hub_link.h"
-#include "weft/zmtp/curve.h"
 
 namespace weft::topic {
 
@@ -137,15 +136,8 @@ Result<std::shared_ptr<Node>> Node::open(Context& context, const TopicsOptions& 
 }
 
 Result<void> Node::start(Context& context) {
-  context_ = context.core();
-  if (options_.inside.size() > 256) {
-    return Error(Errc::invalid_argument, "at most 256 filters stay inside");
-  }
-  for (const std::string& text : options_.inside) {
-    inside_.push_back(WEFT_TRY(names_.filter(text)));
-  }
   WEFT_TRY(loop_.make(weak_from_this(), [this] { handle_work(); }));
-  WEFT_TRY(make_sockets(context));
+  WEFT_TRY(sockets_.open(context, names_, instance()));
   WEFT_TRY(open_inbox());
   watch_links();
   watch_peer_connections();
@@ -155,70 +147,8 @@ Result<void> Node::start(Context& context) {
   return begin_fleet();
 }
 
-// For a socket that connects; of tls for one that is bound, too.
-Result<void> Node::set_security(Socket& socket) {
-  const FleetSecurity& keys = options_.security;
-  if (fleet().tls) {
-    WEFT_TRY(socket.set(option::tls_certificate, keys.tls_certificate));
-    WEFT_TRY(socket.set(option::tls_key, keys.tls_key));
-    WEFT_TRY(socket.set(option::tls_authorities, keys.tls_authorities));
-    return socket.set(option::tls_server_name, keys.tls_server_name);
-  }
-  if (!keys.curve()) {
-    return {};
-  }
-  WEFT_TRY(socket.set(option::curve_public_key, keys.curve_public));
-  WEFT_TRY(socket.set(option::curve_secret_key, keys.curve_secret));
-  return socket.set(option::curve_server_key, keys.curve_server_public);
-}
-
-Result<void> Node::make_sockets(Context& context) {
-  using namespace std::chrono_literals;
-  out_ = WEFT_TRY(context.socket(SocketType::xpub));
-  in_ = WEFT_TRY(context.socket(SocketType::xsub));
-  if (!inside_.empty()) {
-    inner_ = WEFT_TRY(context.socket(SocketType::xpub));
-  }
-  for (Socket* const socket : {&out_, &in_, &inner_}) {
-    if (socket->core() != nullptr) {
-      WEFT_TRY(set_common(*socket));
-    }
-  }
-  WEFT_TRY(in_.set(option::linger, 0s));  // the messages between handles are useless after one has gone
-  // Control messages of before a connection stood would overtake the subscriptions, which go out when it stands.
-  WEFT_TRY(in_.set(option::immediate, true));
-  if (fleet().kind == Fleet::Kind::tcp) {
-    WEFT_TRY(set_security(in_));
-    if (options_.security.curve()) {
-      zmtp::CurveKey secret;
-      if (options_.security.curve_server_secret.size() != secret.size()) {
-        return Error(Errc::invalid_argument, "a key of CURVE has 32 bytes");
-      }
-      std::copy_n(options_.security.curve_server_secret.begin(), secret.size(), secret.begin());
-      proof_ = WEFT_TRY(zmtp::curve_proof(secret, "weft topics: a handle of the fleet"));
-      WEFT_TRY(in_.set(option::metadata, std::string(kProof) + ':' + proof_));
-    }
-    Control welcome{.kind = Control::Kind::roster_wanted, .from = instance()};
-    const std::string bytes = WEFT_TRY(encode_control(welcome));
-    WEFT_TRY(out_.set(option::xpub_welcome_message, bytes));
-  }
-  return {};
-}
-
-Result<void> Node::set_common(Socket& socket) {
-  using namespace std::chrono_literals;
-  WEFT_TRY(socket.set(option::send_high_water_mark, options_.peer_messages_max));
-  WEFT_TRY(socket.set(option::receive_high_water_mark, options_.peer_messages_max));
-  WEFT_TRY(socket.set(option::linger, 1s));
-  WEFT_TRY(socket.set(option::reconnect_interval, 50ms));
-  return socket.set(option::reconnect_interval_max, 2s);
-}
-
 Result<void> Node::begin_fleet() {
-  WEFT_TRY(out_.bind(inproc_endpoint()));
-  if (inner_.core() != nullptr) {
-    WEFT_TRY(inner_.bind(FleetEndpoints::inner_of(inproc_endpoint())));
-  }
+  WEFT_TRY(sockets_.bind_inproc());
   if (fleet().kind == Fleet::Kind::local) {
     WEFT_TRY(begin_local());
   } else if (fleet().kind == Fleet::Kind::tcp) {
@@ -227,7 +157,7 @@ Result<void> Node::begin_fleet() {
   if (fleet().kind == Fleet::Kind::nats) {
     WEFT_TRY(begin_gate());
   }
-  WEFT_TRY(ProcessFleets::instance().join(*this, context_.get(), options_.fleet));
+  WEFT_TRY(ProcessFleets::instance().join(*this, context().get(), options_.fleet));
   if (fleet().kind == Fleet::Kind::local) {
     WEFT_TRY(read_directory(true));  // of the handles of this process none is found there
   }
@@ -240,7 +170,7 @@ Result<void> Node::begin_fleet() {
 // its roster shows it to the other.
 Result<void> Node::begin_local() {
   const std::string endpoint = WEFT_TRY(endpoints_.open(options_.runtime_directory));
-  set_endpoint(WEFT_TRY(out_.bind(endpoint)));
+  set_endpoint(WEFT_TRY(sockets_.bind_local(endpoint)));
   return {};
 }
 
@@ -262,16 +192,7 @@ Result<void> Node::read_directory(bool joins) {
 }
 
 Result<void> Node::begin_tcp() {
-  if (options_.security.curve()) {
-    WEFT_TRY(out_.set(option::curve_secret_key, options_.security.curve_server_secret));
-    WEFT_TRY(out_.set(option::curve_server, true));
-  }
-  if (fleet().tls) {
-    WEFT_TRY(set_security(out_));
-  }
-  std::string bound = WEFT_TRY(
-      out_.bind(options_.listen.empty() ? std::string(fleet().scheme()).append("127.0.0.1:0") : options_.listen));
-  set_endpoint(options_.advertise.empty() ? std::move(bound) : options_.advertise);
+  set_endpoint(WEFT_TRY(sockets_.bind_tcp()));
   for (const std::string& peer : fleet().peers) {
     WEFT_TRY(add_peer(peer));
   }
@@ -298,14 +219,13 @@ void Node::close() noexcept {
   }
   flush();
   end_gate();
-  if (context_ != nullptr) {
-    ProcessFleets::instance().leave(*this, context_.get(), options_.fleet);
+  if (context() != nullptr) {
+    ProcessFleets::instance().leave(*this, context().get(), options_.fleet);
   }
-  if (in_.core() != nullptr) {
-    in_.core()->monitor().set_sink({});
+  if (sockets_.in().core() != nullptr) {
+    sockets_.in().core()->monitor().set_sink({});
   }
   loop_.stop();
-  context_.reset();
   hub_link_.close();
   if (loop_.made()) {
     end_watches();
@@ -313,9 +233,7 @@ void Node::close() noexcept {
   constexpr Error kClosed(Errc::closed, "the handle of topics was closed");
   subscriptions_.close_all(kClosed);
   calls_.close(kClosed);
-  out_.close();
-  in_.close();
-  inner_.close();
+  sockets_.close();
   mesh_.close();
   mesh_changed();
   pulse_room();
@@ -334,20 +252,7 @@ TopicsStatistics Node::statistics() {
   TopicsStatistics all;
   sync::add_counters(all, counters_);
   subscriptions_.add_counts(all);
-  for (Socket* const socket : {&out_, &inner_}) {
-    if (const auto numbers = socket->core() == nullptr ? Result<Statistics>(Errc::closed) : socket->statistics()) {
-      all.dropped_full += numbers->dropped_full;
-      all.dropped_for_memory += numbers->dropped_no_memory;
-      all.dropped_lost += numbers->dropped_lost;
-    }
-  }
-  if (const auto numbers = in_.core() == nullptr ? Result<Statistics>(Errc::closed) : in_.statistics()) {
-    all.dropped_lost += numbers->dropped_lost;
-    all.control_unsent += numbers->dropped_full + numbers->dropped_no_memory;
-  }
-  if (const auto numbers = out_.core() == nullptr ? Result<Statistics>(Errc::closed) : out_.statistics()) {
-    all.peers_refused = numbers->handshakes_failed;
-  }
+  sockets_.add_counts(all);
   if (gate_ != nullptr) {
     add_gate_counts(all);
   }

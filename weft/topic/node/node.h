@@ -42,6 +42,7 @@
 #include "weft/topic/node/counters.h"
 #include "weft/topic/node/input_lead.h"
 #include "weft/topic/node/interest.h"
+#include "weft/topic/node/node_sockets.h"
 #include "weft/topic/node/open_subscriptions.h"
 #include "weft/topic/node/options.h"
 #include "weft/topic/node/pump.h"
@@ -52,9 +53,6 @@
 namespace weft::topic {
 
 class Node;
-
-// The property by which a handle of a fleet with CURVE keys proves that it has the fleet's secret.
-inline constexpr std::string_view kProof = "X-Weft-Fleet";
 
 // PublisherCore: one topic of a handle, encoded once. Guarded by the node's publish lock, except const members.
 struct PublisherCore : sync::AtomicCounted<PublisherCore> {
@@ -115,7 +113,7 @@ class Node final : public std::enable_shared_from_this<Node>,
   [[nodiscard]] std::shared_ptr<HubLink> used_hub_link() noexcept { return hub_link_.used(); }  // null if not used yet
   [[nodiscard]] const Fleet& fleet() const noexcept { return endpoints_.fleet(); }
   [[nodiscard]] GateOptions gate_options();  // of a nats fleet
-  [[nodiscard]] const std::shared_ptr<msg::ContextCore>& context() const noexcept { return context_; }
+  [[nodiscard]] const std::shared_ptr<msg::ContextCore>& context() const noexcept { return sockets_.context(); }
 
   // --- publishing (publish.cc) ---
   [[nodiscard]] Result<IntrusivePtr<PublisherCore>> make_publisher(std::string_view name);
@@ -179,7 +177,7 @@ class Node final : public std::enable_shared_from_this<Node>,
   // MeshState::request_exchange(). Allocates nothing.
   void exchange_soon(std::uint64_t to, bool full) noexcept;
   [[nodiscard]] const std::string& inproc_endpoint() const noexcept override { return endpoints_.inproc(); }
-  [[nodiscard]] bool has_inner() const noexcept override { return !inside_.empty(); }
+  [[nodiscard]] bool has_inner() const noexcept override { return sockets_.has_inner(); }
 
   // Compares the mesh with the connections and the scouts of this handle, makes the missing ones, and exchanges all
   // messages. In the loop. After resource_exhausted or std::bad_alloc the caller repeats the pass: the end is the same.
@@ -246,8 +244,6 @@ class Node final : public std::enable_shared_from_this<Node>,
   static constexpr Duration kRenewLeast = std::chrono::milliseconds(1);  // between two rosters of a presence
   Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loop);
   [[nodiscard]] Result<void> start(Context& context);
-  [[nodiscard]] Result<void> make_sockets(Context& context);
-  [[nodiscard]] Result<void> set_security(Socket& socket);
   [[nodiscard]] Result<void> begin_fleet();
   void set_endpoint(std::string endpoint);
   [[nodiscard]] Result<void> begin_local();
@@ -308,7 +304,6 @@ class Node final : public std::enable_shared_from_this<Node>,
   void send_roster(std::uint64_t to) noexcept;                                         // 0: every peer
   void exchange() noexcept;
 
-  [[nodiscard]] bool is_proven(const Message& message) const noexcept;  // the connection may carry control messages
   void watch_peer_connections();
   static void sweep(void* self);
 
@@ -361,7 +356,6 @@ class Node final : public std::enable_shared_from_this<Node>,
   Scouts::node_type end_scout(Scout& scout) noexcept;                  // returns the scout
   void handle_scouted(Scout& scout, std::uint64_t instance) noexcept;  // ends it. 0: a plain publisher
   void scout_again(const std::string& endpoint);                       // throws std::bad_alloc: nothing has changed
-  [[nodiscard]] Result<void> set_common(Socket& socket);
 
   // requests.cc
   [[nodiscard]] Result<void> open_inbox();
@@ -388,14 +382,10 @@ class Node final : public std::enable_shared_from_this<Node>,
   const Names names_;
   SharedMesh mesh_;
   FleetEndpoints endpoints_;  // const after open()
-  std::vector<Filter> inside_;
-  std::shared_ptr<msg::ContextCore> context_;
+  NodeSockets sockets_{options_, endpoints_};
   NodeLoop loop_;
   std::shared_ptr<Gate> gate_;  // of a nats fleet; const after start()
   LoopTimer probe_timer_{loop_, {&Node::repeat_probes, this}, kProbeFirst, kProbeLast};
-  Socket out_;
-  Socket in_;
-  Socket inner_;                                // XPUB for inside topics; closed without any
   std::atomic<bool> joined_{false};             // the handle has joined its fleet
   std::atomic<bool> links_unsure_{false};       // an event of a connection was lost
   std::vector<std::string>* report_ = nullptr;  // loop, in compare_links(): the connected endpoints
@@ -407,12 +397,12 @@ class Node final : public std::enable_shared_from_this<Node>,
 
   sync::Mutex publish_mutex_;
   rt::AsyncEvent room_;
-  ControlReader control_{loop_, out_, [this](Message& message) { return take_control(message); },
+  ControlReader control_{loop_, sockets_.out(), [this](Message& message) { return take_control(message); },
                          [this] { pulse_room(); }};
 
   InterestTable interest_;
-  Pump pump_{in_, interest_, names_, counters_};
-  InputLead lead_{loop_, in_, pump_};
+  Pump pump_{sockets_.in(), interest_, names_, counters_};
+  InputLead lead_{loop_, sockets_.in(), pump_};
   OpenSubscriptions subscriptions_;
 
   // The links of the mesh and the connections of the XSUB change together.
@@ -421,7 +411,6 @@ class Node final : public std::enable_shared_from_this<Node>,
   Calls calls_;
   LoopTimer lease_timer_{loop_, {&Node::renew, this}, std::max<Duration>(options_.presence / 3, kRenewLeast)};
   ConnectionSweep sweep_{loop_, {&Node::sweep, this}};
-  std::string proof_;  // CURVE: the proof that a handle shows; const after start()
   IntrusivePtr<SubscriptionCore> replies_in_;
   IntrusivePtr<SubscriptionCore> requests_in_;
   std::atomic<bool> probed_{false};  // peers have probes

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Node: publishing.
-#include <algorithm>
 #include <utility>
 
 #include "weft/base/no_memory.h"
@@ -23,8 +22,7 @@ constexpr std::size_t kBodyMax = std::size_t{64} << 20;  // the bound of the soc
 Result<IntrusivePtr<PublisherCore>> Node::make_publisher(std::string_view name) {
   return or_no_memory([&]() -> Result<IntrusivePtr<PublisherCore>> {
     std::string wire = WEFT_TRY(names_.encode(name));
-    const bool inside =
-        std::any_of(inside_.begin(), inside_.end(), [&](const Filter& filter) { return filter.matches(wire); });
+    const bool inside = sockets_.stays_inside(wire);
     return make_wire_publisher(std::move(wire), inside);
   });
 }
@@ -94,7 +92,7 @@ void Node::offer_own(PublisherCore& publisher, Bytes body, std::string_view head
 
 // The parts after the first cannot fail: a large one is a Message with its buffer before the first is sent.
 Result<void> Node::send_out(PublisherCore& publisher, Bytes body, std::string_view headers, bool keep) {
-  msg::SocketCore& out = publisher.inside ? *inner_.core() : *out_.core();
+  msg::SocketCore& out = sockets_.out_core(publisher.inside);
   const auto peers = out.subscribers();
   if (!peers || *peers == 0) {
     return peers ? Result<void>() : Result<void>(peers.error());
@@ -128,18 +126,12 @@ Result<void> Node::send_out(PublisherCore& publisher, Bytes body, std::string_vi
 
 void Node::flush_out(rt::TurnJob& job) noexcept { static_cast<Node&>(job).flush(); }
 
-void Node::flush() noexcept {
-  for (Socket* const socket : {&out_, &inner_}) {
-    if (socket->core() != nullptr) {
-      socket->core()->flush_batches();
-    }
-  }
-}
+void Node::flush() noexcept { sockets_.flush(); }
 
 Result<void> Node::publish_until(PublisherCore& publisher, Bytes body, std::string_view headers, Instant deadline) {
   Result<void> published;
   sys::EventFd& event = *WEFT_TRY(thread_event());
-  msg::SocketCore& out = publisher.inside ? *inner_.core() : *out_.core();
+  msg::SocketCore& out = sockets_.out_core(publisher.inside);
   sync::WakeList::Sleeper sleeper{&event};
   const bool to_gate = !publisher.subject.empty();
   if (to_gate) {

@@ -45,7 +45,7 @@ void Node::handle_work() noexcept {
 void Node::repair(void* self) {
   Node& node = *static_cast<Node*>(self);
   node.loop_.take_back(NodeLoop::kRepair);
-  if (node.closed() || node.in_.core()->terminated()) {
+  if (node.closed() || node.sockets_.in().core()->terminated()) {
     return;
   }
   const Result<void> done = or_no_memory([&] { return node.reconcile(); });
@@ -85,7 +85,7 @@ Result<void> Node::reconcile() {
 void Node::resend(void* self) {
   Node& node = *static_cast<Node*>(self);
   node.loop_.take_back(NodeLoop::kResend);
-  if (node.closed() || node.in_.core()->terminated()) {
+  if (node.closed() || node.sockets_.in().core()->terminated()) {
     return;
   }
   const Result<Resend::End> end = or_no_memory([&] { return node.resend_now(); });
@@ -115,7 +115,7 @@ Result<void> Node::compare_links() {
   }
   std::vector<std::string> stand;
   report_ = &stand;
-  const Result<void> reported = in_.core()->report_pipes();
+  const Result<void> reported = sockets_.in().core()->report_pipes();
   report_ = nullptr;
   if ((!reported && reported.error() != Errc::would_block) || links_unsure_.load()) {
     links_unsure_.store(true);

@@ -30,24 +30,20 @@ Result<void> Node::send_control(const Control& control) noexcept {
 }
 
 Result<bool> Node::try_send_control(const Control& control) noexcept {
-  const auto missed = [this]() -> std::uint64_t {
-    const auto numbers = in_.statistics();
-    return numbers ? numbers->dropped_no_memory + numbers->dropped_full : 0;
-  };
-  const std::uint64_t before = missed();
+  const std::uint64_t before = sockets_.control_missed();
   const Result<void> sent = or_no_memory([&]() -> Result<void> {
     const std::string bytes = WEFT_TRY(encode_control(control));
     if (gate_ != nullptr) {
       gate_->send_control(control.to, bytes);
     }
-    const Result<void> tried = in_.try_send(as_bytes(bytes));
+    const Result<void> tried = sockets_.in().try_send(as_bytes(bytes));
     return !tried && tried.error() != Errc::would_block ? tried : Result<void>();
   });
   if (!sent) {
     counters_.control_unsent += sent.error() == Errc::resource_exhausted ? 1 : 0;
     return sent.error();
   }
-  return missed() == before;
+  return sockets_.control_missed() == before;
 }
 
 Result<void> Node::send_all(const std::vector<Control>& controls) noexcept {
@@ -103,21 +99,6 @@ Result<std::uint64_t> Node::ask_rosters() {
   return ask;
 }
 
-// Within the process a message comes over no connection. In a fleet with CURVE keys whoever has the public one may
-// connect; a handle has the secret one too, and shows it inside of the encryption. Both sides show a certificate.
-bool Node::is_proven(const Message& message) const noexcept {
-  if (proof_.empty() || message.origin().peer == 0) {
-    return true;
-  }
-  const char* const shown = message.peer_property(kProof);
-  const std::string_view text = shown == nullptr ? std::string_view() : std::string_view(shown);
-  unsigned different = text.size() == proof_.size() ? 0 : 1;
-  for (std::size_t i = 0; i < proof_.size() && i < text.size(); ++i) {
-    different |= static_cast<unsigned char>(text[i]) ^ static_cast<unsigned char>(proof_[i]);
-  }
-  return different == 0;
-}
-
 bool Node::take_control(Message& message) noexcept {
   const Bytes bytes = message.bytes();
   if (const std::uint64_t to = control_addressee(bytes); to != 0 && to != instance()) {
@@ -129,7 +110,7 @@ bool Node::take_control(Message& message) noexcept {
       ++counters_.control_malformed;
       return {};
     }
-    if (!is_proven(message)) {
+    if (!sockets_.is_proven(message)) {
       ++counters_.control_refused;
       return {};
     }
@@ -230,7 +211,7 @@ Result<void> Node::handle_roster(Control&& control, std::string_view from_host, 
 
 // The roster of a handle ends with its connection.
 void Node::watch_peer_connections() {
-  out_.core()->monitor().set_sink([weak = weak_from_this()](const MonitorEvent& event) {
+  sockets_.out().core()->monitor().set_sink([weak = weak_from_this()](const MonitorEvent& event) {
     if (event.kind != EventKind::disconnected) {
       return true;
     }

@@ -48,10 +48,7 @@ Result<void> Node::begin_scout(const std::string& endpoint) {
 }
 
 Result<void> Node::send_scout(Scout& scout) {
-  scout.socket = Socket(WEFT_TRY(context_->make_socket(SocketType::xsub)));
-  WEFT_TRY(set_common(scout.socket));
-  WEFT_TRY(scout.socket.set(option::linger, Duration(0)));
-  WEFT_TRY(set_security(scout.socket));
+  scout.socket = WEFT_TRY(sockets_.make_scout());
   // The monitor calls on the I/O thread.
   scout.socket.core()->monitor().set_sink(
       [weak = weak_from_this(), connected = scout.connected](const MonitorEvent& event) {
@@ -109,7 +106,7 @@ void Node::handle_scouted(Scout& scout, std::uint64_t instance) noexcept {
   const Scouts::node_type ended = end_scout(scout);
   const std::string& endpoint = ended.key();
   const bool connect = with_mesh([&](MeshState& mesh) { return mesh.links().note_scouted(endpoint, instance); });
-  if (const auto connected = connect ? in_.connect(endpoint) : Result<void>(); !connected) {
+  if (const auto connected = connect ? sockets_.in().connect(endpoint) : Result<void>(); !connected) {
     with_mesh([&](MeshState& mesh) { mesh.links().note_unconnected(endpoint); });
     repair_soon();  // another scout
   }
@@ -121,7 +118,7 @@ void Node::scout_again(const std::string& endpoint) {
   if (with_mesh([&](MeshState& mesh) { return mesh.links().scout_again(endpoint); }).empty()) {
     return;
   }
-  (void)in_.disconnect(endpoint);
+  (void)sockets_.in().disconnect(endpoint);
   loop_.request(NodeLoop::kScouts);
 }
 

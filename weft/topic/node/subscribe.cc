@@ -11,8 +11,8 @@ namespace weft::topic {
 
 // The one place that defines a filter on the wire. Publishers of Weft send the messages that match the filter,
 // any other one sends those that begin with its literal head.
-Result<void> Node::want(const Filter& filter) { return in_.subscribe(filter); }
-void Node::unwant(const Filter& filter) noexcept { (void)in_.unsubscribe(filter); }
+Result<void> Node::want(const Filter& filter) { return sockets_.in().subscribe(filter); }
+void Node::unwant(const Filter& filter) noexcept { (void)sockets_.in().unsubscribe(filter); }
 
 Result<IntrusivePtr<SubscriptionCore>> Node::subscribe(std::span<const Filter> filters,
                                                        const SubscriptionOptions& options) {
@@ -105,7 +105,7 @@ Result<int> Node::input_descriptor() {
   if (closed()) {
     return Error(Errc::closed, "the handle was closed");
   }
-  return in_.core()->descriptor();
+  return sockets_.in().core()->descriptor();
 }
 
 }  // namespace weft::topic
