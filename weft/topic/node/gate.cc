@@ -207,36 +207,9 @@ void Node::handle_gate_control(Bytes control) noexcept {
   counters_.control_lost += taken ? 0 : 1;
 }
 
-// A cluster may lose a probe or its answer: its servers meet one after the other, and a route may end. So the probes
-// that stand go out again, each time after twice as long.
 void Node::repeat_probes_soon() noexcept {
   if (gate_ != nullptr) {
-    in_loop([](Node& node) {
-      node.probe_timer_.shorten();
-      node.schedule_probes();
-    });
-  }
-}
-
-void Node::schedule_probes() noexcept {
-  probe_timer_.stop();
-  probe_timer_.start();
-}
-
-void Node::repeat_probes(void* self) {
-  Node& node = *static_cast<Node*>(self);
-  const Result<void> sent = or_no_memory([&]() -> Result<void> {
-    auto probes = node.with_mesh([](MeshState& mesh) { return mesh.readiness().all(sys::now()); });
-    const bool any = !probes.empty();
-    WEFT_TRY(node.send_all(std::move(probes)));
-    if (any) {
-      node.probe_timer_.lengthen();
-      node.schedule_probes();
-    }
-    return {};
-  });
-  if (!sent) {
-    node.schedule_probes();
+    in_loop([](Node& node) { node.probes_.repeat_soon(); });
   }
 }
 

@@ -206,9 +206,10 @@ void Node::end_watches() noexcept {
   while (!scouts_.empty()) {
     end_scout(*scouts_.begin()->second);
   }
-  for (LoopTimer* const timer : {&lease_timer_, &repair_timer_, &resend_timer_, &probe_timer_}) {
+  for (LoopTimer* const timer : {&lease_timer_, &repair_timer_, &resend_timer_}) {
     timer->stop();
   }
+  probes_.stop();
   sweep_.stop();
   rt::TurnJob::unhook();
 }

@@ -46,6 +46,7 @@
 #include "weft/topic/node/open_subscriptions.h"
 #include "weft/topic/node/options.h"
 #include "weft/topic/node/pump.h"
+#include "weft/topic/node/subscriber_probes.h"
 #include "weft/topic/node/subscription_core.h"
 #include "weft/topic/wire/control.h"
 #include "weft/topic/wire/name.h"
@@ -215,9 +216,9 @@ class Node final : public std::enable_shared_from_this<Node>,
   [[nodiscard]] bool is_owned(std::string_view topic) const;
   [[nodiscard]] Result<std::vector<std::string>> owned_topics(std::string_view filter) const;
 
-  // --- readiness of subscribers (ready.cc) ---
+  // --- readiness of subscribers ---
   [[nodiscard]] Result<std::uint64_t> begin_probe(const PublisherCore& publisher, Instant deadline) noexcept;
-  void end_probe(std::uint64_t probe) noexcept;
+  void end_probe(std::uint64_t probe) noexcept { probes_.end(probe); }
 
  private:
   // Scout: a socket that asks the handle at a given endpoint for its instance, before the XSUB connects: see Links.
@@ -238,9 +239,6 @@ class Node final : public std::enable_shared_from_this<Node>,
   static constexpr Duration kScoutPatience = std::chrono::seconds(1);      // from the handshake to the welcome
   static constexpr Duration kRepairFirst = std::chrono::milliseconds(10);  // then twice as long each time
   static constexpr Duration kRepairLast = std::chrono::seconds(1);
-  static constexpr Duration kProbeFirst =
-      std::chrono::milliseconds(50);  // of a nats fleet; then twice as long each time
-  static constexpr Duration kProbeLast = std::chrono::seconds(1);
   static constexpr Duration kRenewLeast = std::chrono::milliseconds(1);  // between two rosters of a presence
   Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loop);
   [[nodiscard]] Result<void> start(Context& context);
@@ -265,6 +263,7 @@ class Node final : public std::enable_shared_from_this<Node>,
   [[nodiscard]] Result<void> want(const Filter& filter);
   void unwant(const Filter& filter) noexcept;
   [[nodiscard]] Result<void> add(SubscriptionCore& subscription, std::string text, const Filter& wire);
+  void interest_changed() noexcept;
 
   // mesh.cc
   void watch_links();
@@ -328,8 +327,6 @@ class Node final : public std::enable_shared_from_this<Node>,
   template <typename Function>
   void in_loop(Function function) noexcept;
   void repeat_probes_soon() noexcept;
-  void schedule_probes() noexcept;  // loop
-  static void repeat_probes(void* self);
   void handle_gate_roster(Control&& control);
   [[nodiscard]] Result<Request> begin_gate_request(std::string wire, Bytes body, std::string_view headers);
   [[nodiscard]] Result<IntrusivePtr<SubscriptionCore>> serve_at_gate(std::string wire, std::string_view group,
@@ -370,22 +367,13 @@ class Node final : public std::enable_shared_from_this<Node>,
   void begin_presence();
   static void renew(void* self);
 
-  // ready.cc
-  // Errors: those of send_control().
-  [[nodiscard]] Result<void> answer_probes(std::uint64_t from = 0, std::uint64_t id = 0);
-  // The same for the probes `due`, without the counts that the peers have: at most `room` messages. Returns how many
-  // more would have fitted.
-  [[nodiscard]] Result<std::size_t> answer_probes(std::uint64_t from, std::uint64_t id, std::size_t room);
-  void interest_changed() noexcept;
-
   const TopicsOptions options_;
   const Names names_;
   SharedMesh mesh_;
   FleetEndpoints endpoints_;  // const after open()
   NodeSockets sockets_{options_, endpoints_};
   NodeLoop loop_;
-  std::shared_ptr<Gate> gate_;  // of a nats fleet; const after start()
-  LoopTimer probe_timer_{loop_, {&Node::repeat_probes, this}, kProbeFirst, kProbeLast};
+  std::shared_ptr<Gate> gate_;                  // of a nats fleet; const after start()
   std::atomic<bool> joined_{false};             // the handle has joined its fleet
   std::atomic<bool> links_unsure_{false};       // an event of a connection was lost
   std::vector<std::string>* report_ = nullptr;  // loop, in compare_links(): the connected endpoints
@@ -401,6 +389,7 @@ class Node final : public std::enable_shared_from_this<Node>,
                          [this] { pulse_room(); }};
 
   InterestTable interest_;
+  SubscriberProbes probes_{loop_, mesh_, interest_, [this](const Control& control) { return send_control(control); }};
   Pump pump_{sockets_.in(), interest_, names_, counters_};
   InputLead lead_{loop_, sockets_.in(), pump_};
   OpenSubscriptions subscriptions_;
@@ -413,8 +402,6 @@ class Node final : public std::enable_shared_from_this<Node>,
   ConnectionSweep sweep_{loop_, {&Node::sweep, this}};
   IntrusivePtr<SubscriptionCore> replies_in_;
   IntrusivePtr<SubscriptionCore> requests_in_;
-  std::atomic<bool> probed_{false};  // peers have probes
-  sync::StdMutex answer_mutex_;      // an older count does not overtake a newer one
 };
 
 // The handles with a valid lease, in order of their instances.

@@ -104,7 +104,7 @@ Result<Resend::End> Node::resend_now() {
     }
     with_mesh([&](MeshState& mesh) { mesh.resend().note_sent(control, sent && !*sent); });
   }
-  const std::size_t room = WEFT_TRY(answer_probes(0, 0, window - turn.size()));
+  const std::size_t room = WEFT_TRY(probes_.answer_some(window - turn.size()));
   return room == 0 ? Resend::End::more : Resend::End::finished;
 }
 

@@ -78,7 +78,7 @@ void Node::exchange() noexcept {
   const auto send_rest = [&]() -> Result<void> {
     WEFT_TRY(
         send_all(with_mesh([&](const MeshState& mesh) { return mesh.exchange_messages(exchange->to, sys::now()); })));
-    return answer_probes();
+    return probes_.answer_all();
   };
   if (exchange->full && !or_no_memory(send_rest)) {
     repair_soon();  // exchanges all again
@@ -132,8 +132,7 @@ Result<void> Node::handle_control(Control&& control, std::string_view from_host,
   if (!count) {
     return {};
   }
-  probed_.store(true);  // sequentially consistent, as the load in interest_changed()
-  return answer_probes(control.from, control.id);
+  return probes_.answer_new(control.from, control.id);
 }
 
 Result<void> Node::react(MeshState::Reaction&& reaction) {

@@ -99,6 +99,24 @@ void Node::unsubscribe(SubscriptionCore& subscription) noexcept {
   interest_changed();
 }
 
+void Node::interest_changed() noexcept {
+  const Result<bool> counted = probes_.count_again();
+  if (!counted || *counted) {
+    mesh_changed();
+  }
+  if (!counted) {
+    repair_soon();  // counts again
+  }
+}
+
+Result<std::uint64_t> Node::begin_probe(const PublisherCore& publisher, Instant deadline) noexcept {
+  const Result<std::uint64_t> begun = probes_.begin(publisher.wire, deadline);
+  if (begun) {
+    repeat_probes_soon();
+  }
+  return begun;
+}
+
 // --- an event loop of the program ---
 
 Result<int> Node::input_descriptor() {
