@@ -9,6 +9,11 @@
 
 namespace weft::topic {
 
+void Calls::open_inboxes(std::function<void(TopicMessage&&)> on_reply, std::function<void(TopicMessage&&)> on_request) {
+  replies_inbox_ = make_intrusive<SubscriptionCore>(std::move(on_reply));
+  requests_inbox_ = make_intrusive<SubscriptionCore>(std::move(on_request));
+}
+
 Result<void> Calls::begin(std::uint64_t id, IntrusivePtr<SubscriptionCore> replies, std::string subject) {
   const sync::LockGuard lock(mutex_);
   if (closed_ != Errc::ok) {

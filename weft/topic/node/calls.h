@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -16,7 +17,8 @@
 
 namespace weft::topic {
 
-// Calls: the requests of a handle that are under way, and its services: where a reply goes, and where a request.
+// Calls: the requests of a handle that are under way, and its services: where a reply goes, and where a request. Both
+// enter by two subscriptions of the handle's own.
 // Owner: a node. Affinity: any thread. Cost: a lock and a step in a map.
 // Locks: the lock of the calls comes after that of the mesh, and before that of a subscription.
 // Invariants:
@@ -29,6 +31,12 @@ class Calls {
     IntrusivePtr<SubscriptionCore> requests;
     std::size_t queue_max = 0;
   };
+
+  // --- the handle's own subscriptions ---
+  // Once, before any other handle knows this one: a message enters them by these functions.
+  void open_inboxes(std::function<void(TopicMessage&&)> on_reply, std::function<void(TopicMessage&&)> on_request);
+  [[nodiscard]] SubscriptionCore& replies_inbox() noexcept { return *replies_inbox_; }
+  [[nodiscard]] SubscriptionCore& requests_inbox() noexcept { return *requests_inbox_; }
 
   // --- requests under way ---
   // `subject`: at a gate. Errors: closed; resource_exhausted (Requests::kRequestsMax); at a gate the reason of
@@ -62,6 +70,8 @@ class Calls {
   };
   using AskedBySubject = std::set<std::pair<std::string_view, std::uint64_t>>;
 
+  IntrusivePtr<SubscriptionCore> replies_inbox_;   // const after open_inboxes()
+  IntrusivePtr<SubscriptionCore> requests_inbox_;  // the same
   sync::StdMutex mutex_;
   std::map<std::uint64_t, Service> services_ WEFT_GUARDED_BY(mutex_);
   std::map<std::uint64_t, Asked> asked_ WEFT_GUARDED_BY(mutex_);

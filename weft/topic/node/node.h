@@ -400,8 +400,6 @@ class Node final : public std::enable_shared_from_this<Node>,
   Calls calls_;
   LoopTimer lease_timer_{loop_, {&Node::renew, this}, std::max<Duration>(options_.presence / 3, kRenewLeast)};
   ConnectionSweep sweep_{loop_, {&Node::sweep, this}};
-  IntrusivePtr<SubscriptionCore> replies_in_;
-  IntrusivePtr<SubscriptionCore> requests_in_;
 };
 
 // The handles with a valid lease, in order of their instances.

@@ -22,18 +22,18 @@ constexpr const char* kGroup = "Weft-Group";
 
 // Both subscriptions exist before any peer does: a peer that has this handle has them.
 Result<void> Node::open_inbox() {
-  replies_in_ = make_intrusive<SubscriptionCore>([this](TopicMessage&& message) { handle_reply(std::move(message)); });
-  requests_in_ = make_intrusive<SubscriptionCore>([this](TopicMessage&& message) {
-    const auto handled = or_no_memory([&]() -> Result<void> {
-      handle_request(std::move(message));
-      return {};
-    });
-    counters_.control_lost += handled ? 0 : 1;  // the asker's deadline passes
-  });
+  calls_.open_inboxes([this](TopicMessage&& message) { handle_reply(std::move(message)); },
+                      [this](TopicMessage&& message) {
+                        const auto handled = or_no_memory([&]() -> Result<void> {
+                          handle_request(std::move(message));
+                          return {};
+                        });
+                        counters_.control_lost += handled ? 0 : 1;  // the asker's deadline passes
+                      });
   const Filter replies = WEFT_TRY(Filter::prefix(inbox()));
   const Filter requests = WEFT_TRY(Filter::exact(request_topic(instance())));
-  WEFT_TRY(add(*replies_in_, "_INBOX", replies));
-  return add(*requests_in_, "_REQ", requests);
+  WEFT_TRY(add(calls_.replies_inbox(), "_INBOX", replies));
+  return add(calls_.requests_inbox(), "_REQ", requests);
 }
 
 // --- asking ---
