@@ -17,15 +17,11 @@ constexpr std::size_t kMaxFileLines = 600;
 constexpr std::size_t kComfortableLines = 400;  // past this: a warning
 constexpr std::size_t kMaxStems = 25;           // of a room
 constexpr std::size_t kMaxMembers = 25;         // of a class of weft/
-constexpr std::size_t kMaxMembersOfNode = 40;
 constexpr std::size_t kClassesShown = 10;
 
-// Options have a member each. One class waits to be divided further, and may not grow.
-std::size_t max_members(const ClassSize& found, std::string_view path) {
-  if (found.name.ends_with("Options")) {
-    return found.members;
-  }
-  return path == "weft/topic/node/node.h" ? kMaxMembersOfNode : kMaxMembers;
+// Options have a member each.
+std::size_t max_members(const ClassSize& found) {
+  return found.name.ends_with("Options") ? found.members : kMaxMembers;
 }
 
 // "x" for x.h, x.cc, x_test.cc and its other tests and fuzzers: tests travel with their stem.
@@ -89,7 +85,7 @@ void check_sizes(const Files& files, Report& report) {
     }
     if (is_cpp(file.path) && file.path.starts_with("weft/")) {
       for (const ClassSize& found : classes_of(file)) {
-        if (found.members > max_members(found, file.path)) {
+        if (found.members > max_members(found)) {
           report.error(file.path, found.line, "class-size",
                        found.name + " has " + std::to_string(found.members) + " data members",
                        "find the second thing that hides in this class and make it a class of its own");

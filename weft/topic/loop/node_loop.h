@@ -42,6 +42,7 @@ class NodeLoop final : rt::Watcher {
   // The rest after make().
   [[nodiscard]] bool is_own() const noexcept { return own_loop_ != nullptr; }
   [[nodiscard]] rt::Loop& loop() noexcept { return *loop_; }
+  [[nodiscard]] const std::weak_ptr<void>& owner() const noexcept { return owner_; }  // for functions of other threads
   [[nodiscard]] bool made() const noexcept { return loop_ != nullptr; }
 
   // Calls the function in the loop. A post of the loop's own thread costs no system call. Throws std::bad_alloc.

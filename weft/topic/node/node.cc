@@ -139,7 +139,7 @@ Result<void> Node::start(Context& context) {
   WEFT_TRY(loop_.make(weak_from_this(), [this] { handle_work(); }));
   WEFT_TRY(sockets_.open(context, names_, instance()));
   WEFT_TRY(open_inbox());
-  watch_links();
+  links_.watch();
   watch_peer_connections();
   WEFT_TRY(lead_.begin());
   WEFT_TRY(control_.begin());
@@ -186,7 +186,7 @@ Result<void> Node::read_directory(bool joins) {
     return Error(Errc::resource_exhausted, "the local fleet has 128 handles");
   }
   for (const FleetEndpoints::Listener& other : others) {
-    WEFT_TRY(learn(other.instance, other.endpoint, LinkSource::the_handle));
+    WEFT_TRY(learn(other.instance, other.endpoint, LinkConnections::Source::the_handle));
   }
   return {};
 }
@@ -203,9 +203,7 @@ void Node::end_watches() noexcept {
   lead_.end();
   control_.end();
   loop_.end_turns();
-  while (!scouts_.empty()) {
-    end_scout(*scouts_.begin()->second);
-  }
+  links_.end();
   for (LoopTimer* const timer : {&lease_timer_, &repair_timer_, &resend_timer_}) {
     timer->stop();
   }
@@ -223,9 +221,7 @@ void Node::close() noexcept {
   if (context() != nullptr) {
     ProcessFleets::instance().leave(*this, context().get(), options_.fleet);
   }
-  if (sockets_.in().core() != nullptr) {
-    sockets_.in().core()->monitor().set_sink({});
-  }
+  links_.unwatch();
   loop_.stop();
   hub_link_.close();
   if (loop_.made()) {

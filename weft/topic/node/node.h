@@ -42,6 +42,7 @@
 #include "weft/topic/node/counters.h"
 #include "weft/topic/node/input_lead.h"
 #include "weft/topic/node/interest.h"
+#include "weft/topic/node/link_connections.h"
 #include "weft/topic/node/node_sockets.h"
 #include "weft/topic/node/open_subscriptions.h"
 #include "weft/topic/node/options.h"
@@ -221,22 +222,6 @@ class Node final : public std::enable_shared_from_this<Node>,
   void end_probe(std::uint64_t probe) noexcept { probes_.end(probe); }
 
  private:
-  // Scout: a socket that asks the handle at a given endpoint for its instance, before the XSUB connects: see Links.
-  struct Scout final : rt::Watcher {
-    Scout(Node& own, std::string at) : node(own), endpoint(std::move(at)) {}
-    void handle_event(const sys::PollEvent& event) override;
-    static void give_up(void* self);
-    Node& node;
-    std::string endpoint;
-    Socket socket;
-    rt::Loop::WatchId watch = 0;
-    rt::TimerId timer;  // from the handshake on
-    std::shared_ptr<std::atomic<bool>> connected = std::make_shared<std::atomic<bool>>(false);
-  };
-  using Scouts = std::map<std::string, std::unique_ptr<Scout>>;  // by endpoint
-  // LinkSource: the origin of an endpoint. other_handle: it may be outdated, see MeshState::begin_named_link().
-  enum class LinkSource : std::uint8_t { given, the_handle, other_handle };
-  static constexpr Duration kScoutPatience = std::chrono::seconds(1);      // from the handshake to the welcome
   static constexpr Duration kRepairFirst = std::chrono::milliseconds(10);  // then twice as long each time
   static constexpr Duration kRepairLast = std::chrono::seconds(1);
   static constexpr Duration kRenewLeast = std::chrono::milliseconds(1);  // between two rosters of a presence
@@ -266,17 +251,6 @@ class Node final : public std::enable_shared_from_this<Node>,
   void interest_changed() noexcept;
 
   // mesh.cc
-  void watch_links();
-  void handle_link_or_repair(const std::string& endpoint, EventKind kind) noexcept;
-  void handle_link(const std::string& endpoint, EventKind kind);  // throws std::bad_alloc
-  // Fails with resource_exhausted if there is no such link; throws std::bad_alloc. Returns ok without adding a link in
-  // a fleet of Links::kLinksMax.
-  [[nodiscard]] Result<void> connect_link(const std::string& endpoint, std::uint64_t instance, LinkSource from);
-  [[nodiscard]] Result<void> begin_link(const std::string& endpoint, std::uint64_t instance, LinkSource from)
-      WEFT_REQUIRES(link_mutex_);  // the same
-  void drop_link(const std::string& endpoint) noexcept;
-  // `replaced`: another connection to the same handle takes its place.
-  void end_link(const std::string& endpoint, bool replaced) noexcept WEFT_REQUIRES(link_mutex_);
   void mesh_changed() noexcept;
   // Of AsyncTopics: in the loop.
   [[nodiscard]] Result<void> handle_peer_opened(std::uint64_t instance, const std::string& inproc_endpoint,
@@ -284,8 +258,9 @@ class Node final : public std::enable_shared_from_this<Node>,
   void handle_peer_closed(std::uint64_t instance, const std::string& inproc_endpoint) noexcept override;
   void handle_joined() noexcept override { exchange_soon(0, true); }
   [[nodiscard]] Result<void> link_inproc(std::uint64_t instance, const std::string& inproc_endpoint,
-                                         bool inner) override;
-  void unlink_inproc(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
+                                         bool inner) override {
+    return links_.link_inproc(instance, inproc_endpoint, inner);
+  }
 
   // roster.cc
   [[nodiscard]] bool take_control(Message& message) noexcept;  // returns false if there is no memory; take it again
@@ -293,7 +268,7 @@ class Node final : public std::enable_shared_from_this<Node>,
   [[nodiscard]] Result<void> handle_control(Control&& control, std::string_view from_host, msg::PeerId via);
   [[nodiscard]] Result<void> handle_roster(Control&& control, std::string_view from_host, msg::PeerId via);
   [[nodiscard]] Result<void> react(MeshState::Reaction&& reaction);  // errors: those of send_control()
-  [[nodiscard]] Result<void> learn(std::uint64_t instance, const std::string& endpoint, LinkSource from);
+  [[nodiscard]] Result<void> learn(std::uint64_t instance, const std::string& endpoint, LinkConnections::Source from);
   [[nodiscard]] static MeshState::Times times() noexcept;
   // Fails with resource_exhausted: counted, and not sent.
   [[nodiscard]] Result<void> send_control(const Control& control) noexcept;
@@ -313,7 +288,6 @@ class Node final : public std::enable_shared_from_this<Node>,
   static void repair(void* self);
   static void resend(void* self);
   [[nodiscard]] Result<Resend::End> resend_now();
-  [[nodiscard]] Result<void> compare_links();
 
   // gate.cc: of a nats fleet
   [[nodiscard]] Result<void> begin_gate();
@@ -346,14 +320,6 @@ class Node final : public std::enable_shared_from_this<Node>,
   void handle_gate_replies_refused(const Error& why) noexcept override;
   void handle_gate_control_refused(const Error& why) noexcept override;
 
-  // scout.cc, all on the loop
-  [[nodiscard]] Result<void> reconcile_scouts();  // the links' endpoints that need one, and those that have one
-  [[nodiscard]] Result<void> begin_scout(const std::string& endpoint);
-  [[nodiscard]] Result<void> send_scout(Scout& scout);
-  Scouts::node_type end_scout(Scout& scout) noexcept;                  // returns the scout
-  void handle_scouted(Scout& scout, std::uint64_t instance) noexcept;  // ends it. 0: a plain publisher
-  void scout_again(const std::string& endpoint);                       // throws std::bad_alloc: nothing has changed
-
   // requests.cc
   [[nodiscard]] Result<void> open_inbox();
   void handle_reply(TopicMessage&& message);
@@ -373,10 +339,8 @@ class Node final : public std::enable_shared_from_this<Node>,
   FleetEndpoints endpoints_;  // const after open()
   NodeSockets sockets_{options_, endpoints_};
   NodeLoop loop_;
-  std::shared_ptr<Gate> gate_;                  // of a nats fleet; const after start()
-  std::atomic<bool> joined_{false};             // the handle has joined its fleet
-  std::atomic<bool> links_unsure_{false};       // an event of a connection was lost
-  std::vector<std::string>* report_ = nullptr;  // loop, in compare_links(): the connected endpoints
+  std::shared_ptr<Gate> gate_;       // of a nats fleet; const after start()
+  std::atomic<bool> joined_{false};  // the handle has joined its fleet
   LoopTimer repair_timer_{loop_, {&Node::repair, this}, kRepairFirst, kRepairLast};
   LoopTimer resend_timer_{loop_, {&Node::resend, this}, Duration::zero()};
   TopicsCounters counters_;
@@ -394,9 +358,7 @@ class Node final : public std::enable_shared_from_this<Node>,
   InputLead lead_{loop_, sockets_.in(), pump_};
   OpenSubscriptions subscriptions_;
 
-  // The links of the mesh and the connections of the XSUB change together.
-  sync::StdMutex link_mutex_;
-  Scouts scouts_;  // loop
+  LinkConnections links_{loop_, mesh_, endpoints_, sockets_, pump_, [this] { mesh_changed(); }};
   Calls calls_;
   LoopTimer lease_timer_{loop_, {&Node::renew, this}, std::max<Duration>(options_.presence / 3, kRenewLeast)};
   ConnectionSweep sweep_{loop_, {&Node::sweep, this}};

@@ -26,7 +26,7 @@ void Node::handle_work() noexcept {
   if ((work & NodeLoop::kReadOut) != 0) {
     control_.read();
   }
-  if ((work & NodeLoop::kScouts) != 0 && !or_no_memory([&] { return reconcile_scouts(); })) {
+  if ((work & NodeLoop::kScouts) != 0 && !or_no_memory([&] { return links_.reconcile_scouts(); })) {
     repair_soon();
   }
   if ((work & NodeLoop::kExchange) != 0) {
@@ -67,15 +67,13 @@ Result<void> Node::reconcile() {
   if (!joined_.load(std::memory_order_acquire)) {
     return Error(Errc::resource_exhausted, "the handle is not open yet");
   }
-  WEFT_TRY(compare_links());
+  WEFT_TRY(links_.compare());
   WEFT_TRY(ProcessFleets::instance().link_all(*this));
   sweep_.restart(0);
   sweep(this);
   WEFT_TRY(read_directory(false));
-  WEFT_TRY(reconcile_scouts());
-  for (const std::string& endpoint : with_mesh([](const MeshState& mesh) { return mesh.links().failed_given(); })) {
-    scout_again(endpoint);
-  }
+  WEFT_TRY(links_.reconcile_scouts());
+  links_.scout_failed();
   interest_changed();
   with_mesh([](MeshState& mesh) { mesh.request_exchange(0, true); });
   exchange();
@@ -106,26 +104,6 @@ Result<Resend::End> Node::resend_now() {
   }
   const std::size_t room = WEFT_TRY(probes_.answer_some(window - turn.size()));
   return room == 0 ? Resend::End::more : Resend::End::finished;
-}
-
-// An event of a connection was lost: the socket returns its present connections.
-Result<void> Node::compare_links() {
-  if (!links_unsure_.exchange(false)) {
-    return {};
-  }
-  std::vector<std::string> stand;
-  report_ = &stand;
-  const Result<void> reported = sockets_.in().core()->report_pipes();
-  report_ = nullptr;
-  if ((!reported && reported.error() != Errc::would_block) || links_unsure_.load()) {
-    links_unsure_.store(true);
-    return reported || reported.error() == Errc::would_block ? Result<void>(msg::kNoMemoryToSend) : reported;
-  }
-  const auto changes = with_mesh([&](const MeshState& mesh) { return mesh.links().differing(stand); });
-  for (const auto& [endpoint, up] : changes) {
-    handle_link_or_repair(endpoint, up ? EventKind::handshake_succeeded : EventKind::disconnected);
-  }
-  return {};
 }
 
 }  // namespace weft::topic

@@ -169,12 +169,12 @@ std::string seen_endpoint(const std::string& endpoint, std::string_view from_hos
 }  // namespace
 
 // A roster named a peer.
-Result<void> Node::learn(std::uint64_t instance, const std::string& endpoint, LinkSource from) {
+Result<void> Node::learn(std::uint64_t instance, const std::string& endpoint, LinkConnections::Source from) {
   if (instance == this->instance() || endpoint.empty()) {
     return {};
   }
   if (endpoints_.is_possible(instance, endpoint)) {
-    return connect_link(endpoint, instance, from);
+    return links_.connect(endpoint, instance, from);
   }
   ++counters_.control_refused;
   return {};
@@ -192,13 +192,14 @@ Result<void> Node::handle_roster(Control&& control, std::string_view from_host, 
     return react({.outcome = admission.outcome});
   }
   // Each entered peer is linked: a peer without a link would not receive messages of this handle.
-  if (const auto learned = learn(update->from, update->roster.endpoint,
-                                 admission.lost ? LinkSource::other_handle : LinkSource::the_handle);
+  if (const auto learned =
+          learn(update->from, update->roster.endpoint,
+                admission.lost ? LinkConnections::Source::other_handle : LinkConnections::Source::the_handle);
       admission.lost || (!learned && learned.error() == Errc::resource_exhausted)) {
     return learned;
   }
   for (const Roster::Peer& other : update->known) {
-    if (const auto learned = learn(other.instance, other.endpoint, LinkSource::other_handle);
+    if (const auto learned = learn(other.instance, other.endpoint, LinkConnections::Source::other_handle);
         !learned && learned.error() == Errc::resource_exhausted) {
       return learned;
     }
