@@ -31,7 +31,7 @@ class FleetEndpoints {
   // Of a local fleet, once, before find_others(). Returns the endpoint of the handle. Errors: those of
   // LocalDirectory::open().
   [[nodiscard]] Result<std::string> open(const std::string& runtime_directory);
-  // The handles of a local fleet that listen now, except the handle itself. Errors: those of LocalDirectory::listening().
+  // The other handles of a local fleet that listen now. Errors: those of LocalDirectory::listening().
   [[nodiscard]] Result<std::vector<Listener>> find_others() const;
   // Checks an endpoint that a peer sends for itself or for another one: a handle of this fleet may listen there.
   [[nodiscard]] bool is_possible(std::uint64_t instance, const std::string& endpoint) const;

@@ -33,7 +33,7 @@ class Calls {
   };
 
   // --- the handle's own subscriptions ---
-  // Once, before any other handle knows this one: a message enters them by these functions.
+  // Once, before the roster of this handle goes out. The functions get the messages, on the thread that brings them.
   void open_inboxes(std::function<void(TopicMessage&&)> on_reply, std::function<void(TopicMessage&&)> on_request);
   [[nodiscard]] SubscriptionCore& replies_inbox() noexcept { return *replies_inbox_; }
   [[nodiscard]] SubscriptionCore& requests_inbox() noexcept { return *requests_inbox_; }
