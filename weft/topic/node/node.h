@@ -5,11 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,15 +15,12 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/msg/context.h"
-#include "weft/msg/message/peer_properties.h"
 #include "weft/msg/socket.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/rt/loop/turn_job.h"
 #include "weft/rt/task/async_event.h"
-#include "weft/sync/condition.h"
 #include "weft/sync/lock.h"
 #include "weft/sync/mutex.h"
-#include "weft/sys/event_fd.h"
 #include "weft/topic/fleet/fleet_endpoints.h"
 #include "weft/topic/fleet/process_fleets.h"
 #include "weft/topic/gate/gate.h"
@@ -68,11 +61,12 @@ struct PublisherCore : sync::AtomicCounted<PublisherCore> {
 // Node: the inside of a Topics or AsyncTopics handle: an XPUB that the fleet connects to, an XSUB that connects to the
 // fleet, and the index of the handle's own subscriptions.
 // Owner: the handle and all its objects, by shared_ptr. Affinity: any thread; of AsyncTopics: the loop's. InputLead
-// has the reader of the XSUB. MeshState decides about the other handles; the node carries its messages and connects.
+// has the reader of the XSUB. MeshState decides about the other handles; LinkConnections connects, and the node carries
+// the messages.
 // Cost: publishing is a lock, a memo and a queue for each own subscription, and one send if there are peers.
-// Locks, in order: link, pump, publish, answer, interest, mesh, calls, subscription. No socket is called under the mesh
-// lock.
-// The locks of the handle's parts (hub link, subscriptions) come before the mesh lock.
+// Locks, in order: link, pump, publish, answer, interest, mesh, calls, subscription; each is in the part of its name,
+// link in LinkConnections and answer in SubscriberProbes. No socket is called under the mesh lock.
+// The locks of the hub link and of the open subscriptions come before the mesh lock.
 // Invariants:
 //   1. Each subscription gets the messages of one publisher in order.
 //   2. A message enters a subscription once, through any number of filters and connections.

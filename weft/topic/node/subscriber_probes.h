@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "weft/base/result.h"
 #include "weft/base/time.h"
