@@ -15,9 +15,9 @@ namespace {
 // The names that have two types or more today. A name leaves the list when one type at most still has it.
 const std::set<std::string_view>& shared_names() {
   static const std::set<std::string_view> names{
-      "Answer",   "Call",    "Client",         "ClientCounts", "ClientEvent", "ClientOptions", "Codec",     "Delivery",
-      "Field",    "Headers", "Message",        "Method",       "Op",          "PoolOptions",   "Published", "Reader",
-      "Response", "Service", "ServiceOptions", "SocketType",   "Stream"};
+      "Answer",  "Client",         "ClientCounts", "ClientEvent", "ClientOptions", "Codec",     "Delivery", "Field",
+      "Headers", "Message",        "Method",       "Op",          "PoolOptions",   "Published", "Reader",   "Response",
+      "Service", "ServiceOptions", "SocketType",   "Stream"};
   return names;
 }
 

@@ -10,7 +10,7 @@ namespace weft {
 namespace {
 
 using topic::HubLink;
-using CallPtr = IntrusivePtr<topic::Call>;
+using CallPtr = IntrusivePtr<topic::HubCall>;
 using Core = std::shared_ptr<const topic::KeyValueCore>;
 
 constexpr Error kAsyncBucketMoved(Errc::closed, "the bucket was moved from");

@@ -10,12 +10,12 @@ namespace weft {
 
 namespace {
 
-using topic::Call;
+using topic::HubCall;
 using topic::HubLink;
 using topic::KeptChannel;
 using topic::StreamCore;
 using Link = std::shared_ptr<HubLink>;
-using CallPtr = IntrusivePtr<Call>;
+using CallPtr = IntrusivePtr<HubCall>;
 using ChannelPtr = IntrusivePtr<KeptChannel>;
 
 constexpr Error kAsyncStreamMoved(Errc::closed, "the object was moved from");

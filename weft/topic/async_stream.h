@@ -55,13 +55,13 @@ class AsyncReader : public topic::ChannelEnd {
 // AsyncPendingPublish: PendingPublish for the coroutines of one loop.
 class AsyncPendingPublish {
  public:
-  AsyncPendingPublish(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::Call> call) noexcept;
+  AsyncPendingPublish(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::HubCall> call) noexcept;
   [[nodiscard]] rt::Task<Result<Published>> wait();
   Result<Published> try_result();
 
  private:
   std::shared_ptr<topic::HubLink> link_;
-  IntrusivePtr<topic::Call> call_;
+  IntrusivePtr<topic::HubCall> call_;
 };
 
 // AsyncStream: Stream for the coroutines of one loop, with the same names, meanings and errors. A call encodes its
@@ -106,7 +106,7 @@ class AsyncStream {
  private:
   [[nodiscard]] std::shared_ptr<topic::HubLink> link() const noexcept;
   template <typename Make>
-  [[nodiscard]] Result<IntrusivePtr<topic::Call>> request(Make make) const;  // fails with `closed` if moved from
+  [[nodiscard]] Result<IntrusivePtr<topic::HubCall>> request(Make make) const;  // fails with `closed` if moved from
 
   std::shared_ptr<topic::StreamCore> core_;
 };

@@ -16,14 +16,14 @@ using topic::StreamCore;
 
 constexpr Error kStreamMoved(Errc::closed, "the stream was moved from");
 
-Result<Published> result_of(const topic::Call& call) {
+Result<Published> result_of(const topic::HubCall& call) {
   WEFT_TRY(topic::HubLink::outcome(call));
   return StreamCore::published(call);
 }
 
 // A call without a value. Each method holds the object on which it waits: another thread may destroy the stream
 // meanwhile.
-Result<IntrusivePtr<topic::Call>> run(const StreamCore& core, Result<IntrusivePtr<topic::Call>> call) {
+Result<IntrusivePtr<topic::HubCall>> run(const StreamCore& core, Result<IntrusivePtr<topic::HubCall>> call) {
   WEFT_TRY(call);
   WEFT_TRY(core.link()->run(*call));
   return call;
@@ -33,7 +33,7 @@ Result<IntrusivePtr<topic::Call>> run(const StreamCore& core, Result<IntrusivePt
 
 // --- PendingPublish ---
 
-PendingPublish::PendingPublish(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::Call> call) noexcept
+PendingPublish::PendingPublish(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::HubCall> call) noexcept
     : link_(std::move(link)), call_(std::move(call)) {}
 PendingPublish::PendingPublish(PendingPublish&&) noexcept = default;
 PendingPublish& PendingPublish::operator=(PendingPublish&&) noexcept = default;

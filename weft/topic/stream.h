@@ -17,7 +17,7 @@
 namespace weft {
 
 namespace topic {
-class Call;
+class HubCall;
 class HubLink;
 class StreamCore;
 }  // namespace topic
@@ -26,7 +26,7 @@ class StreamCore;
 // Owner: a move-only value. Destruction drops the answer, not the message. Affinity: one thread at a time.
 class PendingPublish {
  public:
-  PendingPublish(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::Call> call) noexcept;
+  PendingPublish(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::HubCall> call) noexcept;
   PendingPublish(PendingPublish&&) noexcept;
   PendingPublish& operator=(PendingPublish&&) noexcept;
   ~PendingPublish();
@@ -41,7 +41,7 @@ class PendingPublish {
 
  private:
   std::shared_ptr<topic::HubLink> link_;
-  IntrusivePtr<topic::Call> call_;
+  IntrusivePtr<topic::HubCall> call_;
 };
 
 // Stream: a stream of the fleet: topics whose messages are kept.

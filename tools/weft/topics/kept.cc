@@ -17,7 +17,7 @@ namespace weft::cli {
 
 namespace {
 
-using topic::Call;
+using Call = topic::HubCall;
 using topic::HubLink;
 using topic::StreamCore;
 

@@ -91,10 +91,10 @@ class SeenInstance : public sync::AtomicCounted<SeenInstance> {
   std::atomic<std::uint64_t> instance_{0};
 };
 
-// Call: one request to the hub, until its answer.
+// HubCall: one request to the hub, until its answer.
 // Owner: its references: the link's table and the caller. Affinity: the fields are guarded by the link's lock; those of
 // an answer are constant once `done`.
-class Call : public ListHook, public sync::AtomicCounted<Call> {
+class HubCall : public ListHook, public sync::AtomicCounted<HubCall> {
  public:
   std::uint32_t id = 0;
   OnLoss on_loss = OnLoss::resend;
@@ -112,7 +112,7 @@ class Call : public ListHook, public sync::AtomicCounted<Call> {
   Message bytes;  // of the answer
   Op answer;      // its views point into `bytes`
 
-  [[nodiscard]] std::size_t footprint() const noexcept { return request.size() + sizeof(Call); }
+  [[nodiscard]] std::size_t footprint() const noexcept { return request.size() + sizeof(HubCall); }
 };
 
 }  // namespace weft::topic

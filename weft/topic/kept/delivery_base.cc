@@ -51,7 +51,7 @@ void DeliveryBase::reject(std::string_view why) noexcept {
   channel_ = nullptr;
 }
 
-Result<IntrusivePtr<Call>> DeliveryBase::confirmation() const noexcept {
+Result<IntrusivePtr<HubCall>> DeliveryBase::confirmation() const noexcept {
   if (channel_ == nullptr) {
     return Error(Errc::invalid_state, "the delivery was acknowledged, given back or rejected");
   }
@@ -63,7 +63,7 @@ Result<IntrusivePtr<Call>> DeliveryBase::confirmation() const noexcept {
                           OnLoss::resend_change, sys::now() + kAnswerWait);
 }
 
-Result<IntrusivePtr<Call>> DeliveryBase::confirm() noexcept {
+Result<IntrusivePtr<HubCall>> DeliveryBase::confirm() noexcept {
   auto call = confirmation();
   if (call) {
     settle();
@@ -72,7 +72,7 @@ Result<IntrusivePtr<Call>> DeliveryBase::confirm() noexcept {
 }
 
 // The answer has the number of messages that waited for the acknowledgement.
-Result<void> DeliveryBase::confirmed(const Call& call, const Result<void>& result) noexcept {
+Result<void> DeliveryBase::confirmed(const HubCall& call, const Result<void>& result) noexcept {
   if (!result || call.answer.number != 0) {
     return result;
   }

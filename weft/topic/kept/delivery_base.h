@@ -32,13 +32,13 @@ class DeliveryBase : public KeptMessage {
   // The steps of ack_confirmed() for a queue of calls: confirmation() prepares the call, settle() follows once it is
   // under way, and confirmed() reads its answer. confirmation() fails with invalid_state after ack(), retry() or
   // reject().
-  [[nodiscard]] Result<IntrusivePtr<Call>> confirmation() const noexcept;
+  [[nodiscard]] Result<IntrusivePtr<HubCall>> confirmation() const noexcept;
   void settle() noexcept { channel_ = nullptr; }
-  [[nodiscard]] static Result<void> confirmed(const Call& call, const Result<void>& result) noexcept;
+  [[nodiscard]] static Result<void> confirmed(const HubCall& call, const Result<void>& result) noexcept;
   [[nodiscard]] const std::shared_ptr<HubLink>& link() const noexcept { return link_; }
 
  protected:
-  [[nodiscard]] Result<IntrusivePtr<Call>> confirm() noexcept;  // confirmation() and settle()
+  [[nodiscard]] Result<IntrusivePtr<HubCall>> confirm() noexcept;  // confirmation() and settle()
 
  private:
   void send(OpKind kind, std::uint64_t second, std::string_view text) noexcept;

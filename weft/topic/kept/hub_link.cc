@@ -56,7 +56,7 @@ void HubLink::close() noexcept {
     }
     closed_ = true;
     while (!calls_.order.empty()) {
-      Call& call = calls_.order.front();
+      HubCall& call = calls_.order.front();
       finish(call, call.sent && call.on_loss != OnLoss::resend ? kUnknown : kClosed);
     }
     for (auto& [id, channel] : channels_) {
@@ -163,7 +163,7 @@ std::uint32_t HubLink::fresh_id() noexcept {
   return last_id_;
 }
 
-bool HubLink::has_place(const Call& call) const noexcept {
+bool HubLink::has_place(const HubCall& call) const noexcept {
   if (!call.is_append) {
     return calls_.by_id.size() - calls_.appends < kCallsMax;
   }
@@ -171,9 +171,9 @@ bool HubLink::has_place(const Call& call) const noexcept {
          (calls_.appends < kInFlightMax && calls_.append_bytes + call.footprint() <= kInFlightBytesMax);
 }
 
-Result<IntrusivePtr<Call>> HubLink::prepare(const Op& op, OnLoss on_loss, Instant deadline) {
-  return or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
-    auto call = make_intrusive<Call>();
+Result<IntrusivePtr<HubCall>> HubLink::prepare(const Op& op, OnLoss on_loss, Instant deadline) {
+  return or_no_memory([&]() -> Result<IntrusivePtr<HubCall>> {
+    auto call = make_intrusive<HubCall>();
     call->on_loss = on_loss;
     call->is_append = op.kind == OpKind::append;
     call->deadline = deadline;
@@ -182,7 +182,7 @@ Result<IntrusivePtr<Call>> HubLink::prepare(const Op& op, OnLoss on_loss, Instan
   });
 }
 
-Result<void> HubLink::start(const IntrusivePtr<Call>& call) {
+Result<void> HubLink::start(const IntrusivePtr<HubCall>& call) {
   if (closed_) {
     return kClosed;
   }
@@ -214,7 +214,7 @@ Result<void> HubLink::start(const IntrusivePtr<Call>& call) {
   });
 }
 
-rt::Task<Result<void>> HubLink::run_task(std::shared_ptr<HubLink> link, IntrusivePtr<Call> call) {
+rt::Task<Result<void>> HubLink::run_task(std::shared_ptr<HubLink> link, IntrusivePtr<HubCall> call) {
   HubLink* const self = link.get();
   const auto begin = [self, raw = &call] { return self->in_lock(), self->start(*raw); };
   const Result<void> started = co_await wait_task<void>(link, &self->place_, begin, nullptr);
@@ -266,8 +266,8 @@ void HubLink::stop_declaring(const std::string& stream) noexcept {
   declared_.erase(stream);
 }
 
-void HubLink::finish(Call& call, const Error& error) noexcept {
-  const auto held = IntrusivePtr<Call>::retain(&call);
+void HubLink::finish(HubCall& call, const Error& error) noexcept {
+  const auto held = IntrusivePtr<HubCall>::retain(&call);
   call.unhook();
   calls_.by_id.erase(call.id);
   call.done = true;
@@ -333,7 +333,7 @@ void HubLink::handle_answer(Message&& message, const Op& op) {
     ++counts_.malformed;  // it came after its deadline, or answers nothing
     return;
   }
-  const IntrusivePtr<Call> call = found->second;
+  const IntrusivePtr<HubCall> call = found->second;
   const Errc errc = op.error();
   call->bytes = std::move(message);
   call->answer = *parse_op(call->bytes.bytes());  // its views point into the new place
@@ -358,7 +358,7 @@ void HubLink::handle_run(const Op& op) {
       ++counts_.malformed;  // it came after its deadline, or answers nothing
       continue;
     }
-    Call& call = *found->second;
+    HubCall& call = *found->second;
     call.answer = {.kind = OpKind::answer, .id = call.id, .number = op.number + i};
     finish(call, Error());
   }
@@ -398,8 +398,8 @@ void HubLink::handle_deadlines() {
   {
     const sync::LockGuard lock(mutex_);
     Instant next = kNever;
-    List<Call> kept;
-    while (Call* const call = calls_.order.pop_front()) {
+    List<HubCall> kept;
+    while (HubCall* const call = calls_.order.pop_front()) {
       if (call->deadline <= now) {
         finish(*call, !call->sent ? unsent() : call->on_loss == OnLoss::resend ? kSilent : kUnknown);
       } else {
@@ -407,7 +407,7 @@ void HubLink::handle_deadlines() {
         kept.push_back(*call);
       }
     }
-    while (Call* const call = kept.pop_front()) {
+    while (HubCall* const call = kept.pop_front()) {
       calls_.order.push_back(*call);
     }
     for (auto at = channels_.begin(); at != channels_.end();) {

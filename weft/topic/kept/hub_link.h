@@ -91,12 +91,12 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
 
   // --- requests ---
   // Encodes `op`; its id is ignored. Errors: message_too_large; invalid_argument; resource_exhausted.
-  [[nodiscard]] static Result<IntrusivePtr<Call>> prepare(const Op& op, OnLoss on_loss, Instant deadline);
+  [[nodiscard]] static Result<IntrusivePtr<HubCall>> prepare(const Op& op, OnLoss on_loss, Instant deadline);
   // Sends a prepared call, once. Errors: would_block (no place; place() announces one); closed;
   // timed_out; resource_exhausted.
-  [[nodiscard]] Result<void> start(const IntrusivePtr<Call>& call) WEFT_REQUIRES(mutex_);
+  [[nodiscard]] Result<void> start(const IntrusivePtr<HubCall>& call) WEFT_REQUIRES(mutex_);
   // With the lock held. Fails with would_block until it is done; call.changed announces it.
-  [[nodiscard]] static Result<void> outcome(const Call& call) noexcept {
+  [[nodiscard]] static Result<void> outcome(const HubCall& call) noexcept {
     return !call.done ? Result<void>(Errc::would_block) : call.error == Error() ? Result<void>() : call.error;
   }
   [[nodiscard]] ChangeEvent& place() noexcept { return place_; }
@@ -156,11 +156,11 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
     return wait(channel.changed, kNever, [&] { return opened(channel); });
   }
   // Sends the call and waits for its answer.
-  [[nodiscard]] Result<void> run(const IntrusivePtr<Call>& call) {
+  [[nodiscard]] Result<void> run(const IntrusivePtr<HubCall>& call) {
     WEFT_TRY(wait(place_, call->deadline, [&] { return in_lock(), start(call); }));
     return wait(call->changed, kNever, [&] { return outcome(*call); });
   }
-  [[nodiscard]] static rt::Task<Result<void>> run_task(std::shared_ptr<HubLink> link, IntrusivePtr<Call> call);
+  [[nodiscard]] static rt::Task<Result<void>> run_task(std::shared_ptr<HubLink> link, IntrusivePtr<HubCall> call);
   // wait() for coroutines. `kept` keeps the objects that `attempt` and `news` refer to.
   template <typename T, typename Attempt, typename Kept>
   [[nodiscard]] static rt::Task<Result<T>> wait_task(std::shared_ptr<HubLink> link, ChangeEvent* news, Attempt attempt,
@@ -204,11 +204,11 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
 
   // hub_link.cc and hub_link_channels.cc
   [[nodiscard]] std::uint32_t fresh_id() noexcept WEFT_REQUIRES(mutex_);
-  [[nodiscard]] bool has_place(const Call& call) const noexcept WEFT_REQUIRES(mutex_);
+  [[nodiscard]] bool has_place(const HubCall& call) const noexcept WEFT_REQUIRES(mutex_);
   [[nodiscard]] bool send(const Message& message) noexcept WEFT_REQUIRES(mutex_);
   void want_connection() WEFT_REQUIRES(mutex_);
   void want_timer(Instant deadline) WEFT_REQUIRES(mutex_);
-  void finish(Call& call, const Error& error) noexcept WEFT_REQUIRES(mutex_);
+  void finish(HubCall& call, const Error& error) noexcept WEFT_REQUIRES(mutex_);
   void handle_op(Message&& message) WEFT_REQUIRES(mutex_);
   void handle_answer(Message&& message, const Op& op) WEFT_REQUIRES(mutex_);
   void handle_run(const Op& op) WEFT_REQUIRES(mutex_);
@@ -259,8 +259,8 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   Connection connection_{*this};
   // The calls that wait for answers.
   struct Calls {
-    std::unordered_map<std::uint32_t, IntrusivePtr<Call>> by_id;
-    List<Call> order;
+    std::unordered_map<std::uint32_t, IntrusivePtr<HubCall>> by_id;
+    List<HubCall> order;
     std::size_t appends = 0;
     std::size_t append_bytes = 0;
   };

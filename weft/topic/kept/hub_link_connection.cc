@@ -122,8 +122,8 @@ Result<void> HubLink::resend() {
     const Message opening = WEFT_TRY(encoded(channel->open_op(texts)));
     (void)send(opening);
   }
-  List<Call> sent;
-  while (Call* const call = calls_.order.pop_front()) {
+  List<HubCall> sent;
+  while (HubCall* const call = calls_.order.pop_front()) {
     if (call->sent) {
       call->resent = true;
       counts_.resent += call->is_append ? 1 : 0;
@@ -131,7 +131,7 @@ Result<void> HubLink::resend() {
     call->sent = send(call->request) || call->sent;
     sent.push_back(*call);
   }
-  while (Call* const call = sent.pop_front()) {
+  while (HubCall* const call = sent.pop_front()) {
     calls_.order.push_back(*call);
   }
   return {};
@@ -160,15 +160,15 @@ void HubLink::disconnected(std::uint64_t number, const Error& reason) {
     const sync::LockGuard lock(mutex_);
     constexpr Error kGone(Errc::outcome_unknown,
                           "the hub ended before it answered: it may have carried out the request");
-    List<Call> kept;
-    while (Call* const call = calls_.order.pop_front()) {
+    List<HubCall> kept;
+    while (HubCall* const call = calls_.order.pop_front()) {
       if (call->sent && call->on_loss == OnLoss::give_up) {
         finish(*call, kGone);
       } else {
         kept.push_back(*call);
       }
     }
-    while (Call* const call = kept.pop_front()) {
+    while (HubCall* const call = kept.pop_front()) {
       calls_.order.push_back(*call);
     }
     std::erase_if(channels_, [](const auto& each) { return each.second->closing; });
@@ -220,15 +220,15 @@ void HubLink::try_to_host() {
   }
   if (hosting.error() != Errc::would_block) {
     const sync::LockGuard lock(mutex_);
-    List<Call> kept;
-    while (Call* const call = calls_.order.pop_front()) {
+    List<HubCall> kept;
+    while (HubCall* const call = calls_.order.pop_front()) {
       if (call->sent) {
         kept.push_back(*call);
       } else {
         finish(*call, hosting.error());
       }
     }
-    while (Call* const call = kept.pop_front()) {
+    while (HubCall* const call = kept.pop_front()) {
       calls_.order.push_back(*call);
     }
     for (auto at = channels_.begin(); at != channels_.end();) {

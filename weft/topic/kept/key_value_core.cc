@@ -77,8 +77,8 @@ Result<std::string> KeyValueCore::topic(std::string_view key) const {
   return wire;
 }
 
-Result<IntrusivePtr<Call>> KeyValueCore::change(std::string_view key, Bytes value, const KeyChange& change) const {
-  return or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
+Result<IntrusivePtr<HubCall>> KeyValueCore::change(std::string_view key, Bytes value, const KeyChange& change) const {
+  return or_no_memory([&]() -> Result<IntrusivePtr<HubCall>> {
     PublishOptions options;
     options.expect_last = change.revision;
     options.expect_instance = change.instance;
@@ -87,8 +87,8 @@ Result<IntrusivePtr<Call>> KeyValueCore::change(std::string_view key, Bytes valu
   });
 }
 
-Result<IntrusivePtr<Call>> KeyValueCore::value(std::string_view key) const {
-  return or_no_memory([&]() -> Result<IntrusivePtr<Call>> { return stream_->get_wire(WEFT_TRY(topic(key))); });
+Result<IntrusivePtr<HubCall>> KeyValueCore::value(std::string_view key) const {
+  return or_no_memory([&]() -> Result<IntrusivePtr<HubCall>> { return stream_->get_wire(WEFT_TRY(topic(key))); });
 }
 
 Result<KeyValueEntry> KeyValueCore::entry(KeptMessage&& message) const {
@@ -102,7 +102,7 @@ Result<KeyValueEntry> KeyValueCore::entry(KeptMessage&& message) const {
   });
 }
 
-Result<KeyValueEntry> KeyValueCore::entry(Call& call) const {
+Result<KeyValueEntry> KeyValueCore::entry(HubCall& call) const {
   KeptMessage message = WEFT_TRY(StreamCore::message(call, stream_->link()->names()));
   KeyValueEntry found = WEFT_TRY(entry(std::move(message)));
   if (found.erased()) {
@@ -111,7 +111,7 @@ Result<KeyValueEntry> KeyValueCore::entry(Call& call) const {
   return found;
 }
 
-Result<std::optional<std::string>> KeyValueCore::add_keys(const Call& call, const Filter& filter,
+Result<std::optional<std::string>> KeyValueCore::add_keys(const HubCall& call, const Filter& filter,
                                                           std::vector<std::string>& keys) const {
   return or_no_memory([&]() -> Result<std::optional<std::string>> {
     std::string_view text = as_text(call.answer.body);

@@ -19,7 +19,7 @@
 namespace weft {
 
 namespace topic {
-class Call;
+class HubCall;
 class HubLink;
 class KeptChannel;
 class StreamCore;
@@ -68,13 +68,13 @@ class KeyValueCore {
   [[nodiscard]] StreamCore& stream() const noexcept { return *stream_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
-  [[nodiscard]] Result<IntrusivePtr<Call>> change(std::string_view key, Bytes value, const KeyChange& change) const;
-  [[nodiscard]] Result<IntrusivePtr<Call>> value(std::string_view key) const;
+  [[nodiscard]] Result<IntrusivePtr<HubCall>> change(std::string_view key, Bytes value, const KeyChange& change) const;
+  [[nodiscard]] Result<IntrusivePtr<HubCall>> value(std::string_view key) const;
   [[nodiscard]] Result<KeyValueEntry> entry(KeptMessage&& message) const;
-  [[nodiscard]] Result<KeyValueEntry> entry(Call& call) const;  // fails with not_found for an erasure
+  [[nodiscard]] Result<KeyValueEntry> entry(HubCall& call) const;  // fails with not_found for an erasure
   // Takes a page of keys from the answer to `list`. Returns the topic after which to continue, or nullopt after the
   // last page.
-  [[nodiscard]] Result<std::optional<std::string>> add_keys(const Call& call, const Filter& filter,
+  [[nodiscard]] Result<std::optional<std::string>> add_keys(const HubCall& call, const Filter& filter,
                                                             std::vector<std::string>& keys) const;
   [[nodiscard]] Result<IntrusivePtr<KeptChannel>> watch(std::string_view filter, bool all) const;
 

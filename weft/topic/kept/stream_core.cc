@@ -67,8 +67,8 @@ Instant StreamCore::answer_by(Instant deadline) const noexcept {
   return std::min(deadline, sys::now() + longest);
 }
 
-Result<IntrusivePtr<Call>> StreamCore::declare(bool redeclare) const {
-  return or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
+Result<IntrusivePtr<HubCall>> StreamCore::declare(bool redeclare) const {
+  return or_no_memory([&]() -> Result<IntrusivePtr<HubCall>> {
     const std::string body = write_settings(settings_);
     return HubLink::prepare({.kind = OpKind::declare,
                              .flags = redeclare ? OpFlags::redeclare : std::uint16_t{0},
@@ -78,7 +78,7 @@ Result<IntrusivePtr<Call>> StreamCore::declare(bool redeclare) const {
   });
 }
 
-Result<void> StreamCore::declared(const Call& call) {
+Result<void> StreamCore::declared(const HubCall& call) {
   return or_no_memory([&]() -> Result<void> {
     seen_->set(number_of(call.answer.message_id));
     if (const auto told = parse_stream_settings(as_text(call.answer.body)); told && !call.answer.body.empty()) {
@@ -93,16 +93,16 @@ Result<void> StreamCore::declared(const Call& call) {
   });
 }
 
-Result<IntrusivePtr<Call>> StreamCore::append(std::string_view topic, Bytes body, const PublishOptions& options,
-                                              Flags flags) const {
-  return or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
+Result<IntrusivePtr<HubCall>> StreamCore::append(std::string_view topic, Bytes body, const PublishOptions& options,
+                                                 Flags flags) const {
+  return or_no_memory([&]() -> Result<IntrusivePtr<HubCall>> {
     return append_wire(WEFT_TRY(link_->names().encode(topic)), body, options, flags);
   });
 }
 
-Result<IntrusivePtr<Call>> StreamCore::append_wire(std::string_view wire, Bytes body, const PublishOptions& options,
-                                                   Flags flags) const {
-  return or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
+Result<IntrusivePtr<HubCall>> StreamCore::append_wire(std::string_view wire, Bytes body, const PublishOptions& options,
+                                                      Flags flags) const {
+  return or_no_memory([&]() -> Result<IntrusivePtr<HubCall>> {
     if (!options.headers.empty() && !is_header_block(options.headers)) {
       return Error(Errc::invalid_argument, "the headers are no block of Headers");
     }
@@ -125,8 +125,8 @@ Result<IntrusivePtr<Call>> StreamCore::append_wire(std::string_view wire, Bytes 
   });
 }
 
-Result<IntrusivePtr<Call>> StreamCore::get(std::string_view topic, std::uint64_t sequence) const {
-  return or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
+Result<IntrusivePtr<HubCall>> StreamCore::get(std::string_view topic, std::uint64_t sequence) const {
+  return or_no_memory([&]() -> Result<IntrusivePtr<HubCall>> {
     if (sequence == 0) {
       return get_wire(WEFT_TRY(link_->names().encode(topic)));
     }
@@ -138,38 +138,38 @@ Result<IntrusivePtr<Call>> StreamCore::get(std::string_view topic, std::uint64_t
         instance);
   });
 }
-Result<IntrusivePtr<Call>> StreamCore::get_wire(std::string_view wire) const {
+Result<IntrusivePtr<HubCall>> StreamCore::get_wire(std::string_view wire) const {
   const std::uint64_t instance = seen_->last();
   return seeing(HubLink::prepare({.kind = OpKind::get, .second = instance, .name = wire_, .key = wire}, OnLoss::resend,
                                  sys::now() + kAnswerWait),
                 instance);
 }
 
-Result<IntrusivePtr<Call>> StreamCore::list(std::string_view behind) const {
+Result<IntrusivePtr<HubCall>> StreamCore::list(std::string_view behind) const {
   return HubLink::prepare({.kind = OpKind::list, .name = wire_, .key = behind}, OnLoss::resend,
                           sys::now() + kAnswerWait);
 }
-Result<IntrusivePtr<Call>> StreamCore::info_of(std::string_view wire) {
+Result<IntrusivePtr<HubCall>> StreamCore::info_of(std::string_view wire) {
   return HubLink::prepare({.kind = OpKind::info, .name = wire}, OnLoss::resend, sys::now() + kAnswerWait);
 }
-Result<IntrusivePtr<Call>> StreamCore::names(std::string_view behind) {
+Result<IntrusivePtr<HubCall>> StreamCore::names(std::string_view behind) {
   return HubLink::prepare({.kind = OpKind::info, .key = behind}, OnLoss::resend, sys::now() + kAnswerWait);
 }
-Result<IntrusivePtr<Call>> StreamCore::purge(std::uint64_t before) const {
+Result<IntrusivePtr<HubCall>> StreamCore::purge(std::uint64_t before) const {
   return HubLink::prepare({.kind = OpKind::purge, .number = before, .second = seen_->last(), .name = wire_},
                           OnLoss::resend_change, sys::now() + kAnswerWait);
 }
-Result<IntrusivePtr<Call>> StreamCore::purge_topic(std::string_view topic) const {
-  return or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
+Result<IntrusivePtr<HubCall>> StreamCore::purge_topic(std::string_view topic) const {
+  return or_no_memory([&]() -> Result<IntrusivePtr<HubCall>> {
     const std::string wire = WEFT_TRY(link_->names().encode(topic));
     return HubLink::prepare({.kind = OpKind::purge, .name = wire_, .key = wire}, OnLoss::give_up,
                             sys::now() + kAnswerWait);
   });
 }
-Result<IntrusivePtr<Call>> StreamCore::remove() const {
+Result<IntrusivePtr<HubCall>> StreamCore::remove() const {
   return HubLink::prepare({.kind = OpKind::remove, .name = wire_}, OnLoss::resend_change, sys::now() + kAnswerWait);
 }
-Result<IntrusivePtr<Call>> StreamCore::remove_consumer(std::string_view consumer) const {
+Result<IntrusivePtr<HubCall>> StreamCore::remove_consumer(std::string_view consumer) const {
   if (consumer.empty()) {
     return Error(Errc::invalid_argument, "a consumer has a name");
   }
@@ -177,7 +177,8 @@ Result<IntrusivePtr<Call>> StreamCore::remove_consumer(std::string_view consumer
                           sys::now() + kAnswerWait);
 }
 
-Result<IntrusivePtr<Call>> StreamCore::seeing(Result<IntrusivePtr<Call>> call, std::uint64_t instance) const noexcept {
+Result<IntrusivePtr<HubCall>> StreamCore::seeing(Result<IntrusivePtr<HubCall>> call,
+                                                 std::uint64_t instance) const noexcept {
   if (call) {
     (*call)->instance = instance;
     (*call)->seen = seen_;
@@ -188,7 +189,7 @@ Result<IntrusivePtr<Call>> StreamCore::seeing(Result<IntrusivePtr<Call>> call, s
 namespace {
 
 // `told`: by the answer, if its instance is not the one of the request.
-std::uint64_t seen_in(const Call& call, std::string_view told) noexcept {
+std::uint64_t seen_in(const HubCall& call, std::string_view told) noexcept {
   const std::uint64_t instance = told.empty() ? call.instance : number_of(told);
   if (call.seen != nullptr) {
     call.seen->set(instance);
@@ -198,15 +199,15 @@ std::uint64_t seen_in(const Call& call, std::string_view told) noexcept {
 
 }  // namespace
 
-Published StreamCore::published(const Call& call) noexcept {
+Published StreamCore::published(const HubCall& call) noexcept {
   return {call.answer.number, call.answer.has(OpFlags::duplicate), seen_in(call, call.answer.message_id)};
 }
-Result<KeptMessage> StreamCore::message(Call& call, const Names& names) {
+Result<KeptMessage> StreamCore::message(HubCall& call, const Names& names) {
   const std::uint64_t instance = seen_in(call, call.answer.name);
   return KeptMessage::of(std::move(call.bytes), names, instance);
 }
 
-Result<std::optional<std::string>> StreamCore::add_names(const Call& call, std::string_view prefix,
+Result<std::optional<std::string>> StreamCore::add_names(const HubCall& call, std::string_view prefix,
                                                          std::vector<std::string>& names) {
   return or_no_memory([&]() -> Result<std::optional<std::string>> {
     std::string_view text = as_text(call.answer.body);
@@ -230,14 +231,14 @@ Result<std::optional<std::string>> StreamCore::add_names(const Call& call, std::
   });
 }
 
-Result<StreamInfo> StreamCore::read_info(const Call& call) const {
+Result<StreamInfo> StreamCore::read_info(const HubCall& call) const {
   auto info = read_info(call, wire_);
   if (info) {
     seen_->set(info->instance);
   }
   return info;
 }
-Result<StreamInfo> StreamCore::read_info(const Call& call, std::string_view wire) {
+Result<StreamInfo> StreamCore::read_info(const HubCall& call, std::string_view wire) {
   return or_no_memory([&]() -> Result<StreamInfo> {
     StreamInfo info;
     info.name = wire;
@@ -279,7 +280,7 @@ Result<StreamInfo> StreamCore::read_info(const Call& call, std::string_view wire
   });
 }
 
-Result<void> StreamCore::removed(const Call& call, const Result<void>& result) noexcept {
+Result<void> StreamCore::removed(const HubCall& call, const Result<void>& result) noexcept {
   return !result && result.error() == Errc::not_found && call.resent ? Result<void>() : result;
 }
 

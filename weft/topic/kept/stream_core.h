@@ -42,42 +42,43 @@ class StreamCore {
   [[nodiscard]] const StreamSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] Instant answer_by(Instant deadline) const noexcept;  // of an append
 
-  [[nodiscard]] Result<IntrusivePtr<Call>> declare(bool redeclare) const;
+  [[nodiscard]] Result<IntrusivePtr<HubCall>> declare(bool redeclare) const;
   [[nodiscard]] Result<void> declared(
-      const Call& call);  // takes the answer to declare(); fails with resource_exhausted
+      const HubCall& call);  // takes the answer to declare(); fails with resource_exhausted
   [[nodiscard]] Survives survives() const noexcept { return survives_.load(std::memory_order_relaxed); }
 
   struct Flags {
     bool expect_absent = false;
     bool erased = false;
   };
-  [[nodiscard]] Result<IntrusivePtr<Call>> append(std::string_view topic, Bytes body, const PublishOptions& options,
-                                                  Flags flags) const;
-  [[nodiscard]] Result<IntrusivePtr<Call>> append_wire(std::string_view wire, Bytes body, const PublishOptions& options,
-                                                       Flags flags) const;
-  [[nodiscard]] Result<IntrusivePtr<Call>> get(std::string_view topic, std::uint64_t sequence) const;  // 0: the newest
-  [[nodiscard]] Result<IntrusivePtr<Call>> get_wire(std::string_view wire) const;
-  [[nodiscard]] Result<IntrusivePtr<Call>> list(std::string_view behind) const;  // wire
-  [[nodiscard]] Result<IntrusivePtr<Call>> info() const { return info_of(wire_); }
-  [[nodiscard]] static Result<IntrusivePtr<Call>> info_of(std::string_view wire);
-  [[nodiscard]] static Result<IntrusivePtr<Call>> names(std::string_view behind);  // of streams, a page
+  [[nodiscard]] Result<IntrusivePtr<HubCall>> append(std::string_view topic, Bytes body, const PublishOptions& options,
+                                                     Flags flags) const;
+  [[nodiscard]] Result<IntrusivePtr<HubCall>> append_wire(std::string_view wire, Bytes body,
+                                                          const PublishOptions& options, Flags flags) const;
+  [[nodiscard]] Result<IntrusivePtr<HubCall>> get(std::string_view topic,
+                                                  std::uint64_t sequence) const;  // 0: the newest
+  [[nodiscard]] Result<IntrusivePtr<HubCall>> get_wire(std::string_view wire) const;
+  [[nodiscard]] Result<IntrusivePtr<HubCall>> list(std::string_view behind) const;  // wire
+  [[nodiscard]] Result<IntrusivePtr<HubCall>> info() const { return info_of(wire_); }
+  [[nodiscard]] static Result<IntrusivePtr<HubCall>> info_of(std::string_view wire);
+  [[nodiscard]] static Result<IntrusivePtr<HubCall>> names(std::string_view behind);  // of streams, a page
   // Takes the names that begin with `prefix` from the answer to names(). Returns the name after which to continue, or
   // nullopt after the last page. Errors: resource_exhausted (kStreamsMax); protocol_error.
-  [[nodiscard]] static Result<std::optional<std::string>> add_names(const Call& call, std::string_view prefix,
+  [[nodiscard]] static Result<std::optional<std::string>> add_names(const HubCall& call, std::string_view prefix,
                                                                     std::vector<std::string>& names);
   static constexpr std::size_t kStreamsMax = 65'536;  // of one list
-  [[nodiscard]] Result<IntrusivePtr<Call>> purge(std::uint64_t before) const;
-  [[nodiscard]] Result<IntrusivePtr<Call>> purge_topic(std::string_view topic) const;
-  [[nodiscard]] Result<IntrusivePtr<Call>> remove() const;
-  [[nodiscard]] Result<IntrusivePtr<Call>> remove_consumer(std::string_view consumer) const;
+  [[nodiscard]] Result<IntrusivePtr<HubCall>> purge(std::uint64_t before) const;
+  [[nodiscard]] Result<IntrusivePtr<HubCall>> purge_topic(std::string_view topic) const;
+  [[nodiscard]] Result<IntrusivePtr<HubCall>> remove() const;
+  [[nodiscard]] Result<IntrusivePtr<HubCall>> remove_consumer(std::string_view consumer) const;
 
   // Answers of append and get, in the program's form: from then on its sequences are of their instance.
-  [[nodiscard]] static Published published(const Call& call) noexcept;
-  [[nodiscard]] static Result<KeptMessage> message(Call& call, const Names& names);
-  [[nodiscard]] Result<StreamInfo> read_info(const Call& call) const;  // of info()
-  [[nodiscard]] static Result<StreamInfo> read_info(const Call& call, std::string_view wire);
+  [[nodiscard]] static Published published(const HubCall& call) noexcept;
+  [[nodiscard]] static Result<KeptMessage> message(HubCall& call, const Names& names);
+  [[nodiscard]] Result<StreamInfo> read_info(const HubCall& call) const;  // of info()
+  [[nodiscard]] static Result<StreamInfo> read_info(const HubCall& call, std::string_view wire);
   // For answers to a `remove` that was sent twice.
-  [[nodiscard]] static Result<void> removed(const Call& call, const Result<void>& result) noexcept;
+  [[nodiscard]] static Result<void> removed(const HubCall& call, const Result<void>& result) noexcept;
 
   [[nodiscard]] Result<IntrusivePtr<KeptChannel>> consumer(std::string_view name, const ConsumerOptions& options) const;
   [[nodiscard]] Result<IntrusivePtr<KeptChannel>> reader(const ReadOptions& options) const;
@@ -103,8 +104,8 @@ class StreamCore {
   };
   [[nodiscard]] Result<IntrusivePtr<KeptChannel>> open(KeptChannel* channel) const;
   // Of a prepared call whose answer has another instance than the request.
-  [[nodiscard]] Result<IntrusivePtr<Call>> seeing(Result<IntrusivePtr<Call>> call,
-                                                  std::uint64_t instance) const noexcept;
+  [[nodiscard]] Result<IntrusivePtr<HubCall>> seeing(Result<IntrusivePtr<HubCall>> call,
+                                                     std::uint64_t instance) const noexcept;
 
   const std::shared_ptr<HubLink> link_;
   const std::string wire_;  // the stream's name
