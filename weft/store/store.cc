@@ -226,12 +226,7 @@ Result<StoredConsumer*> Store::consumer(StoredStream& stream, std::string_view n
     if (!redeclare) {
       return Error(Errc::conflict, "the consumer has other settings");
     }
-    WEFT_TRY(check_settings(settings));
-    if (there->settings.filter != settings.filter || !(there->settings.from == settings.from)) {
-      return Error(Errc::not_supported, "the filter and the begin of a consumer cannot be changed");
-    }
-    there->settings = settings;
-    there->state.set_settings(settings);
+    WEFT_TRY(stream.change_consumer(*there, settings, next));
     there->waits_for_disk = true;
     there->change();
     return there;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kScanPage = 1024;
 constexpr std::uint64_t kAny = ~std::uint64_t{0};
+constexpr Error kTakesAll(Errc::not_supported, "the consumer of a work stream takes all of it");
 
 Result<void> check_consumer_name(std::string_view name) noexcept {
   if (name.empty() || name.size() > StoredStream::kConsumerNameMax) {
@@ -313,14 +314,22 @@ StoredConsumer* StoredStream::find_consumer(std::string_view name) noexcept {
   return found == consumers_.end() ? nullptr : found->second.get();
 }
 
+Result<std::uint64_t> StoredStream::begin_of(const ConsumerSettings& settings, const std::optional<Filter>& filter,
+                                             std::uint64_t next) {
+  if (settings.from.kind == From::Kind::last_per_topic) {
+    return Error(Errc::not_supported, "a consumer from the newest of each topic: only a reader does so");
+  }
+  if (settings_.keep == Keep::work && settings.from.kind != From::Kind::first) {
+    return kTakesAll;
+  }
+  return next != 0 ? next : resolve(settings.from, filter);
+}
+
 Result<std::unique_ptr<StoredConsumer>> StoredStream::make_consumer(std::string_view name,
                                                                     const ConsumerSettings& settings,
                                                                     std::uint64_t next) {
   WEFT_TRY(check_consumer_name(name));
   WEFT_TRY(check_settings(settings));
-  if (settings.from.kind == From::Kind::last_per_topic) {
-    return Error(Errc::not_supported, "a consumer from the newest of each topic: only a reader does so");
-  }
   if (consumers_.size() >= kConsumersMax) {
     return Error(Errc::resource_exhausted, "a stream has 1,024 consumers");
   }
@@ -329,13 +338,30 @@ Result<std::unique_ptr<StoredConsumer>> StoredStream::make_consumer(std::string_
     if (!consumers_.empty()) {
       return Error(Errc::conflict, "a work stream has one consumer, whose members share its messages");
     }
-    if (filter || settings.from.kind != From::Kind::first) {
-      return Error(Errc::not_supported, "the consumer of a work stream takes all of it");
+    if (filter) {
+      return kTakesAll;
     }
   }
-  next = next != 0 ? next : WEFT_TRY(resolve(settings.from, filter));
+  next = WEFT_TRY(begin_of(settings, filter, next));
   return std::unique_ptr<StoredConsumer>(
       new StoredConsumer{std::string(name), settings, std::move(filter), ConsumerState(settings, next), {}, true});
+}
+
+Result<void> StoredStream::change_consumer(StoredConsumer& consumer, const ConsumerSettings& settings,
+                                           std::uint64_t next) {
+  WEFT_TRY(check_settings(settings));
+  if (consumer.settings.filter != settings.filter) {
+    return Error(Errc::not_supported, "the filter of a consumer cannot be changed");
+  }
+  if (consumer.settings.from == settings.from) {
+    consumer.state.set_settings(settings);
+  } else {
+    consumer.state = ConsumerState(settings, WEFT_TRY(begin_of(settings, consumer.filter, next)));
+    consumer.cursor.block.reset();
+    consumer.again.block.reset();
+  }
+  consumer.settings = settings;
+  return {};
 }
 
 StoredConsumer& StoredStream::add_consumer(std::unique_ptr<StoredConsumer> consumer) {

@@ -127,6 +127,10 @@ class StoredStream : public ListHook {
   [[nodiscard]] Result<std::unique_ptr<StoredConsumer>> make_consumer(std::string_view name,
                                                                       const ConsumerSettings& settings,
                                                                       std::uint64_t next = 0);
+  // Another `from` moves the consumer there, and what waited for an acknowledgement is forgotten. After an error it is
+  // unchanged. Errors: invalid_argument, not_supported (another filter, or no such begin).
+  [[nodiscard]] Result<void> change_consumer(StoredConsumer& consumer, const ConsumerSettings& settings,
+                                             std::uint64_t next = 0);
   StoredConsumer& add_consumer(std::unique_ptr<StoredConsumer> consumer);
   void remove_consumer(std::string_view name);
 
@@ -214,6 +218,8 @@ class StoredStream : public ListHook {
   void count_damage(const Error& error, std::uint64_t sequence);
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);
   [[nodiscard]] Result<std::uint64_t> resolve(const From& from, const std::optional<Filter>& filter);
+  [[nodiscard]] Result<std::uint64_t> begin_of(const ConsumerSettings& settings, const std::optional<Filter>& filter,
+                                               std::uint64_t next);
   [[nodiscard]] Result<void> drop_up_to(std::uint64_t before, WallTime age, DropBudget& budget);
   [[nodiscard]] Result<void> evict(std::uint64_t before, WallTime now);  // down to bytes_max
   [[nodiscard]] bool must_sweep() const noexcept;

@@ -339,9 +339,12 @@ void HubSession::consume(const std::string& client, const Op& op, std::uint64_t 
     answer(client, op, store_->absence_of(op.name));
     return;
   }
-  if (next == 0 && !op.body.empty() && stream->find_consumer(op.key) == nullptr) {
+  if (next == 0 && !op.body.empty()) {
     const auto settings = parse_consumer_settings(as_text(op.body));
-    if (settings && stream->settings().keep != Keep::work && begin_scan(client, op, *stream, *settings)) {
+    const store::StoredConsumer* there = stream->find_consumer(op.key);
+    const bool begins =
+        there == nullptr || (op.has(OpFlags::redeclare) && settings && !(there->settings.from == settings->from));
+    if (begins && settings && stream->settings().keep != Keep::work && begin_scan(client, op, *stream, *settings)) {
       return;
     }
   }

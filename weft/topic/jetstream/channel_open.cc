@@ -12,9 +12,13 @@ namespace {
 
 namespace js = nats::jetstream;
 
+constexpr Duration kOpenAgainMost = std::chrono::seconds(1);    // between two attempts
+constexpr Duration kMoveLook = std::chrono::milliseconds(100);  // a member that moves the consumer makes it anew
+constexpr int kMoveLooks = 10;
 constexpr Error kStreamGone(Errc::not_found, "the stream is gone");
+constexpr Error kOtherFilter(Errc::not_supported, "the filter of a consumer cannot be changed");
+constexpr Error kReadsWork(Errc::not_supported, "a work stream is read by its consumer");
 constexpr Error kOtherConsumer(Errc::conflict, "the consumer is there with other settings");
-constexpr Error kReadsWork(Errc::not_supported, "a reader of a work stream on NATS: its consumers take the messages");
 
 bool by_topic(const PullChannel& channel) noexcept { return channel.settings.from.kind == From::Kind::last_per_topic; }
 
@@ -42,10 +46,12 @@ rt::Task<void> Channels::begin(Channels* self, std::shared_ptr<PullChannel> chan
   self->pull(*channel);
 }
 
-// After a change of the connection, of a leader, or of the consumer.
+// After a change of the connection, of a leader, or of the consumer. Only an answer about the stream or the consumer,
+// and a refusal of the user, end the channel. All others may pass: a login that expired, servers without room, a
+// server whose JetStream is off.
 rt::Task<void> Channels::begin_again(Channels* self, std::shared_ptr<PullChannel> channel) {
-  for (;;) {
-    const auto slept = co_await rt::sleep(Engine::kPause);
+  for (Duration pause = Engine::kPause;; pause = std::min(2 * pause, kOpenAgainMost)) {
+    const auto slept = co_await rt::sleep(pause);
     if (!slept || channel->ended) {
       co_return;
     }
@@ -59,8 +65,8 @@ rt::Task<void> Channels::begin_again(Channels* self, std::shared_ptr<PullChannel
     if (opened.error == Errc::cancelled || opened.error == Errc::closed) {
       co_return;
     }
-    if (opened.error != Errc::timed_out && opened.error != Errc::unreachable &&
-        opened.error != Errc::connection_closed && opened.error != Errc::connection_failed) {
+    if (opened.error == Errc::not_found || opened.error == Errc::conflict || opened.error == Errc::not_permitted ||
+        opened.error == Errc::invalid_argument) {
       self->finish(*channel, opened.error, opened.text);
       co_return;
     }
@@ -140,10 +146,21 @@ rt::Task<Channels::Opened> Channels::connect_consumer(Channels* self, std::share
   Opened opened;
   const std::string& stream = channel->stream->names.stream();
   const bool was_there = channel->instance != 0;
+  int moves = 0;
   for (int i = 0; i < kRoundsMax; ++i) {
     const auto info =
         co_await Engine::call(&self->engine_, js::consumer_info(stream, channel->name), js::read_consumer_info);
     const bool there = info && info->ok();
+    bool moves_it = false;  // a consumer that begins elsewhere is another one
+    if (info && info->failure.number == js::kConsumerNotFound && was_there && ++moves < kMoveLooks) {
+      const auto slept = co_await rt::sleep(kMoveLook);
+      opened.error = slept ? Error() : slept.error();
+      if (!slept) {
+        co_return opened;
+      }
+      --i;
+      continue;
+    }
     if (!info || (!there && (info->failure.number != js::kConsumerNotFound || was_there))) {
       opened.error = error_of(info);
       opened.text = text_of(info);
@@ -157,14 +174,24 @@ rt::Task<Channels::Opened> Channels::connect_consumer(Channels* self, std::share
         co_return opened;
       }
       const js::ConsumerConfig& own = channel->config;
-      if (!redeclare || same_place.filters != own.filters || same_place.deliver != own.deliver ||
-          same_place.start_sequence != own.start_sequence || same_place.start_time != own.start_time) {
-        opened.error = kOtherConsumer;
+      if (!redeclare || same_place.filters != own.filters) {
+        opened.error = redeclare ? kOtherFilter : kOtherConsumer;
+        co_return opened;
+      }
+      moves_it = same_place.deliver != own.deliver || same_place.start_sequence != own.start_sequence ||
+                 same_place.start_time != own.start_time;
+    }
+    if (moves_it) {
+      const auto removed =
+          co_await Engine::call(&self->engine_, js::delete_consumer(stream, channel->name), js::read_done);
+      if (!removed || (!removed->ok() && removed->failure.number != js::kConsumerNotFound)) {
+        opened.error = error_of(removed);
+        opened.text = text_of(removed);
         co_return opened;
       }
     }
-    auto request =
-        js::create_consumer(stream, channel->config, there ? js::ConsumerAction::update : js::ConsumerAction::create);
+    auto request = js::create_consumer(stream, channel->config,
+                                       there && !moves_it ? js::ConsumerAction::update : js::ConsumerAction::create);
     const auto made = co_await Engine::call(&self->engine_, std::move(request), js::read_consumer_info);
     if (made && made->ok()) {
       opened.error = {};

@@ -134,6 +134,49 @@ TEST_P(EachKept, AReaderOfLargeMessagesWithSmallQueuesReadsAllOfThem) {
   }
 }
 
+TEST_P(EachKept, ADeclarationThatSaysSoMovesAConsumerToASequenceOrATime) {
+  Topics topics = fleet_.open(context_);
+  Topics others = fleet_.open(context_);
+  Stream s = *topics.stream({.name = "s", .topics = {"s.>"}, .survives = Survives::process});
+  for (const char* body : {"1", "2", "3", "4"}) {
+    ASSERT_TRUE(s.publish("s.a", body));
+  }
+  Stream same = *others.stream({.name = "s", .topics = {"s.>"}, .survives = Survives::process});
+  Consumer stays = *same.consumer("c", {.from = From::sequence(4)});
+  EXPECT_EQ(stays.next_until(soon())->text(), "4");
+  EXPECT_EQ(s.consumer("c").error(), Errc::conflict);
+  EXPECT_EQ(s.consumer("c", {.filter = "s.b", .redeclare = true}).error(), Errc::not_supported);
+  const WallTime second = s.message(2)->time();
+  const bool as_first = s.message(1)->time() == second;
+  Consumer moved = *s.consumer("c", {.from = From::time(second), .redeclare = true});
+  std::set<std::string> got;
+  const std::set<std::string> expected = {"2", "3", "4"};
+  for (const Instant end = soon(); got != expected && sys::now() < end;) {
+    for (Consumer* member : {&moved, &stays}) {  // each of them is a member of the moved consumer
+      if (auto delivery = member->next_until(sys::now() + 10ms)) {
+        if (!as_first || delivery->text() != "1") {
+          got.emplace(delivery->text());
+        }
+        delivery->ack();
+      }
+    }
+  }
+  EXPECT_EQ(got, expected);
+  ASSERT_TRUE(s.publish("s.a", "5"));
+  Consumer at_end = *s.consumer("c", {.from = From::next(), .redeclare = true});
+  ASSERT_TRUE(s.publish("s.a", "6"));
+  moved.close();
+  stays.close();
+  std::string last;
+  for (const Instant end = soon(); last != "6" && sys::now() < end;) {
+    if (auto delivery = at_end.next_until(sys::now() + 10ms)) {
+      last = delivery->text();
+      delivery->ack();
+    }
+  }
+  EXPECT_EQ(last, "6");
+}
+
 TEST_P(EachKept, ADeclarationThatSaysSoChangesAConsumerOrABucket) {
   Topics topics = fleet_.open(context_);
   Stream s = *topics.stream({.name = "s", .topics = {"a"}, .survives = Survives::nothing});

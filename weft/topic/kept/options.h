@@ -74,7 +74,8 @@ struct ConsumerOptions {
   // Bytes of these messages. The hub may exceed the bound by the messages that it was permitted to send before their
   // size was known.
   std::size_t queue_bytes_max = std::size_t{8} << 20;
-  // change the settings of another declaration, except filter and from, instead of failing with conflict
+  // Change the settings of another declaration, except the filter, instead of failing with conflict. Another `from`
+  // moves the consumer there: what was not acknowledged is forgotten, and members may still get what is in their queues.
   bool redeclare = false;
 };
 
