@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A work queue that survives kill -9: producers queue jobs, workers share them, and a job that was queued is done,
-// whichever of the processes dies. `work_queue --help` explains the commands. Without an argument the program starts a
-// hub, workers and a producer, kills a worker and the hub in the middle of the work, and counts.
+// whichever of the processes dies. The queue is on this machine, or on servers of NATS (docs/fleet.md).
+// `work_queue --help` explains the commands. Without one the program starts a hub, workers and a producer, kills a worker
+// and the hub in the middle of the work, and counts.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -25,26 +26,39 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr const char* kHelp =
-    "usage: work_queue [--directory DIR] COMMAND\n"
+    "usage: work_queue [--fleet FLEET | --directory DIR] [--survives FAULT] COMMAND\n"
     "  produce COUNT   queues so many jobs, and says so\n"
     "  work            does jobs until its input has ended and the queue is empty\n"
     "  hub             only hosts, until its input ends; without one a producer or a worker is the hub\n"
-    "  --directory     where the processes meet and the queue is kept; by default the fleet of this user\n"
+    "  --fleet         the servers that keep the queue, nats://HOST:PORT,...; by default the fleet of this user\n"
+    "  --directory     the fleet of this user, with its sockets and its queue in DIR\n"
+    "  --survives      process (default); power, of this machine only; machine, of three servers only\n"
     "Without a command: a demonstration.\n";
 
-weft::Result<weft::Topics> open(weft::Context& context, const std::string& directory) {
+// Place: where the queue is. The rest of the program is the same in every place.
+struct Place {
+  std::string fleet;  // empty: this machine
+  std::string directory;
+  weft::Survives survives = weft::Survives::process;
+  std::vector<std::string> words;  // the options that name it
+};
+
+weft::Result<weft::Topics> open(weft::Context& context, const Place& place) {
   weft::TopicsOptions options;
-  options.runtime_directory = directory;
+  if (!place.fleet.empty()) {
+    options.fleet = place.fleet;
+  }
+  options.runtime_directory = place.directory;
   return weft::Topics::open(context, options);
 }
 
-weft::Result<weft::Stream> queue(weft::Topics& topics) {
-  return topics.stream({.name = "jobs", .topics = {"jobs.>"}, .keep = weft::Keep::work});
+weft::Result<weft::Stream> queue(weft::Topics& topics, const Place& place) {
+  return topics.stream({.name = "jobs", .topics = {"jobs.>"}, .keep = weft::Keep::work, .survives = place.survives});
 }
 
 // The ids make it harmless to run this again after a failure: a queued job is not queued twice.
-weft::Result<void> produce(weft::Topics& topics, int count) {
-  weft::Stream jobs = WEFT_TRY(queue(topics));
+weft::Result<void> produce(weft::Topics& topics, const Place& place, int count) {
+  weft::Stream jobs = WEFT_TRY(queue(topics, place));
   std::vector<weft::PendingPublish> pending;
   for (int i = 0; i < count; ++i) {
     const std::string job = "job-" + std::to_string(i);
@@ -63,8 +77,8 @@ bool input_ended() {
   return ready && *ready != 0 && std::getchar() == EOF;
 }
 
-weft::Result<void> work(weft::Topics& topics) {
-  weft::Stream jobs = WEFT_TRY(queue(topics));
+weft::Result<void> work(weft::Topics& topics, const Place& place) {
+  weft::Stream jobs = WEFT_TRY(queue(topics, place));
   weft::ConsumerOptions how;
   how.ack_wait = 2s;           // a worker that is silent for this long has died; a longer job calls working()
   how.queue_messages_max = 4;  // so many jobs wait for another worker when this one dies
@@ -92,8 +106,8 @@ weft::Result<void> work(weft::Topics& topics) {
   }
 }
 
-weft::Result<void> host(weft::Topics& topics) {
-  const weft::Stream jobs = WEFT_TRY(queue(topics));  // the first handle that needs the hub hosts it
+weft::Result<void> host(weft::Topics& topics, const Place& place) {
+  const weft::Stream jobs = WEFT_TRY(queue(topics, place));  // the first handle that needs the hub hosts it
   std::printf("hosting\n");
   std::fflush(stdout);
   while (std::getchar() != EOF) {
@@ -106,13 +120,15 @@ weft::Result<void> host(weft::Topics& topics) {
 // Demonstration: the work of the workers, by job.
 class Demonstration {
  public:
-  explicit Demonstration(std::string directory) : directory_(std::move(directory)) {}
+  explicit Demonstration(Place place) : place_(std::move(place)) {}
 
   weft::Result<void> run() {
-    hub_.emplace(WEFT_TRY(start({"hub"})));
-    if (hub_->line() != "hosting") {
-      return hub_->wait() ? weft::Error(weft::Errc::not_supported, "without SQLite there is no hub, and no queue")
-                          : weft::Error(weft::Errc::other, "the hub did not start");
+    if (place_.fleet.empty()) {
+      hub_.emplace(WEFT_TRY(start({"hub"})));
+      if (hub_->line() != "hosting") {
+        return hub_->wait() ? weft::Error(weft::Errc::not_supported, "without SQLite there is no hub, and no queue")
+                            : weft::Error(weft::Errc::other, "the hub did not start");
+      }
     }
     std::thread one([this] { tend(0); });
     std::thread two([this] { tend(1); });
@@ -136,7 +152,7 @@ class Demonstration {
   static constexpr int kJobs = 400;
 
   weft::Result<Child> start(std::vector<std::string> command) {
-    command.insert(command.begin(), {"--directory", directory_});
+    command.insert(command.begin(), place_.words.begin(), place_.words.end());
     return Child::start(std::move(command));
   }
   weft::Result<void> produce() {
@@ -145,7 +161,7 @@ class Demonstration {
     std::printf("the producer: %s\n", line.c_str());
     return producer.wait() ? weft::Result<void>() : weft::Error(weft::Errc::other, "the producer failed");
   }
-  // One worker after the other. The first one of number 0 is killed; number 1 kills the hub.
+  // One worker after the other. The one that did the fiftieth job is killed, and at the hundredth one the hub.
   void tend(std::size_t number) {
     for (bool killed = true; killed;) {
       auto worker = start({"work"});
@@ -163,11 +179,12 @@ class Demonstration {
       for (std::string line = worker->line(); !line.empty(); line = worker->line()) {
         const std::lock_guard lock(mutex_);
         ++done_[line];
-        if (number == 0 && !worker_killed_ && done_.size() >= kJobs / 8) {
+        if (!worker_killed_ && done_.size() >= kJobs / 8) {
           std::printf("kill -9 of a worker\n");
+          std::fflush(stdout);
           worker->kill();
           worker_killed_ = killed = true;
-        } else if (number == 1 && worker_killed_ && hub_ && done_.size() >= kJobs / 4) {
+        } else if (worker_killed_ && hub_ && done_.size() >= kJobs / 4) {
           std::printf("kill -9 of the hub\n");
           hub_->kill();
           hub_.reset();
@@ -190,7 +207,7 @@ class Demonstration {
     return {};
   }
 
-  const std::string directory_;
+  const Place place_;
   std::optional<Child> hub_;
   std::mutex mutex_;
   std::map<std::string, int> done_;  // "did JOB": how often
@@ -200,44 +217,65 @@ class Demonstration {
   bool failed_ = false;
 };
 
-weft::Result<void> demonstrate() {
+weft::Result<void> demonstrate(Place place) {
+  if (!place.fleet.empty() || !place.directory.empty()) {
+    return Demonstration(std::move(place)).run();
+  }
   char directory[] = "/tmp/weft-work-XXXXXX";
   if (::mkdtemp(directory) == nullptr) {
     return weft::Error(weft::Errc::system, "make a directory", errno);
   }
-  const auto result = Demonstration(directory).run();
+  place.words.insert(place.words.end(), {"--directory", directory});
+  const auto result = Demonstration(place).run();
   std::filesystem::remove_all(directory);
   return result;
 }
 
-weft::Result<void> run(const std::string& directory, std::string_view command, int count) {
+weft::Result<void> run(const Place& place, std::string_view command, int count) {
   weft::Context context;
-  weft::Topics topics = WEFT_TRY(open(context, directory));
+  weft::Topics topics = WEFT_TRY(open(context, place));
   if (command == "produce") {
-    return produce(topics, count);
+    return produce(topics, place, count);
   }
-  return command == "work" ? work(topics) : host(topics);
+  return command == "work" ? work(topics, place) : host(topics, place);
+}
+
+// Takes the options from the words. Returns false if one has no such value.
+bool take_place(std::vector<std::string>& words, Place& place) {
+  const std::map<std::string, weft::Survives> faults = {
+      {"process", weft::Survives::process}, {"power", weft::Survives::power}, {"machine", weft::Survives::machine}};
+  while (words.size() >= 2 && words[0].starts_with("--")) {
+    if (words[0] == "--fleet") {
+      place.fleet = words[1];
+    } else if (words[0] == "--directory") {
+      place.directory = words[1];
+    } else if (words[0] == "--survives" && faults.contains(words[1])) {
+      place.survives = faults.at(words[1]);
+    } else {
+      return false;
+    }
+    place.words.insert(place.words.end(), words.begin(), words.begin() + 2);
+    words.erase(words.begin(), words.begin() + 2);
+  }
+  return true;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
-  std::string directory;
-  if (words.size() >= 2 && words[0] == "--directory") {
-    directory = words[1];
-    words.erase(words.begin(), words.begin() + 2);
-  }
+  Place place;
+  const bool understood = take_place(words, place);
   const int count = words.size() == 2 && words[0] == "produce" ? std::atoi(words[1].c_str()) : 0;
   const bool one = words.size() == 1 && (words[0] == "work" || words[0] == "hub");
-  if (!words.empty() && count <= 0 && !one) {
+  if (!understood || (!words.empty() && count <= 0 && !one)) {
     const bool asked = words[0] == "--help" || words[0] == "-h";
     std::fputs(kHelp, asked ? stdout : stderr);
     return asked ? 0 : 2;
   }
   std::signal(SIGPIPE, SIG_IGN);
-  const auto result = words.empty() ? demonstrate() : run(directory, words[0], count);
-  if (!result && result.error() == weft::Errc::not_supported) {
+  const auto result = words.empty() ? demonstrate(place) : run(place, words[0], count);
+  if (!result && result.error() == weft::Errc::not_supported && place.fleet.empty()) {
     std::printf("%s\n", result.error().message().c_str());
     return 0;
   }

@@ -23,8 +23,9 @@ inline NKey key_of(KeyKind kind, std::uint8_t fill) {
 class Authority {
  public:
   [[nodiscard]] std::string config() const {
-    return "operator: \"" + operator_token() + "\"\nresolver: MEMORY\nresolver_preload: { " + account_.public_key() +
-           ": \"" + account_token() + "\" }\n";
+    return "operator: \"" + operator_token() + "\"\nresolver: MEMORY\nsystem_account: " + system_.public_key() +
+           "\nresolver_preload: { " + account_.public_key() + ": \"" + account_token(account_, "-1") + "\", " +
+           system_.public_key() + ": \"" + account_token(system_, "0") + "\" }\n";
   }
   void write_credentials(const std::string& file, long lifetime) const {
     const std::string token =
@@ -51,17 +52,21 @@ class Authority {
                     operator_.public_key() + R"(","nats":{"type":"operator","version":2}})",
                 operator_);
   }
-  [[nodiscard]] std::string account_token() const {
+  // `kept`: what JetStream may keep of each kind; -1: without a bound, which a system account may not have.
+  [[nodiscard]] std::string account_token(const NKey& account, const std::string& kept) const {
     return sign(R"({"jti":"a","iat":1,"iss":")" + operator_.public_key() + R"(","name":"a","sub":")" +
-                    account_.public_key() +
+                    account.public_key() +
                     R"(","nats":{"limits":{"subs":-1,"data":-1,"payload":-1,"imports":-1,"exports":-1,)"
-                    R"("wildcards":true,"conn":-1,"leaf":-1},"default_permissions":{"pub":{},"sub":{}},)"
+                    R"("wildcards":true,"conn":-1,"leaf":-1,"mem_storage":)" +
+                    kept + R"(,"disk_storage":)" + kept +
+                    R"(,"streams":-1,"consumer":-1},"default_permissions":{"pub":{},"sub":{}},)"
                     R"("type":"account","version":2}})",
                 operator_);
   }
 
   const NKey operator_ = key_of(KeyKind::operators, 3);
   const NKey account_ = key_of(KeyKind::account, 4);
+  const NKey system_ = key_of(KeyKind::account, 6);
   const NKey user_ = key_of(KeyKind::user, 5);
 };
 

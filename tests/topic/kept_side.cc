@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The other process of kept_processes_test: `kept_side DIRECTORY COMMAND ...`. It ends when it is killed or done.
+// The other process of kept_processes_test and kept_faults_test: `kept_side DIRECTORY|nats://... COMMAND ...`. It ends
+// when it is killed or done.
 //   host: hosts the hub, writes "hosting", and waits for the end of its input.
 //   publish NAME COUNT: publishes NAME:0, NAME:1, ... to the stream, and writes "kept N" for each acknowledged one.
 //   hear COUNT: subscribes to the topics as volatile ones, writes "hearing", receives so many messages in order, and
@@ -34,7 +35,16 @@ void say(const std::string& line) {
   std::fflush(stdout);
 }
 
-weft::Stream open_stream(weft::Topics& topics) { return must("stream", topics.stream({.name = "jobs"})); }
+bool on_nats = false;
+
+weft::Stream open_stream(weft::Topics& topics) {
+  weft::StreamOptions options{.name = "jobs"};
+  if (on_nats) {
+    options.topics = {"jobs.>"};
+    options.survives = weft::Survives::process;
+  }
+  return must("stream", topics.stream(options));
+}
 
 void publish(weft::Topics& topics, const std::string& name, int first, int count) {
   weft::Stream jobs = open_stream(topics);
@@ -91,7 +101,8 @@ int main(int argc, char** argv) {
   }
   weft::Context context;
   weft::TopicsOptions options;
-  options.runtime_directory = argv[1];
+  on_nats = std::string_view(argv[1]).starts_with("nats://");
+  (on_nats ? options.fleet : options.runtime_directory) = argv[1];
   const std::string_view command = argv[2];
   options.hosts = command == "host";
   weft::Topics topics = must("open", weft::Topics::open(context, options));

@@ -1,0 +1,575 @@
+// SPDX-License-Identifier: MIT
+// Kept topics of a fleet on NATS while servers die, stand still, have no room or refuse a login, and while programs
+// die. Each case counts; the cases of ManyKeptFaults run in the nightly effort. The table of docs/fleet.md has them.
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/support/nats_authority.h"
+#include "tests/topic/nats_cluster.h"
+#include "tests/topic/side.h"
+#include "weft/sys/clock.h"
+#include "weft/sys/path.h"
+#include "weft/topic/test_time.h"
+#include "weft/topic/topics.h"
+#include <gtest/gtest.h>
+
+namespace weft::topic {
+namespace {
+
+using nats::test::NatsServer;
+
+constexpr int kMessages = 20'000;
+constexpr int kManyMessages = 200'000;
+constexpr Duration kLoadMost = 300s;  // never passes unless something is broken
+
+// Load: one handle publishes numbered messages, one reads them, one is a member of a consumer. The test makes the
+// faults meanwhile.
+// Affinity: the thread of the test.
+class Load {
+ public:
+  Load(TopicsOptions options, Survives survives, int count, std::size_t body_size = 0)
+      : options_(std::move(options)),
+        survives_(survives),
+        count_(count),
+        padding_(body_size, '.'),
+        acked_(static_cast<std::size_t>(count)),
+        read_(acked_.size()),
+        consumed_(acked_.size()) {
+    const auto declared = declare_in_cluster(options_, stream());
+    EXPECT_TRUE(declared) << declared.error().message();
+    threads_.emplace_back([this] { publish(); });
+    threads_.emplace_back([this] { read(); });
+    threads_.emplace_back([this] { consume(); });
+    EXPECT_TRUE(until([this] { return ready_ == 3; }));
+  }
+  Load(const Load&) = delete;
+  Load& operator=(const Load&) = delete;
+  ~Load() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& each : threads_) {
+      each.join();
+    }
+  }
+
+  // Permits that messages with smaller numbers leave.
+  void release(int messages) {
+    const std::lock_guard lock(mutex_);
+    released_ = messages;
+    changed_.notify_all();
+  }
+  // The same, a little at a time.
+  void release(int messages, Duration within) {
+    constexpr int kSteps = 100;
+    const int first = released_;
+    const Instant begin = sys::now();
+    for (int i = 1; i <= kSteps; ++i) {
+      release(first + int(std::int64_t{messages - first} * i / kSteps));
+      pass(deadline_after(begin, within * i / kSteps));
+    }
+  }
+  [[nodiscard]] bool acknowledged(int messages) {
+    return until([&] { return acknowledged_ >= messages; });
+  }
+  [[nodiscard]] int acknowledged() {
+    const std::lock_guard lock(mutex_);
+    return acknowledged_;
+  }
+  // Lets the load go on until then.
+  void pass(Instant end) {
+    std::unique_lock lock(mutex_);
+    (void)changed_.wait_for(lock, std::max<Duration>(end - sys::now(), 0s), [] { return false; });
+  }
+  // Waits for all messages, and expects the promises.
+  void finish(const char* fault) {
+    release(count_);
+    EXPECT_TRUE(acknowledged(count_)) << acknowledged_ << " of " << count_;
+    const bool all = until([this] { return reads_ >= count_ && consumes_ >= count_; });
+    EXPECT_TRUE(all) << reads_ << " read, " << consumes_ << " consumed";
+    const std::lock_guard lock(mutex_);
+    int lost = 0;
+    int stored_twice = 0;
+    int consumed_again = 0;
+    for (std::size_t i = 0; i < acked_.size(); ++i) {
+      lost += acked_[i] != 0 && (read_[i] == 0 || consumed_[i] == 0) ? 1 : 0;
+      stored_twice += read_[i] > 1 ? 1 : 0;
+      consumed_again += consumed_[i] > 1 ? 1 : 0;
+    }
+    EXPECT_EQ(lost, 0);
+    EXPECT_EQ(stored_twice, 0);
+    std::string again;
+    for (const auto& [text, times] : failed_) {
+      again += ", " + std::to_string(times) + " times \"" + text + "\"";
+    }
+    std::printf("[ INFO ] %s: %d acknowledged, %d lost, %d stored twice, %d out of order, %d consumed again%s\n", fault,
+                acknowledged_, lost, stored_twice, late_, consumed_again, again.c_str());
+  }
+
+ private:
+  template <typename Condition>
+  [[nodiscard]] bool until(const Condition& holds) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kLoadMost, holds);
+  }
+  [[nodiscard]] StreamOptions stream() const { return {.name = "jobs", .topics = {"jobs.>"}, .survives = survives_}; }
+  template <typename End>
+  void become_ready(const Result<End>& end) {
+    EXPECT_TRUE(end) << end.error().message();
+    const std::lock_guard lock(mutex_);
+    ++ready_;
+    changed_.notify_all();
+  }
+  [[nodiscard]] bool ended() {
+    const std::lock_guard lock(mutex_);
+    return ended_;
+  }
+
+  void publish() {
+    constexpr std::size_t kInFlight = 1000;
+    Context context;
+    Topics topics = *Topics::open(context, options_);
+    auto jobs = topics.stream(stream());
+    become_ready(jobs);
+    std::deque<std::pair<int, PendingPublish>> pending;
+    const auto settle = [&] {
+      auto [number, first] = std::move(pending.front());
+      pending.pop_front();
+      auto published = first.wait();
+      while (!published && !ended()) {  // as a program does: once more with the same id
+        {
+          const std::lock_guard lock(mutex_);
+          ++failed_[published.error().message()];
+        }
+        const std::string id = std::to_string(number);
+        published = jobs->publish("jobs.a", id + padding_, {.id = id});
+      }
+      if (published) {
+        const std::lock_guard lock(mutex_);
+        acked_[static_cast<std::size_t>(number)] = 1;
+        ++acknowledged_;
+        changed_.notify_all();
+      }
+    };
+    for (int i = 0; jobs && i < count_; ++i) {
+      for (bool may = false; !may;) {
+        {
+          std::unique_lock lock(mutex_);
+          if (pending.empty()) {
+            changed_.wait(lock, [&] { return ended_ || i < released_; });
+          }
+          if (ended_) {
+            return;
+          }
+          may = i < released_ && pending.size() < kInFlight;
+        }
+        if (!may) {
+          settle();
+        }
+      }
+      const std::string id = std::to_string(i);
+      auto sent = jobs->publish_later("jobs.a", id + padding_, {.id = id});
+      ASSERT_TRUE(sent) << sent.error().message();
+      pending.emplace_back(i, *std::move(sent));
+    }
+    while (!pending.empty()) {
+      settle();
+    }
+  }
+  void read() {
+    Context context;
+    Topics topics = *Topics::open(context, options_);
+    auto jobs = topics.stream(stream());
+    auto reader = jobs ? jobs->read() : jobs.error();
+    become_ready(reader);
+    std::uint64_t last = 0;
+    int newest = -1;
+    while (reader && !ended()) {
+      const auto message = reader->next_until(sys::now() + 200ms);
+      if (!message) {
+        ASSERT_EQ(message.error(), Errc::timed_out) << message.error().message();
+        continue;
+      }
+      EXPECT_GT(message->sequence(), last);
+      last = message->sequence();
+      const int number = std::stoi(std::string(message->text()));
+      const std::lock_guard lock(mutex_);
+      reads_ += ++read_[static_cast<std::size_t>(number)] == 1 ? 1 : 0;
+      late_ += number < newest ? 1 : 0;
+      newest = std::max(newest, number);
+      changed_.notify_all();
+    }
+  }
+  void consume() {
+    Context context;
+    Topics topics = *Topics::open(context, options_);
+    auto jobs = topics.stream(stream());
+    auto member = jobs ? jobs->consumer("workers", {.ack_wait = 5s}) : jobs.error();
+    become_ready(member);
+    while (member && !ended()) {
+      auto delivery = member->next_until(sys::now() + 200ms);
+      if (!delivery) {
+        ASSERT_EQ(delivery.error(), Errc::timed_out) << delivery.error().message();
+        continue;
+      }
+      const int number = std::stoi(std::string(delivery->text()));
+      delivery->ack();
+      const std::lock_guard lock(mutex_);
+      consumes_ += ++consumed_[static_cast<std::size_t>(number)] == 1 ? 1 : 0;
+      changed_.notify_all();
+    }
+  }
+
+  const TopicsOptions options_;
+  const Survives survives_;
+  const int count_;
+  const std::string padding_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int ready_ = 0;
+  int released_ = 0;
+  bool ended_ = false;
+  int acknowledged_ = 0;
+  int reads_ = 0;     // different messages
+  int consumes_ = 0;  // different messages
+  int late_ = 0;      // messages after one with a larger number
+  std::vector<std::uint8_t> acked_;
+  std::vector<std::uint8_t> read_;
+  std::vector<std::uint8_t> consumed_;
+  std::map<std::string, int> failed_;  // publishes, which were repeated, by their errors
+  std::vector<std::thread> threads_;
+};
+
+// The parameter: the age of the servers.
+class KeptFaults : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    program_ = GetParam() == "nats" ? WEFT_NATS_SERVER : nats::test::current_server();
+    if (program_.empty()) {
+      GTEST_SKIP() << (GetParam() == "nats" ? "there is no nats-server"
+                                            : "there is no current nats-server: deps/setup.sh tests builds it with Go");
+    }
+  }
+  void TearDown() override {
+    server_.reset();
+    if (!directory_.empty()) {
+      std::filesystem::remove_all(directory_);
+    }
+  }
+  void start_cluster() { cluster_.emplace(program_); }
+  void start_server(const std::string& more = {}) {
+    directory_ = *sys::make_private_directory();
+    server_ = std::make_unique<NatsServer>("jetstream { store_dir: \"" + directory_ + "\" }\n" + more,
+                                           std::vector<std::string>(), program_);
+  }
+  [[nodiscard]] TopicsOptions options() const {
+    TopicsOptions options;
+    options.fleet = cluster_ ? cluster_->urls() : server_->url();
+    return options;
+  }
+  [[nodiscard]] int leader() const {
+    int found = -1;
+    for (const Instant end = sys::now() + 60s; found < 0 && sys::now() < end;) {
+      found = cluster_->leader_of("jobs");
+    }
+    return found;
+  }
+
+  void kill_leaders(int messages, int kills, Duration each);
+  void pause_leaders(int messages, int pauses);
+  void stop_two_of_three(int messages, int times);
+  void kill_publishers(int messages);
+  void kill_consumers(int messages);
+  void let_credentials_expire(int messages, int times, Duration away);
+
+  std::string program_;
+  std::string directory_;
+  std::optional<NatsCluster> cluster_;
+  std::unique_ptr<NatsServer> server_;
+};
+INSTANTIATE_TEST_SUITE_P(Servers, KeptFaults, testing::Values("nats", "nats_current"),
+                         [](const auto& kind) { return kind.param; });
+using ManyKeptFaults = KeptFaults;
+INSTANTIATE_TEST_SUITE_P(Servers, ManyKeptFaults, testing::Values("nats", "nats_current"),
+                         [](const auto& kind) { return kind.param; });
+
+// Some messages are under way when the leader dies, and all of them are acknowledged before it comes back.
+void KeptFaults::kill_leaders(int messages, int kills, Duration each) {
+  start_cluster();
+  Load load(options(), Survives::machine, messages);
+  const int part = messages / kills;
+  for (int i = 0; i < kills; ++i) {
+    load.release(i * part + part / 2, each / 2);
+    ASSERT_TRUE(load.acknowledged(i * part + part / 4));
+    const int lost = leader();
+    ASSERT_GE(lost, 0);
+    cluster_->server(lost).kill();
+    load.release((i + 1) * part, each / 2);
+    ASSERT_TRUE(load.acknowledged((i + 1) * part)) << "two servers go on";
+    cluster_->server(lost).restart();
+  }
+  load.finish("the leader is killed");
+}
+TEST_P(KeptFaults, TheLeaderIsKilled) { kill_leaders(kMessages, 2, 0s); }
+TEST_P(ManyKeptFaults, TheLeaderIsKilledEvery3Seconds) { kill_leaders(kManyMessages, 10, 3s); }
+
+void KeptFaults::pause_leaders(int messages, int pauses) {
+  start_cluster();
+  Load load(options(), Survives::machine, messages);
+  const int part = messages / pauses;
+  for (int i = 0; i < pauses; ++i) {
+    load.release(i * part + part / 2);
+    ASSERT_TRUE(load.acknowledged(i * part + part / 4));
+    const int stands_still = leader();
+    ASSERT_GE(stands_still, 0);
+    cluster_->server(stands_still).pause();
+    load.release((i + 1) * part);
+    load.pass(sys::now() + 6s);
+    cluster_->server(stands_still).resume();
+    ASSERT_TRUE(load.acknowledged((i + 1) * part));
+  }
+  load.finish("the leader stands still for 6 s");
+}
+TEST_P(KeptFaults, TheLeaderStandsStillFor6Seconds) { pause_leaders(kMessages, 1); }
+TEST_P(ManyKeptFaults, TheLeaderStandsStillFor6SecondsManyTimes) { pause_leaders(kManyMessages, 5); }
+
+void KeptFaults::stop_two_of_three(int messages, int times) {
+  start_cluster();
+  Load load(options(), Survives::machine, messages);
+  const int part = messages / times;
+  for (int i = 0; i < times; ++i) {
+    load.release(i * part + part / 2);
+    ASSERT_TRUE(load.acknowledged(i * part + part / 4));
+    const int first = i % NatsCluster::kServers;
+    const int second = (i + 1) % NatsCluster::kServers;
+    cluster_->server(first).kill();
+    cluster_->server(second).kill();
+    load.release((i + 1) * part);
+    load.pass(sys::now() + 4s);
+    EXPECT_LT(load.acknowledged(), (i + 1) * part) << "one server of three acknowledges nothing";
+    cluster_->server(first).restart();
+    cluster_->server(second).restart();
+    ASSERT_TRUE(load.acknowledged((i + 1) * part));
+  }
+  load.finish("two of three servers are away for 4 s");
+}
+TEST_P(KeptFaults, TwoOfThreeServersAreAway) { stop_two_of_three(kMessages, 1); }
+TEST_P(ManyKeptFaults, TwoOfThreeServersAreAwayManyTimes) { stop_two_of_three(kManyMessages, 5); }
+
+// Each life publishes from the oldest message that was not acknowledged to the life before.
+void KeptFaults::kill_publishers(int messages) {
+  start_server();
+  constexpr int kLives = 5;
+  std::set<int> kept;
+  int next = 0;
+  for (int life = 0; life < kLives; ++life) {
+    const int until = life + 1 < kLives ? messages * (life + 1) / kLives : messages;
+    Side publisher({options().fleet, "publish", "p", std::to_string(next), std::to_string(messages)});
+    for (std::string line = publisher.line(); line != "done"; line = publisher.line()) {
+      ASSERT_TRUE(line.starts_with("kept p:")) << line;
+      const int number = std::stoi(line.substr(7));
+      kept.insert(number);
+      next = number + 1;
+      if (life + 1 < kLives && next >= until) {
+        break;
+      }
+    }
+    publisher.kill();
+    publisher.wait();
+  }
+  ASSERT_EQ(kept.size(), static_cast<std::size_t>(messages));
+  Context context;
+  Topics topics = *Topics::open(context, options());
+  Stream jobs = *topics.stream({.name = "jobs", .topics = {"jobs.>"}, .survives = Survives::process});
+  Reader reader = *jobs.read();
+  for (int i = 0; i < messages; ++i) {
+    const auto message = reader.next_until(soon());
+    ASSERT_TRUE(message) << i << ": " << message.error().message();
+    ASSERT_EQ(message->text(), "p:" + std::to_string(i)) << "stored twice, or out of order";
+  }
+  EXPECT_EQ(jobs.info()->next, static_cast<std::uint64_t>(messages) + 1);
+}
+TEST_P(KeptFaults, ThePublisherIsKilled) { kill_publishers(kMessages); }
+TEST_P(ManyKeptFaults, ThePublisherIsKilledWithManyMessages) { kill_publishers(kManyMessages); }
+
+// Each life takes a part. The last one gets what the others left.
+void KeptFaults::kill_consumers(int messages) {
+  start_server();
+  Side publisher({options().fleet, "publish", "p", "0", std::to_string(messages)});
+  while (publisher.line() != "done") {
+  }
+  constexpr int kLives = 5;
+  std::vector<std::uint8_t> got(static_cast<std::size_t>(messages));
+  int different = 0;
+  int again = 0;
+  for (int life = 0; life < kLives; ++life) {
+    const int until = life + 1 < kLives ? messages * (life + 1) / (kLives + 1) : messages;
+    Side member({options().fleet, "consume"});
+    ASSERT_EQ(member.line(), "consuming");
+    const auto count = [&](const std::string& line) {
+      const bool first = ++got[static_cast<std::size_t>(std::stoi(line.substr(6)))] == 1;
+      different += first ? 1 : 0;
+      again += first ? 0 : 1;
+    };
+    while (different < until) {
+      const std::string line = member.line();
+      ASSERT_TRUE(line.starts_with("got p:")) << line;
+      count(line);
+    }
+    member.kill();
+    for (std::string line = member.line(); !line.empty(); line = member.line()) {  // it was faster than this process
+      count(line);
+    }
+    member.wait();
+  }
+  EXPECT_EQ(different, messages);
+  EXPECT_LT(again, messages / 10) << "what was acknowledged does not come again";
+  std::printf("[ INFO ] a consumer is killed: %d consumed, 0 lost, %d again\n", different, again);
+}
+TEST_P(KeptFaults, TheConsumerIsKilled) { kill_consumers(kMessages); }
+TEST_P(ManyKeptFaults, TheConsumerIsKilledWithManyMessages) { kill_consumers(kManyMessages); }
+
+// The server ends the connections of a login that expires, and refuses the login until its file is renewed.
+void KeptFaults::let_credentials_expire(int messages, int times, Duration away) {
+  const std::array<std::uint8_t, nats::NKey::kSeedSize> zeros{};
+  if (!nats::NKey::from_bytes(nats::KeyKind::user, zeros)) {
+    GTEST_SKIP() << "this build has no libsodium";
+  }
+  const nats::test::Authority authority;
+  start_server(authority.config());
+  TopicsOptions with_login = options();
+  with_login.security.credentials_file = server_->directory() + "/user.creds";
+  authority.write_credentials(with_login.security.credentials_file, 3600);
+  const int part = messages / (times + 1);
+  Context context;
+  Load load(with_login, Survives::process, messages);
+  load.release(part);
+  ASSERT_TRUE(load.acknowledged(part));
+  for (int i = 1; i <= times; ++i) {
+    authority.write_credentials(with_login.security.credentials_file, 3);
+    server_->restart();  // each handle logs in with the login that is about to expire
+    load.release(i * part + part / 2);
+    Topics probe = *Topics::open(context, with_login);
+    Error why;
+    for (const Instant end = sys::now() + 60s; why != Errc::handshake_refused && sys::now() < end;) {
+      const auto synced = probe.sync(sys::now() + 100ms);
+      why = synced ? Error() : synced.error();
+    }
+    EXPECT_EQ(why, Errc::handshake_refused) << why.message();
+    load.release((i + 1) * part);
+    load.pass(deadline_after(sys::now(), away));
+    EXPECT_LT(load.acknowledged(), (i + 1) * part);
+    authority.write_credentials(with_login.security.credentials_file, 3600);
+    ASSERT_TRUE(load.acknowledged((i + 1) * part));
+  }
+  load.finish("the credentials expire");
+}
+TEST_P(KeptFaults, TheCredentialsExpire) { let_credentials_expire(kMessages, 1, 0s); }
+TEST_P(ManyKeptFaults, TheCredentialsAreExpiredForLongerThanARequest) { let_credentials_expire(kManyMessages, 2, 40s); }
+
+// --- a full disk ---
+
+// SmallDisk: a file system in memory, in a mount namespace of this process. A file takes most of its room.
+class SmallDisk {
+ public:
+  SmallDisk() : directory_(*sys::make_private_directory()) { missing_ = mount(); }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  ~SmallDisk() {
+    (void)::umount2(directory_.c_str(), MNT_DETACH);
+    std::filesystem::remove_all(directory_);
+  }
+  [[nodiscard]] const std::string& missing() const { return missing_; }
+  [[nodiscard]] const std::string& directory() const { return directory_; }
+  [[nodiscard]] bool fill(std::size_t bytes) const {
+    return std::ofstream(ballast()).write(std::string(bytes, 'x').data(), static_cast<std::streamsize>(bytes)).good();
+  }
+  void make_room() const { std::filesystem::remove(ballast()); }
+
+ private:
+  [[nodiscard]] std::string ballast() const { return directory_ + "/ballast"; }
+  [[nodiscard]] std::string mount() const {
+    const uid_t user = ::geteuid();
+    const gid_t group = ::getegid();
+    if (::unshare(CLONE_NEWNS) != 0) {
+      if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
+        return "not here: no mount namespace";
+      }
+      std::ofstream("/proc/self/setgroups") << "deny";
+      std::ofstream("/proc/self/uid_map") << "0 " << user << " 1";
+      std::ofstream("/proc/self/gid_map") << "0 " << group << " 1";
+    }
+    if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("none", directory_.c_str(), "tmpfs", 0, "size=96m") != 0) {
+      return "not here: no file system of its own";
+    }
+    return {};
+  }
+
+  const std::string directory_;
+  std::string missing_;
+};
+
+class KeptDisk : public KeptFaults {
+ protected:
+  void SetUp() override {
+    KeptFaults::SetUp();
+    if (IsSkipped()) {
+      return;
+    }
+    disk_.emplace();
+    if (!disk_->missing().empty()) {
+      GTEST_SKIP() << disk_->missing();
+    }
+  }
+  std::optional<SmallDisk> disk_;
+};
+INSTANTIATE_TEST_SUITE_P(Servers, KeptDisk, testing::Values("nats", "nats_current"),
+                         [](const auto& kind) { return kind.param; });
+
+TEST_P(KeptDisk, TheDiskIsFullAndHasRoomAgain) {
+  ASSERT_TRUE(disk_->fill(84U << 20U));
+  const std::string store = disk_->directory() + "/store";
+  server_ = std::make_unique<NatsServer>("jetstream { store_dir: \"" + store + "\", max_file_store: 1T }\n",
+                                         std::vector<std::string>(), program_);
+  Context context;
+  Topics topics = *Topics::open(context, options());
+  Stream other = *topics.stream({.name = "other", .topics = {"other.>"}, .survives = Survives::process});
+  Load load(options(), Survives::process, kMessages, 1000);
+  load.release(kMessages);
+  int before = -1;
+  for (const Instant end = sys::now() + 60s; sys::now() < end && before != load.acknowledged();) {
+    before = load.acknowledged();
+    load.pass(sys::now() + 3s);
+  }
+  EXPECT_LT(load.acknowledged(), kMessages) << "20 MB have no room";
+  const auto refused = other.publish("other.a", std::string(512U << 10U, 'x'), {.deadline = sys::now() + 5s});
+  EXPECT_EQ(refused.error(), Errc::outcome_unknown) << (refused ? "it has room" : refused.error().message());
+  disk_->make_room();
+  server_->restart();
+  load.finish("the disk is full");
+}
+
+}  // namespace
+}  // namespace weft::topic
