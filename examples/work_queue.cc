@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A work queue that survives kill -9: producers queue jobs, workers share them, and a job that was queued is done,
 // whichever of the processes dies. The queue is on this machine, or on servers of NATS (docs/fleet.md).
-// `work_queue --help` explains the commands. Without one the program starts a hub, workers and a producer, kills a worker
-// and the hub in the middle of the work, and counts.
+// `work_queue --help` explains the commands. Without one the program starts a hub, workers and a producer, kills a
+// worker and the hub in the middle of the work, and counts.
 #include <chrono>
 #include <csignal>
 #include <cstdio>

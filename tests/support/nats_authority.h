@@ -52,7 +52,7 @@ class Authority {
                     operator_.public_key() + R"(","nats":{"type":"operator","version":2}})",
                 operator_);
   }
-  // `kept`: what JetStream may keep of each kind; -1: without a bound, which a system account may not have.
+  // `kept`: the bound of JetStream for each kind of storage; -1: none, which a system account may not have.
   [[nodiscard]] std::string account_token(const NKey& account, const std::string& kept) const {
     return sign(R"({"jti":"a","iat":1,"iss":")" + operator_.public_key() + R"(","name":"a","sub":")" +
                     account.public_key() +

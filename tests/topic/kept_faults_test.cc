@@ -413,7 +413,7 @@ void KeptFaults::kill_publishers(int messages) {
 TEST_P(KeptFaults, ThePublisherIsKilled) { kill_publishers(kMessages); }
 TEST_P(ManyKeptFaults, ThePublisherIsKilledWithManyMessages) { kill_publishers(kManyMessages); }
 
-// Each life takes a part. The last one gets what the others left.
+// Each life takes a part. The last one gets all that the others left.
 void KeptFaults::kill_consumers(int messages) {
   start_server();
   Side publisher({options().fleet, "publish", "p", "0", std::to_string(messages)});

@@ -99,7 +99,7 @@ class NatsCluster {
     }
     return all;
   }
-  // The number of the server that leads the stream. Negative: none that a running server knows.
+  // The number of the server that leads the stream. Negative: no running server reports one.
   [[nodiscard]] int leader_of(const std::string& stream) const {
     for (const auto& each : servers_) {
       const std::string info = each->pid() > 0 ? ask_server(*each, "$JS.API.STREAM.INFO." + stream) : std::string();

@@ -127,8 +127,8 @@ class StoredStream : public ListHook {
   [[nodiscard]] Result<std::unique_ptr<StoredConsumer>> make_consumer(std::string_view name,
                                                                       const ConsumerSettings& settings,
                                                                       std::uint64_t next = 0);
-  // Another `from` moves the consumer there, and what waited for an acknowledgement is forgotten. After an error it is
-  // unchanged. Errors: invalid_argument, not_supported (another filter, or no such begin).
+  // Another `from` moves the consumer there, and forgets the deliveries without an acknowledgement. After an error the
+  // consumer is unchanged. Errors: invalid_argument, not_supported (another filter, or no such begin).
   [[nodiscard]] Result<void> change_consumer(StoredConsumer& consumer, const ConsumerSettings& settings,
                                              std::uint64_t next = 0);
   StoredConsumer& add_consumer(std::unique_ptr<StoredConsumer> consumer);

@@ -75,7 +75,8 @@ struct ConsumerOptions {
   // size was known.
   std::size_t queue_bytes_max = std::size_t{8} << 20;
   // Change the settings of another declaration, except the filter, instead of failing with conflict. Another `from`
-  // moves the consumer there: what was not acknowledged is forgotten, and members may still get what is in their queues.
+  // moves the consumer there, and the hub forgets the deliveries without an acknowledgement. Members may still get the
+  // messages in their queues.
   bool redeclare = false;
 };
 
