@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Cells over a server of NATS: a publisher and a subscriber, or an asker and a service, with connections of their own;
-// or the publisher of a kept stream. All are in this process, so its processor time is that of both clients, with all threads of their library.
+// or the publisher of a kept stream. All are in this process, so its processor time is that of the clients, with all
+// threads of their library.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

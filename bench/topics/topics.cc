@@ -25,7 +25,8 @@ struct Arguments {
 constexpr const char* kUsage = R"(usage: bench_topics --cell NAME [options]
 
   --cell NAME      what to measure: pub_sub/ipc/64, cores/inproc/64/x8, kept/ipc/100 ...; see bench/topics/README.md
-  --engine NAME    topics (default), async, sockets, one_part, prefix_table, redis, redis_x5, libnats, libnats_asap, libnats_id
+  --engine NAME    topics (default), async, sockets, one_part, prefix_table, redis, redis_x5,
+                   libnats, libnats_asap, libnats_id
   --runtime DIR    an empty folder with a short name, for sockets of the system
   --directory DIR  an empty folder for what is kept
   --redis PATH     the unix socket of a Redis

@@ -109,7 +109,7 @@ void CallQueue::add_asked(std::uint64_t tag, topic::Node::Request&& sent, Instan
   }
 }
 
-Result<void> CallQueue::start(std::uint64_t tag, std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::Call> call,
+Result<void> CallQueue::start(std::uint64_t tag, std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::HubCall> call,
                               Reading reading) {
   const sync::LockGuard lock(mutex_);
   WEFT_TRY(check_room());
@@ -142,7 +142,7 @@ void CallQueue::forget(Asked& asked) noexcept {
 
 // Takes the answer. Each call has its outcome's place before: without memory the answer stays.
 Result<void> CallQueue::read_answer(Started& started, Outcome& outcome) {
-  topic::Call& call = *started.call;
+  topic::HubCall& call = *started.call;
   const Reading& reading = started.reading;
   const Result<void> result = topic::HubLink::outcome(call);
   if (reading.answer == Answer::removed) {

@@ -72,7 +72,7 @@ class CallQueue {
   // Sends a prepared call to the hub. Errors: would_block (HubLink::kInFlightMax calls are under way);
   // resource_exhausted; closed.
   [[nodiscard]] Result<void> start(std::uint64_t tag, std::shared_ptr<topic::HubLink> link,
-                                   IntrusivePtr<topic::Call> call, Reading reading);
+                                   IntrusivePtr<topic::HubCall> call, Reading reading);
 
   [[nodiscard]] Result<Outcome> try_next();                    // errors: would_block; closed
   [[nodiscard]] Result<Outcome> next_until(Instant deadline);  // errors: timed_out; closed
@@ -100,7 +100,7 @@ class CallQueue {
   struct Started {
     std::uint64_t tag;
     std::shared_ptr<topic::HubLink> link;
-    IntrusivePtr<topic::Call> call;
+    IntrusivePtr<topic::HubCall> call;
     Reading reading;
   };
 

@@ -62,7 +62,7 @@ int change_later(weft_topics_calls* calls, std::uint64_t tag, weft_topics_kv* kv
                  std::size_t size, const topic::KeyChange& change) {
   return start_on_bucket(
       calls, tag, kv, key, Answer::published,
-      [&](const topic::KeyValueCore& core, std::string_view name) -> Result<IntrusivePtr<topic::Call>> {
+      [&](const topic::KeyValueCore& core, std::string_view name) -> Result<IntrusivePtr<topic::HubCall>> {
         return core.change(name, WEFT_TRY(bytes_of(data, size)), change);
       });
 }
@@ -138,7 +138,7 @@ int weft_topics_calls_request(weft_topics_calls* calls, uint64_t tag, const char
 int weft_topics_calls_publish(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream, const char* topic,
                               const void* data, size_t size, const weft_topics_append_options* options) {
   return start_on_stream(
-      calls, tag, stream, Answer::published, [&](const topic::StreamCore& core) -> Result<IntrusivePtr<topic::Call>> {
+      calls, tag, stream, Answer::published, [&](const topic::StreamCore& core) -> Result<IntrusivePtr<topic::HubCall>> {
         AppendOptions how = WEFT_TRY(append_options_of(options));
         how.options.headers = how.headers.block();
         if (how.options.order == Order::strict) {
@@ -150,7 +150,7 @@ int weft_topics_calls_publish(weft_topics_calls* calls, uint64_t tag, weft_topic
 
 int weft_topics_calls_message(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream, uint64_t sequence) {
   return start_on_stream(calls, tag, stream, Answer::message,
-                         [&](const topic::StreamCore& core) -> Result<IntrusivePtr<topic::Call>> {
+                         [&](const topic::StreamCore& core) -> Result<IntrusivePtr<topic::HubCall>> {
                            if (sequence == 0) {
                              return Error(Errc::not_found, "a stream counts its messages from 1");
                            }
@@ -160,7 +160,7 @@ int weft_topics_calls_message(weft_topics_calls* calls, uint64_t tag, weft_topic
 
 int weft_topics_calls_newest(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream, const char* topic) {
   return start_on_stream(calls, tag, stream, Answer::message,
-                         [&](const topic::StreamCore& core) -> Result<IntrusivePtr<topic::Call>> {
+                         [&](const topic::StreamCore& core) -> Result<IntrusivePtr<topic::HubCall>> {
                            return core.get(WEFT_TRY(text_of(topic)), 0);
                          });
 }

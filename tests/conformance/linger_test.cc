@@ -19,7 +19,7 @@ constexpr int kLateMessages = 60;
 
 std::string numbered_message(int i) { return std::to_string(i) + std::string(5000, '.'); }
 
-// CapturedErrors: what the process writes to its standard error, from another thread too.
+// CapturedErrors: the standard error of the process, written by any thread.
 class CapturedErrors {
  public:
   CapturedErrors() : stderr_(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)) {
@@ -50,7 +50,7 @@ class CapturedErrors {
     text_.erase(0, size + 1);
     return line;
   }
-  // Gives standard error back, and returns what the process wrote since the last line.
+  // Gives standard error back, and returns the text after the last line.
   std::string end() {
     ::dup2(stderr_, STDERR_FILENO);  // closes the last writing end of the pipe
     while (read_more()) {
