@@ -67,21 +67,6 @@ Result<void> set_local(LinkSettings& settings, Node& node) {
   return {};
 }
 
-// Of the servers of a fleet on NATS. This handle's server of their streams takes the ops.
-Result<Hosting> set_nats(LinkSettings& settings, Node& node) {
-  Socket router(WEFT_TRY(node.context()->make_socket(SocketType::router)));
-  WEFT_TRY(router.set(option::max_message_size, static_cast<std::int64_t>(kOpSizeMax)));
-  WEFT_TRY(router.set(option::send_high_water_mark, 0));  // the credits and calls of the handle are the bound
-  WEFT_TRY(router.set(option::receive_high_water_mark, 0));
-  WEFT_TRY(router.set(option::router_mandatory, true));
-  WEFT_TRY(router.set(option::router_notify, 2));
-  settings.direct = true;
-  settings.endpoint = "inproc://weft.jetstream." + instance_text(node.instance());
-  (void)WEFT_TRY(router.bind(settings.endpoint));
-  std::shared_ptr<JetStreamServer> server = WEFT_TRY(JetStreamServer::start(std::move(router), node.gate_options()));
-  return Hosting{std::move(server), [] { return Error(); }, {}};
-}
-
 Result<std::shared_ptr<HubLink>> make(Node& node) {
   return msg::set_up([&]() -> Result<std::shared_ptr<HubLink>> {
     LinkSettings settings;
@@ -91,7 +76,7 @@ Result<std::shared_ptr<HubLink>> make(Node& node) {
     FleetSecurity keys;
     Hosting hosting;
     if (node.options().hub.empty() && node.fleet().kind == Fleet::Kind::nats) {
-      hosting = WEFT_TRY(set_nats(settings, node));
+      hosting = WEFT_TRY(host_jetstream(*node.context(), node.gate_options(), settings));
     } else if (node.options().hub.empty()) {
       WEFT_TRY(set_local(settings, node));
     } else {
@@ -114,6 +99,24 @@ Result<std::shared_ptr<HubLink>> make(Node& node) {
 }
 
 }  // namespace
+
+Result<Hosting> host_jetstream(msg::ContextCore& context, const GateOptions& options, LinkSettings& settings) {
+  Socket router(WEFT_TRY(context.make_socket(SocketType::router)));
+  WEFT_TRY(router.set(option::max_message_size, static_cast<std::int64_t>(kOpSizeMax)));
+  WEFT_TRY(router.set(option::send_high_water_mark, 0));  // the credits and calls of the handle are the bound
+  WEFT_TRY(router.set(option::receive_high_water_mark, 0));
+  WEFT_TRY(router.set(option::router_mandatory, true));
+  WEFT_TRY(router.set(option::router_notify, 2));
+  settings.direct = true;
+  settings.endpoint = "inproc://weft.jetstream." + settings.id;
+  (void)WEFT_TRY(router.bind(settings.endpoint));
+  std::shared_ptr<JetStreamServer> server = WEFT_TRY(JetStreamServer::start(std::move(router), options));
+  settings.servers_missing = [weak = std::weak_ptr<JetStreamServer>(server)] {
+    const auto alive = weak.lock();
+    return alive == nullptr ? Error() : alive->missing();
+  };
+  return Hosting{std::move(server), [] { return Error(); }, {}};
+}
 
 Result<void> set_hub_keys(Socket& socket, const FleetSecurity& keys) {
   if (keys.curve_of_hub()) {

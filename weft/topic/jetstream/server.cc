@@ -30,8 +30,9 @@ constexpr Error kLeases(Errc::not_supported, "leases on NATS: its fleet has pres
 // Session: the server on its core.
 class JetStreamServer::Session final : public rt::Watcher {
  public:
-  explicit Session(Socket router)
-      : engine_(std::move(router), rt::Core::current()->loop()),
+  Session(Socket router, std::shared_ptr<Trouble> trouble)
+      : trouble_(std::move(trouble)),
+        engine_(std::move(router), rt::Core::current()->loop()),
         streams_(engine_),
         appends_(engine_, streams_),
         channels_(engine_, streams_),
@@ -73,6 +74,7 @@ class JetStreamServer::Session final : public rt::Watcher {
   void handle(std::unique_ptr<Asked> asked);
   void handle_connection(const nats::ClientEvent& event);
 
+  const std::shared_ptr<Trouble> trouble_;
   Engine engine_;
   KeptStreams streams_;
   Appends appends_;
@@ -167,6 +169,10 @@ void JetStreamServer::Session::handle(std::unique_ptr<Asked> asked) {
 
 void JetStreamServer::Session::handle_connection(const nats::ClientEvent& event) {
   using Kind = nats::ClientEvent::Kind;
+  if (event.kind == Kind::connected || event.kind == Kind::lost || event.kind == Kind::unconnected) {
+    const sync::LockGuard lock(trouble_->mutex);
+    trouble_->why = event.kind == Kind::connected ? Error() : event.why;
+  }
   if (event.kind == Kind::connected) {
     appends_.handle_connected();
     channels_.handle_connected();
@@ -181,6 +187,11 @@ void JetStreamServer::Session::handle_connection(const nats::ClientEvent& event)
 
 JetStreamServer::JetStreamServer() = default;
 
+Error JetStreamServer::missing() const {
+  const sync::LockGuard lock(trouble_->mutex);
+  return trouble_->why;
+}
+
 Result<std::unique_ptr<JetStreamServer>> JetStreamServer::start(Socket router, const GateOptions& options) {
   rt::RuntimeOptions runtime;
   runtime.cores = 1;
@@ -190,7 +201,7 @@ Result<std::unique_ptr<JetStreamServer>> JetStreamServer::start(Socket router, c
   std::unique_ptr<JetStreamServer> server(new JetStreamServer());
   server->runtime_ = WEFT_TRY(rt::Runtime::start(runtime));
   WEFT_TRY(on_core(*server->runtime_, [&]() -> Result<void> {
-    server->session_ = std::make_unique<Session>(std::move(router));
+    server->session_ = std::make_unique<Session>(std::move(router), server->trouble_);
     const auto opened = server->session_->open(options);
     if (!opened) {
       server->session_.reset();

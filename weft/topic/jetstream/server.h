@@ -5,6 +5,7 @@
 
 #include "weft/base/result.h"
 #include "weft/msg/socket.h"
+#include "weft/sync/lock.h"
 #include "weft/topic/gate/gate.h"
 
 namespace weft::topic {
@@ -23,10 +24,19 @@ class JetStreamServer {
   JetStreamServer& operator=(const JetStreamServer&) = delete;
   ~JetStreamServer();
 
+  // The reason of a missing connection; ok: there is one, or the first attempt has not ended.
+  [[nodiscard]] Error missing() const;
+
  private:
   class Session;
+  // Trouble: the last reason, which the session writes.
+  struct Trouble {
+    sync::StdMutex mutex;
+    Error why WEFT_GUARDED_BY(mutex);
+  };
   JetStreamServer();
 
+  const std::shared_ptr<Trouble> trouble_ = std::make_shared<Trouble>();
   std::unique_ptr<rt::Runtime> runtime_;
   std::unique_ptr<Session> session_;  // the core's
 };

@@ -17,6 +17,12 @@ namespace {
 constexpr Error kUnknown(Errc::outcome_unknown, "the hub did not answer in time: it may have carried out the request");
 constexpr Error kUnsent(Errc::timed_out, "no hub took the request in time");
 constexpr Error kSilent(Errc::timed_out, "the hub did not answer in time");
+// The servers of a fleet on NATS.
+constexpr Error kServersUnknown(Errc::outcome_unknown,
+                                "the servers of NATS did not answer in time: they may have carried out the request");
+constexpr Error kServersSilent(Errc::timed_out, "the servers of NATS did not answer in time");
+constexpr std::string_view kNoServer = "no server of NATS is connected; last: ";
+constexpr std::string_view kNoServerUnknown = "the servers of NATS may have carried it out; none is connected; last: ";
 
 StaticText text_of(Errc errc) noexcept {
   switch (errc) {
@@ -57,7 +63,7 @@ void HubLink::close() noexcept {
     closed_ = true;
     while (!calls_.order.empty()) {
       HubCall& call = calls_.order.front();
-      finish(call, call.sent && call.on_loss != OnLoss::resend ? kUnknown : kClosed);
+      finish(call, call.sent && call.on_loss != OnLoss::resend ? unanswered(true) : kClosed);
     }
     for (auto& [id, channel] : channels_) {
       give_back_begun(*channel);
@@ -133,7 +139,24 @@ void HubLink::read_counters(std::string_view name, CounterReadings& into) const 
   }
 }
 
+Error HubLink::unanswered(bool unknown) const noexcept {
+  if (!settings_.direct) {
+    return unknown ? kUnknown : kSilent;
+  }
+  const Error& plain = unknown ? kServersUnknown : kServersSilent;
+  const Error missing = settings_.servers_missing ? settings_.servers_missing() : Error();
+  if (missing == Errc::ok) {
+    return plain;
+  }
+  std::array<char, sync::kKeptTextSize> reason;
+  return Error(plain.code(), sync::keep_text({unknown ? kNoServerUnknown : kNoServer, missing.write_message(reason)},
+                                             plain.static_text()));
+}
+
 Error HubLink::unsent() const noexcept {
+  if (settings_.direct) {
+    return unanswered(false);
+  }
   if (trouble_ == Errc::ok) {
     return kUnsent;
   }
@@ -401,7 +424,7 @@ void HubLink::handle_deadlines() {
     List<HubCall> kept;
     while (HubCall* const call = calls_.order.pop_front()) {
       if (call->deadline <= now) {
-        finish(*call, !call->sent ? unsent() : call->on_loss == OnLoss::resend ? kSilent : kUnknown);
+        finish(*call, !call->sent ? unsent() : unanswered(call->on_loss != OnLoss::resend));
       } else {
         next = std::min(next, call->deadline);
         kept.push_back(*call);
@@ -413,7 +436,7 @@ void HubLink::handle_deadlines() {
     for (auto at = channels_.begin(); at != channels_.end();) {
       KeptChannel& channel = *(at++)->second;  // end_channel() erases the entry
       if (channel.open_until <= now) {
-        end_channel(channel, trouble_ == Errc::ok ? kSilent : unsent());
+        end_channel(channel, trouble_ == Errc::ok ? unanswered(false) : unsent());
       } else {
         next = std::min(next, channel.open_until);
       }

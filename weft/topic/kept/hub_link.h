@@ -46,7 +46,11 @@ struct LinkSettings {
   // Tries to make this process the hub, without waiting for the disk. Fails with would_block if another process is it.
   // Empty: this handle never hosts. `store`: the file of the former hub, from that hub; empty: the handle's own.
   std::function<Result<Hosting>(const std::string& store)> host{};
-  bool direct = false;  // the endpoint is inproc://, where a connection has no handshake
+  // The endpoint is inproc://, where a connection has no handshake: a server of the handle's own process, which carries
+  // the ops out on the servers of NATS.
+  bool direct = false;
+  // Of a `direct` one: the reason of a missing connection to the servers of NATS; ok: there is a connection.
+  std::function<Error()> servers_missing{};
   bool async = false;   // the callers are coroutines of the loop
   bool remote = false;  // the hub is of another host or user: errors have the reason of a missing connection
 };
@@ -85,7 +89,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   [[nodiscard]] bool async() const noexcept { return settings_.async; }
   [[nodiscard]] KeptStatistics statistics() const;
   void read_counters(std::string_view name, CounterReadings& into) const;  // also those of the hub of this process
-  // timed_out: no hub took a request; with the reason of a missing connection (LinkSettings::remote).
+  // timed_out: no hub took a request; with the reason of a missing connection (LinkSettings::remote, servers_missing).
   [[nodiscard]] Error untaken() const;
   [[nodiscard]] std::string next_message_id();  // unique among the messages of all handles
 
@@ -247,6 +251,8 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   static void retry_fired(void* self);
   [[nodiscard]] bool wanted() const noexcept WEFT_REQUIRES(mutex_);  // whether it needs a connection
   [[nodiscard]] Error unsent() const noexcept WEFT_REQUIRES(mutex_);
+  // Of a call that was sent: whether a server may have carried it out is unknown, or does not matter.
+  [[nodiscard]] Error unanswered(bool unknown) const noexcept WEFT_REQUIRES(mutex_);
 
   rt::Loop& loop_;
   const LinkSettings settings_;

@@ -106,6 +106,35 @@ TEST_F(HubLinkTest, WhatNoHubTookIsTimedOutAndWhatWasSentIsUnknown) {
   expect_books_balance(*link.link());
 }
 
+TEST_F(HubLinkTest, OnNatsTheTextOfAMissingAnswerNamesTheServersAndWhyNoneIsConnected) {
+  Socket silent = *context_.socket(SocketType::router);
+  ASSERT_TRUE(silent.bind("inproc://weft.silent"));
+  for (const Error& missing : {Error(), Error(Errc::connection_failed, "the port is closed")}) {
+    const auto loop = *rt::Loop::make("topics");
+    const auto link = std::make_shared<HubLink>(
+        *loop, LinkSettings{.endpoint = "inproc://weft.silent",
+                            .id = "nats",
+                            .make_socket = [this] { return context_.socket(SocketType::dealer); },
+                            .direct = true,
+                            .servers_missing = [missing] { return missing; }});
+    ASSERT_TRUE(loop->start(nullptr));
+    for (const OnLoss on_loss : {OnLoss::resend, OnLoss::give_up}) {
+      const bool unknown = on_loss == OnLoss::give_up;
+      const auto call = *HubLink::prepare({.kind = OpKind::info, .name = "orders"}, on_loss, sys::now() + 30ms);
+      const Error error = link->run(call).error();
+      const std::string text(error.text());
+      EXPECT_EQ(text.find("hub"), std::string::npos) << text;
+      EXPECT_NE(text.find("of NATS"), std::string::npos) << text;
+      EXPECT_EQ(text.find("the port is closed") != std::string::npos, missing != Errc::ok) << text;
+      // A deadline that passes before the call leaves: nothing was sent.
+      EXPECT_TRUE(error == Errc::timed_out || (unknown && error == Errc::outcome_unknown)) << text;
+      EXPECT_EQ(text.find("may have carried") != std::string::npos, error == Errc::outcome_unknown) << text;
+    }
+    loop->stop();
+    link->close();
+  }
+}
+
 TEST_F(HubLinkTest, LostAnswersAreAskedForAgainWithTheSameIds) {
   TestLink link(context_, endpoint_);
   std::optional<FakeHub> hub(std::in_place, context_, endpoint_, store_);
