@@ -37,10 +37,13 @@ rt::Task<void> Channels::begin(Channels* self, std::shared_ptr<PullChannel> chan
     co_return;
   }
   const std::string instance = std::to_string(channel->instance);
+  const std::string found = channel->joins ? write_settings(channel->settings) : std::string();
   self->engine_.answer(*asked, {.number = channel->reads() ? opened.first : opened.floor,
                                 .second = opened.next,
                                 .message_id = instance,
-                                .body = channel->reads() ? Bytes() : asked->op.body});
+                                .body = channel->reads() ? Bytes()
+                                        : channel->joins ? as_bytes(found)
+                                                         : asked->op.body});
   channel->open = true;
   self->catch_up(*channel);
   self->pull(*channel);
@@ -161,7 +164,7 @@ rt::Task<Channels::Opened> Channels::connect_consumer(Channels* self, std::share
       --i;
       continue;
     }
-    if (!info || (!there && (info->failure.number != js::kConsumerNotFound || was_there))) {
+    if (!info || (!there && (info->failure.number != js::kConsumerNotFound || was_there || channel->joins))) {
       opened.error = error_of(info);
       opened.text = text_of(info);
       co_return opened;
@@ -169,6 +172,10 @@ rt::Task<Channels::Opened> Channels::connect_consumer(Channels* self, std::share
     if (there) {
       opened.floor = info->value.ack_floor.stream + 1;
       const js::ConsumerConfig& same_place = info->value.config;
+      if (channel->joins && !was_there) {
+        channel->settings = settings_of(channel->stream->names, same_place);
+        channel->config = same_place;
+      }
       if (same_consumer(same_place, channel->config) || was_there) {
         opened.error = {};
         co_return opened;

@@ -75,6 +75,7 @@ Result<std::shared_ptr<PullChannel>> Channels::make(const Asked& asked) {
   channel->credit = op.number;
   if (op.kind == OpKind::consume) {
     channel->consumer = op.key;
+    channel->joins = op.body.empty();
     channel->config = WEFT_TRY(consumer_config(channel->stream->names, op.key, channel->settings));
     channel->name = channel->config.name;
   }

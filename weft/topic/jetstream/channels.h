@@ -37,6 +37,7 @@ struct PullChannel {
   std::shared_ptr<KeptStream> stream;
   std::uint64_t instance = 0;
   std::string consumer{};  // of a consumer, as the handle names it; empty: a reader
+  bool joins = false;      // a consumer that is there, with the settings that it has
   ConsumerSettings settings{};
   nats::jetstream::ConsumerConfig config{};
   std::string name{};  // of JetStream's consumer

@@ -2,6 +2,7 @@
 #include "weft/topic/jetstream/stream_settings.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <utility>
 
@@ -163,6 +164,43 @@ Result<js::ConsumerConfig> consumer_config(const StreamNames& names, std::string
     }
   }
   return config;
+}
+
+ConsumerSettings settings_of(const StreamNames& names, const js::ConsumerConfig& config) {
+  ConsumerSettings settings;
+  if (!config.filters.empty()) {
+    settings.filter = names.filter_of(config.filters.front());
+  }
+  const auto ns = std::max<Duration::rep>(0, config.start_time.time_since_epoch().count());
+  switch (config.deliver) {
+    case js::Deliver::last: settings.from = From::last(); break;
+    case js::Deliver::fresh: settings.from = From::next(); break;
+    case js::Deliver::by_start_sequence: settings.from = From::sequence(config.start_sequence); break;
+    case js::Deliver::by_start_time: settings.from = {From::Kind::time, static_cast<std::uint64_t>(ns)}; break;
+    case js::Deliver::last_per_subject: settings.from = From::last_per_topic(); break;
+    case js::Deliver::all:
+    case js::Deliver::other: break;
+  }
+  if (config.ack_wait > Duration::zero()) {
+    settings.ack_wait = config.ack_wait;
+  }
+  if (config.ack_pending_max != 0) {
+    settings.unacked_max = config.ack_pending_max < 0 || config.ack_pending_max > ConsumerSettings::kUnackedMax
+                               ? ConsumerSettings::kUnackedMax
+                               : static_cast<std::uint32_t>(config.ack_pending_max);
+  }
+  std::string_view waits = config.description;
+  if (waits.starts_with(kRetryWaits)) {
+    waits.remove_prefix(kRetryWaits.size());
+    while (!waits.empty() && settings.retry_waits.size() < ConsumerSettings::kRetryWaitsMax) {
+      const std::string_view wait = waits.substr(0, waits.find(','));
+      std::int64_t count = 0;
+      (void)std::from_chars(wait.data(), wait.data() + wait.size(), count);
+      settings.retry_waits.emplace_back(std::max<std::int64_t>(count, 0));
+      waits.remove_prefix(std::min(waits.size(), wait.size() + 1));
+    }
+  }
+  return settings;
 }
 
 bool same_consumer(const js::ConsumerConfig& a, const js::ConsumerConfig& b) {

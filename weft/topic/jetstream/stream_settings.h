@@ -29,6 +29,8 @@ namespace weft::topic {
 [[nodiscard]] Result<nats::jetstream::ConsumerConfig> consumer_config(const StreamNames& names,
                                                                       std::string_view consumer,
                                                                       const ConsumerSettings& settings);
+// The settings of a consumer that any program made; of several filters the first one.
+[[nodiscard]] ConsumerSettings settings_of(const StreamNames& names, const nats::jetstream::ConsumerConfig& config);
 [[nodiscard]] bool same_consumer(const nats::jetstream::ConsumerConfig& a, const nats::jetstream::ConsumerConfig& b);
 // Of a reader, which is an ephemeral consumer without acknowledgements.
 [[nodiscard]] Result<nats::jetstream::ConsumerConfig> reader_config(const StreamNames& names, const From& from,
