@@ -20,13 +20,19 @@ std::string key_text(const BucketOptions& options) {
 
 // The bucket with the settings that it has. Only `makes` makes one.
 KeyValue open_bucket(KeptLink& kept, const BucketOptions& options, bool makes) {
+  const auto survives = survives_of(options.survives);
+  if (!survives || *survives == Survives::nothing) {
+    throw Usage("--survives is process, machine or power");
+  }
+  KeyValueOptions made;
+  made.survives = *survives;
   return kept.ask(bucket_text(options), [&]() -> Result<KeyValue> {
     const auto core = WEFT_TRY(topic::KeyValueCore::make(kept.link(), options.bucket, {}));
     const std::string& wire = core->stream().wire();
     const auto call = WEFT_TRY(topic::StreamCore::info_of(wire));
     const Result<void> there = kept.link()->run(call);
     if (!there) {
-      return makes && there.error() == Errc::not_found ? KeyValue::declare(kept.link(), options.bucket, {})
+      return makes && there.error() == Errc::not_found ? KeyValue::declare(kept.link(), options.bucket, made)
              : there.error() == Errc::not_found        ? Error(Errc::not_found, "there is no such bucket")
                                                        : there.error();
     }

@@ -8,7 +8,7 @@
 #include "tools/weft/topics/fleet.h"
 #include "tools/weft/topics/shown.h"
 
-// kv get, put, delete, watch and ls: the buckets of a local fleet.
+// kv get, put, delete, watch and ls: the buckets of a local fleet, or of one on NATS.
 namespace weft::cli {
 
 struct BucketOptions {
@@ -20,6 +20,7 @@ struct BucketOptions {
   ValueOptions value{};
   std::optional<std::uint64_t> revision{};  // put, delete: that of the newest change
   bool absent = false;                      // put: only a key without a value
+  std::string survives = "power";           // put: of a bucket that it makes
   bool all = false;                         // watch: the older values, too
   std::uint64_t count = 0;                  // watch; 0: no end
 };

@@ -10,6 +10,7 @@
 #include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
 #include "weft/sys/signals.h"
+#include "weft/topic/gate/gate.h"
 #include "weft/topic/hub/hub.h"
 #include "weft/topic/hub_link_of.h"
 #include "weft/topic/fleet/fleet.h"
@@ -53,11 +54,41 @@ TopicsOptions topics_options(const FleetOptions& options) {
 
 namespace {
 
+topic::Fleet parsed(const FleetOptions& options) {
+  const auto fleet = topic::Fleet::parse(options.fleet);
+  const bool secret = options.fleet.find('@') != std::string::npos;  // a password may stand there
+  return need(fleet, secret ? "--fleet" : "--fleet " + printable(options.fleet));
+}
+
+// The options of a connection to the servers of a fleet on NATS.
+topic::GateOptions nats_of(const FleetOptions& options, std::string servers) {
+  if (!options.curve_key.empty() || !options.curve_hub_key.empty()) {
+    throw Usage("keys of CURVE belong to --hub tcp://HOST:PORT; a fleet on NATS has tls://, and --creds");
+  }
+  if (!options.directory.empty()) {
+    throw Usage("--directory belongs to a local fleet");
+  }
+  const FleetSecurity tls = security_of(options);
+  topic::GateOptions gate;
+  gate.servers = std::move(servers);
+  gate.name = "weft";
+  gate.credentials_file = options.credentials;
+  gate.tls_certificate = tls.tls_certificate;
+  gate.tls_key = tls.tls_key;
+  gate.tls_authorities = tls.tls_authorities;
+  gate.tls_server_name = tls.tls_server_name;
+  return gate;
+}
+
 // The endpoint of the hub.
-std::string hub_of(const FleetOptions& options) {
-  const topic::Fleet fleet = need(topic::Fleet::parse(options.fleet), "--fleet " + printable(options.fleet));
+std::string hub_of(const FleetOptions& options, const topic::Fleet& fleet) {
   if (fleet.kind != topic::Fleet::Kind::local) {
-    throw Usage("the commands of kept topics reach a hub: --fleet local, local:NAME, or --hub");
+    throw Usage(
+        "the handles of a fleet keep topics at a hub or on NATS: --fleet local, local:NAME or nats://HOST:PORT, or "
+        "--hub");
+  }
+  if (!options.credentials.empty()) {
+    throw Usage("--creds belongs to a fleet on NATS");
   }
   if (options.hub.empty()) {
     if (!security_of(options).empty() || !options.curve_key.empty() || !options.curve_hub_key.empty()) {
@@ -100,6 +131,8 @@ std::string fresh_id() {
 }
 
 }  // namespace
+
+bool is_on_nats(const FleetOptions& options) { return parsed(options).kind == topic::Fleet::Kind::nats; }
 
 // --- Guard ---
 
@@ -162,18 +195,31 @@ Instant Member::message_deadline() const { return after(options_.timeout); }
 // --- KeptLink ---
 
 KeptLink::KeptLink(const FleetOptions& options) : options_(options) {
+  const topic::Fleet fleet = parsed(options);
+  on_nats_ = fleet.kind == topic::Fleet::Kind::nats;
   topic::LinkSettings settings;
-  settings.endpoint = hub_of(options);
-  settings.remote = !options.hub.empty();
+  topic::Hosting hosting;
   settings.id = fresh_id();
   settings.names = need(topic::Names::make(options.space, '.'), "--space " + printable(options.space));
-  settings.make_socket = [this, keys = hub_keys_of(options)]() -> Result<Socket> {
+  FleetSecurity keys;
+  if (on_nats_) {
+    if (!options.hub.empty()) {
+      throw Usage("--hub and a fleet on NATS exclude each other: the servers of NATS keep its topics");
+    }
+    const sys::SignalsBlocked blocked;
+    hosting = need(topic::host_jetstream(*context_.core(), nats_of(options, fleet.servers), settings), "the fleet");
+  } else {
+    settings.endpoint = hub_of(options, fleet);
+    settings.remote = !options.hub.empty();
+    keys = hub_keys_of(options);
+  }
+  settings.make_socket = [this, keys]() -> Result<Socket> {
     Socket socket = WEFT_TRY(context_.socket(SocketType::dealer));
     WEFT_TRY(topic::set_hub_keys(socket, keys));
     return socket;
   };
   loop_ = need(rt::Loop::make("kept"), "a loop");
-  link_ = std::make_shared<topic::HubLink>(*loop_, std::move(settings));
+  link_ = std::make_shared<topic::HubLink>(*loop_, std::move(settings), std::move(hosting));
   {
     const sys::SignalsBlocked blocked;
     need(loop_->start(nullptr), "a loop");
@@ -208,13 +254,16 @@ void KeptLink::fail(const std::string& context, const Error& error, double limit
     throw Failure(context + ": " + error.message());
   }
   const std::string time = " in " + format("%g", limit) + " s";
-  // Why there is no connection to the hub of another host.
-  const std::string last = options_.hub.empty() ? "" : "; " + printable(link_->untaken().message());
+  // Why there is no connection to the hub of another host, or to the servers of NATS.
+  const std::string last = options_.hub.empty() && !on_nats_ ? "" : "; " + printable(link_->untaken().message());
+  const std::string they = on_nats_ ? "the servers" : "the hub";
   throw Failure(context + ": " +
-                (message                          ? "no message came" + time
-                 : error == Errc::outcome_unknown ? "no answer came" + time + "; the hub may have carried it out"
-                 : options_.hub.empty()           ? "no hub answered" + time + "; `weft hub` is one"
-                                                  : "no hub answered" + time + last));
+                (message ? "no message came" + time
+                 : error == Errc::outcome_unknown
+                     ? "no answer came" + time + "; " + they + " may have carried it out" + (on_nats_ ? last : "")
+                 : on_nats_             ? "no server of NATS answered" + time + last
+                 : options_.hub.empty() ? "no hub answered" + time + "; `weft hub` is one"
+                                        : "no hub answered" + time + last));
 }
 
 }  // namespace weft::cli

@@ -32,13 +32,15 @@ struct FleetOptions {
   std::string tls_key{};
   std::string tls_authorities{};
   std::string tls_name{};
-  // Of kept topics: ipc://PATH, tls+tcp:// with tls_..., or tcp:// with curve_...; empty: that of the fleet
+  // Of kept topics, not on NATS: ipc://PATH, tls+tcp:// with tls_..., or tcp:// with curve_...; empty: that of the fleet
   std::string hub{};
   double timeout = -1;  // seconds for each answer and each message; negative: 30 s, and no end
 };
 
 // The options of a handle that never hosts the hub. Throws Failure: a file of keys.
 [[nodiscard]] TopicsOptions topics_options(const FleetOptions& options);
+// Whether the servers of NATS keep the topics of the fleet. Throws Failure: the text is not a fleet.
+[[nodiscard]] bool is_on_nats(const FleetOptions& options);
 
 inline constexpr double kAnswerSeconds = 30;
 
@@ -91,8 +93,8 @@ class Member {
   Guard guard_;
 };
 
-// KeptLink: the way to a hub, of a local fleet or elsewhere, without a handle: it has no place among the handles of the
-// fleet, no connection to them, and it never hosts.
+// KeptLink: the way to a hub, of a local fleet or elsewhere, or to the servers of a fleet on NATS, without a handle: it
+// has no place among the handles of the fleet, no connection to them, and it never hosts.
 // Affinity: one thread. A signal, and the end of --timeout, close the link, so that every wait ends.
 class KeptLink {
  public:
@@ -103,7 +105,6 @@ class KeptLink {
 
   [[nodiscard]] const std::shared_ptr<topic::HubLink>& link() const noexcept { return link_; }
   [[nodiscard]] Instant answer_deadline() const;
-
   // The value of the call, which returns a Result, within the time for an answer. Failure: the error, or the time-out.
   template <typename Call>
   auto ask(const std::string& context, const Call& call) {
@@ -149,6 +150,7 @@ class KeptLink {
   [[noreturn]] void fail(const std::string& context, const Error& error, double limit, bool message) const;
 
   FleetOptions options_;
+  bool on_nats_ = false;
   Context context_;
   std::unique_ptr<rt::Loop> loop_;
   std::shared_ptr<topic::HubLink> link_;

@@ -156,7 +156,7 @@ int stream_add(Console& console, const StreamAddOptions& options) {
   stream.name = options.name;
   stream.topics = options.topics;
   stream.keep = setting(keep_of(options.keep), "--keep", "log, work or latest");
-  stream.survives = setting(survives_of(options.survives), "--survives", "nothing, process or power");
+  stream.survives = setting(survives_of(options.survives), "--survives", "nothing, process, machine or power");
   if (!options.when_full.empty()) {
     stream.when_full = setting(discard_of(options.when_full), "--when-full", "oldest or refuse");
   }
@@ -164,7 +164,7 @@ int stream_add(Console& console, const StreamAddOptions& options) {
   stream.bytes_max = options.bytes_max;
   stream.same_id_window = seconds(options.id_window);
   stream.redeclare = options.redeclare;
-  if (stream.survives == Survives::nothing) {
+  if (stream.survives == Survives::nothing && !is_on_nats(options.fleet)) {
     throw Usage("a stream that survives nothing ends with the process that declares it, and this command ends now");
   }
   KeptLink kept(options.fleet);
@@ -363,6 +363,12 @@ int stream_ack(Console& console, const StreamAckOptions& options) {
   std::vector<std::uint64_t> sequences;
   for (const std::string& text : options.sequences) {
     sequences.push_back(number_from(text, "a sequence"));
+  }
+  if (is_on_nats(options.fleet)) {
+    throw Usage(
+        "on NATS only the connection that got a message acknowledges it, and that of `weft stream consume --no-ack` "
+        "has "
+        "ended: use `weft stream consume` without --no-ack");
   }
   KeptLink kept(options.fleet);
   const std::string wire = wire_name(kept, options.name);

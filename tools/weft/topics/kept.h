@@ -11,7 +11,7 @@
 #include "tools/weft/topics/shown.h"
 #include "weft/topic/kept/options.h"
 
-// stream add, ls, info, publish, read, consume, ack, purge and rm: the kept topics of a local fleet.
+// stream add, ls, info, publish, read, consume, ack, purge and rm: the kept topics of a local fleet, or of one on NATS.
 namespace weft::cli {
 
 struct StreamAddOptions {

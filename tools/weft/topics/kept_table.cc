@@ -15,11 +15,13 @@ namespace weft::cli {
 namespace {
 
 void declare_kept(CLI::App& app, FleetOptions& fleet) {
-  declare_local(app, fleet);
+  text(app, "--fleet", fleet.fleet, "FLEET", "local (the default), local:NAME, or nats://HOST:PORT,...")->group(kFleet);
+  text(app, "--directory", fleet.directory, "DIR", "Where the programs of a local fleet meet")->group(kFleet);
   text(app, "--hub", fleet.hub, "ENDPOINT",
        "tls+tcp://HOST:PORT, tcp://HOST:PORT, ipc://PATH: a hub of another host or user; else that of the fleet")
       ->group(kFleet);
-  declare_tls(app, fleet, " for tls+tcp", "");
+  declare_tls(app, fleet, " for tls+tcp and tls", "");
+  text(app, "--creds", fleet.credentials, "FILE", "Of a nats fleet: the credentials of its user")->group(kSecurity);
   text(app, "--curve-key", fleet.curve_key, "FILE",
        "For a hub at tcp://: our pair, as `weft keygen --out FILE` writes it")
       ->group(kSecurity);
@@ -28,6 +30,9 @@ void declare_kept(CLI::App& app, FleetOptions& fleet) {
   text(app, "--space", fleet.space, "SPACE", "The first token of every name")->group(kFleet);
   number(app, "--timeout", fleet.timeout, "SECONDS", "For each answer (30) and each message (no end)")->group(kFleet);
 }
+
+constexpr const char* kSurvivesHelp =
+    "The fault that loses no message (power); on NATS process, or machine with three servers";
 
 // --- streams ---
 
@@ -44,8 +49,7 @@ Run declare_stream_add(CLI::App& app) {
        "Every message (log), every one until its consumer has it, or "
        "the newest of each topic")
       ->group(kSettings);
-  text(app, "--survives", options->survives, "process|power", "The fault that loses no message (power)")
-      ->group(kSettings);
+  text(app, "--survives", options->survives, "process|machine|power", kSurvivesHelp)->group(kSettings);
   bytes(app, "--bytes-max", options->bytes_max, "Of all its messages (1G)")->group(kSettings);
   text(app, "--when-full", options->when_full, "oldest|refuse", "Drop the oldest messages, or refuse the new one")
       ->group(kSettings);
@@ -201,6 +205,7 @@ Run declare_kv_put(CLI::App& app) {
   text(app, "-f,--file", options->value.file, "FILE", "FILE is the value, byte by byte; - is standard input");
   app.add_flag("--hex", options->value.hex, "VALUE is hexadecimal");
   app.add_flag("--if-absent", options->absent, "Only if the key has no value");
+  text(app, "--survives", options->survives, "process|machine|power", kSurvivesHelp)->group(kSettings);
   return with_revision(app, options, kv_put);
 }
 
