@@ -137,7 +137,7 @@ def the_printed_permissions_permit_what_was_named_and_nothing_else() -> None:
     spaced = json.loads(run("fleet", "acl", "--space", "prod", "--json"))
     assert spaced == {"publish": ["prod.>", "_WEFT.>", "_INBOX.>"], "subscribe": ["prod.>", "_WEFT.>", "_INBOX.>"]}, spaced
     assert "a..b" in run("fleet", "acl", "--publish", "a..b", code=2)
-    assert run_blocks("fleet.md", "fleet acl") == 1
+    assert run_blocks("fleet.md", "fleet acl") == 2
 
 
 @test

@@ -16,6 +16,11 @@ struct FleetAclOptions {
   std::vector<std::string> subscribe{};
   std::vector<std::string> request{};
   std::vector<std::string> serve{};
+  // Names of kept topics: those that the user declares, changes and removes, and those that it only reads and consumes.
+  std::vector<std::string> streams{};
+  std::vector<std::string> consumed{};
+  std::vector<std::string> buckets{};
+  std::vector<std::string> watched{};
 };
 
 // Prints them as a part of a user in the server's configuration, or as JSON. Throws Usage for a wrong filter.

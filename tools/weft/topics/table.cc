@@ -205,6 +205,11 @@ Run declare_fleet_acl(CLI::App& app) {
   texts(app, "--subscribe", options->subscribe, "TOPIC", "Topics that the user subscribes to");
   texts(app, "--request", options->request, "TOPIC", "Services that the user asks");
   texts(app, "--serve", options->serve, "TOPIC", "Services that the user is");
+  texts(app, "--stream", options->streams, "NAME",
+        "Streams that the user may do everything with; --publish: its topics");
+  texts(app, "--consume", options->consumed, "NAME", "Streams, which are there, that the user reads and consumes");
+  texts(app, "--bucket", options->buckets, "NAME", "Buckets that the user may do everything with");
+  texts(app, "--watch", options->watched, "NAME", "Buckets, which are there, that the user reads and watches");
   return [options](Console& console) { return fleet_acl(console, *options); };
 }
 
@@ -272,6 +277,7 @@ std::vector<Command> topic_commands() {
                  "Print the permissions of nats-server that a user of a fleet needs",
                  {{"weft fleet acl", "of a user who may do everything"},
                   {"weft fleet acl --publish 'px.>' --serve svc.quote", "of a user who publishes and serves"},
+                  {"weft fleet acl --stream orders --publish 'orders.>'", "of a user who keeps topics"},
                   {"weft fleet acl --request 'svc.*' --json", "for other tools"}},
                  declare_fleet_acl});
   return all;
