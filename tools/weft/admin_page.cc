@@ -19,14 +19,16 @@ constexpr std::size_t kTokenFileMax = 4096;
 struct Answer {
   std::string name;  // of the endpoint, for texts
   std::string bytes;
+  const char* kind = "admin port of Weft";
 
-  [[noreturn]] void refuse(const std::string& why) const { throw Failure(name + " is no admin port of Weft: " + why); }
+  [[noreturn]] void refuse(const std::string& why) const { throw Failure(name + " is no " + kind + ": " + why); }
 };
 
 // The request, with the token in the first line of the file.
 std::string make_request(const AdminPort& port, std::string_view path) {
-  std::string request =
-      "GET " + std::string(path) + " HTTP/1.1\r\nHost: " + host_of(port) + "\r\nConnection: close\r\n";
+  std::string request = "GET " + std::string(path) +
+                        (port.monitor ? " HTTP/1.0" : " HTTP/1.1") +  // in 1.0 no answer is chunked
+                        "\r\nHost: " + host_of(port) + "\r\nConnection: close\r\n";
   if (!port.token_file.empty()) {
     const auto text = sys::read_whole_file(port.token_file, kTokenFileMax);
     if (!text) {
@@ -166,7 +168,7 @@ bool parse_metrics(std::string_view text, std::vector<Sample>& out) {
 
 std::string read_page(const AdminPort& port, std::string_view path, Instant end) {
   check_admin_port(port);
-  Answer answer{printable(port.endpoint), {}};
+  Answer answer{printable(port.endpoint), {}, port.monitor ? "monitor of a server of NATS" : "admin port of Weft"};
   const std::string request = make_request(port, path);
   const auto stream = dial_admin(port, end);
   send_request(*stream, end, answer.name, request);
@@ -198,6 +200,14 @@ std::string read_page(const AdminPort& port, std::string_view path, Instant end)
   }
   const std::size_t begin = head + kHeadEnd.size();
   const auto length = content_length(std::string_view(answer.bytes).substr(0, head + 2));
+  if (!length && port.monitor) {
+    while (answer.bytes.size() - begin <= kAdminPageMax && read_more(*stream, end, answer)) {
+    }
+    if (answer.bytes.size() - begin > kAdminPageMax) {
+      answer.refuse("its answer is too long");
+    }
+    return answer.bytes.substr(begin);
+  }
   if (!length || *length > kAdminPageMax) {
     answer.refuse("its answer has no length, or is too long");
   }
@@ -214,7 +224,7 @@ std::vector<Sample> read_metrics(const AdminPort& port, Instant end) {
   std::vector<Sample> samples;
   const auto ours = [](const Sample& sample) { return sample.metric.starts_with("weft_"); };
   if (!parse_metrics(page, samples) || std::none_of(samples.begin(), samples.end(), ours)) {
-    Answer{printable(port.endpoint), {}}.refuse("/metrics has no counters of Weft");
+    Answer{printable(port.endpoint), {}, "admin port of Weft"}.refuse("/metrics has no counters of Weft");
   }
   return samples;
 }

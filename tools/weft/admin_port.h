@@ -19,6 +19,7 @@ struct AdminPort {
   std::string tls_authorities{};  // PEM; empty: those of the system
   std::string tls_name{};         // in the port's certificate; empty: the endpoint's host
   bool tls_insecure = false;      // any certificate is taken
+  bool monitor = false;           // of a server of NATS, whose answer may end with the connection
 };
 
 // Usage: the endpoint is of another kind, or options of TLS stand beside one without TLS.

@@ -176,7 +176,7 @@ int print_findings(Console& console, const Findings& findings, bool strict) {
     static constexpr Colour kColours[] = {Colour::green, Colour::bold, Colour::yellow};
     warned |= each.state == State::warning;
     if (console.json) {
-      console.record({{"name", std::string(each.name)},
+      console.record({{"name", each.name},
                       {"state", std::string(state_name(each.state))},
                       {"value", each.value},
                       {"advice", each.advice}});

@@ -14,7 +14,7 @@ enum class State : std::uint8_t { good, information, warning };
 [[nodiscard]] std::string_view state_name(State state) noexcept;
 
 struct Finding {
-  const char* name;
+  std::string name;
   State state;
   std::string value;
   std::string advice;  // of a warning: the change to make, and the reason

@@ -138,7 +138,7 @@ void print_json(Console& console, const std::vector<Sample>* metrics) {
   }
   std::vector<Object> list;
   for (const Finding& each : examine_machine()) {
-    list.push_back({{{"name", std::string(each.name)},
+    list.push_back({{{"name", each.name},
                      {"state", std::string(state_name(each.state))},
                      {"value", each.value},
                      {"advice", each.advice}}});

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tools/weft/doctor.h"
+#include "tools/weft/topics/nats_streams.h"
 #include "weft/nats/client/client.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/rt/task/task_scope.h"
@@ -39,6 +40,7 @@ struct Facts {
   Duration round_trip{};
   Probe control{};
   Probe inbox{};
+  KeptFacts kept{};
 };
 
 nats::ClientOptions client_options(const FleetOptions& fleet) {
@@ -94,7 +96,7 @@ rt::Task<Result<void>> examine(nats::ClientOptions options, Duration patience, F
   facts->round_trip = flushed ? sys::now() - before : Duration::zero();
   co_await probe(client, facts->control, patience);
   co_await probe(client, facts->inbox, patience);
-  co_return Result<void>();
+  co_return co_await ask_kept(&client, patience, &facts->kept);
 }
 
 Finding of_probe(const Probe& what) {
@@ -137,7 +139,8 @@ std::string_view known_faults(std::uint64_t version) noexcept {
   return {};
 }
 
-int fleet_doctor(Console& console, const FleetOptions& options, bool strict) {
+int fleet_doctor(Console& console, const FleetDoctorOptions& asked) {
+  const FleetOptions& options = asked.fleet;
   const Duration patience = seconds(options.timeout < 0 ? kPatience : options.timeout);
   const std::string mine = "doctor" + std::to_string(sys::process_id()) + "-" + std::to_string(sys::ticks());
   Facts facts;
@@ -155,6 +158,14 @@ int fleet_doctor(Console& console, const FleetOptions& options, bool strict) {
     }
   }
   need(facts.connected, "the fleet");  // its text may have a password
+  std::vector<MonitorFacts> monitors;
+  AdminPort tls;
+  tls.tls_certificate = options.tls_certificate;
+  tls.tls_key = options.tls_key;
+  tls.tls_authorities = options.tls_authorities;
+  for (const std::string& each : asked.monitors) {
+    monitors.push_back(read_monitor(each, tls, deadline_after(sys::now(), patience)));
+  }
   Findings all;
   const std::uint64_t version = version_number(facts.version);
   const std::string_view faults = known_faults(version);
@@ -174,7 +185,8 @@ int fleet_doctor(Console& console, const FleetOptions& options, bool strict) {
                  encrypted || here ? "" : "tls://HOST:PORT: passwords and messages cross the network in the clear"});
   all.push_back(of_probe(facts.control));
   all.push_back(of_probe(facts.inbox));
-  return print_findings(console, all, strict);
+  add_kept_findings(facts.kept, monitors, all);
+  return print_findings(console, all, asked.strict);
 }
 
 }  // namespace weft::cli

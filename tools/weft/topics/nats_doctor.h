@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "tools/weft/console.h"
 #include "tools/weft/topics/fleet.h"
@@ -15,7 +17,13 @@ namespace weft::cli {
 // The known faults of a version, which a newer one does not have; empty: none is known.
 [[nodiscard]] std::string_view known_faults(std::uint64_t version) noexcept;
 
-// Connects as a handle of the fleet does, and prints its findings. Failure: no server lets it in.
-int fleet_doctor(Console& console, const FleetOptions& options, bool strict);
+struct FleetDoctorOptions {
+  FleetOptions fleet{};
+  std::vector<std::string> monitors{};  // http://HOST:PORT of servers
+  bool strict = false;
+};
+// Connects as a handle of the fleet does, and prints its findings. Failure: no server lets it in, or a monitor does not
+// answer.
+int fleet_doctor(Console& console, const FleetDoctorOptions& options);
 
 }  // namespace weft::cli

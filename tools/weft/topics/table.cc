@@ -183,11 +183,7 @@ Run declare_fleet_up(CLI::App& app) {
 }
 
 Run declare_fleet_doctor(CLI::App& app) {
-  struct Options {
-    FleetOptions fleet{};
-    bool strict = false;
-  };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<FleetDoctorOptions>();
   options->fleet.fleet.clear();
   text(app, "FLEET", options->fleet.fleet, "FLEET", "nats://HOST:PORT,... or tls://HOST:PORT,...")->required();
   app.add_flag("--strict", options->strict, "Exit code 1 when there is a warning");
@@ -195,7 +191,9 @@ Run declare_fleet_doctor(CLI::App& app) {
   text(app, "--creds", options->fleet.credentials, "FILE", "The credentials of the user of the handles")
       ->group(kSecurity);
   declare_tls(app, options->fleet, " for tls+tcp", "");
-  return [options](Console& console) { return fleet_doctor(console, options->fleet, options->strict); };
+  texts(app, "--monitor", options->monitors, "URL",
+        "http://HOST:PORT of a server's monitor, which tells when its disk has a message; repeatable");
+  return [options](Console& console) { return fleet_doctor(console, *options); };
 }
 
 Run declare_fleet_acl(CLI::App& app) {
@@ -269,8 +267,10 @@ std::vector<Command> topic_commands() {
                   {"weft fleet up --servers 1 --port 4222", "one at the usual port"}},
                  declare_fleet_up});
   all.push_back({"fleet doctor",
-                 "Check the servers of a fleet on NATS: version, bounds, encryption, permissions",
+                 "Check the servers of a fleet on NATS: version, bounds, encryption, permissions, streams",
                  {{"weft fleet doctor nats://127.0.0.1:4222", "with a warning for each thing to change"},
+                  {"weft fleet doctor nats://10.0.0.1:4222 --monitor http://10.0.0.1:8222",
+                   "also the faults that each stream survives, by the server's own settings"},
                   {"weft fleet doctor tls://10.0.0.1:4222 --creds app.creds --strict", "exit code 1 after a warning"}},
                  declare_fleet_doctor});
   all.push_back({"fleet acl",
