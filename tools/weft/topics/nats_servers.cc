@@ -2,8 +2,10 @@
 #include "tools/weft/topics/nats_servers.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,6 +64,25 @@ std::string store_of(const std::string& given) {
   }
   need(sys::make_owned_directory(given), "--store " + given);
   return sys::absolute_path(given);
+}
+
+// Ports that were free a moment ago: servers that keep topics in a cluster need the ports of all at their start.
+std::vector<std::string> free_ports(std::uint64_t count) {
+  std::vector<sys::Fd> held;  // until all are chosen, so that they differ
+  std::vector<std::string> ports;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const sys::Fd& socket = held.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    auto* const raw = reinterpret_cast<sockaddr*>(&address);
+    if (!socket.valid() || ::bind(socket.fd(), raw, size) != 0 || ::getsockname(socket.fd(), raw, &size) != 0) {
+      throw Failure(std::string("a port: ") + std::strerror(errno));
+    }
+    ports.push_back(std::to_string(ntohs(address.sin_port)));
+  }
+  return ports;
 }
 
 // Server: a child process, and the beginning of its log.
@@ -166,7 +187,12 @@ class Servers {
 
   void start() {
     const bool clustered = options_.servers > 1;
+    const bool keeps = clustered && !store_.empty();
+    const std::vector<std::string> ports = keeps ? free_ports(options_.servers) : std::vector<std::string>();
     std::string routes;
+    for (const std::string& each : ports) {
+      routes += (routes.empty() ? "\"nats://127.0.0.1:" : ", \"nats://127.0.0.1:") + each + "\"";
+    }
     for (std::uint64_t i = 0; i < options_.servers; ++i) {
       const std::string file = folder_ + "/" + std::to_string(i) + ".conf";
       std::ofstream config(file);
@@ -175,7 +201,8 @@ class Servers {
         config << "jetstream { store_dir: \"" << store_ << "/weft" << i + 1 << "\" }\n";
       }
       if (clustered) {
-        config << "cluster { name: weft, listen: \"127.0.0.1:-1\", routes: [" << routes << "] }\n";
+        config << "cluster { name: weft, listen: \"127.0.0.1:" << (keeps ? ports[i] : "-1") << "\", routes: [" << routes
+               << "] }\n";
       }
       config.close();
       const std::string port = options_.port == 0 ? "-1" : std::to_string(options_.port + i);
@@ -187,7 +214,9 @@ class Servers {
                         printable(server.log()));
         }
       }
-      routes = "\"nats://127.0.0.1:" + all_.front()->route_port() + "\"";
+      if (!keeps) {
+        routes = "\"nats://127.0.0.1:" + all_.front()->route_port() + "\"";
+      }
     }
     const Instant deadline = deadline_after(sys::now(), kMeet);
     while (clustered && !met() && read_one(deadline)) {
