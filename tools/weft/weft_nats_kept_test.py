@@ -154,7 +154,7 @@ def says_why_no_server_answers() -> None:
             assert "no JetStream answers" in said, said
         finally:
             command.kill()
-    assert "password" not in run("kv", "ls", "--fleet", "nats://user:password@", code=1)
+    assert "hidden" not in run("kv", "ls", "--fleet", "nats://user:hidden@", code=1)
     waits = start("kv", "get", "b", "k", "--fleet", "nats://127.0.0.1:1")
     waits.send_signal(signal.SIGTERM)
     assert waits.wait(PATIENCE) in (143, -signal.SIGTERM)  # the signal may come before the command catches it
