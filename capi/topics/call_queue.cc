@@ -109,8 +109,8 @@ void CallQueue::add_asked(std::uint64_t tag, topic::Node::Request&& sent, Instan
   }
 }
 
-Result<void> CallQueue::start(std::uint64_t tag, std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::HubCall> call,
-                              Reading reading) {
+Result<void> CallQueue::start(std::uint64_t tag, std::shared_ptr<topic::HubLink> link,
+                              IntrusivePtr<topic::HubCall> call, Reading reading) {
   const sync::LockGuard lock(mutex_);
   WEFT_TRY(check_room());
   started_.push_back({tag, std::move(link), std::move(call), std::move(reading)});

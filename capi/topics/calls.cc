@@ -138,7 +138,8 @@ int weft_topics_calls_request(weft_topics_calls* calls, uint64_t tag, const char
 int weft_topics_calls_publish(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream, const char* topic,
                               const void* data, size_t size, const weft_topics_append_options* options) {
   return start_on_stream(
-      calls, tag, stream, Answer::published, [&](const topic::StreamCore& core) -> Result<IntrusivePtr<topic::HubCall>> {
+      calls, tag, stream, Answer::published,
+      [&](const topic::StreamCore& core) -> Result<IntrusivePtr<topic::HubCall>> {
         AppendOptions how = WEFT_TRY(append_options_of(options));
         how.options.headers = how.headers.block();
         if (how.options.order == Order::strict) {

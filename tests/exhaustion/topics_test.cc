@@ -293,10 +293,11 @@ TEST(TopicsExhaustion, ALinkWithoutItsInnerConnectionGetsItWithTheNextCall) {
     memory.end();
     const auto other = *topic::Node::open(context, options, nullptr);
     memory.resume();
-    if (!made(or_no_memory(
-            [&] { return one->link_inproc(other->instance(), other->inproc_endpoint(), other->has_inner()); }))) {
+    if (!made(or_no_memory([&] {
+          return one->links().link_inproc(other->instance(), other->inproc_endpoint(), other->has_inner());
+        }))) {
       memory.end();
-      ASSERT_TRUE(one->link_inproc(other->instance(), other->inproc_endpoint(), other->has_inner()));
+      ASSERT_TRUE(one->links().link_inproc(other->instance(), other->inproc_endpoint(), other->has_inner()));
     }
     memory.end();
     const auto p = *other->make_publisher("in.a");
@@ -309,7 +310,7 @@ TEST(TopicsExhaustion, ALinkWithoutItsInnerConnectionGetsItWithTheNextCall) {
     ASSERT_TRUE(got) << got.error().message();
     while (one->try_next(*s)) {
     }
-    one->unlink_inproc(other->instance(), other->inproc_endpoint());
+    one->links().unlink_inproc(other->instance(), other->inproc_endpoint());
   });
 }
 

@@ -27,7 +27,7 @@ def the_printed_permissions_are_enough_for_a_stream_and_a_bucket_and_for_no_othe
         with configured(program, "authorization { users: [ " + ", ".join(rows) + ", { user: all, password: p } ] }\n") as (address, _):
             def of(user: str, *arguments: str, address: str = address, **more) -> str:
                 return run(*arguments, "--fleet", f"nats://{user}:p@{address}", *LONG, **more)
-            # Everything with what was named.
+            # The named streams and buckets.
             of("owner", "stream", "add", "orders", "orders.>", *KEPT)
             of("owner", "stream", "add", "orders", "orders.>", *KEPT, "--bytes-max", "64M", "--redeclare")
             assert of("owner", "stream", "publish", "orders", "orders.eu", "1") == "1\n"
@@ -48,7 +48,7 @@ def the_printed_permissions_are_enough_for_a_stream_and_a_bucket_and_for_no_othe
                 ["stream", "publish", "orders", "orders.eu", "x"], ["stream", "purge", "orders"], ["stream", "rm", "orders"],
                 ["kv", "put", "config", "color", "x"], ["kv", "delete", "config", "color"],
                 ["stream", "add", "orders", "orders.>", *KEPT, "--age-max", "60", "--redeclare"]])
-            # Nobody reaches other streams, buckets and topics.
+            # No user reaches other streams, buckets and topics.
             of("all", "stream", "add", "other", "other.>", *KEPT)
             of("all", "stream", "publish", "other", "other.a", "x")
             of("all", "kv", "put", "secret", "key", "x", *KEPT)

@@ -2,7 +2,6 @@
 // The same cases on every kind of fleet, with handles of two contexts where the fleet leaves the process: those meet
 // over ipc or tcp, as handles of two processes do.
 #include "weft/topic/fleet/fleet.h"
-#include "weft/topic/fleet/local_directory.h"
 
 #include <set>
 #include <string>
@@ -14,6 +13,7 @@
 #include "weft/sys/clock.h"
 #include "weft/sys/fd.h"
 #include "weft/sys/socket.h"
+#include "weft/topic/fleet/local_directory.h"
 #include "weft/topic/test_fleets.h"
 #include "weft/topic/topics.h"
 #include <gtest/gtest.h>

@@ -82,7 +82,7 @@ class Topics {
   Result<std::vector<std::string>> list(std::string_view filter) const;
 
   // Declares a stream: topics whose messages are kept, by a hub or by the servers of a fleet on NATS. Errors: those of
-  // Stream::declare(); not_supported (another kind of fleet, what NATS does not keep, or a build without SQLite).
+  // Stream::declare(); not_supported (another kind of fleet, a stream that NATS does not keep, a build without SQLite).
   Result<Stream> stream(const StreamOptions& options);
   Result<KeyValue> key_value(std::string_view name, const KeyValueOptions& options = {});
   // Returns the streams of the handle's space, buckets included, by name. Errors: not_supported; timed_out; closed;

@@ -10,11 +10,11 @@
 #include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
 #include "weft/sys/signals.h"
+#include "weft/topic/fleet/fleet.h"
+#include "weft/topic/fleet/local_directory.h"
 #include "weft/topic/gate/gate.h"
 #include "weft/topic/hub/hub.h"
 #include "weft/topic/hub_link_of.h"
-#include "weft/topic/fleet/fleet.h"
-#include "weft/topic/fleet/local_directory.h"
 #include "weft/topic/wire/control.h"
 
 namespace weft::cli {

@@ -32,7 +32,8 @@ struct FleetOptions {
   std::string tls_key{};
   std::string tls_authorities{};
   std::string tls_name{};
-  // Of kept topics, not on NATS: ipc://PATH, tls+tcp:// with tls_..., or tcp:// with curve_...; empty: that of the fleet
+  // Of kept topics, not on NATS: ipc://PATH, tls+tcp:// with tls_..., or tcp:// with curve_...; empty: that of the
+  // fleet
   std::string hub{};
   double timeout = -1;  // seconds for each answer and each message; negative: 30 s, and no end
 };

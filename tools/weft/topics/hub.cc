@@ -16,9 +16,9 @@
 #include "weft/sys/linux/service_manager.h"
 #include "weft/sys/path.h"
 #include "weft/sys/poll.h"
-#include "weft/topic/hub/hub.h"
 #include "weft/topic/fleet/fleet.h"
 #include "weft/topic/fleet/local_directory.h"
+#include "weft/topic/hub/hub.h"
 #include "weft/topic/node/node.h"
 #include "weft/topic/node/stored_feed.h"
 

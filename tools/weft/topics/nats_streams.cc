@@ -26,7 +26,7 @@ constexpr Duration kFirstMost = std::chrono::seconds(5);
 constexpr double kNearlyFull = 0.9;
 constexpr std::uint64_t kIntervalMax = 1'000'000'000'000'000'000;  // ns
 
-// Null: it is no object, or has no such member.
+// Null: it is not an object, or does not have the member.
 nlohmann::json member(const nlohmann::json& of, const char* name) {
   const auto found = of.is_object() ? of.find(name) : of.end();
   return found == of.end() ? nlohmann::json() : *found;

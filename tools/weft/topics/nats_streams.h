@@ -36,8 +36,8 @@ struct MonitorFacts {
   bool sync_always = false;  // before each acknowledgement
   Duration sync_interval{0};
 };
-// `url`: http://HOST:PORT or https://HOST:PORT; `tls`: the files for https. Usage: it is another text. Failure: no server
-// of NATS answers there until `end`.
+// `url`: http://HOST:PORT or https://HOST:PORT; `tls`: the files for https. Usage: it is another text. Failure: no
+// server of NATS answers there until `end`.
 [[nodiscard]] MonitorFacts read_monitor(const std::string& url, const AdminPort& tls, Instant end);
 
 void add_kept_findings(const KeptFacts& facts, const std::vector<MonitorFacts>& monitors, Findings& all);

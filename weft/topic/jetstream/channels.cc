@@ -250,8 +250,8 @@ rt::Task<void> Channels::confirm(Channels* self, std::unique_ptr<Asked> asked, s
 // --- requests for messages ---
 
 Result<void> Channels::subscribe(PullChannel& channel) {
-  channel.inbox = engine_.fresh_inbox();
-  channel.outstanding = 0;
+  channel.request.inbox = engine_.fresh_inbox();
+  channel.request.outstanding = 0;
   channel.heard = engine_.now();
   const Key key(channel.client, channel.id);
   const auto found = channels_.find(key);
@@ -262,14 +262,13 @@ Result<void> Channels::subscribe(PullChannel& channel) {
     engine_.client().drain(std::exchange(channel.subscription, {}));
   }
   channel.subscription = WEFT_TRY(engine_.client().subscribe(
-      channel.inbox + "*", [this, to = found->second, inbox = channel.inbox](const nats::Message& message) {
-        handle_message(to, inbox, message);
-      }));
+      channel.request.inbox + "*", [this, to = found->second, inbox = channel.request.inbox](
+                                       const nats::Message& message) { handle_message(to, inbox, message); }));
   return {};
 }
 
 void Channels::pull(PullChannel& channel) {
-  if (!channel.open || channel.ended || channel.outstanding != 0 || channel.credit == 0 ||
+  if (!channel.open || channel.ended || channel.request.outstanding != 0 || channel.credit == 0 ||
       !engine_.client().is_connected()) {
     return;
   }
@@ -281,10 +280,10 @@ void Channels::pull(PullChannel& channel) {
   if (!made) {
     return;
   }
-  const std::uint64_t number = ++channel.last_pull;
-  const std::string reply = channel.inbox + std::to_string(number);
+  const std::uint64_t number = ++channel.request.number;
+  const std::string reply = channel.request.inbox + std::to_string(number);
   if (engine_.client().publish(made->subject, as_bytes(made->body), {.reply = reply})) {
-    channel.outstanding = channel.credit;
+    channel.request.outstanding = channel.credit;
     channel.heard = engine_.now();
   }
 }
@@ -298,7 +297,7 @@ rt::Task<void> Channels::pull_later(Channels* self, std::shared_ptr<PullChannel>
 
 void Channels::handle_message(const std::shared_ptr<PullChannel>& channel, const std::string& inbox,
                               const nats::Message& message) {
-  const bool own = channel->inbox == inbox;  // no: of requests that were given up
+  const bool own = channel->request.inbox == inbox;  // no: of requests that were given up
   const auto delivery = js::read_delivery(message.reply);
   if (!delivery) {  // a message may have a status of its publisher's
     const js::PullStatus status = js::read_pull_status(message.headers);
@@ -314,7 +313,7 @@ void Channels::handle_message(const std::shared_ptr<PullChannel>& channel, const
     return;
   }
   channel->heard = engine_.now();
-  channel->outstanding -= std::min<std::uint64_t>(channel->outstanding, 1);
+  channel->request.outstanding -= std::min<std::uint64_t>(channel->request.outstanding, 1);
   if (channel->reads()) {
     if (delivery->consumer_sequence != channel->consumer_sequence + 1) {
       return reconnect(channel);  // a message was lost on its way
@@ -388,12 +387,12 @@ void Channels::handle_status(const std::shared_ptr<PullChannel>& channel, const 
     return;
   }
   std::uint64_t number = 0;
-  (void)std::from_chars(message.subject.data() + channel->inbox.size(), message.subject.data() + message.subject.size(),
-                        number);
-  if (number != channel->last_pull) {
+  (void)std::from_chars(message.subject.data() + channel->request.inbox.size(),
+                        message.subject.data() + message.subject.size(), number);
+  if (number != channel->request.number) {
     return;
   }
-  channel->outstanding = 0;
+  channel->request.outstanding = 0;
   switch (status.kind) {
     case Kind::consumer_deleted:
     case Kind::no_responders: return reconnect(channel);
@@ -415,7 +414,7 @@ rt::Task<void> Channels::recall(Channels* self, std::shared_ptr<PullChannel> cha
     co_return;
   }
   const js::ConsumerInfo& now = info->value;
-  const bool others_wait = now.pulls_waiting > (channel->outstanding != 0 ? 1U : 0U);
+  const bool others_wait = now.pulls_waiting > (channel->request.outstanding != 0 ? 1U : 0U);
   const bool none_left =
       now.pending == 0 || static_cast<std::int64_t>(now.ack_pending) >= channel->config.ack_pending_max;
   if (others_wait && none_left && !channel->queue.empty()) {
@@ -471,7 +470,7 @@ void Channels::reconnect(const std::shared_ptr<PullChannel>& channel) {
 
 void Channels::handle_lost() noexcept {
   for (auto& [key, channel] : channels_) {
-    channel->outstanding = 0;
+    channel->request.outstanding = 0;
   }
 }
 
@@ -527,7 +526,7 @@ void Channels::handle_timer() {
           deadline_after(channel->moved, kStandsStill) <= engine_.now()) {
         still.push_back(channel);
       }
-      if (channel->outstanding != 0 && engine_.client().is_connected() &&
+      if (channel->request.outstanding != 0 && engine_.client().is_connected() &&
           deadline_after(channel->heard, kPullSilent) <= engine_.now()) {
         silent.push_back(channel);
       }

@@ -26,10 +26,18 @@ struct HeldMessage {
   std::uint64_t instance = 0;
 };
 
+// LastPull: the last request of a channel for messages. A server reports the early end of a request, and not that
+// all of its messages came: so there is one request at a time.
+struct LastPull {
+  std::string inbox{};  // with its last dot; then the number
+  std::uint64_t number = 0;
+  std::uint64_t outstanding = 0;  // messages that the servers may still send; 0: none waits
+};
+
 // PullChannel: deliveries of a consumer of JetStream to a consumer or a reader of a handle.
 // Owner: Channels, and its tasks. Affinity: the session's core.
 // Invariants:
-//   1. outstanding <= credit: the servers send no more than the handle takes.
+//   1. request.outstanding <= credit: the servers send no more than the handle takes.
 //   2. A reader's sequences grow, without a gap. After a lost message, or a silent server, it reads on from `next`.
 struct PullChannel {
   std::string client;
@@ -46,11 +54,7 @@ struct PullChannel {
   bool opening = false;  // a task opens it
   bool ended = false;
   std::uint64_t credit = 0;  // of the handle
-  // Messages that the servers may still send to the last request for messages; 0: none waits. A server reports
-  // the early end of a request, and not that all of its messages came: so there is one request at a time.
-  std::uint64_t outstanding = 0;
-  std::uint64_t last_pull = 0;  // its number
-  std::string inbox{};          // with its last dot; then the number of a pull
+  LastPull request{};
   nats::SubscriptionId subscription{};
   Instant heard{};
 

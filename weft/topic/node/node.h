@@ -161,6 +161,7 @@ class Node final : public std::enable_shared_from_this<Node>,
     return mesh_.wait(deadline, std::cref(done));  // a function of this size allocates nothing
   }
   [[nodiscard]] rt::AsyncEvent& mesh_event() noexcept { return mesh_.event(); }
+  [[nodiscard]] LinkConnections& links() noexcept { return links_; }
   // Calls the function with the MeshState, under the mesh lock.
   template <typename Function>
   auto with_mesh(Function function) {
