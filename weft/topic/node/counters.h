@@ -44,7 +44,7 @@ namespace weft {
       "Messages that a peer misses: the connection ended before they were handed over, or taken.",                     \
       "msg/connection/send_turn.cc")                                                                                   \
   ROW(dropped_for_memory, counter, "messages_dropped_total", "reason", "no memory", "messages",                        \
-      "Messages that a peer misses: there was no memory to queue them.", "topic/node/node.cc")                         \
+      "Messages that a peer misses: there was no memory to queue them.", "topic/node/node_sockets.cc")                 \
   ROW(requests, counter, "requests_total", "", "", "requests",                                                         \
       "Requests that were made.", "topic/node/requests.cc")                                                            \
   ROW(replies, counter, "replies_total", "", "", "replies",                                                            \
@@ -63,7 +63,7 @@ namespace weft {
       "topic/node/roster.cc")                                                                                          \
   ROW(peers_refused, counter, "peers_refused_total", "", "", "connections",                                            \
       "Connections to this handle whose handshake failed: no keys, wrong ones, or no ZMTP.",                           \
-      "topic/node/node.cc")                                                                                            \
+      "topic/node/node_sockets.cc")                                                                                    \
   ROW(not_forwarded, counter, "messages_not_forwarded_total", "", "", "messages",                                      \
       "Messages that were not forwarded to all their sessions: not encoded, no room, or the session had ended.",       \
       "topic/node/node.h")                                                                                             \
