@@ -111,10 +111,7 @@ Result<Hosting> host_jetstream(msg::ContextCore& context, const GateOptions& opt
   settings.endpoint = "inproc://weft.jetstream." + settings.id;
   (void)WEFT_TRY(router.bind(settings.endpoint));
   std::shared_ptr<JetStreamServer> server = WEFT_TRY(JetStreamServer::start(std::move(router), options));
-  settings.servers_missing = [weak = std::weak_ptr<JetStreamServer>(server)] {
-    const auto alive = weak.lock();
-    return alive == nullptr ? Error() : alive->missing();
-  };
+  settings.servers_missing = server->missing();
   return Hosting{std::move(server), [] { return Error(); }, {}};
 }
 

@@ -187,9 +187,11 @@ void JetStreamServer::Session::handle_connection(const nats::ClientEvent& event)
 
 JetStreamServer::JetStreamServer() = default;
 
-Error JetStreamServer::missing() const {
-  const sync::LockGuard lock(trouble_->mutex);
-  return trouble_->why;
+std::function<Error()> JetStreamServer::missing() const {
+  return [trouble = trouble_] {
+    const sync::LockGuard lock(trouble->mutex);
+    return trouble->why;
+  };
 }
 
 Result<std::unique_ptr<JetStreamServer>> JetStreamServer::start(Socket router, const GateOptions& options) {

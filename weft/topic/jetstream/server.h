@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "weft/base/result.h"
@@ -24,8 +25,9 @@ class JetStreamServer {
   JetStreamServer& operator=(const JetStreamServer&) = delete;
   ~JetStreamServer();
 
-  // The reason of a missing connection; ok: there is one, or the first attempt has not ended.
-  [[nodiscard]] Error missing() const;
+  // Returns the reason of a missing connection, after the server's end the last one; ok: there is one, or the first
+  // attempt has not ended. Any thread may call it.
+  [[nodiscard]] std::function<Error()> missing() const;
 
  private:
   class Session;
