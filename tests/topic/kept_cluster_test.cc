@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/topic/nats_cluster.h"
+#include "tests/topic/on_each_server.h"
 #include "weft/sys/clock.h"
 #include "weft/topic/test_time.h"
 #include "weft/topic/topics.h"
@@ -14,15 +15,14 @@
 namespace weft::topic {
 namespace {
 
-class KeptNatsCluster : public testing::TestWithParam<std::string> {
+class KeptNatsCluster : public OnEachServer {
  protected:
   void SetUp() override {
-    const std::string program = GetParam() == "nats" ? WEFT_NATS_SERVER : nats::test::current_server();
-    if (program.empty()) {
-      GTEST_SKIP() << (GetParam() == "nats" ? "there is no nats-server"
-                                            : "there is no current nats-server: deps/setup.sh tests builds it with Go");
+    OnEachServer::SetUp();
+    if (IsSkipped()) {
+      return;
     }
-    cluster_.emplace(program);
+    cluster_.emplace(program_);
   }
   [[nodiscard]] TopicsOptions options() const {
     TopicsOptions options;

@@ -25,6 +25,7 @@
 
 #include "tests/support/nats_authority.h"
 #include "tests/topic/nats_cluster.h"
+#include "tests/topic/on_each_server.h"
 #include "tests/topic/side.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
@@ -262,15 +263,8 @@ class Load {
 };
 
 // The parameter: the age of the servers.
-class KeptFaults : public testing::TestWithParam<std::string> {
+class KeptFaults : public OnEachServer {
  protected:
-  void SetUp() override {
-    program_ = GetParam() == "nats" ? WEFT_NATS_SERVER : nats::test::current_server();
-    if (program_.empty()) {
-      GTEST_SKIP() << (GetParam() == "nats" ? "there is no nats-server"
-                                            : "there is no current nats-server: deps/setup.sh tests builds it with Go");
-    }
-  }
   void TearDown() override {
     server_.reset();
     if (!directory_.empty()) {
@@ -303,7 +297,6 @@ class KeptFaults : public testing::TestWithParam<std::string> {
   void kill_consumers(int messages);
   void let_credentials_expire(int messages, int times, Duration away);
 
-  std::string program_;
   std::string directory_;
   std::optional<NatsCluster> cluster_;
   std::unique_ptr<NatsServer> server_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/nats_server.h"
+#include "tests/topic/on_each_server.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
 #include "weft/topic/test_time.h"
@@ -20,17 +21,16 @@ namespace {
 
 using nats::test::NatsServer;
 
-class KeptNats : public testing::TestWithParam<std::string> {
+class KeptNats : public OnEachServer {
  protected:
   void SetUp() override {
-    const std::string program = GetParam() == "nats" ? WEFT_NATS_SERVER : nats::test::current_server();
-    if (program.empty()) {
-      GTEST_SKIP() << (GetParam() == "nats" ? "there is no nats-server"
-                                            : "there is no current nats-server: deps/setup.sh tests builds it with Go");
+    OnEachServer::SetUp();
+    if (IsSkipped()) {
+      return;
     }
     directory_ = *sys::make_private_directory();
     server_ = std::make_unique<NatsServer>("jetstream { store_dir: \"" + directory_ + "\" }\n" + extra(),
-                                           std::vector<std::string>(), program);
+                                           std::vector<std::string>(), program_);
   }
   void TearDown() override {
     server_.reset();

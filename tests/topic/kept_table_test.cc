@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table "What each engine keeps" of docs/fleet.md: each row is a call, and each cell its outcome.
+// The table "Kept topics by engine" of docs/fleet.md: each row is a call, and each cell its outcome.
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/topic/nats_cluster.h"
+#include "tests/topic/on_each_server.h"
 #include "weft/sys/path.h"
 #include "weft/topic/test_time.h"
 #include "weft/topic/topics.h"
@@ -92,7 +93,7 @@ std::vector<std::vector<std::string>> rows_of_page() {
   bool below = false;
   for (std::string line; std::getline(page, line);) {
     if (line.starts_with("#")) {
-      below = line == "## What each engine keeps";
+      below = line == "## Kept topics by engine";
     } else if (below && line.starts_with("| ") && !line.starts_with("| a program asks for")) {
       std::vector<std::string> cells;
       for (std::size_t at = 2; at < line.size();) {
@@ -138,16 +139,8 @@ TEST(EnginesTable, AHubKeepsWhatItsColumnSays) {
   std::filesystem::remove_all(directory);
 }
 
-class EnginesTableOnNats : public testing::TestWithParam<std::string> {
+class EnginesTableOnNats : public OnEachServer {
  protected:
-  void SetUp() override {
-    program_ = GetParam() == "nats" ? WEFT_NATS_SERVER : nats::test::current_server();
-    if (program_.empty()) {
-      GTEST_SKIP() << (GetParam() == "nats" ? "there is no nats-server"
-                                            : "there is no current nats-server: deps/setup.sh tests builds it with Go");
-    }
-  }
-  std::string program_;
   Context context_;
 };
 INSTANTIATE_TEST_SUITE_P(Servers, EnginesTableOnNats, testing::Values("nats", "nats_current"),

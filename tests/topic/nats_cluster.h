@@ -18,6 +18,7 @@
 #include "weft/sys/clock.h"
 #include "weft/sys/fd.h"
 #include "weft/sys/path.h"
+#include "weft/sys/socket.h"
 #include "weft/topic/topics.h"
 #include <gtest/gtest.h>
 
@@ -127,14 +128,8 @@ class NatsCluster {
     std::vector<std::string> ports;
     std::vector<sys::Fd> held;
     for (int i = 0; i < kServers; ++i) {
-      held.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-      sockaddr_in address{};
-      address.sin_family = AF_INET;
-      address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-      socklen_t size = sizeof address;
-      EXPECT_EQ(::bind(held.back().fd(), reinterpret_cast<sockaddr*>(&address), size), 0);
-      EXPECT_EQ(::getsockname(held.back().fd(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-      ports.push_back(std::to_string(ntohs(address.sin_port)));
+      held.push_back(*sys::open_tcp_listener(*sys::SocketAddress::parse_numeric("127.0.0.1", 0), {}));
+      ports.push_back(std::to_string(sys::local_address(held.back().fd())->port()));
     }
     return ports;
   }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/topic/nats_cluster.h"
+#include "tests/topic/on_each_server.h"
 #include "weft/sys/path.h"
 #include "weft/topic/topics.h"
 #include <gtest/gtest.h>
@@ -33,15 +34,8 @@ class WorkQueue {
   std::FILE* const output_;
 };
 
-class WorkQueueOnNats : public testing::TestWithParam<std::string> {
+class WorkQueueOnNats : public OnEachServer {
  protected:
-  void SetUp() override {
-    program_ = GetParam() == "nats" ? WEFT_NATS_SERVER : nats::test::current_server();
-    if (program_.empty()) {
-      GTEST_SKIP() << (GetParam() == "nats" ? "there is no nats-server"
-                                            : "there is no current nats-server: deps/setup.sh tests builds it with Go");
-    }
-  }
   // A server dies when the demonstration has killed a worker.
   template <typename Kill>
   static void expect_all_done(const std::string& place, const Kill& kill_a_server) {
@@ -59,8 +53,6 @@ class WorkQueueOnNats : public testing::TestWithParam<std::string> {
     EXPECT_TRUE(killed);
     EXPECT_TRUE(last.starts_with("400 of 400 jobs done")) << last;
   }
-
-  std::string program_;
 };
 INSTANTIATE_TEST_SUITE_P(Servers, WorkQueueOnNats, testing::Values("nats", "nats_current"),
                          [](const auto& kind) { return kind.param; });

@@ -7,8 +7,8 @@ import signal
 import subprocess
 
 import zmq
-from weft_bridge_support import LONG, Bridge, folder, nats_server, number, pause, until, zmtp
-from weft_cli_support import end, run_all, start, test
+from weft_bridge_support import Bridge, folder, nats_server, number, pause, until, zmtp
+from weft_cli_support import LONG, end, run_all, start, test
 
 TIMED_OUT, UNREACHABLE, EXHAUSTED, GONE, REFUSED = 2, 16, 18, 21, 32  # as Errc has them
 

@@ -15,8 +15,6 @@ import urllib.request
 import zmq
 from weft_cli_support import PATIENCE, PROGRAM
 
-LONG = ["--timeout", "60"]
-
 
 class Bridge:
     """A `weft bridge` of the sections, on the local fleet of the folder."""

@@ -7,8 +7,8 @@ import subprocess
 import time
 
 import zmq
-from weft_bridge_support import LONG, Bridge, folder, nats_server, number, pause, until, zmtp
-from weft_cli_support import PATIENCE, PROGRAM, end, run, run_all, start, test
+from weft_bridge_support import Bridge, folder, nats_server, number, pause, until, zmtp
+from weft_cli_support import LONG, PATIENCE, PROGRAM, end, run, run_all, start, test
 
 
 @test

@@ -7,6 +7,7 @@ METRICS_SIDE is the program of tests/server that has an admin port, KEPT_SIDE th
 
 import contextlib
 import fcntl
+import json
 import os
 import pty
 import re
@@ -28,6 +29,7 @@ SOURCE = Path(sys.argv[2])
 METRICS_SIDE = sys.argv[3]
 KEPT_SIDE = sys.argv[4] if len(sys.argv) > 4 else ""  # a process that hosts a hub; empty: a build without SQLite
 PATIENCE = 20
+LONG = ["--timeout", "60"]
 tests = []
 
 
@@ -44,6 +46,11 @@ def run(*arguments: str, code: int = 0, text: str | bytes = "", **more) -> str:
     assert done.returncode == code, (arguments, done)
     assert "\033" not in out + err, (arguments, "colour without a terminal")
     return out if code == 0 else err
+
+
+def objects(text: str) -> list[dict]:
+    """Of lines of JSON."""
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def run_blocks(page: str, of: str = "") -> int:

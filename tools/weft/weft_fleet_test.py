@@ -14,9 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from weft_cli_support import PATIENCE, end, run, run_all, run_blocks, start, test
+from weft_cli_support import LONG, PATIENCE, end, run, run_all, run_blocks, start, test
 
-LONG = ["--timeout", "60"]
 NATS_SERVER = shutil.which("nats-server", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
 
 

@@ -20,12 +20,10 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from weft_cli_support import KEPT_SIDE, PATIENCE, PROGRAM, SOURCE, run, run_all, test
+from weft_cli_support import KEPT_SIDE, LONG, PATIENCE, PROGRAM, SOURCE, run, run_all, test
 
 sys.path.append(str(SOURCE / "tests/support"))
 from tls_options import make_certificates
-
-LONG = ["--timeout", "60"]
 
 
 @contextlib.contextmanager

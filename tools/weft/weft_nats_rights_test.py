@@ -5,8 +5,8 @@ on NATS, on Debian's server and on that of deps/go.txt if it was built. 77: ther
 import os
 import sys
 
-from weft_cli_support import PATIENCE, end, run, run_all, start, test
-from weft_nats_support import CURRENT, LONG, SERVERS, configured, keeping, objects, request
+from weft_cli_support import LONG, PATIENCE, end, objects, run, run_all, start, test
+from weft_nats_support import CURRENT, SERVERS, configured, keeping, request
 
 KEPT = ["--survives", "process"]
 

@@ -13,14 +13,9 @@ from pathlib import Path
 
 from weft_cli_support import PATIENCE, SOURCE, start
 
-LONG = ["--timeout", "60"]
 DEBIAN = shutil.which("nats-server", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
 CURRENT = str(SOURCE / "build/go/nats-server")
 SERVERS = [each for each in (DEBIAN, CURRENT) if each and os.path.exists(each)]
-
-
-def objects(text: str) -> list[dict]:
-    return [json.loads(line) for line in text.splitlines()]
 
 
 @contextlib.contextmanager

@@ -11,9 +11,8 @@ import sys
 import tempfile
 import time
 
-from weft_cli_support import PATIENCE, SOURCE, end, run, run_all, start, test
+from weft_cli_support import LONG, PATIENCE, SOURCE, end, run, run_all, start, test
 
-LONG = ["--timeout", "60"]
 NATS = SOURCE / "build/go/nats"
 DEBIAN = shutil.which("nats-server", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
 SERVERS = [DEBIAN, str(SOURCE / "build/go/nats-server")]

@@ -10,9 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from weft_cli_support import KEPT_SIDE, PATIENCE, PROGRAM, end, run, run_all, start, test
-
-LONG = ["--timeout", "60"]
+from weft_cli_support import KEPT_SIDE, LONG, PATIENCE, PROGRAM, end, objects, run, run_all, start, test
+from weft_kept_cases import publish_and_read, set_and_watch
 
 
 @contextlib.contextmanager
@@ -33,10 +32,6 @@ def kept_fleet():
                 yield options
             finally:
                 host.kill()
-
-
-def objects(text: str) -> list[dict]:
-    return [json.loads(line) for line in text.splitlines()]
 
 
 @test
@@ -117,28 +112,7 @@ def publishes_reads_and_consumes_what_is_kept():
             return run(*arguments, *here, *LONG, **more)
         assert weft("stream", "add", "orders", "orders.>").startswith("orders log ")
         weft("stream", "add", "orders", "--keep", "work", code=1)
-        weft("stream", "add", "orders", "orders.>", "--bytes-max", "64M", "--redeclare")
-        assert weft("stream", "publish", "orders", "orders.eu", "a chair", "-H", "Colour:red") == "1\n"
-        assert weft("stream", "publish", "orders", "orders.eu", "--id", "17", "a table") == "2\n"
-        assert json.loads(weft("stream", "publish", "orders", "orders.eu", "--id", "17", "a table", "--json")) == {
-            "sequence": 2, "duplicate": True}
-        assert weft("stream", "publish", "orders", "orders.us", "--window", "3", text="1\n2\n3\n4\n5\n") == "3\n4\n5\n6\n7\n"
-        assert weft("stream", "publish", "orders", "orders.us", "-", text=b"\0\n\xff") == "8\n"
-        weft("stream", "publish", "orders", "orders.eu", "x", "--expect-last", "1", code=1)
-        assert weft("stream", "publish", "orders", "orders.eu", "x", "--expect-last", "2") == "9\n"
-        weft("stream", "publish", "orders", "news", "x", code=1)
-        weft("stream", "publish", "none", "news", "x", code=1)
-
-        first = objects(weft("stream", "read", "orders", "orders.eu", "--stored", "--json"))
-        assert [(each["sequence"], each["body"]) for each in first] == [(1, "a chair"), (2, "a table"), (9, "x")], first
-        assert first[0]["headers"] == ["Colour: red"] and "headers" not in first[1], first
-        assert weft("stream", "read", "orders", "--from", "8", "-n", "1", "--hex") == "8 orders.us 000aff\n"
-        assert weft("stream", "read", "orders", "--from", "last", "--stored") == "9 orders.eu x\n"
-        assert weft("stream", "read", "orders", "--from", "@1", "--stored", "--raw", "-n", "2") == "a chaira table"
-        follows = start("stream", "read", "orders", "--from", "last", "-n", "2", *here, *LONG)
-        assert follows.stdout.readline() == "9 orders.eu x\n"
-        weft("stream", "publish", "orders", "orders.eu", "new")
-        assert end(follows) == "10 orders.eu new\n"
+        publish_and_read(weft, [*here, *LONG], [])
 
         assert weft("stream", "consume", "orders", "billing", "orders.eu", "--tries-max", "5", "--ack-wait", "600",
                     "-n", "1") == "1 orders.eu a chair\n"
@@ -171,37 +145,11 @@ def publishes_reads_and_consumes_what_is_kept():
 def keeps_keys_and_values():
     if not KEPT_SIDE:
         return
-    with kept_fleet() as here, tempfile.TemporaryDirectory() as folder:
+    with kept_fleet() as here:
         def weft(*arguments: str, **more) -> str:
             return run(*arguments, *here, *LONG, **more)
-        assert "bucket" in weft("kv", "get", "config", "color", code=1)  # and makes no bucket
-        assert weft("kv", "ls") == ""
-        assert weft("kv", "put", "config", "color", "blue") == "1\n"
-        assert weft("kv", "put", "config", "size.x", "-", text="from the input") == "2\n"
-        assert weft("kv", "get", "config", "color") == "blue\n"
-        assert json.loads(weft("--json", "kv", "get", "config", "size.x")) == {
-            "key": "size.x", "revision": 2, "body": "from the input"}
-        (Path(folder) / "photo").write_bytes(b"\0\xff\n")
-        assert weft("kv", "put", "config", "photo", "--file", f"{folder}/photo") == "3\n"
-        assert weft("kv", "get", "config", "photo", "--raw") == "\0\xff\n"
-        assert weft("kv", "ls") == "config\n"
-        assert weft("kv", "ls", "config") == "color\nphoto\nsize.x\n"
-        assert weft("kv", "ls", "config", "size.>", "--json") == '{"key":"size.x"}\n'
-        weft("kv", "put", "config", "color", "red", "--if-absent", code=1)
-        weft("kv", "put", "config", "color", "red", "--revision", "3", code=1)
-        assert weft("kv", "put", "config", "color", "red", "--revision", "1") == "4\n"
-        watch = start("kv", "watch", "config", "color", "--json", "-n", "2", *here, *LONG)
-        first = json.loads(watch.stdout.readline())
-        assert weft("kv", "delete", "config", "color") == "5\n"
-        changes = [first, *objects(end(watch))]
-        assert [(each["change"], each["key"], each["revision"]) for each in changes] == [
-            ("put", "color", 4), ("delete", "color", 5)], changes
-        weft("kv", "get", "config", "color", code=1)
-        weft("kv", "delete", "none", "color", code=1)
+        set_and_watch(weft, [*here, *LONG], [])
         weft("kv", "put", "config", "color", code=2)
-        # The space is a part of the names.
-        assert weft("kv", "put", "config", "color", "green", "--space", "shop") == "1\n"
-        assert weft("kv", "ls", "--space", "shop") == "config\n"
 
 
 @test

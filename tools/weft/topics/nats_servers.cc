@@ -2,10 +2,8 @@
 #include "tools/weft/topics/nats_servers.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,10 +18,12 @@
 #include <sstream>
 #include <vector>
 
+#include "weft/sys/address.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/fd.h"
 #include "weft/sys/path.h"
 #include "weft/sys/poll.h"
+#include "weft/sys/socket.h"
 
 namespace weft::cli {
 
@@ -71,16 +71,9 @@ std::vector<std::string> free_ports(std::uint64_t count) {
   std::vector<sys::Fd> held;  // until all are chosen, so that they differ
   std::vector<std::string> ports;
   for (std::uint64_t i = 0; i < count; ++i) {
-    const sys::Fd& socket = held.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    auto* const raw = reinterpret_cast<sockaddr*>(&address);
-    if (!socket.valid() || ::bind(socket.fd(), raw, size) != 0 || ::getsockname(socket.fd(), raw, &size) != 0) {
-      throw Failure(std::string("a port: ") + std::strerror(errno));
-    }
-    ports.push_back(std::to_string(ntohs(address.sin_port)));
+    const sys::SocketAddress any = need(sys::SocketAddress::parse_numeric("127.0.0.1", 0), "a port");
+    held.push_back(need(sys::open_tcp_listener(any, {}), "a port"));
+    ports.push_back(std::to_string(need(sys::local_address(held.back().fd()), "a port").port()));
   }
   return ports;
 }
