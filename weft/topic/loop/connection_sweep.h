@@ -13,8 +13,8 @@
 namespace weft::topic {
 
 // ConnectionSweep: when to forget the handles whose connections have ended. A connection is gone when nothing refers to
-// it any more: its messages that wait to be read do. So the sweeps repeat, each time after four times as long, until
-// none of the ended connections is known, and then for two seconds more.
+// it any more: its messages that wait to be read do. So the sweeps repeat, each time after four times as long, up to
+// two seconds, as long as one of the ended connections was known at the last one.
 // Owner: a node. Affinity: the loop. Cost: a set's entry for each ended connection.
 class ConnectionSweep {
  public:
@@ -32,8 +32,9 @@ class ConnectionSweep {
   }
   void schedule() noexcept {  // after a sweep
     timer_.stop();
-    std::erase_if(ended_, [](msg::PeerId peer) { return !msg::is_known(peer); });
-    if (wait_ <= kLast || !ended_.empty()) {
+    // One that is gone by now may have been known during the sweep.
+    const auto gone = std::erase_if(ended_, [](msg::PeerId peer) { return !msg::is_known(peer); });
+    if (wait_ <= kLast || gone != 0 || !ended_.empty()) {
       const Duration wait = std::min(wait_, kLast);
       timer_.start(wait);
       wait_ = std::max(wait_, 4 * wait);
