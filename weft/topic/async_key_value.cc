@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "weft/topic/kept/key_value_calls.h"
 #include "weft/topic/kept/stream_core.h"
 
 namespace weft {
@@ -10,48 +11,18 @@ namespace weft {
 namespace {
 
 using topic::HubLink;
-using CallPtr = IntrusivePtr<topic::HubCall>;
-using Core = std::shared_ptr<const topic::KeyValueCore>;
-
-constexpr Error kAsyncBucketMoved(Errc::closed, "the bucket was moved from");
-
-rt::Task<Result<std::uint64_t>> change_call(Core core, Result<CallPtr> call) {
-  if (!call) {
-    co_return call.error();
-  }
-  WEFT_CO_TRY(co_await HubLink::run_task(core->stream().link(), *call));
-  co_return topic::StreamCore::published(**call).sequence;
-}
-
-rt::Task<Result<KeyValueEntry>> value_call(Core core, Result<CallPtr> call) {
-  if (!call) {
-    co_return call.error();
-  }
-  WEFT_CO_TRY(co_await HubLink::run_task(core->stream().link(), *call));
-  co_return core->entry(**call);
-}
+using topic::kKeptMoved;
+using Core = topic::BucketPtr;
 
 rt::Task<Result<std::vector<std::string>>> list_keys(Core core, Result<Filter> wanted) {
   if (core == nullptr) {
-    co_return kAsyncBucketMoved;
+    co_return kKeptMoved;
   }
   if (!wanted) {
     co_return wanted.error();
   }
-  std::vector<std::string> keys;
-  std::optional<std::string> behind = std::string();
-  while (behind) {
-    const Result<CallPtr> call = core->stream().list(*behind);
-    if (!call) {
-      co_return call.error();
-    }
-    WEFT_CO_TRY(co_await HubLink::run_task(core->stream().link(), *call));
-    Result<std::optional<std::string>> next = core->add_keys(**call, *wanted, keys);
-    if (!next) {
-      co_return next.error();
-    }
-    behind = *std::move(next);
-  }
+  topic::BucketKeys list(core, *wanted);
+  Result<std::vector<std::string>> keys = co_await topic::run_series(core->link(), &list);
   co_return keys;
 }
 
@@ -91,24 +62,12 @@ AsyncKeyValue::AsyncKeyValue(Core core) noexcept : core_(std::move(core)) {}
 
 rt::Task<Result<AsyncKeyValue>> AsyncKeyValue::declare(std::shared_ptr<HubLink> link, std::string_view name,
                                                        const KeyValueOptions& options) {
-  static constexpr auto kDeclare = [](Result<Core> core, bool redeclare) -> rt::Task<Result<AsyncKeyValue>> {
-    if (!core) {
-      co_return core.error();
-    }
-    topic::StreamCore& stream = (*core)->stream();
-    const Result<CallPtr> call = stream.declare(redeclare);
-    if (!call) {
-      co_return call.error();
-    }
-    WEFT_CO_TRY(co_await HubLink::run_task(stream.link(), *call));
-    WEFT_CO_TRY(stream.declared(**call));
-    co_return AsyncKeyValue(*core);
-  };
-  return kDeclare(topic::KeyValueCore::make(std::move(link), name, options), options.redeclare);
+  return topic::run_declare<AsyncKeyValue>(topic::KeyValueCore::make(std::move(link), name, options),
+                                           options.redeclare);
 }
 
 AsyncKeyValue::Revision AsyncKeyValue::change(std::string_view key, Bytes value, const topic::KeyChange& change) {
-  return change_call(core_, core_ == nullptr ? Result<CallPtr>(kAsyncBucketMoved) : core_->change(key, value, change));
+  return topic::change(core_, key, value, change).task();
 }
 AsyncKeyValue::Revision AsyncKeyValue::put(std::string_view key, Bytes value) { return change(key, value, {}); }
 AsyncKeyValue::Revision AsyncKeyValue::create(std::string_view key, Bytes value) {
@@ -126,17 +85,15 @@ AsyncKeyValue::Revision AsyncKeyValue::erase(std::string_view key, const KeyValu
 AsyncKeyValue::Revision AsyncKeyValue::erase(std::string_view key, std::optional<std::uint64_t> revision) {
   return change(key, {}, {.revision = revision, .erase = true});
 }
-rt::Task<Result<KeyValueEntry>> AsyncKeyValue::value(std::string_view key) {
-  return value_call(core_, core_ == nullptr ? Result<CallPtr>(kAsyncBucketMoved) : core_->value(key));
-}
+rt::Task<Result<KeyValueEntry>> AsyncKeyValue::value(std::string_view key) { return topic::value(core_, key).task(); }
 rt::Task<Result<std::vector<std::string>>> AsyncKeyValue::keys(std::string_view filter) {
   return list_keys(core_, Filter::parse(filter));
 }
 rt::Task<Result<AsyncKeyValueWatch>> AsyncKeyValue::watch(std::string_view filter, bool all) {
   using Channel = Result<IntrusivePtr<topic::KeptChannel>>;
-  return open_watch(core_,
-                    AsyncReader::open(core_ == nullptr ? nullptr : core_->stream().link(),
-                                      core_ == nullptr ? Channel(kAsyncBucketMoved) : core_->watch(filter, all)));
+  return open_watch(
+      core_, topic::open_channel<AsyncReader>(core_ == nullptr ? nullptr : core_->link(),
+                                              core_ == nullptr ? Channel(kKeptMoved) : core_->watch(filter, all)));
 }
 std::string_view AsyncKeyValue::name() const noexcept {
   return core_ == nullptr ? std::string_view() : std::string_view(core_->name());

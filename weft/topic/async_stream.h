@@ -47,9 +47,6 @@ class AsyncReader : public topic::ChannelEnd {
   [[nodiscard]] rt::Task<Result<std::optional<KeptMessage>>> next_stored() { return next_stored_task(link_, channel_); }
   Result<KeptMessage> try_next() { return try_take(); }
   [[nodiscard]] bool live() const noexcept { return took_all_stored(); }
-  // For code that opens channels: waits until the hub has opened this one.
-  [[nodiscard]] static rt::Task<Result<AsyncReader>> open(std::shared_ptr<topic::HubLink> link,
-                                                          Result<IntrusivePtr<topic::KeptChannel>> channel);
 };
 
 // AsyncPendingPublish: PendingPublish for the coroutines of one loop.
@@ -66,8 +63,8 @@ class AsyncPendingPublish {
 
 // AsyncStream: Stream for the coroutines of one loop, with the same names, meanings and errors. A call encodes its
 // arguments before it returns its task, so the task does not refer to the arguments.
-// Affinity: the loop's thread. The hub keeps a message whose publish is cancelled after it was sent. Errors:
-// not_supported (Order::strict); `closed` from every call on a moved-from object.
+// Affinity: the loop's thread. The hub keeps a message whose publish is cancelled after it was sent. Errors: `closed`
+// from every call on a moved-from object.
 class AsyncStream {
  public:
   explicit AsyncStream(std::shared_ptr<topic::StreamCore> core) noexcept;
@@ -105,8 +102,6 @@ class AsyncStream {
 
  private:
   [[nodiscard]] std::shared_ptr<topic::HubLink> link() const noexcept;
-  template <typename Make>
-  [[nodiscard]] Result<IntrusivePtr<topic::HubCall>> request(Make make) const;  // fails with `closed` if moved from
 
   std::shared_ptr<topic::StreamCore> core_;
 };

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/rt/task/task_group.h"
 #include "weft/rt/task/task_scope.h"
 #include "weft/topic/kept/test_link.h"
 #include <gtest/gtest.h>
@@ -57,6 +58,65 @@ TEST_F(AsyncStreamTest, CoroutinesPublishReadAndConsume) {
   TestLink link(context_, endpoint_, {}, {}, true);
   auto done = rt::spawn(link.loop(), publish_and_read(link.link()));
   const auto result = done.get();
+  EXPECT_TRUE(result) << result.error().message();
+}
+
+rt::Task<Result<Published>> publish_strictly(AsyncStream* stream, std::string text, Instant deadline = kNever) {
+  const PublishOptions strict{.order = Order::strict, .deadline = deadline};
+  const Result<Published> published = co_await stream->publish("a", text, strict);
+  co_return published;
+}
+
+rt::Task<Result<void>> publish_in_a_strict_order(std::shared_ptr<HubLink> link) {
+  const StreamOptions options{.name = "s"};
+  WEFT_CO_TRY(auto stream, co_await AsyncStream::declare(link, options));
+  std::vector<rt::Task<Result<Published>>> publishes;
+  for (int i = 1; i <= 50; ++i) {
+    publishes.push_back(publish_strictly(&stream, std::to_string(i)));
+  }
+  const std::vector<Result<Published>> published = co_await rt::when_all(std::move(publishes));
+  for (std::size_t i = 0; i < published.size(); ++i) {
+    EXPECT_TRUE(published[i]) << published[i].error().message();
+    EXPECT_EQ(published[i]->sequence, i + 1);
+  }
+  WEFT_CO_TRY(auto other, co_await AsyncStream::declare(link, options));
+  WEFT_CO_TRY(co_await other.publish("a", "of another publisher"));
+  const auto refused = co_await publish_strictly(&stream, "52");
+  EXPECT_EQ(refused.error(), Errc::conflict);
+  WEFT_CO_TRY(const auto next, co_await publish_strictly(&stream, "52"));  // asks for the last sequence
+  EXPECT_EQ(next.sequence, 52U);
+  const PublishOptions strict{.order = Order::strict};
+  const auto later = co_await stream.publish_later("a", "x", strict);
+  EXPECT_EQ(later.error(), Errc::invalid_argument);
+  co_return Result<void>();
+}
+
+TEST_F(AsyncStreamTest, CoroutinesPublishInAStrictOrder) {
+  FakeHub hub(context_, endpoint_, store_);
+  TestLink link(context_, endpoint_, {}, {}, true);
+  const auto result = rt::spawn(link.loop(), publish_in_a_strict_order(link.link())).get();
+  EXPECT_TRUE(result) << result.error().message();
+}
+
+rt::Task<Result<void>> wait_for_a_turn(std::shared_ptr<HubLink> link) {
+  const StreamOptions options{.name = "s"};
+  WEFT_CO_TRY(auto stream, co_await AsyncStream::declare(link, options));
+  std::vector<rt::Task<Result<Published>>> publishes;
+  publishes.push_back(publish_strictly(&stream, "has no answer", sys::now() + 100ms));
+  publishes.push_back(publish_strictly(&stream, "has no turn", sys::now() + 10ms));
+  publishes.push_back(publish_strictly(&stream, "gets the turn"));
+  const std::vector<Result<Published>> published = co_await rt::when_all(std::move(publishes));
+  EXPECT_EQ(published[0].error(), Errc::outcome_unknown);
+  EXPECT_EQ(published[1].error(), Errc::timed_out);
+  EXPECT_TRUE(published[2]) << published[2].error().message();
+  co_return Result<void>();
+}
+
+TEST_F(AsyncStreamTest, AWaitForATurnEndsAtItsDeadline) {
+  FakeHub hub(context_, endpoint_, store_,
+              [](FakeHub&, const Op& op) { return op.kind != OpKind::append || as_text(op.body) != "has no answer"; });
+  TestLink link(context_, endpoint_, {}, {}, true);
+  const auto result = rt::spawn(link.loop(), wait_for_a_turn(link.link())).get();
   EXPECT_TRUE(result) << result.error().message();
 }
 

@@ -12,6 +12,7 @@
 #include "weft/rt/task/task_time.h"
 #include "weft/sys/clock.h"
 #include "weft/topic/async_core.h"
+#include "weft/topic/fleet_calls.h"
 #include "weft/topic/hub_link_of.h"
 #include "weft/topic/node/node.h"
 
@@ -24,41 +25,11 @@ using topic::AsyncSubscriptionCore;
 using topic::MeshState;
 using topic::next_of;
 using topic::Node;
+using topic::NodePtr;
 using topic::PublisherCore;
 using topic::SubscriptionCore;
-using MeshDone = std::function<bool(const MeshState&)>;
-using NodePtr = std::shared_ptr<Node>;
 
 constexpr std::size_t kHandlersMax = 65'536;
-
-rt::Task<Result<void>> change_of_mesh(NodePtr node) {
-  const Result<void> changed = co_await node->mesh_event().wait();
-  co_return changed;
-}
-
-// Node::wait_mesh() for coroutines.
-rt::Task<Result<void>> await_mesh(NodePtr node, Instant deadline, MeshDone done) {
-  while (true) {
-    if (const bool is_done = node->with_mesh(std::cref(done)); is_done) {
-      co_return Result<void>();
-    }
-    if (node->closed()) {
-      co_return Error(Errc::closed, "the handle of topics was closed");
-    }
-    if (const Error refused = node->control_refused(); refused != Errc::ok) {
-      co_return refused;
-    }
-    const Instant now = sys::now();
-    if (now >= deadline) {
-      co_return Error(Errc::timed_out, "the fleet did not come so far in time");
-    }
-    const Duration left = time_left(deadline, now);
-    const Result<void> waited = co_await rt::with_timeout(change_of_mesh(node), left);
-    if (!waited && waited.error() != Errc::timed_out) {
-      co_return waited;
-    }
-  }
-}
 
 }  // namespace
 
@@ -103,24 +74,14 @@ rt::Task<Result<void>> publish_when_room(IntrusivePtr<AsyncPublisherCore> core, 
   }
 }
 
-rt::Task<Result<std::size_t>> ready_subscribers(NodePtr node, IntrusivePtr<PublisherCore> core, std::size_t count,
+rt::Task<Result<std::size_t>> ready_subscribers(IntrusivePtr<AsyncPublisherCore> core, std::size_t count,
                                                 Instant deadline) {
-  if (node == nullptr) {
+  if (core == nullptr) {
     co_return topic::kAsyncMoved;
   }
-  const Result<std::uint64_t> begun = node->begin_probe(*core, deadline);
-  if (!begun) {
-    co_return begun.error();
-  }
-  const std::uint64_t probe = *begun;
-  MeshDone enough = [probe, count](const MeshState& mesh) { return mesh.readiness().sum(probe) >= count; };
-  const Result<void> waited = co_await await_mesh(node, deadline, std::move(enough));
-  const std::uint64_t ready = node->with_mesh([&](const MeshState& mesh) { return mesh.readiness().sum(probe); });
-  node->end_probe(probe);
-  if (!waited) {
-    co_return waited.error();
-  }
-  co_return static_cast<std::size_t>(ready);
+  topic::SubscriberCount call(*core->node, *core->publisher, count, deadline);
+  const Result<std::size_t> ready = co_await topic::run_fleet_call(core->node, &call);
+  co_return ready;
 }
 }  // namespace
 
@@ -128,8 +89,7 @@ rt::Task<Result<void>> AsyncPublisher::publish_wait(Message body, Headers header
   return publish_when_room(core_, std::move(body), std::move(headers));
 }
 rt::Task<Result<std::size_t>> AsyncPublisher::wait_subscribers(std::size_t count, Instant deadline) {
-  return ready_subscribers(core_ == nullptr ? nullptr : core_->node, core_ == nullptr ? nullptr : core_->publisher,
-                           count, deadline);
+  return ready_subscribers(core_, count, deadline);
 }
 std::string_view AsyncPublisher::topic() const noexcept {
   return core_ == nullptr ? std::string_view() : core_->publisher->name.text();
@@ -377,20 +337,10 @@ rt::Task<Result<TopicMessage>> ask(NodePtr node, std::string topic, Message body
   if (node == nullptr) {
     co_return topic::kAsyncMoved;
   }
-  auto request = node->begin_request(topic, body.bytes(), headers.block());
-  if (!request && request.error() == Errc::would_block) {
-    MeshDone known = [wire = node->names().encode(topic)](const MeshState& mesh) {
-      return mesh.services_known() || (wire && mesh.served(*wire));
-    };
-    const Result<void> waited = co_await await_mesh(node, deadline, std::move(known));
-    if (!waited && waited.error() == Errc::cancelled) {
-      co_return waited.error();
-    }
-    request = node->begin_request(topic, body.bytes(), headers.block());
-  }
+  topic::RequestStart call(*node, topic, body.bytes(), headers.block(), deadline);
+  const Result<Node::Request> request = co_await topic::run_fleet_call(node, &call);
   if (!request) {
-    co_return request.error() == Errc::would_block ? Error(Errc::unreachable, "nobody is known to serve this topic")
-                                                   : request.error();
+    co_return request.error();
   }
   const Duration left = time_left(deadline, sys::now());
   Result<TopicMessage> reply = co_await rt::with_timeout(next_of(nullptr, node.get(), request->replies.get()), left);
@@ -398,26 +348,22 @@ rt::Task<Result<TopicMessage>> ask(NodePtr node, std::string topic, Message body
   co_return Node::reply_of(std::move(reply));
 }
 
-// Asks every handle for its roster, and waits until the answers are known so far.
-rt::Task<Result<void>> wait_asked(NodePtr node, Instant deadline,
-                                  bool (MeshState::*known)(std::uint64_t) const noexcept) {
-  const Result<std::uint64_t> ask = or_no_memory([&] { return node->ask_rosters(); });
-  if (!ask) {
-    co_return ask.error();
-  }
-  MeshDone done = [known, ask = *ask](const MeshState& mesh) { return (mesh.*known)(ask); };
-  const Result<void> waited = co_await await_mesh(node, deadline, std::move(done));
-  co_return waited;
-}
-
 rt::Task<Result<std::vector<NodeInfo>>> sync_with(NodePtr node, Instant deadline) {
   if (node == nullptr) {
     co_return topic::kAsyncMoved;
   }
-  Result<void> waited = co_await wait_asked(node, deadline, &MeshState::settled);
-  if (waited && node->gate() != nullptr) {
-    waited = co_await node->gate()->flush_task(deadline);
+  const Result<std::uint64_t> ask = or_no_memory([&] { return node->ask_rosters(); });
+  if (!ask) {
+    co_return ask.error();
   }
+  if (node->gate() != nullptr) {
+    const Result<void> flushed = co_await node->gate()->flush_task(deadline);
+    if (!flushed) {
+      co_return flushed.error();
+    }
+  }
+  topic::FleetWait settled{deadline, [id = *ask](const MeshState& mesh) { return mesh.settled(id); }};
+  const Result<void> waited = co_await topic::run_fleet_wait(node, std::move(settled));
   if (!waited) {
     co_return waited.error();
   }
@@ -463,28 +409,6 @@ Result<Ongoing> AsyncTopics::forward(std::string_view filter, serve::Server& ser
   return ongoing;
 }
 
-namespace {
-rt::Task<Result<std::uint64_t>> claim_topic(NodePtr node, std::string topic, Instant deadline) {
-  while (true) {
-    const Result<void> all = co_await wait_asked(node, deadline, &MeshState::owners_known);
-    if (!all) {
-      co_return all.error();
-    }
-    const Result<std::uint64_t> claim = node->begin_claim(topic);
-    if (!claim) {
-      co_return claim.error();
-    }
-    const std::uint64_t id = *claim;
-    MeshDone decided = [id](const MeshState& mesh) { return mesh.ownership().decided(id); };
-    const Result<void> waited = co_await await_mesh(node, deadline, std::move(decided));
-    const Result<std::uint64_t> epoch = node->end_claim(id, waited.has_value());
-    if (epoch || epoch.error() != Errc::would_block) {
-      co_return epoch;
-    }
-  }
-}
-}  // namespace
-
 rt::Task<Result<Owned>> AsyncTopics::create(std::string topic, Instant deadline) {
   return own(node_, std::move(topic), deadline);
 }
@@ -496,7 +420,8 @@ rt::Task<Result<Owned>> AsyncTopics::own(NodePtr node, std::string topic, Instan
   if (!wire) {
     co_return wire.error();
   }
-  const Result<std::uint64_t> epoch = co_await claim_topic(node, topic, deadline);
+  topic::TopicClaim call(*node, topic, deadline);
+  const Result<std::uint64_t> epoch = co_await topic::run_fleet_call(node, &call);
   if (!epoch) {
     co_return epoch.error();
   }
@@ -508,18 +433,9 @@ rt::Task<Result<std::vector<NodeInfo>>> watch(NodePtr node, std::vector<NodeInfo
   if (node == nullptr) {
     co_return topic::kAsyncMoved;
   }
-  auto now = std::make_shared<std::vector<NodeInfo>>();
-  while (true) {
-    MeshDone changed = [known, now](const MeshState& mesh) { return topic::present_nodes_differ(mesh, known, *now); };
-    const Instant expiry = node->with_mesh([](const MeshState& mesh) { return mesh.peers().next_expiry(sys::now()); });
-    const Result<void> waited = co_await await_mesh(node, std::min(deadline, expiry), std::move(changed));
-    if (waited) {
-      co_return std::move(*now);
-    }
-    if (waited.error() != Errc::timed_out || expiry >= deadline) {
-      co_return waited.error();
-    }
-  }
+  topic::NodesChange call(*node, known, deadline);
+  Result<std::vector<NodeInfo>> now = co_await topic::run_fleet_call(node, &call);
+  co_return now;
 }
 }  // namespace
 

@@ -3,14 +3,12 @@
 
 #include <utility>
 
+#include "weft/topic/kept/key_value_calls.h"
 #include "weft/topic/kept/stream_core.h"
 
 namespace weft {
 
-namespace {
-constexpr Error kBucketMoved(Errc::closed, "the bucket was moved from");
-// A waiting call holds the object on which it waits: another thread may destroy the bucket meanwhile.
-}  // namespace
+using topic::kKeptMoved;
 
 KeyValueWatch::KeyValueWatch(std::shared_ptr<const topic::KeyValueCore> core, Reader reader) noexcept
     : core_(std::move(core)), reader_(std::move(reader)) {}
@@ -34,21 +32,12 @@ KeyValue::KeyValue(std::shared_ptr<const topic::KeyValueCore> core) noexcept : c
 
 Result<KeyValue> KeyValue::declare(std::shared_ptr<topic::HubLink> link, std::string_view name,
                                    const KeyValueOptions& options) {
-  const auto core = WEFT_TRY(topic::KeyValueCore::make(std::move(link), name, options));
-  const auto call = WEFT_TRY(core->stream().declare(options.redeclare));
-  WEFT_TRY(core->stream().link()->run(call));
-  WEFT_TRY(core->stream().declared(*call));
-  return KeyValue(core);
+  return topic::wait_for_declared<KeyValue>(topic::KeyValueCore::make(std::move(link), name, options),
+                                            options.redeclare);
 }
 
 Result<std::uint64_t> KeyValue::change(std::string_view key, Bytes value, const topic::KeyChange& change) {
-  const auto core = core_;
-  if (core == nullptr) {
-    return kBucketMoved;
-  }
-  const auto call = WEFT_TRY(core->change(key, value, change));
-  WEFT_TRY(core->stream().link()->run(call));
-  return topic::StreamCore::published(*call).sequence;
+  return topic::change(core_, key, value, change).wait();
 }
 
 Result<std::uint64_t> KeyValue::put(std::string_view key, Bytes value) { return change(key, value, {}); }
@@ -68,41 +57,23 @@ Result<std::uint64_t> KeyValue::erase(std::string_view key, std::optional<std::u
   return change(key, {}, {.revision = revision, .erase = true});
 }
 
-Result<KeyValueEntry> KeyValue::value(std::string_view key) {
-  const auto core = core_;
-  if (core == nullptr) {
-    return kBucketMoved;
-  }
-  const auto call = WEFT_TRY(core->value(key));
-  WEFT_TRY(core->stream().link()->run(call));
-  return core->entry(*call);
-}
+Result<KeyValueEntry> KeyValue::value(std::string_view key) { return topic::value(core_, key).wait(); }
 
 Result<std::vector<std::string>> KeyValue::keys(std::string_view filter) {
   const auto core = core_;
   if (core == nullptr) {
-    return kBucketMoved;
+    return kKeptMoved;
   }
-  const Filter wanted = WEFT_TRY(Filter::parse(filter));
-  std::vector<std::string> keys;
-  std::optional<std::string> behind = std::string();
-  while (behind) {
-    const auto call = WEFT_TRY(core->stream().list(*behind));
-    WEFT_TRY(core->stream().link()->run(call));
-    behind = WEFT_TRY(core->add_keys(*call, wanted, keys));
-  }
-  return keys;
+  topic::BucketKeys list(core, WEFT_TRY(Filter::parse(filter)));
+  return topic::wait_for_series(*core->link(), list);
 }
 
 Result<KeyValueWatch> KeyValue::watch(std::string_view filter, bool all) {
   const auto core = core_;
   if (core == nullptr) {
-    return kBucketMoved;
+    return kKeptMoved;
   }
-  const auto channel = WEFT_TRY(core->watch(filter, all));
-  Reader reader(core->stream().link(), channel);
-  WEFT_TRY(core->stream().link()->wait_open(*channel));
-  return KeyValueWatch(core, std::move(reader));
+  return KeyValueWatch(core, WEFT_TRY(topic::wait_for_channel<Reader>(core->link(), core->watch(filter, all))));
 }
 
 std::string_view KeyValue::name() const noexcept {

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "weft/topic/fleet_calls.h"
 #include "weft/topic/node/node.h"
 
 namespace weft {
@@ -44,15 +45,8 @@ Result<std::size_t> Publisher::wait_subscribers(std::size_t count, Instant deadl
   if (node == nullptr) {
     return kPublisherMoved;
   }
-  const std::uint64_t probe = WEFT_TRY(node->begin_probe(*core, deadline));
-  std::uint64_t ready = 0;
-  const Result<void> waited = node->wait_mesh(
-      deadline, [&](const topic::MeshState& mesh) { return (ready = mesh.readiness().sum(probe)) >= count; });
-  node->end_probe(probe);
-  if (!waited) {
-    return waited.error();
-  }
-  return static_cast<std::size_t>(ready);
+  topic::SubscriberCount call(*node, *core, count, deadline);
+  return topic::wait_for_fleet(*node, call);
 }
 
 std::string_view Publisher::topic() const noexcept {

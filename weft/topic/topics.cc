@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "weft/topic/topics.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "weft/base/no_memory.h"
-#include "weft/sys/clock.h"
+#include "weft/topic/fleet_calls.h"
 #include "weft/topic/hub_link_of.h"
 #include "weft/topic/kept/hub_link.h"
 #include "weft/topic/node/node.h"
@@ -126,47 +125,23 @@ std::vector<NodeInfo> Topics::nodes() const {
 
 Result<std::vector<NodeInfo>> Topics::watch_nodes(const std::vector<NodeInfo>& known, Instant deadline) const {
   const auto node = node_;
-  return or_no_memory([&]() -> Result<std::vector<NodeInfo>> {
-    if (node == nullptr) {
-      return kTopicsMoved;
-    }
-    while (true) {
-      std::vector<NodeInfo> now;
-      const auto changed = [&](const topic::MeshState& mesh) { return topic::present_nodes_differ(mesh, known, now); };
-      const Instant expiry =
-          node->with_mesh([](const topic::MeshState& mesh) { return mesh.peers().next_expiry(sys::now()); });
-      const Result<void> waited = node->wait_mesh(std::min(deadline, expiry), changed);
-      if (waited) {
-        return now;
-      }
-      if (waited.error() != Errc::timed_out || expiry >= deadline) {
-        return waited.error();
-      }
-    }
-  });
+  if (node == nullptr) {
+    return kTopicsMoved;
+  }
+  topic::NodesChange call(*node, known, deadline);
+  return topic::wait_for_fleet(*node, call);
 }
 
 Result<TopicMessage> Topics::request(std::string_view topic, Bytes body, Instant deadline, const Headers& headers) {
   const auto node = node_;
-  return or_no_memory([&]() -> Result<TopicMessage> {
-    if (node == nullptr) {
-      return kTopicsMoved;
-    }
-    auto request = node->begin_request(topic, body, headers.block());
-    if (!request && request.error() == Errc::would_block) {
-      const std::string wire = WEFT_TRY(node->names().encode(topic));
-      (void)node->wait_mesh(deadline,
-                            [&](const topic::MeshState& mesh) { return mesh.services_known() || mesh.served(wire); });
-      request = node->begin_request(topic, body, headers.block());
-    }
-    if (!request) {
-      return request.error() == Errc::would_block ? Error(Errc::unreachable, "nobody is known to serve this topic")
-                                                  : request.error();
-    }
-    auto reply = node->next_until(*request->replies, deadline);
-    node->end_request(request->id);
-    return topic::Node::reply_of(std::move(reply));
-  });
+  if (node == nullptr) {
+    return kTopicsMoved;
+  }
+  topic::RequestStart call(*node, topic, body, headers.block(), deadline);
+  const topic::Node::Request request = WEFT_TRY(topic::wait_for_fleet(*node, call));
+  auto reply = node->next_until(*request.replies, deadline);
+  node->end_request(request.id);
+  return topic::Node::reply_of(std::move(reply));
 }
 
 Result<Service> Topics::serve(std::string_view topic, const ServiceOptions& options, RequestHandler handler) {
@@ -197,20 +172,9 @@ Result<Owned> Topics::create(std::string_view topic, Instant deadline) {
       return kTopicsMoved;
     }
     std::string wire = WEFT_TRY(node->names().encode(topic));
-    while (true) {
-      const std::uint64_t ask = WEFT_TRY(node->ask_rosters());
-      WEFT_TRY(node->wait_mesh(deadline, [&](const topic::MeshState& mesh) { return mesh.owners_known(ask); }));
-      const std::uint64_t claim = WEFT_TRY(node->begin_claim(topic));
-      const Result<void> waited =
-          node->wait_mesh(deadline, [&](const topic::MeshState& mesh) { return mesh.ownership().decided(claim); });
-      const Result<std::uint64_t> epoch = node->end_claim(claim, waited.has_value());
-      if (epoch) {
-        return Owned(node, std::move(wire), *epoch);
-      }
-      if (epoch.error() != Errc::would_block) {
-        return epoch.error();
-      }
-    }
+    topic::TopicClaim call(*node, topic, deadline);
+    const std::uint64_t epoch = WEFT_TRY(topic::wait_for_fleet(*node, call));
+    return Owned(node, std::move(wire), epoch);
   });
 }
 bool Topics::exists(std::string_view topic) const { return node_ != nullptr && node_->is_owned(topic); }

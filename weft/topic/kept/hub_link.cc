@@ -237,10 +237,14 @@ Result<void> HubLink::start(const IntrusivePtr<HubCall>& call) {
   });
 }
 
-rt::Task<Result<void>> HubLink::run_task(std::shared_ptr<HubLink> link, IntrusivePtr<HubCall> call) {
+rt::Task<Result<void>> HubLink::start_task(std::shared_ptr<HubLink> link, IntrusivePtr<HubCall> call) {
   HubLink* const self = link.get();
   const auto begin = [self, raw = &call] { return self->in_lock(), self->start(*raw); };
-  const Result<void> started = co_await wait_task<void>(link, &self->place_, begin, nullptr);
+  const Result<void> started = co_await wait_task_until<void>(link, &self->place_, call->deadline, begin, nullptr);
+  co_return started;
+}
+rt::Task<Result<void>> HubLink::run_task(std::shared_ptr<HubLink> link, IntrusivePtr<HubCall> call) {
+  const Result<void> started = co_await start_task(link, call);
   if (!started) {
     co_return started.error();
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +20,10 @@
 #include "weft/msg/socket.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/rt/task/task.h"
+#include "weft/rt/task/task_time.h"
 #include "weft/sync/condition.h"
 #include "weft/sync/lock.h"
+#include "weft/sys/clock.h"
 #include "weft/topic/kept/call.h"
 #include "weft/topic/kept/channel.h"
 #include "weft/topic/kept/counters.h"
@@ -164,6 +167,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
     WEFT_TRY(wait(place_, call->deadline, [&] { return in_lock(), start(call); }));
     return wait(call->changed, kNever, [&] { return outcome(*call); });
   }
+  [[nodiscard]] static rt::Task<Result<void>> start_task(std::shared_ptr<HubLink> link, IntrusivePtr<HubCall> call);
   [[nodiscard]] static rt::Task<Result<void>> run_task(std::shared_ptr<HubLink> link, IntrusivePtr<HubCall> call);
   // wait() for coroutines. `kept` keeps the objects that `attempt` and `news` refer to.
   template <typename T, typename Attempt, typename Kept>
@@ -181,6 +185,16 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
         co_return waited.error();
       }
     }
+  }
+  template <typename T, typename Attempt, typename Kept>
+  [[nodiscard]] static rt::Task<Result<T>> wait_task_until(std::shared_ptr<HubLink> link, ChangeEvent* news,
+                                                           Instant deadline, Attempt attempt, Kept kept) {
+    Result<T> result = link->locked(attempt);
+    if (!result && result.error() == Errc::would_block) {
+      const Duration left = std::max(deadline - sys::now(), Duration::zero());
+      result = co_await rt::with_timeout(wait_task<T>(link, news, attempt, kept), left);
+    }
+    co_return result;
   }
   // For a function that is called under the lock, as by wait() and wait_task().
   void in_lock() const noexcept WEFT_ASSERTS(mutex_) {}

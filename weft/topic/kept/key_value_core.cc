@@ -71,6 +71,8 @@ Result<std::shared_ptr<const KeyValueCore>> KeyValueCore::make(std::shared_ptr<H
   });
 }
 
+const std::shared_ptr<HubLink>& KeyValueCore::link() const noexcept { return stream_->link(); }
+
 Result<std::string> KeyValueCore::topic(std::string_view key) const {
   std::string wire = stream_->wire() + '.' + escape_key(key);
   WEFT_TRY(check_topic(wire));

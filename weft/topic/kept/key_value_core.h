@@ -66,6 +66,7 @@ class KeyValueCore {
       : name_(std::move(name)), stream_(std::move(stream)) {}
 
   [[nodiscard]] StreamCore& stream() const noexcept { return *stream_; }
+  [[nodiscard]] const std::shared_ptr<HubLink>& link() const noexcept;
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
   [[nodiscard]] Result<IntrusivePtr<HubCall>> change(std::string_view key, Bytes value, const KeyChange& change) const;

@@ -345,7 +345,7 @@ Result<StreamCore::Turn> StreamCore::take_turn(const std::string& topic) {
   });
 }
 
-void StreamCore::end_turn(const std::string& topic, const Turn& next) noexcept {
+void StreamCore::end_turn(std::string_view topic, const Turn& next) noexcept {
   if (const auto found = strict_.find(topic); found != strict_.end()) {
     found->second = {next, false};
     if (!next.known) {

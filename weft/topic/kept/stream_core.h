@@ -94,7 +94,7 @@ class StreamCore {
     bool known = false;          // both are valid
   };
   [[nodiscard]] Result<Turn> take_turn(const std::string& topic);
-  void end_turn(const std::string& topic, const Turn& next) noexcept;
+  void end_turn(std::string_view topic, const Turn& next) noexcept;
   [[nodiscard]] ChangeEvent& strict_change() noexcept { return strict_change_; }
 
  private:
