@@ -10,7 +10,7 @@
 #include "capi/handle_store.h"
 #include "capi/handles.h"
 #include "weft/base/version.h"
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 #include "weft/sys/call.h"
 #include "weft/zmtp/curve.h"
 

@@ -482,7 +482,7 @@ constexpr OptionRow kOptions[] = {
 #undef WEFT_FLAG
 #undef WEFT_STORED
 
-const OptionRow* find(int id, zmtp::SocketType type) {
+const OptionRow* find(int id, zmtp::WireType type) {
   for (const OptionRow& row : kOptions) {
     if (row.id == id) {
       return (row.types >> static_cast<unsigned>(type) & 1U) != 0 ? &row : nullptr;

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "capi/handles.h"
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 
 using namespace weft;        // NOLINT(google-build-using-namespace)
 using namespace weft::capi;  // NOLINT(google-build-using-namespace)

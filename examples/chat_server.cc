@@ -177,7 +177,7 @@ class Client {
   }
 
  private:
-  explicit Client(std::unique_ptr<net::Stream> stream) : stream_(std::move(stream)) {}
+  explicit Client(std::unique_ptr<net::ByteStream> stream) : stream_(std::move(stream)) {}
   static Result<void> wait(int fd, sys::Interest interest) {
     sys::PollFd polled{.fd = fd, .want = interest};
     if (WEFT_TRY(sys::poll_fds({&polled, 1}, 30s)) == 0) {
@@ -186,7 +186,7 @@ class Client {
     return {};
   }
 
-  std::unique_ptr<net::Stream> stream_;
+  std::unique_ptr<net::ByteStream> stream_;
   std::string input_;
 };
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "weft/net/dialer.h"
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 #include "weft/serve/frame/header_codec.h"
 #include "weft/serve/server/server.h"
 #include "weft/sys/clock.h"

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 #include "weft/rt/core/core_task.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/client/client_host.h"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 #include "weft/rt/core/core_task.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/client/client.h"

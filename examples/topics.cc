@@ -224,8 +224,8 @@ class Reader {
   }
 
  private:
-  explicit Reader(std::unique_ptr<weft::net::Stream> stream) : stream_(std::move(stream)) {}
-  std::unique_ptr<weft::net::Stream> stream_;
+  explicit Reader(std::unique_ptr<weft::net::ByteStream> stream) : stream_(std::move(stream)) {}
+  std::unique_ptr<weft::net::ByteStream> stream_;
   std::string input_;
 };
 

@@ -32,7 +32,7 @@ Result<web::Site> make_site() {
 // [site]
 
 // Sends the bytes and reads until the answer ends with `end`, or the stream ends.
-std::string exchange(net::Stream& stream, std::string_view bytes, std::string_view end) {
+std::string exchange(net::ByteStream& stream, std::string_view bytes, std::string_view end) {
   const Bytes from = as_bytes(bytes);
   (void)stream.write({&from, 1});
   std::string answer;

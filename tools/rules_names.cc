@@ -12,13 +12,11 @@
 namespace tidy {
 namespace {
 
-// The names that have two types or more today. A name leaves the list when one type at most still has it.
-const std::set<std::string_view>& shared_names() {
-  static const std::set<std::string_view> names{
-      "Answer",  "Client",         "ClientCounts", "ClientEvent", "ClientOptions", "Codec",     "Delivery", "Field",
-      "Headers", "Message",        "Method",       "Op",          "PoolOptions",   "Published", "Reader",   "Response",
-      "Service", "ServiceOptions", "SocketType",   "Stream"};
-  return names;
+// Namespaces that carry the subject of their types: a program writes rpc::Method, and the names of such types are
+// compared in this form.
+bool carries_the_subject(std::string_view name) {
+  static const std::set<std::string_view> names{"http", "jetstream", "logging", "nats", "rpc", "web"};
+  return names.contains(name);
 }
 
 struct Definition {
@@ -32,19 +30,25 @@ std::map<std::string, std::vector<Definition>> types_of(const Files& files) {
   static const std::regex definition(
       R"(^(?:template <.*> )?(?:class|struct|union|enum class|enum) (?:alignas\([^)]*\) |WEFT_\w+(?:\([^)]*\))? )*)"
       R"((\w+)(?: final)?(?: :.*| ?\{.*|)$)");
+  static const std::regex space(R"(^namespace (?:\w+::)*(\w+) \{$)");
   std::map<std::string, std::vector<Definition>> types;
   for (const File& file : files) {
     if (!file.path.starts_with("weft/") || !file.path.ends_with(".h") ||
         file.path.find("/test_") != std::string::npos) {
       continue;
     }
+    std::string subject;
     for (std::size_t i = 0; i < file.lines.size(); ++i) {
       std::smatch found;
       const std::string line(file.lines[i]);
+      if (std::regex_match(line, found, space)) {
+        subject = carries_the_subject(found[1].str()) ? found[1].str() + "::" : "";
+        continue;
+      }
       if (!std::regex_match(line, found, definition)) {
         continue;
       }
-      std::vector<Definition>& places = types[found[1]];
+      std::vector<Definition>& places = types[subject + found[1].str()];
       if (places.empty() || places.back().file != file.path) {  // a file may define a type twice, for two builds
         places.push_back({file.path, i + 1});
       }
@@ -57,7 +61,7 @@ std::map<std::string, std::vector<Definition>> types_of(const Files& files) {
 
 void check_names(const Files& files, Report& report) {
   for (const auto& [name, places] : types_of(files)) {
-    if (places.size() > 1 && !shared_names().contains(name)) {
+    if (places.size() > 1) {
       const Definition& second = places.back();
       report.error(std::string(second.file), second.line, "type-name",
                    name + " is also a type of " + std::string(places.front().file),

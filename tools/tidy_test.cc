@@ -350,6 +350,10 @@ TEST_F(TidyTest, RefusesASecondTypeOfOneName) {
   expect_refused("weft/low/b.h:6: [type-name] Door is also a type of weft/low/a.h");
   EXPECT_NE(run("--numbers").find("    2  Door: weft/low/a.h:5 weft/low/b.h:6\n"), std::string::npos)
       << run("--numbers");
+  write("weft/low/b.h", kHeader + "namespace low::rpc {\nstruct Door {};\n}\n");  // a program writes rpc::Door
+  EXPECT_TRUE(run().starts_with("passed\n")) << run();
+  write("weft/high/c.h", kHeader + "namespace high::rpc {\nstruct Door {};\n}\n");
+  expect_refused("weft/low/b.h:4: [type-name] rpc::Door is also a type of weft/high/c.h");
 }
 
 TEST_F(TidyTest, PrintsTheSizesOfRoomsAndTheirLargestFiles) {

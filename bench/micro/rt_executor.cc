@@ -46,7 +46,7 @@ template <int kKind>  // 0 fixed, 1 dynamic, 2 single, 3 strand of a fixed pool
 struct Weft {
   static constexpr const char* kName = "weft";
   explicit Weft(unsigned workers) {
-    weft::rt::PoolOptions options;
+    weft::rt::ThreadPoolOptions options;
     options.queue_capacity = std::size_t{2} * kBurst * workers;  // one queue of the pool holds a burst
     pool = kKind == 1   ? std::move(ThreadPool::make_dynamic(1, workers, options)).value()
            : kKind == 2 ? std::move(ThreadPool::make_single(options)).value()

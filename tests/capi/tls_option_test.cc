@@ -8,7 +8,7 @@
 
 #include "tests/capi/capi_test.h"
 #ifdef WEFT_HAVE_OPENSSL
-#include "weft/net/test_certificates.h"
+#include "weft/net/tls/test_certificates.h"
 #endif
 
 namespace weft::capi {

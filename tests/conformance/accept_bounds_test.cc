@@ -24,7 +24,7 @@ class AcceptBounds : public testing::Test {
   }
   void expect_admitted(int count) {
     for (int i = 0; i < count; ++i) {
-      peers_.push_back(WirePeer::dial(endpoint_, zmtp::SocketType::push));
+      peers_.push_back(WirePeer::dial(endpoint_, zmtp::WireType::push));
     }
   }
   void expect_refused(std::string_view reason) {
@@ -104,7 +104,7 @@ TEST_F(AcceptBounds, AsManyAddressesAsConnectionsAreTakenAlsoAfterTheBoundWasRai
   const std::string to = endpoint_.substr(6);
   const auto expect_address = [&](int number) {
     const std::string from = "127.0." + std::to_string(number / 200) + '.' + std::to_string(2 + number % 200);
-    peers_.push_back(WirePeer::dial("tcp://" + from + ":0;" + to, zmtp::SocketType::push));
+    peers_.push_back(WirePeer::dial("tcp://" + from + ":0;" + to, zmtp::WireType::push));
   };
   for (int i = 0; i < 32; ++i) {
     expect_address(i);

@@ -57,7 +57,7 @@ WEFT_TRANSPORTS_WHERE(BalanceInProcess, in_process);
 
 class BalanceWire : public Balance {
  protected:
-  static WirePeer dial(const std::string& endpoint, zmtp::SocketType type) {
+  static WirePeer dial(const std::string& endpoint, zmtp::WireType type) {
     return GetParam().encrypted
                ? WirePeer::dial(endpoint, type,
                                 zmtp::make_curve_client(zmtp::make_curve_key_pair().value(), server_keys().public_key))
@@ -79,7 +79,7 @@ TEST_P(BalanceWire, WhatWasQueuedForAPeerThatLeavesIsLost) {
     const std::string endpoint = bind(push);
     std::uint64_t given = 0;
     {
-      const WirePeer peer = dial(endpoint, zmtp::SocketType::pull);
+      const WirePeer peer = dial(endpoint, zmtp::WireType::pull);
       wait_for_event(push, EventKind::handshake_succeeded);
       // The kernel never takes all of the first message, so the next ones stay queued.
       ASSERT_TRUE(push.send(std::string(16'000'000, 'x')));
@@ -103,12 +103,12 @@ TEST_P(BalanceWireInTheClear, AHalfWrittenBigPartIsLostAtTheReconnect) {
   Socket push = make(SocketType::push);
   ASSERT_TRUE(push.connect((*listener)->bound_endpoint()));
   {
-    WirePeer first = WirePeer::accept(**listener, zmtp::SocketType::pull);
+    WirePeer first = WirePeer::accept(**listener, zmtp::WireType::pull);
     ASSERT_TRUE(push.send(std::string(16'000'000, 'x')));
     EXPECT_EQ(first.read(100).size(), 100u);
     EXPECT_EQ(expect_balance(push, 1, 0).queued_out, 1u);
   }
-  WirePeer second = WirePeer::accept(**listener, zmtp::SocketType::pull);
+  WirePeer second = WirePeer::accept(**listener, zmtp::WireType::pull);
   ASSERT_TRUE(push.send("next"));
   EXPECT_EQ(second.read_frame().body, "next");
   const Statistics end = wait_until(push, [](const Statistics& now) { return now.sent == 1; });
@@ -191,7 +191,7 @@ TEST_P(BalanceInProcess, WhatWaitsForASocketThatBindsIsQueued) {
 
 TEST_P(BalanceWire, MessagesToASocketThatReceivesNoneAreUnexpected) {
   for (const auto& [type, peer_type] :
-       {std::pair{SocketType::push, zmtp::SocketType::pull}, {SocketType::pub, zmtp::SocketType::xsub}}) {
+       {std::pair{SocketType::push, zmtp::WireType::pull}, {SocketType::pub, zmtp::WireType::xsub}}) {
     Socket socket = make(type);
     WirePeer peer = dial(bind(socket), peer_type);
     peer.write(sealed(peer, 0, "message"));
@@ -206,7 +206,7 @@ TEST_P(BalanceWire, MessagesToASocketThatReceivesNoneAreUnexpected) {
 TEST_P(BalanceWire, MessagesThatNobodySubscribedToAreUnexpected) {
   Socket sub = make(SocketType::sub);
   ASSERT_TRUE(sub.subscribe("asked"));
-  WirePeer pub = dial(bind(sub), zmtp::SocketType::pub);
+  WirePeer pub = dial(bind(sub), zmtp::WireType::pub);
   for (const char* text : {"unasked", "asked", "more of that"}) {
     pub.write(sealed(pub, 0, text));
   }

@@ -20,7 +20,7 @@ struct Bound {
   const char* name;
   SocketType holder;  // binds, and has the bound
   SocketType peer;
-  zmtp::SocketType peer_on_wire;
+  zmtp::WireType peer_on_wire;
   Errc answer;                    // to the caller beyond it
   const char* words;              // of the answer
   void (*lower)(Socket& socket);  // sets the bound
@@ -58,7 +58,7 @@ Bound bytes_of_a_part() {
   return {.name = "bytes of a part",
           .holder = SocketType::pull,
           .peer = SocketType::push,
-          .peer_on_wire = zmtp::SocketType::push,
+          .peer_on_wire = zmtp::WireType::push,
           .answer = Errc::message_too_large,
           .words = "max_send_size",
           .lower =
@@ -79,7 +79,7 @@ Bound parts_of_a_message() {
   return {.name = "parts of a message",
           .holder = SocketType::pull,
           .peer = SocketType::push,
-          .peer_on_wire = zmtp::SocketType::push,
+          .peer_on_wire = zmtp::WireType::push,
           .answer = Errc::message_too_large,
           .words = "message_parts_max",
           .lower = [](Socket& socket) { EXPECT_TRUE(socket.set(option::message_parts_max, 3)); },
@@ -100,7 +100,7 @@ Bound bytes_of_a_topic() {
   return {.name = "bytes of a topic",
           .holder = SocketType::xpub,
           .peer = SocketType::xsub,
-          .peer_on_wire = zmtp::SocketType::sub,
+          .peer_on_wire = zmtp::WireType::sub,
           .answer = Errc::invalid_argument,
           .words = "65,536",
           .lower = [](Socket&) {},
@@ -116,7 +116,7 @@ Bound topics() {
   return {.name = "subscriptions",
           .holder = SocketType::xpub,
           .peer = SocketType::xsub,
-          .peer_on_wire = zmtp::SocketType::sub,
+          .peer_on_wire = zmtp::WireType::sub,
           .answer = Errc::invalid_argument,
           .words = "subscriptions_max",
           .lower = [](Socket& socket) { EXPECT_TRUE(socket.set(option::subscriptions_max, 3)); },
@@ -137,7 +137,7 @@ Bound groups() {
   return {.name = "groups",
           .holder = SocketType::radio,
           .peer = SocketType::dish,
-          .peer_on_wire = zmtp::SocketType::dish,
+          .peer_on_wire = zmtp::WireType::dish,
           .answer = Errc::invalid_argument,
           .words = "subscriptions_max",
           .lower = [](Socket& socket) { EXPECT_TRUE(socket.set(option::subscriptions_max, 3)); },

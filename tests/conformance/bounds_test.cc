@@ -97,7 +97,7 @@ WEFT_TRANSPORTS_WHERE(PeerBounds, in_the_clear);
 TEST_P(PeerBounds, ATooLongTopicOfAPeerIsDroppedAndThePeerStays) {
   Socket pub = make(SocketType::pub);
   ASSERT_TRUE(pub.watch_events());
-  WirePeer peer = WirePeer::dial(bind(pub), zmtp::SocketType::sub);
+  WirePeer peer = WirePeer::dial(bind(pub), zmtp::WireType::sub);
   const std::uint8_t flags = GetParam().websocket() ? 0 : zmtp::kCommand;
   for (const std::size_t size : {kTopicMax + 1, std::size_t{1} << 20}) {
     const std::string topic(size, 'x');
@@ -128,7 +128,7 @@ TEST_P(PeerBounds, AMessageOfTooManyPartsIsDroppedAndThePeerStays) {
     ASSERT_TRUE(socket.set(option::message_parts_max, 3));
     ASSERT_TRUE(socket.watch_events());
     WirePeer peer =
-        WirePeer::dial(bind(socket), type == SocketType::pull ? zmtp::SocketType::push : zmtp::SocketType::dealer);
+        WirePeer::dial(bind(socket), type == SocketType::pull ? zmtp::WireType::push : zmtp::WireType::dealer);
     std::string bytes;
     for (int i = 0; i < 100; ++i) {
       bytes += wire_frame(i < 99 ? zmtp::kMore : 0, "part");
@@ -159,7 +159,7 @@ TEST_P(PeerBounds, APeerThatEndsEachConnectionIsTriedLessAndLessOften) {
     connect(sub, (*listener)->bound_endpoint());
     for (bool short_ones = true; short_ones && delays.size() < 4;) {
       const Instant begin = sys::now();
-      (void)WirePeer::accept(**listener, zmtp::SocketType::pub);  // and ends it
+      (void)WirePeer::accept(**listener, zmtp::WireType::pub);  // and ends it
       const Duration delay = wait_for_event(sub, EventKind::connect_retried).delay;
       short_ones = sys::now() - begin < kSettled;
       if (short_ones) {

@@ -8,7 +8,7 @@
 
 #include "tests/conformance/conformance.h"
 #include "weft/msg/socket/socket_core.h"
-#include "weft/net/udp.h"
+#include "weft/net/transport/udp.h"
 
 namespace weft::conformance {
 namespace {

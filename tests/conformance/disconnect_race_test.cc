@@ -66,9 +66,9 @@ class DisconnectRace : public testing::Test {
   // All bytes of a PULL's handshake, at once.
   [[nodiscard]] static std::string handshake() {
     zmtp::LocalEndConfig config;
-    config.socket_type = zmtp::SocketType::pull;
+    config.socket_type = zmtp::WireType::pull;
     zmtp::LocalEnd end(config);
-    config.socket_type = zmtp::SocketType::push;
+    config.socket_type = zmtp::WireType::push;
     zmtp::LocalEnd other(config);
     end.start(sys::now());
     other.start(sys::now());

@@ -77,7 +77,7 @@ TEST_P(FilterWire, AWeftPublisherGetsTheFilter) {
   Socket sub = make(SocketType::sub);
   connect(sub, (*listener)->bound_endpoint());
   ASSERT_TRUE(sub.subscribe(*Filter::glob("a:*:b")));
-  WirePeer peer = WirePeer::accept(**listener, zmtp::SocketType::pub);
+  WirePeer peer = WirePeer::accept(**listener, zmtp::WireType::pub);
   EXPECT_EQ(peer.read_frame().body,
             "\x6"
             "FILTER\4a:*:b");
@@ -116,7 +116,7 @@ TEST_P(FilterWire, AFilterThatBreaksItsRulesEndsTheConnection) {
       command("FILTER", ""),
   };
   for (const std::string& bytes : bad) {
-    WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::sub);
+    WirePeer peer = WirePeer::dial(endpoint, zmtp::WireType::sub);
     peer.write(bytes);
     EXPECT_EQ(reason_of_end(pub), "malformed FILTER or UNFILTER command");
   }
@@ -124,7 +124,7 @@ TEST_P(FilterWire, AFilterThatBreaksItsRulesEndsTheConnection) {
 
 TEST_P(FilterWire, AnUnfilterOfNothingChangesNothing) {
   Socket xpub = make(SocketType::xpub);
-  WirePeer peer = WirePeer::dial(bind(xpub), zmtp::SocketType::sub);
+  WirePeer peer = WirePeer::dial(bind(xpub), zmtp::WireType::sub);
   peer.write(filter(FilterKind::glob, "a*", "UNFILTER"));
   peer.write(filter(FilterKind::glob, "a*"));
   peer.write(filter(FilterKind::tokens, "a.*", "UNFILTER"));
@@ -139,7 +139,7 @@ TEST_P(FilterWire, APeerOfTooManyFiltersLosesTheLastOnesAndStays) {
   Socket pub = make(SocketType::pub);
   ASSERT_TRUE(pub.set(option::subscriptions_max, 3));
   ASSERT_TRUE(pub.watch_events());
-  WirePeer peer = WirePeer::dial(bind(pub), zmtp::SocketType::sub);
+  WirePeer peer = WirePeer::dial(bind(pub), zmtp::WireType::sub);
   for (int i = 0; i <= 3; ++i) {
     peer.write(filter(FilterKind::exact, std::to_string(i)));
   }
@@ -155,7 +155,7 @@ TEST_P(FilterWire, AFilterOfTheOtherSideIsAnUnknownCommand) {
   Socket sub = make(SocketType::sub);
   ASSERT_TRUE(sub.subscribe("a"));
   connect(sub, (*listener)->bound_endpoint());
-  WirePeer peer = WirePeer::accept(**listener, zmtp::SocketType::pub);
+  WirePeer peer = WirePeer::accept(**listener, zmtp::WireType::pub);
   peer.write(filter(FilterKind::glob, "["));
   peer.write(wire_frame(0, "a"));
   EXPECT_EQ(recv_text(sub), "a");
@@ -171,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(QuietTcp, QuietFilterWire, testing::Values(kTransports[
 TEST_P(QuietFilterWire, CostlyGlobsOfAPeerDoNotSlowThePublisher) {
   Socket pub = make(SocketType::pub);
   const std::string endpoint = bind(pub);
-  WirePeer hostile = WirePeer::dial(endpoint, zmtp::SocketType::sub);
+  WirePeer hostile = WirePeer::dial(endpoint, zmtp::WireType::sub);
   std::string bytes;
   for (int i = 0; i < 20'000; ++i) {
     bytes += filter(FilterKind::glob, "*" + std::to_string(i) + std::string(100, 'a') + "b*");

@@ -33,7 +33,7 @@ std::string repeat(const std::string& frames, int times) {
 // Flood: a thread that writes the same frames to a socket for as long as the object lives.
 class Flood {
  public:
-  Flood(const std::string& endpoint, zmtp::SocketType type, const std::string& frames)
+  Flood(const std::string& endpoint, zmtp::WireType type, const std::string& frames)
       : peer_(WirePeer::dial(endpoint, type)), thread_([this, bytes = repeat(frames, 16 * 1024)] {
           for (std::string_view rest; !over_.load(std::memory_order_relaxed);) {
             rest = rest.empty() ? std::string_view(bytes) : rest;
@@ -71,26 +71,26 @@ WEFT_TRANSPORTS_WHERE(Floods, in_the_clear);
 TEST_P(Floods, OfMessagesThatNobodyTakesHoldUpNoHandshake) {
   Socket push = make(SocketType::push);
   const std::string endpoint = bind(push);
-  const Flood flood(endpoint, zmtp::SocketType::pull, wire_frame(0, ""));
+  const Flood flood(endpoint, zmtp::WireType::pull, wire_frame(0, ""));
   for (int i = 0; i < 3; ++i) {
-    expect_short("the handshake", [&] { (void)WirePeer::dial(endpoint, zmtp::SocketType::pull); });
+    expect_short("the handshake", [&] { (void)WirePeer::dial(endpoint, zmtp::WireType::pull); });
   }
 }
 
 TEST_P(Floods, OfSubscriptionsHoldUpNoHandshake) {
   Socket publisher = make(SocketType::pub);
   const std::string endpoint = bind(publisher);
-  const Flood flood(endpoint, zmtp::SocketType::sub, wire_frame(0, "\1a") + wire_frame(0, std::string("\0a", 2)));
-  expect_short("the handshake", [&] { (void)WirePeer::dial(endpoint, zmtp::SocketType::sub); });
+  const Flood flood(endpoint, zmtp::WireType::sub, wire_frame(0, "\1a") + wire_frame(0, std::string("\0a", 2)));
+  expect_short("the handshake", [&] { (void)WirePeer::dial(endpoint, zmtp::WireType::sub); });
 }
 
 TEST_P(Floods, OfMessagesThatAreFilteredOutEndNoCallLate) {
   Socket sub = make(SocketType::sub);
   ASSERT_TRUE(sub.subscribe("wanted"));
   const std::string endpoint = bind(sub);
-  const Flood first(endpoint, zmtp::SocketType::pub, wire_frame(0, "no"));
-  const Flood second(endpoint, zmtp::SocketType::pub, wire_frame(0, "no"));
-  WirePeer other = WirePeer::dial(endpoint, zmtp::SocketType::pub);
+  const Flood first(endpoint, zmtp::WireType::pub, wire_frame(0, "no"));
+  const Flood second(endpoint, zmtp::WireType::pub, wire_frame(0, "no"));
+  WirePeer other = WirePeer::dial(endpoint, zmtp::WireType::pub);
   for (int i = 0; i < 20; ++i) {
     expect_short("try_recv", [&] { EXPECT_EQ(sub.try_recv().error(), Errc::would_block); });
   }
@@ -108,9 +108,9 @@ TEST_P(Floods, OfDiscardedMessagesEndNoCallLate) {
   Socket gather = make(SocketType::gather);
   const std::string endpoint = bind(gather);
   const std::string frames = wire_frame(kMore, "a") + wire_frame(0, "b");
-  const Flood first(endpoint, zmtp::SocketType::scatter, frames);
-  const Flood second(endpoint, zmtp::SocketType::scatter, frames);
-  WirePeer other = WirePeer::dial(endpoint, zmtp::SocketType::scatter);
+  const Flood first(endpoint, zmtp::WireType::scatter, frames);
+  const Flood second(endpoint, zmtp::WireType::scatter, frames);
+  WirePeer other = WirePeer::dial(endpoint, zmtp::WireType::scatter);
   for (int i = 0; i < 20; ++i) {
     expect_short("try_recv", [&] { EXPECT_EQ(gather.try_recv().error(), Errc::would_block); });
   }
@@ -127,7 +127,7 @@ TEST_P(Floods, OfUnknownCommandsEndTheConnectionWithAReason) {
   Socket pull = make(SocketType::pull);
   ASSERT_TRUE(pull.watch_events());
   const std::string endpoint = bind(pull);
-  const Flood flood(endpoint, zmtp::SocketType::push, wire_frame(kCommand, "\3FOO"));
+  const Flood flood(endpoint, zmtp::WireType::push, wire_frame(kCommand, "\3FOO"));
   for (const Instant end = sys::now() + kLong;;) {
     (void)pull.try_recv();
     const auto event = pull.next_event(time_left(end, sys::now()));
@@ -144,7 +144,7 @@ TEST_P(Floods, OfUnknownCommandsEndTheConnectionWithAReason) {
 TEST_P(Floods, WhatStandsBehindAFloodArrives) {
   Socket sub = make(SocketType::sub);
   ASSERT_TRUE(sub.subscribe("wanted"));
-  WirePeer peer = WirePeer::dial(bind(sub), zmtp::SocketType::pub);
+  WirePeer peer = WirePeer::dial(bind(sub), zmtp::WireType::pub);
   const std::string flood = repeat(wire_frame(0, "no"), 20'000) + wire_frame(0, "wanted");
   std::thread writer([&] { peer.write(repeat(flood, 4)); });
   EXPECT_EQ(recv_text(sub), "wanted") << "by a call that waits";
@@ -170,7 +170,7 @@ TEST_P(Floods, WhatACallLeavesTheOtherThreadTakes) {
     Socket publisher = make(SocketType::xpub);
     ASSERT_TRUE(publisher.set(option::heartbeat_interval, 0ms));  // a heartbeat would take them, too
     ASSERT_TRUE(publisher.watch_events());
-    WirePeer peer = WirePeer::dial(bind(publisher), zmtp::SocketType::sub);
+    WirePeer peer = WirePeer::dial(bind(publisher), zmtp::WireType::sub);
     wait_for_peers(publisher);
     peer.write(repeat(wire_frame(0, std::string("\0a", 2)), frames) + wire_frame(0, "\1t"));
     (void)publisher.try_recv();
@@ -189,7 +189,7 @@ TEST_P(Floods, WhatAPeerSentBeforeItLeftArrivesInManyTurns) {
   ASSERT_TRUE(pull.set(option::receive_high_water_mark, 0));
   const std::string endpoint = bind(pull);
   {
-    WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::push);
+    WirePeer peer = WirePeer::dial(endpoint, zmtp::WireType::push);
     peer.write(repeat(wire_frame(0, "one"), kCount));
   }
   for (int i = 0; i < kCount; ++i) {
@@ -205,7 +205,7 @@ TEST_P(Floods, NobodyIsAcceptedWhileEndedConnectionsHoldTooMuch) {
   ASSERT_TRUE(pull.watch_events());
   const std::string endpoint = bind(pull);
   {
-    WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::push);
+    WirePeer peer = WirePeer::dial(endpoint, zmtp::WireType::push);
     const std::string part = wire_frame(0, std::string(kPart, 'x'));
     for (std::size_t i = 0; i < kParts; ++i) {
       peer.write(part);
@@ -218,7 +218,7 @@ TEST_P(Floods, NobodyIsAcceptedWhileEndedConnectionsHoldTooMuch) {
     EXPECT_EQ(pull.recv().value().size(), kPart);
   }
   EXPECT_EQ(pull.try_recv().error(), Errc::would_block);
-  WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::push);
+  WirePeer peer = WirePeer::dial(endpoint, zmtp::WireType::push);
   peer.write(wire_frame(0, "next"));
   EXPECT_EQ(recv_text(pull), "next");
 }
@@ -254,7 +254,7 @@ TEST_P(ManyFloods, HaveFewTurnsBeforeANewPeerIsServed) {
   const std::string own_endpoint = bind(pull);
   std::vector<WirePeer> peers;
   for (std::size_t i = 0; i < kPeers; ++i) {
-    peers.push_back(WirePeer::dial(endpoint, zmtp::SocketType::push));
+    peers.push_back(WirePeer::dial(endpoint, zmtp::WireType::push));
   }
   const std::string bytes = repeat(wire_frame(0, "flood"), kFrames);
   hold();

@@ -364,7 +364,7 @@ TEST_P(QuietTimeout, ALargePartWaitsNoLongerThanTheTimeout) {
   ASSERT_TRUE(push.set(option::send_buffer, 256 * 1024));
   ASSERT_TRUE(push.set(option::linger, 0ms));
   ASSERT_TRUE(push.connect(listener->bound_endpoint()));
-  WirePeer peer = WirePeer::accept(*listener, zmtp::SocketType::pull);
+  WirePeer peer = WirePeer::accept(*listener, zmtp::WireType::pull);
   ASSERT_TRUE(push.set(option::send_timeout, kTimeout));
   const std::string part(kPart, 'p');
   while (push.send(part)) {

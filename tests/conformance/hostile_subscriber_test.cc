@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(QuietTcp, QuietHostileSubscriber, testing::Values(kTran
 // A look-up for each subscribed length took 2.6 ms for a message.
 TEST_P(QuietHostileSubscriber, ATopicOfEveryLengthDoesNotSlowThePublisher) {
   Socket pub = make(SocketType::pub);
-  WirePeer peer = WirePeer::dial(bind(pub), zmtp::SocketType::sub);
+  WirePeer peer = WirePeer::dial(bind(pub), zmtp::WireType::sub);
   std::string subscriptions;
   for (std::size_t size = 1; size <= 4096; ++size) {
     subscriptions += subscribe(std::string(size, '\xee'));
@@ -83,10 +83,10 @@ TEST_P(QuietHostileSubscriber, TheTopicsOfOneDoNotDelayTheEndOfAnother) {
   const auto come_and_go = [](Socket& publisher, const std::string& at, std::size_t others) {
     const Instant begin = sys::now();
     for (int i = 0; i < 20; ++i) {
-      WirePeer peer = WirePeer::dial(at, zmtp::SocketType::sub);
+      WirePeer peer = WirePeer::dial(at, zmtp::WireType::sub);
       peer.write(subscribe("small"));
       wait_for_subscribers(publisher, others + 1);
-      peer = WirePeer::dial(at, zmtp::SocketType::sub);
+      peer = WirePeer::dial(at, zmtp::WireType::sub);
       wait_for_subscribers(publisher, others);
     }
     return sys::now() - begin;
@@ -95,7 +95,7 @@ TEST_P(QuietHostileSubscriber, TheTopicsOfOneDoNotDelayTheEndOfAnother) {
   const std::string alone_endpoint = bind(alone);
   Socket pub = make(SocketType::pub);
   const std::string endpoint = bind(pub);
-  WirePeer large = WirePeer::dial(endpoint, zmtp::SocketType::sub);
+  WirePeer large = WirePeer::dial(endpoint, zmtp::WireType::sub);
   std::string subscriptions;
   for (int i = 0; i < 200'000; ++i) {
     subscriptions += subscribe(topic_of(i));
@@ -118,12 +118,12 @@ TEST_P(HostileSubscriber, AnEndedSubscribersTopicsAreAllToldOnce) {
   constexpr int kTopics = 3000;
   Socket xpub = make(SocketType::xpub);
   const std::string endpoint = bind(xpub);
-  WirePeer stays = WirePeer::dial(endpoint, zmtp::SocketType::sub);
+  WirePeer stays = WirePeer::dial(endpoint, zmtp::WireType::sub);
   stays.write(subscribe(topic_of(7)));
   EXPECT_EQ(recv_text(xpub), "\1" + topic_of(7));
   std::set<std::string> expected;
   {
-    WirePeer leaves = WirePeer::dial(endpoint, zmtp::SocketType::sub);
+    WirePeer leaves = WirePeer::dial(endpoint, zmtp::WireType::sub);
     std::string subscriptions;
     for (int i = 0; i < kTopics; ++i) {
       subscriptions += subscribe(topic_of(i));
@@ -155,7 +155,7 @@ TEST_P(HostileSubscriber, APublisherMayCloseWhileTheTopicsOfAnEndedSubscriberGo)
   }
   Socket xpub = make(SocketType::xpub);
   {
-    WirePeer peer = WirePeer::dial(bind(xpub), zmtp::SocketType::sub);
+    WirePeer peer = WirePeer::dial(bind(xpub), zmtp::WireType::sub);
     peer.write(subscriptions);
     EXPECT_EQ(recv_many(xpub, 20'000).size(), 20'000u);
   }
@@ -166,7 +166,7 @@ TEST_P(HostileSubscriber, APublisherMayCloseWhileTheTopicsOfAnEndedSubscriberGo)
 TEST_P(HostileSubscriber, ASubscriberOfTooManyBytesLosesTheLastTopicsAndStays) {
   Socket pub = make(SocketType::pub);
   (void)pub.watch_events();
-  WirePeer peer = WirePeer::dial(bind(pub), zmtp::SocketType::sub);
+  WirePeer peer = WirePeer::dial(bind(pub), zmtp::WireType::sub);
   const std::string rest(60'000, 'x');
   for (int i = 0; i < 1100; ++i) {  // 66,000,000 bytes: within the bound
     peer.write(subscribe(topic_of(i) + rest));
@@ -195,7 +195,7 @@ TEST_P(HostileSubscriber, ASubscriberThatComesAndGoesFasterThanTheApplicationRea
   Socket xpub = make(SocketType::xpub);
   (void)xpub.watch_events();
   const std::string endpoint = bind(xpub);
-  WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::sub);
+  WirePeer peer = WirePeer::dial(endpoint, zmtp::WireType::sub);
   const std::string topic(60'000, 'x');
   const std::string turn = subscribe(topic) + cancel(topic);
   for (int i = 0; i < 400; ++i) {  // 48 MB of notices
@@ -205,7 +205,7 @@ TEST_P(HostileSubscriber, ASubscriberThatComesAndGoesFasterThanTheApplicationRea
   }
   const MonitorEvent event = wait_for_event(xpub, EventKind::disconnected);
   EXPECT_STREQ(event.reason.text(), "too many subscriptions that the application has not received");
-  WirePeer other = WirePeer::dial(endpoint, zmtp::SocketType::sub);
+  WirePeer other = WirePeer::dial(endpoint, zmtp::WireType::sub);
   other.write(subscribe("other"));
   while (recv_text(xpub) != "\1other" && !HasFailure()) {
   }

@@ -78,7 +78,7 @@ class LateReader : public Conformance {
     Socket push = make(SocketType::push);
     ASSERT_TRUE(push.set(option::linger, linger));
     ASSERT_TRUE(push.set(option::send_buffer, 1 << 20));
-    peer_.emplace(WirePeer::dial(bind(push), zmtp::SocketType::pull));
+    peer_.emplace(WirePeer::dial(bind(push), zmtp::WireType::pull));
     const int little = 32 * 1024;  // whatever this system's sockets have at first
     ASSERT_EQ(::setsockopt(peer_->stream().fd(), SOL_SOCKET, SO_RCVBUF, &little, sizeof little), 0);
     for (int i = 0; i < kLateMessages; ++i) {

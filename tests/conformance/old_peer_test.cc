@@ -136,7 +136,7 @@ TEST_P(Old, ComesAgain) {
 TEST_P(Old, MayBeReplacedByANewOne) {
   Socket pull = make(SocketType::pull);
   (void)accept(pull, 2, SocketType::push, "", SocketType::pull);
-  WirePeer modern = WirePeer::accept(*listener_, zmtp::SocketType::push);
+  WirePeer modern = WirePeer::accept(*listener_, zmtp::WireType::push);
   modern.write(wire_frame(0, "new"));
   EXPECT_EQ(recv_text(pull), "new");
 }
@@ -149,7 +149,7 @@ TEST_P(Old, MayReplaceANewOne) {
       ASSERT_TRUE(pull.set(option::reconnect_stop, silent ? 0 : 2));  // being greeted again is not a failure
       listen();
       connect(pull, listener_->bound_endpoint());
-      (void)WirePeer::accept(*listener_, zmtp::SocketType::push);
+      (void)WirePeer::accept(*listener_, zmtp::WireType::push);
       {
         WirePeer first = WirePeer::accept(*listener_);
         EXPECT_EQ(first.read(64).size(), 64u);
@@ -176,7 +176,7 @@ TEST_P(Old, AndNewPeersShareASocket) {
   OldPeer second(WirePeer::dial(endpoint), 2);
   second.greet(SocketType::pull, "", SocketType::push, "");
   wait_for_peers(push);
-  WirePeer third = WirePeer::dial(endpoint, zmtp::SocketType::pull);
+  WirePeer third = WirePeer::dial(endpoint, zmtp::WireType::pull);
   wait_for_peers(push);
   for (int i = 0; i < 3; ++i) {
     send(push, {"part", std::string(255, 'p')});

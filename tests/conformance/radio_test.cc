@@ -206,7 +206,7 @@ TEST_P(RadioDish, ADishIsReadyWhenThereIsSomethingForIt) {
 TEST_P(RadioWire, JoinsAndLeavesAreCommands) {
   Socket dish = make(SocketType::dish);
   ASSERT_TRUE(dish.join("before"));
-  WirePeer radio = WirePeer::dial(bind(dish), zmtp::SocketType::radio);
+  WirePeer radio = WirePeer::dial(bind(dish), zmtp::WireType::radio);
   WirePeer::Frame frame = radio.read_frame();
   EXPECT_EQ(frame.flags, kCommand);
   EXPECT_EQ(frame.body, std::string("\4JOIN") + "before");
@@ -222,7 +222,7 @@ TEST_P(RadioWire, JoinsAndLeavesAreCommands) {
 
 TEST_P(RadioWire, AMessageIsTwoFramesItsGroupAndItself) {
   Socket radio = make(SocketType::radio);
-  WirePeer dish = WirePeer::dial(bind(radio), zmtp::SocketType::dish);
+  WirePeer dish = WirePeer::dial(bind(radio), zmtp::WireType::dish);
   dish.write(wire_frame(kCommand, "\4JOINgroup") + wire_frame(kCommand, "\4JOINother") +
              wire_frame(kCommand, "\5LEAVEother") + wire_frame(kCommand, "\4JOIN~"));
   WirePeer::Frame frame;
@@ -251,7 +251,7 @@ TEST_P(RadioWire, AMessageIsTwoFramesItsGroupAndItself) {
 TEST_P(RadioWire, ADishTakesMessagesOfAGroupAndAPartAndDiscardsOthers) {
   Socket dish = make(SocketType::dish);
   ASSERT_TRUE(dish.join("g"));
-  WirePeer radio = WirePeer::dial(bind(dish), zmtp::SocketType::radio);
+  WirePeer radio = WirePeer::dial(bind(dish), zmtp::WireType::radio);
   radio.write(wire_frame(kMore, "g") + wire_frame(0, "1") + wire_frame(0, "g") + wire_frame(kMore, "g") +
               wire_frame(kMore, "a") + wire_frame(0, "b") + wire_frame(kMore, "not joined") + wire_frame(0, "x") +
               wire_frame(kMore, std::string(5000, 'g')) + wire_frame(0, "x") + wire_frame(kMore, "g") +
@@ -289,14 +289,14 @@ WEFT_TRANSPORTS_WHERE(RadioHeartbeats, without_websocket);
 TEST_P(RadioHeartbeats, HeartbeatsDisturbNeitherARadioNorADish) {
   Socket dish = make_with_heartbeats(SocketType::dish);
   ASSERT_TRUE(dish.join("g"));
-  WirePeer foreign_radio = WirePeer::dial(bind(dish), zmtp::SocketType::radio);
+  WirePeer foreign_radio = WirePeer::dial(bind(dish), zmtp::WireType::radio);
   exchange_heartbeats(foreign_radio);
   foreign_radio.write(wire_frame(kMore, "g") + wire_frame(0, "news"));
   EXPECT_EQ(hear(dish), "g: news");
   EXPECT_EQ(dish.statistics()->disconnected, 0u);
 
   Socket radio = make_with_heartbeats(SocketType::radio);
-  WirePeer foreign_dish = WirePeer::dial(bind(radio), zmtp::SocketType::dish);
+  WirePeer foreign_dish = WirePeer::dial(bind(radio), zmtp::WireType::dish);
   foreign_dish.write(wire_frame(kCommand, "\4JOINg"));
   exchange_heartbeats(foreign_dish);
   ASSERT_TRUE(tell(radio, "g", "news"));
@@ -312,7 +312,7 @@ TEST_P(RadioHeartbeats, HeartbeatsDisturbNeitherARadioNorADish) {
 TEST_P(RadioWire, AGroupThatIsTooLongEndsTheConnection) {
   Socket radio = make(SocketType::radio);
   ASSERT_TRUE(radio.watch_events());
-  WirePeer dish = WirePeer::dial(bind(radio), zmtp::SocketType::dish);
+  WirePeer dish = WirePeer::dial(bind(radio), zmtp::WireType::dish);
   dish.write(wire_frame(kCommand, "\4JOIN" + std::string(256, 'g')));
   EXPECT_EQ(dish.read_frame().flags, 0xff) << "the end of the stream";
   wait_for_event(radio, EventKind::disconnected);

@@ -16,7 +16,7 @@ class SealedWire : public Conformance {
     endpoint_ = bind(pull_);
   }
   [[nodiscard]] WirePeer dial() {
-    return WirePeer::dial(endpoint_, zmtp::SocketType::push,
+    return WirePeer::dial(endpoint_, zmtp::WireType::push,
                           zmtp::make_curve_client(zmtp::make_curve_key_pair().value(), server_keys().public_key));
   }
   void expect_end(std::string_view text) {

@@ -17,7 +17,7 @@ class SilentPublisher : public Conformance {
  protected:
   void SetUp() override { listener_ = net::Listener::open(*net::parse_endpoint(new_endpoint(), true), {}).value(); }
   // A connection of `socket` to a publisher that shakes hands and then reads nothing.
-  [[nodiscard]] WirePeer accept(zmtp::SocketType type = zmtp::SocketType::pub) {
+  [[nodiscard]] WirePeer accept(zmtp::WireType type = zmtp::WireType::pub) {
     return WirePeer::accept(*listener_, type);
   }
   [[nodiscard]] Socket make_subscriber(SocketType type) {
@@ -102,7 +102,7 @@ TEST_P(SilentPublisher, OneThatComesAgainAndAgainGetsEachSubscriptionOnce) {
 
 TEST_P(SilentPublisher, ADishIsBoundedToo) {
   Socket dish = make_subscriber(SocketType::dish);
-  const WirePeer deaf = accept(zmtp::SocketType::radio);
+  const WirePeer deaf = accept(zmtp::WireType::radio);
   wait_for_peers(dish);
   const std::string group(250, 'g');
   for (std::size_t bytes = 0; bytes < 2 * msg::SendSide::kSubscriptionBytesMax; bytes += 2 * group.size()) {
@@ -119,12 +119,12 @@ TEST_P(SilentPublisher, TheMessagesOfAnXsubWaitForTheNextConnection) {
        "\x01"
        "a");
   {
-    WirePeer first = accept(zmtp::SocketType::xpub);
+    WirePeer first = accept(zmtp::WireType::xpub);
     EXPECT_EQ(first.read_frame().body, subscription(GetParam(), true, "a"));
     wait_for_peers(xsub);
     flood(xsub);
   }
-  WirePeer next = accept(zmtp::SocketType::xpub);
+  WirePeer next = accept(zmtp::WireType::xpub);
   EXPECT_EQ(next.read_frame().body, subscription(GetParam(), true, "a"));
   wait_for_peers(xsub);
   send(xsub, "upstream");

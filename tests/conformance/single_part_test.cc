@@ -16,7 +16,7 @@ class SinglePart : public Conformance {
  protected:
   // A peer of type `theirs` that speaks the protocol by hand sends messages of one part and of several. Expects that
   // the socket discards and counts those of several.
-  void expect_single_parts_only(SocketType ours, zmtp::SocketType theirs) {
+  void expect_single_parts_only(SocketType ours, zmtp::WireType theirs) {
     Socket socket = make(ours);
     WirePeer peer = WirePeer::dial(bind(socket), theirs);
     const std::string large(5000, 'l');
@@ -88,7 +88,7 @@ TEST_P(SinglePart, ScatterRefusesSeveralPartsAndStaysAsItWas) {
 }
 
 TEST_P(SinglePartWire, GatherDiscardsWhatIsOfSeveralParts) {
-  expect_single_parts_only(SocketType::gather, zmtp::SocketType::scatter);
+  expect_single_parts_only(SocketType::gather, zmtp::WireType::scatter);
 }
 
 TEST_P(SinglePart, ChannelsTalkBothWays) {
@@ -130,7 +130,7 @@ TEST_P(SinglePart, AChannelHasOnePeerAndRefusesTheNext) {
 }
 
 TEST_P(SinglePartWire, AChannelDiscardsWhatIsOfSeveralParts) {
-  expect_single_parts_only(SocketType::channel, zmtp::SocketType::channel);
+  expect_single_parts_only(SocketType::channel, zmtp::WireType::channel);
 }
 
 TEST_P(SinglePart, AServerAnswersEachClientByItsRoutingId) {
@@ -247,9 +247,9 @@ TEST_P(SinglePart, ASenderThatWaitsForRoomAtAPeerLearnsThatThePeerWent) {
 }
 
 TEST_P(SinglePartWire, ClientsServersAndPeersDiscardWhatIsOfSeveralParts) {
-  expect_single_parts_only(SocketType::server, zmtp::SocketType::client);
-  expect_single_parts_only(SocketType::client, zmtp::SocketType::server);
-  expect_single_parts_only(SocketType::peer, zmtp::SocketType::peer);
+  expect_single_parts_only(SocketType::server, zmtp::WireType::client);
+  expect_single_parts_only(SocketType::client, zmtp::WireType::server);
+  expect_single_parts_only(SocketType::peer, zmtp::WireType::peer);
 }
 
 TEST_P(SinglePart, PeersNameEachOtherAndTheConnectingOneMaySpeakFirst) {

@@ -40,7 +40,7 @@ class SocksRelay : public Conformance {
   }
   // Carries bytes both ways until one side ends.
   static void relay(WirePeer& one, WirePeer& other) {
-    net::Stream* ends[] = {&one.stream(), &other.stream()};
+    net::ByteStream* ends[] = {&one.stream(), &other.stream()};
     WirePeer* sinks[] = {&other, &one};
     for (;;) {
       sys::PollFd polled[] = {{.fd = ends[0]->fd(), .want = sys::Interest::readable},

@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "weft/net/layering.h"
-#include "weft/net/test_certificates.h"
-#include "weft/net/tls.h"
+#include "weft/net/tls/test_certificates.h"
+#include "weft/net/tls/tls.h"
+#include "weft/net/transport/layering.h"
 #include "weft/sys/poll.h"
 #include "weft/weft.h"
 
@@ -33,7 +33,8 @@ inline void give_certificate(Socket& socket, const net::test::CertificateFiles& 
 }
 
 // The stream of a peer that is not a socket of Weft, with the same certificate, after its handshake or its end.
-[[nodiscard]] inline std::unique_ptr<net::Stream> put_test_tls(std::unique_ptr<net::Stream> below, bool accepted) {
+[[nodiscard]] inline std::unique_ptr<net::ByteStream> put_test_tls(std::unique_ptr<net::ByteStream> below,
+                                                                   bool accepted) {
   if (accepted) {
     below = net::TlsServer::make({certificate().certificate, certificate().key, authority().file()})
                 .value()

@@ -26,9 +26,9 @@ inline constexpr const char* kPlace = "tls+tcp://127.0.0.1:*";
 }
 
 // A stream that passes on its first bytes only, each write in pieces. Behind those it swallows all.
-class CutStream final : public net::Stream {
+class CutStream final : public net::ByteStream {
  public:
-  CutStream(std::unique_ptr<net::Stream> below, std::size_t& passes, std::size_t piece)
+  CutStream(std::unique_ptr<net::ByteStream> below, std::size_t& passes, std::size_t piece)
       : below_(std::move(below)), passes_(passes), piece_(piece) {}
 
   [[nodiscard]] int fd() const override { return below_->fd(); }
@@ -44,7 +44,7 @@ class CutStream final : public net::Stream {
   [[nodiscard]] std::string peer_address() const override { return below_->peer_address(); }
 
  private:
-  std::unique_ptr<net::Stream> below_;
+  std::unique_ptr<net::ByteStream> below_;
   std::size_t& passes_;
   const std::size_t piece_;
 };
@@ -105,7 +105,7 @@ class Tls : public testing::Test {
   [[nodiscard]] static BytePeer dial_plain(const std::string& endpoint) {
     return BytePeer::dial(endpoint.substr(endpoint.find("tcp://")));
   }
-  [[nodiscard]] static std::unique_ptr<net::Stream> dial_stream(const std::string& endpoint) {
+  [[nodiscard]] static std::unique_ptr<net::ByteStream> dial_stream(const std::string& endpoint) {
     net::Dialer dialer(*net::parse_endpoint(endpoint, false), {});
     auto progress = dialer.begin();
     while (progress && *progress == net::Progress::pending) {
@@ -120,13 +120,13 @@ class Tls : public testing::Test {
     return sys::poll_fds({&polled, 1}, kLong).value_or(std::size_t{0}) == 1;
   }
   // A client that writes through a CutStream and has not begun.
-  [[nodiscard]] static std::unique_ptr<net::Stream> wrap_cut(const std::string& endpoint, std::size_t& passes,
-                                                             std::size_t piece) {
+  [[nodiscard]] static std::unique_ptr<net::ByteStream> wrap_cut(const std::string& endpoint, std::size_t& passes,
+                                                                 std::size_t piece) {
     auto client = net::TlsClient::make({authority().file(), true, certificate().certificate, certificate().key});
     return (*client)->wrap(std::make_unique<CutStream>(dial_stream(endpoint), passes, piece), "localhost").value();
   }
   // Shakes hands as far as the cut permits. Returns false if the server ended the connection before.
-  [[nodiscard]] static bool shake_hands(net::Stream& client, const std::size_t& passes) {
+  [[nodiscard]] static bool shake_hands(net::ByteStream& client, const std::size_t& passes) {
     while (passes > 0 && !client.state().established) {
       if (client.read({}).status == Status::failed) {
         return false;
@@ -141,8 +141,8 @@ class Tls : public testing::Test {
     }
     return true;
   }
-  [[nodiscard]] static std::unique_ptr<net::Stream> dial_cut(const std::string& endpoint, std::size_t& passes,
-                                                             std::size_t piece) {
+  [[nodiscard]] static std::unique_ptr<net::ByteStream> dial_cut(const std::string& endpoint, std::size_t& passes,
+                                                                 std::size_t piece) {
     auto stream = wrap_cut(endpoint, passes, piece);
     EXPECT_TRUE(shake_hands(*stream, passes)) << stream->state().failure.message();
     return stream;

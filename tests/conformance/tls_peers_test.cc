@@ -152,7 +152,7 @@ TEST_F(TlsPeers, AByteAtATimeIsAsGoodAsAll) {
   std::size_t passes = 1 << 20;
   const auto stream = dial_cut(endpoint, passes, 1);
   zmtp::LocalEndConfig config;
-  config.socket_type = zmtp::SocketType::push;
+  config.socket_type = zmtp::WireType::push;
   zmtp::LocalEnd end(config);
   end.start(sys::now());
   std::string input;
@@ -191,7 +191,7 @@ TEST_F(TlsPeers, AByteAtATimeIsAsGoodAsAll) {
 TEST_F(TlsPeers, APeerThatStopsInTheMiddleOfARecordLosesOnlyItsOwnMessage) {
   Socket pull = make(SocketType::pull);
   const std::string endpoint = bind_mutual(pull);
-  WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::push);
+  WirePeer peer = WirePeer::dial(endpoint, zmtp::WireType::push);
   peer.write(wire_frame(0, "whole"));
   peer.write(wire_frame(0, std::string(20'000, 'x')).substr(0, 10'000));
   EXPECT_EQ(pull.recv()->text(), "whole");
@@ -214,13 +214,13 @@ TEST_F(TlsPeers, EveryEndOfAConnectionIsAnnounced) {
     EXPECT_EQ(peer.stream().state().failure, Errc::ok) << peer.stream().state().failure.message();
     EXPECT_TRUE(peer.stream().state().ended);
   };
-  WirePeer first = WirePeer::dial(endpoint, zmtp::SocketType::push);
+  WirePeer first = WirePeer::dial(endpoint, zmtp::WireType::push);
   first.end_writing();
   expect_announced(first);
   BytePeer faulty = BytePeer::dial(endpoint);
   faulty.write(std::string(100, 'g'));  // no greeting
   expect_announced(faulty);
-  WirePeer last = WirePeer::dial(endpoint, zmtp::SocketType::push);
+  WirePeer last = WirePeer::dial(endpoint, zmtp::WireType::push);
   pull.close();  // without linger
   expect_announced(last);
 }

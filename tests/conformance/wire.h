@@ -9,10 +9,10 @@
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/test_certificates.h"
 #include "weft/net/dialer.h"
-#include "weft/net/layering.h"
 #include "weft/net/listener.h"
-#include "weft/net/transport.h"
-#include "weft/net/ws_stream.h"
+#include "weft/net/transport/layering.h"
+#include "weft/net/transport/transport.h"
+#include "weft/net/ws/ws_stream.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
 #include "weft/zmtp/local_end.h"
@@ -36,9 +36,9 @@ namespace weft::conformance {
 // All that a PUSH sends before its first message: greeting and READY.
 [[nodiscard]] inline std::string first_words_of_push() {
   zmtp::LocalEndConfig ours;
-  ours.socket_type = zmtp::SocketType::push;
+  ours.socket_type = zmtp::WireType::push;
   zmtp::LocalEndConfig theirs;
-  theirs.socket_type = zmtp::SocketType::pull;
+  theirs.socket_type = zmtp::WireType::pull;
   zmtp::LocalEnd push(ours);
   zmtp::LocalEnd pull(theirs);
   push.start(sys::now());
@@ -103,7 +103,7 @@ class BytePeer {
     return size - bytes.size();
   }
   void end_writing() { stream_->shutdown_write(); }
-  [[nodiscard]] net::Stream& stream() noexcept { return *stream_; }
+  [[nodiscard]] net::ByteStream& stream() noexcept { return *stream_; }
 
   // Exactly so many bytes, fewer if the stream ends.
   std::string read(std::size_t size) {
@@ -126,11 +126,11 @@ class BytePeer {
  protected:
   static constexpr Duration kLong = std::chrono::seconds(20);
 
-  explicit BytePeer(std::unique_ptr<net::Stream> stream) : stream_(std::move(stream)) {}
+  explicit BytePeer(std::unique_ptr<net::ByteStream> stream) : stream_(std::move(stream)) {}
 
   // After the layer's own handshake.
-  static std::unique_ptr<net::Stream> put_layer(std::unique_ptr<net::Stream> below, const std::string& text,
-                                                bool accepted) {
+  static std::unique_ptr<net::ByteStream> put_layer(std::unique_ptr<net::ByteStream> below, const std::string& text,
+                                                    bool accepted) {
     const net::Endpoint endpoint = *net::parse_endpoint(text, accepted);
 #ifdef WEFT_HAVE_OPENSSL
     if (net::transport_row(endpoint.transport).has_tls) {
@@ -167,7 +167,7 @@ class BytePeer {
     return sys::poll_fds({&polled, 1}, timeout).value_or(std::size_t{0}) == 1;
   }
 
-  std::unique_ptr<net::Stream> stream_;
+  std::unique_ptr<net::ByteStream> stream_;
   std::string input_;
 };
 
@@ -175,14 +175,14 @@ class BytePeer {
 class WirePeer : public BytePeer {
  public:
   // Connects to a bound socket and shakes hands as a socket of `type`.
-  static WirePeer dial(const std::string& endpoint, zmtp::SocketType type,
+  static WirePeer dial(const std::string& endpoint, zmtp::WireType type,
                        std::unique_ptr<zmtp::Mechanism> mechanism = std::make_unique<zmtp::NullMechanism>()) {
     WirePeer peer(BytePeer::dial(endpoint));
     peer.shake_hands(type, std::move(mechanism));
     return peer;
   }
   // Takes the next connection to `listener` and shakes hands.
-  static WirePeer accept(net::Listener& listener, zmtp::SocketType type) {
+  static WirePeer accept(net::Listener& listener, zmtp::WireType type) {
     WirePeer peer(BytePeer::accept(listener));
     peer.shake_hands(type);
     return peer;
@@ -191,7 +191,7 @@ class WirePeer : public BytePeer {
   static WirePeer dial(const std::string& endpoint) { return WirePeer(BytePeer::dial(endpoint)); }
   static WirePeer accept(net::Listener& listener) { return WirePeer(BytePeer::accept(listener)); }
 
-  void shake_hands(zmtp::SocketType type,
+  void shake_hands(zmtp::WireType type,
                    std::unique_ptr<zmtp::Mechanism> mechanism = std::make_unique<zmtp::NullMechanism>()) {
     zmtp::LocalEndConfig config;
     config.socket_type = type;

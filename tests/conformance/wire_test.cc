@@ -27,14 +27,14 @@ TEST_P(Wire, OfAPeerThatDiesInTheMiddleOfAMessageOnlyWholeMessagesArrive) {
       wire_frame(kMore, "cut 1") + wire_frame(kMore, std::string(5000, 'c')) + wire_frame(0, "cut 3");
   for (const std::size_t sent : {std::size_t{1}, std::size_t{7}, std::size_t{8}, std::size_t{100}, cut.size() - 1}) {
     {
-      WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::push);
+      WirePeer peer = WirePeer::dial(endpoint, zmtp::WireType::push);
       peer.write(whole + cut.substr(0, sent));
     }
     EXPECT_EQ(recv(pull), (Texts{"whole 1", "whole 2"}));
     wait_for_event(pull, EventKind::disconnected);
     EXPECT_EQ(pull.try_recv().error(), Errc::would_block) << "after " << sent << " bytes";
   }
-  WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::push);
+  WirePeer peer = WirePeer::dial(endpoint, zmtp::WireType::push);
   peer.write(wire_frame(0, "next"));
   EXPECT_EQ(recv_text(pull), "next");
 }
@@ -45,8 +45,8 @@ TEST_P(Wire, APeerThatDribblesALargeFrameDoesNotHoldUpTheOthers) {
   Socket pull = make(SocketType::pull);
   const std::string endpoint = bind(pull);
   const std::string large = wire_frame(0, std::string(1'000'000, 'l'));
-  WirePeer slow = WirePeer::dial(endpoint, zmtp::SocketType::push);
-  WirePeer other = WirePeer::dial(endpoint, zmtp::SocketType::push);
+  WirePeer slow = WirePeer::dial(endpoint, zmtp::WireType::push);
+  WirePeer other = WirePeer::dial(endpoint, zmtp::WireType::push);
   slow.write(std::string_view(large).substr(0, 500'000));
   std::size_t written = 500'000;
   std::atomic<bool> enough{false};
@@ -71,7 +71,7 @@ TEST_P(Wire, APeerThatIsSilentForLongerThanItSaidIsCutOff) {
   ASSERT_TRUE(pull.set(option::heartbeat_interval, 0ms));
   ASSERT_TRUE(pull.watch_events());
   const std::string endpoint = bind(pull);
-  WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::push);
+  WirePeer peer = WirePeer::dial(endpoint, zmtp::WireType::push);
   std::array<std::uint8_t, zmtp::kPingFrameMax> ping;
   const Instant before = sys::now();
   peer.write(as_text(Bytes(ping.data(), zmtp::write_ping(ping.data(), 1, {}))));
@@ -93,7 +93,7 @@ TEST_P(Wire, ANewConnectionHearsTheSubscriptionsInTheOrderInWhichTheyWereMade) {
   ASSERT_TRUE(sub.subscribe(topics[3]));  // makes it the last subscription
   std::rotate(topics.begin() + 3, topics.begin() + 4, topics.end());
   connect(sub, (*listener)->bound_endpoint());
-  WirePeer peer = WirePeer::accept(**listener, zmtp::SocketType::pub);
+  WirePeer peer = WirePeer::accept(**listener, zmtp::WireType::pub);
   for (const std::string& topic : topics) {
     EXPECT_EQ(peer.read_frame().body, subscription(GetParam(), true, topic));
   }
@@ -105,7 +105,7 @@ TEST_P(Wire, AMessageThatComesWithTheEndOfTheStreamArrives) {
   const std::string endpoint = bind(pull);
   for (int round = 0; round < 20; ++round) {
     {
-      WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::push);
+      WirePeer peer = WirePeer::dial(endpoint, zmtp::WireType::push);
       std::string bytes;
       for (int i = 0; i < 50; ++i) {
         bytes += wire_frame(0, std::to_string(i));
@@ -133,7 +133,7 @@ TEST_P(Wire, TheNextConnectionGetsNoPartsOfAMessageThatTheLastOneGotTheBeginning
                               part + 1 < kParts ? More::yes : More::no));
       }
     }
-    WirePeer peer = WirePeer::accept(**listener, zmtp::SocketType::pull);
+    WirePeer peer = WirePeer::accept(**listener, zmtp::WireType::pull);
     const WirePeer::Frame first = peer.read_frame();
     EXPECT_EQ(first.body, "0" + small) << "before " << taken << " bytes were taken";
     EXPECT_EQ(first.flags, kMore);
@@ -143,7 +143,7 @@ TEST_P(Wire, TheNextConnectionGetsNoPartsOfAMessageThatTheLastOneGotTheBeginning
 
 TEST_P(Wire, CommandsMayStandBetweenThePartsOfAMessage) {
   Socket pull = make(SocketType::pull);
-  WirePeer peer = WirePeer::dial(bind(pull), zmtp::SocketType::push);
+  WirePeer peer = WirePeer::dial(bind(pull), zmtp::WireType::push);
   std::uint8_t ping[zmtp::kPingFrameMax];
   const std::string command(as_text(Bytes(ping, zmtp::write_ping(ping, 0, as_bytes("context")))));
   peer.write(wire_frame(kMore, "a") + command + wire_frame(kMore, "b") + command + wire_frame(0, "c"));
@@ -159,7 +159,7 @@ TEST_P(Wire, CommandsMayStandBetweenThePartsOfAMessage) {
 TEST_P(Wire, APingBehindTheLastMessageIsAnsweredThoughTheApplicationReceivesNoMore) {
   Socket pull = make(SocketType::pull);
   ASSERT_TRUE(pull.set(option::heartbeat_interval, 0ms));
-  WirePeer peer = WirePeer::dial(bind(pull), zmtp::SocketType::push);
+  WirePeer peer = WirePeer::dial(bind(pull), zmtp::WireType::push);
   std::uint8_t ping[zmtp::kPingFrameMax];
   const std::string command(as_text(Bytes(ping, zmtp::write_ping(ping, 0, {}))));
   const std::string part(300, 'p');
@@ -178,7 +178,7 @@ TEST_P(WireWithoutWebSocket, ASilentPeerIsPingedAndThenLeft) {
   ASSERT_TRUE(pull.watch_events());
   ASSERT_TRUE(pull.set(option::heartbeat_interval, 10ms));
   ASSERT_TRUE(pull.set(option::heartbeat_timeout, 30ms));
-  WirePeer peer = WirePeer::dial(bind(pull), zmtp::SocketType::push);
+  WirePeer peer = WirePeer::dial(bind(pull), zmtp::WireType::push);
   const WirePeer::Frame ping = peer.read_frame();
   EXPECT_EQ(ping.flags, zmtp::kCommand);
   EXPECT_EQ(ping.body.substr(0, 5), "\4PING");
@@ -190,7 +190,7 @@ TEST_P(WireWithoutWebSocket, APeerThatAnswersIsKept) {
   ASSERT_TRUE(pull.watch_events());
   ASSERT_TRUE(pull.set(option::heartbeat_interval, 5ms));
   ASSERT_TRUE(pull.set(option::heartbeat_timeout, kLong));
-  WirePeer peer = WirePeer::dial(bind(pull), zmtp::SocketType::push);
+  WirePeer peer = WirePeer::dial(bind(pull), zmtp::WireType::push);
   wait_for_peers(pull);
   for (int i = 0; i < 5; ++i) {
     const WirePeer::Frame ping = peer.read_frame();
@@ -205,7 +205,7 @@ TEST_P(WireWithoutWebSocket, APeerThatAnswersIsKept) {
 TEST_P(Wire, ASocketThatOnlySendsDropsIncomingMessagesAndStillAnswersPings) {
   Socket push = make(SocketType::push);
   ASSERT_TRUE(push.set(option::receive_high_water_mark, 10));
-  WirePeer peer = WirePeer::dial(bind(push), zmtp::SocketType::pull);
+  WirePeer peer = WirePeer::dial(bind(push), zmtp::WireType::pull);
   std::string flood;
   for (int i = 0; i < 5000; ++i) {
     flood += wire_frame(i % 2 == 0 ? kMore : 0, std::string(100, 'f'));

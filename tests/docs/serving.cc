@@ -13,7 +13,7 @@
 #include "guides.h"
 #include "weft/net/admit/accept_filter.h"
 #include "weft/net/admit/admission.h"
-#include "weft/net/stream.h"
+#include "weft/net/stream/byte_stream.h"
 #include "weft/rt/core/core_task.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/client/client.h"
@@ -61,7 +61,7 @@ struct Shop {
   void on_frame(Session& session, const Codec::Frame& frame) { dispatcher.dispatch(session, frame); }
 };
 
-Result<std::string> text_of(Result<serve::Response<Codec>> response) {
+Result<std::string> text_of(Result<serve::ClientResponse<Codec>> response) {
   if (!response) {
     return response.error();
   }
@@ -129,7 +129,7 @@ Result<std::string> listen_behind_a_proxy(serve::Server* server) {
 rt::Task<Result<std::string>> ask_through_a_proxy(std::string endpoint) {
   const auto host = std::make_shared<serve::ClientHost>(*rt::Core::current());
   serve::ClientOptions options;
-  options.wrap = [](std::unique_ptr<net::Stream> stream) -> Result<std::unique_ptr<net::Stream>> {
+  options.wrap = [](std::unique_ptr<net::ByteStream> stream) -> Result<std::unique_ptr<net::ByteStream>> {
     const Bytes header = as_bytes("PROXY TCP4 192.0.2.1 198.51.100.7 4711 443\r\n");  // as the proxy does
     if (stream->write({&header, 1}).bytes != header.size()) {
       return Error(Errc::connection_failed, "the header was not written");

@@ -145,7 +145,7 @@ web::WebSocketOptions compressed() {
   return options;
 }
 
-Result<std::unique_ptr<net::Stream>> connect(const std::string& endpoint) {
+Result<std::unique_ptr<net::ByteStream>> connect(const std::string& endpoint) {
   net::Dialer dialer(WEFT_TRY(net::parse_endpoint(endpoint, false)), {});
   for (auto progress = WEFT_TRY(dialer.begin()); progress != net::Progress::connected;) {
     std::this_thread::sleep_for(1ms);
@@ -155,7 +155,7 @@ Result<std::unique_ptr<net::Stream>> connect(const std::string& endpoint) {
 }
 
 // Writes the bytes and reads `size` bytes, or to the end of the stream.
-std::string exchange(net::Stream& stream, const std::string& text, std::size_t size) {
+std::string exchange(net::ByteStream& stream, const std::string& text, std::size_t size) {
   if (const Bytes bytes = as_bytes(text); !bytes.empty()) {
     (void)stream.write({&bytes, 1});
   }

@@ -43,7 +43,7 @@ TEST(Exhaustion, AcceptingResumesAlsoWhenThereWasNoMemoryForItsPause) {
   int paused = 0;
   bool accepted = false;
   const auto acceptor = net::Acceptor::make(*loop, std::move(listener),
-                                            {[&](const std::unique_ptr<net::Stream>&) {
+                                            {[&](const std::unique_ptr<net::ByteStream>&) {
                                                accepted = true;
                                                loop->stop();
                                              },

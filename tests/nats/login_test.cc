@@ -7,7 +7,7 @@
 #include "tests/support/nats_authority.h"
 #include "tests/support/nats_server.h"
 #include "weft/nats/protocol/nkey.h"
-#include "weft/net/test_certificates.h"
+#include "weft/net/tls/test_certificates.h"
 
 namespace weft::nats {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "tests/support/nats_server.h"
-#include "weft/net/test_certificates.h"
+#include "weft/net/tls/test_certificates.h"
 #include "weft/serve/frame/delimiter_codec.h"
 #include "weft/serve/server/server.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "weft/logging/log.h"
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 #include "weft/rt/bus/event_bus.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/rt/exec/thread_pool.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/rpc/rpc_service.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 #include "weft/serve/server/server.h"
 #include "weft/serve/web/site.h"
 #include "weft/sys/clock.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "tests/support/nats_authority.h"
-#include "weft/net/test_certificates.h"
+#include "weft/net/tls/test_certificates.h"
 #include "weft/topic/test_fleets.h"
 #include "weft/topic/topics.h"
 #include <gtest/gtest.h>

@@ -39,7 +39,7 @@ std::string make_request(const AdminPort& port, std::string_view path) {
   return request + "\r\n";
 }
 
-void send_request(net::Stream& stream, Instant end, const std::string& name, const std::string& request) {
+void send_request(net::ByteStream& stream, Instant end, const std::string& name, const std::string& request) {
   for (Bytes left = as_bytes(request); !left.empty() || stream.state().unsent;) {
     const sys::IoResult wrote = stream.write({&left, 1});
     if (wrote.status == sys::IoResult::Status::done) {
@@ -53,7 +53,7 @@ void send_request(net::Stream& stream, Instant end, const std::string& name, con
 }
 
 // Returns false at the end of the stream.
-bool read_more(net::Stream& stream, Instant end, Answer& answer) {
+bool read_more(net::ByteStream& stream, Instant end, Answer& answer) {
   std::array<std::uint8_t, 65536> block;
   MutableBytes into(block);
   for (;;) {

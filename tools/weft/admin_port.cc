@@ -5,8 +5,8 @@
 
 #include "tools/weft/console.h"
 #include "tools/weft/dial.h"
-#include "weft/net/endpoint.h"
-#include "weft/net/tls.h"
+#include "weft/net/stream/endpoint.h"
+#include "weft/net/tls/tls.h"
 
 namespace weft::cli {
 
@@ -31,8 +31,8 @@ std::string authority(const std::string& name, std::uint16_t port) {
   return host + ":" + std::to_string(port);
 }
 
-std::unique_ptr<net::Stream> start_tls(const AdminPort& port, const std::string& name,
-                                       std::unique_ptr<net::Stream> below, Instant end) {
+std::unique_ptr<net::ByteStream> start_tls(const AdminPort& port, const std::string& name,
+                                           std::unique_ptr<net::ByteStream> below, Instant end) {
   const std::string what = "connect " + printable(port.endpoint);
   net::TlsClientOptions options;
   options.ca_file = port.tls_authorities;
@@ -80,7 +80,7 @@ std::string host_of(const AdminPort& port) {
              : authority(port.tls_name.empty() ? endpoint.host : port.tls_name, endpoint.port);
 }
 
-std::unique_ptr<net::Stream> dial_admin(const AdminPort& port, Instant end) {
+std::unique_ptr<net::ByteStream> dial_admin(const AdminPort& port, Instant end) {
   const net::Endpoint endpoint = parse(port.endpoint);
   auto stream = net::make_socket_stream(dial(endpoint, port.endpoint, end));
   if (endpoint.transport != net::Transport::tls_tcp) {
@@ -89,7 +89,7 @@ std::unique_ptr<net::Stream> dial_admin(const AdminPort& port, Instant end) {
   return start_tls(port, port.tls_name.empty() ? endpoint.host : port.tls_name, std::move(stream), end);
 }
 
-bool wait_stream(const net::Stream& stream, sys::Interest want, Instant end) {
+bool wait_stream(const net::ByteStream& stream, sys::Interest want, Instant end) {
   return wait_ready(stream.fd(), stream.state().unsent ? want | sys::Interest::writable : want, end);
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "weft/base/time.h"
-#include "weft/net/stream.h"
+#include "weft/net/stream/byte_stream.h"
 #include "weft/sys/poll.h"
 
 namespace weft::cli {
@@ -30,9 +30,9 @@ void check_admin_port(const AdminPort& port);
 
 // A connection, after the handshake of TLS if the endpoint has it. Failure: it is not there at `end`; the certificate
 // is not trusted; a file cannot be used; this build has no TLS.
-[[nodiscard]] std::unique_ptr<net::Stream> dial_admin(const AdminPort& port, Instant end);
+[[nodiscard]] std::unique_ptr<net::ByteStream> dial_admin(const AdminPort& port, Instant end);
 
 // Waits until the stream may go on after would_block; false: `end` came first.
-[[nodiscard]] bool wait_stream(const net::Stream& stream, sys::Interest want, Instant end);
+[[nodiscard]] bool wait_stream(const net::ByteStream& stream, sys::Interest want, Instant end);
 
 }  // namespace weft::cli

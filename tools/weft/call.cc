@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "tools/weft/schema.h"
-#include "weft/net/endpoint.h"
-#include "weft/net/tls.h"
+#include "weft/net/stream/endpoint.h"
+#include "weft/net/tls/tls.h"
 #include "weft/rt/core/core_task.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/rpc/rpc_client.h"

@@ -5,7 +5,7 @@
 
 #include "weft/base/text/utf8.h"
 #include "weft/zmtp/command.h"
-#include "weft/zmtp/socket_type.h"
+#include "weft/zmtp/wire_type.h"
 
 namespace weft::cli {
 
@@ -215,7 +215,7 @@ void Conversation::take_old_greeting(int direction, zmtp::Version version) {
     taken = zmtp::kOldGreetingSize;
     const auto number = static_cast<unsigned char>(held[taken - 1]);
     const std::string type = number < zmtp::kSocketTypeCount
-                                 ? std::string(zmtp::socket_type_name(static_cast<zmtp::SocketType>(number)))
+                                 ? std::string(zmtp::socket_type_name(static_cast<zmtp::WireType>(number)))
                                  : std::to_string(number);
     side.subscribes = type == "SUB" || type == "XSUB";
     said.text += ", " + type;

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "tools/weft/console.h"
-#include "weft/net/transport.h"
+#include "weft/net/transport/transport.h"
 #include "weft/sys/clock.h"
 
 namespace weft::cli {

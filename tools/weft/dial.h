@@ -4,7 +4,7 @@
 #include <string>
 
 #include "weft/base/time.h"
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 #include "weft/sys/poll.h"
 #include "weft/sys/socket.h"
 

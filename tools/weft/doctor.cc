@@ -8,7 +8,7 @@
 #include <string>
 
 #include "weft/msg/version.h"
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 #include "weft/sys/cpu.h"
 #include "weft/sys/poller.h"
 #include "weft/sys/small_file.h"

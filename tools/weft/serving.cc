@@ -3,7 +3,7 @@
 
 #include <fstream>
 
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 
 namespace weft::cli {
 

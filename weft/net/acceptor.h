@@ -10,7 +10,7 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/net/listener.h"
-#include "weft/net/stream.h"
+#include "weft/net/stream/byte_stream.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/sys/event_fd.h"
 
@@ -31,8 +31,8 @@ namespace weft::net {
 //      other. Until it has them again it tries every kRefill.
 class Acceptor final : private rt::Watcher, public std::enable_shared_from_this<Acceptor> {
  public:
-  struct Handlers {                                         // none is empty
-    std::function<void(std::unique_ptr<Stream>)> accepted;  // may throw std::bad_alloc
+  struct Handlers {                                             // none is empty
+    std::function<void(std::unique_ptr<ByteStream>)> accepted;  // may throw std::bad_alloc
     std::function<void(const Error&)> failed;  // one connection: it had ended, or the listener's filter refused it
     std::function<void(const Error&)> paused;  // descriptors or memory ran out; the Acceptor tries again after kPause
   };

@@ -43,7 +43,7 @@ class AcceptorTest : public testing::Test {
 
   void make(std::unique_ptr<Listener> listener) {
     acceptor_ = Acceptor::make(*loop_, std::move(listener),
-                               {[this](std::unique_ptr<Stream> stream) {
+                               {[this](std::unique_ptr<ByteStream> stream) {
                                   streams_.push_back(std::move(stream));
                                   ++by_turn_[loop_->now()];
                                   if (when_accepted_) {
@@ -81,7 +81,7 @@ class AcceptorTest : public testing::Test {
   std::shared_ptr<Acceptor> acceptor_;
   rt::test::Signal accepted_, failed_, paused_;
   std::function<void()> when_accepted_;
-  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<ByteStream>> streams_;
   std::map<Instant, int> by_turn_;
   std::vector<Error> errors_;
 };

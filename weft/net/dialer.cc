@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "weft/net/transport.h"
+#include "weft/net/transport/transport.h"
 #include "weft/sync/lock.h"
 #include "weft/sys/address.h"
 #include "weft/sys/call.h"
@@ -91,7 +91,7 @@ sys::Interest Dialer::interest() const noexcept {
   return reads ? sys::Interest::readable : sys::Interest::writable;
 }
 
-std::unique_ptr<Stream> Dialer::take_stream() {
+std::unique_ptr<ByteStream> Dialer::take_stream() {
   if (state_ != State::connected) {
     return nullptr;
   }

@@ -12,10 +12,10 @@
 
 #include "weft/base/result.h"
 #include "weft/base/time.h"
-#include "weft/net/endpoint.h"
 #include "weft/net/resolver.h"
 #include "weft/net/socks5.h"
-#include "weft/net/stream.h"
+#include "weft/net/stream/byte_stream.h"
+#include "weft/net/stream/endpoint.h"
 #include "weft/sys/address.h"
 #include "weft/sys/epoll_set.h"
 #include "weft/sys/event_fd.h"
@@ -72,8 +72,8 @@ class Dialer {
   [[nodiscard]] Result<Progress> begin();  // cancels an attempt under way
   [[nodiscard]] Result<Progress>
   finish();  // continues; if called too early, returns the state for which it still waits
-  [[nodiscard]] std::unique_ptr<Stream> take_stream();  // null unless connected
-  void cancel();                                        // idempotent
+  [[nodiscard]] std::unique_ptr<ByteStream> take_stream();  // null unless connected
+  void cancel();                                            // idempotent
 
   // The descriptor to watch; -1 while resolving or idle.
   [[nodiscard]] int fd() const noexcept;
@@ -132,9 +132,9 @@ class Dialer {
   Duration attempt_delay_ = kAttemptDelay;
   Instant next_at_ = kNever;
   Error last_error_;
-  std::vector<Try> tries_;          // under way, the first that began in front
-  std::optional<Waiting> waiting_;  // for more than one; none: the tries are made one after the other
-  std::unique_ptr<Stream> stream_;  // set once it is connected
+  std::vector<Try> tries_;              // under way, the first that began in front
+  std::optional<Waiting> waiting_;      // for more than one; none: the tries are made one after the other
+  std::unique_ptr<ByteStream> stream_;  // set once it is connected
   Socks5 socks_;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 
 #include <set>
 
-#include "weft/net/transport.h"
+#include "weft/net/transport/transport.h"
 #include <gtest/gtest.h>
 
 namespace weft::net {

@@ -26,7 +26,7 @@ Result<std::unique_ptr<Listener>> Listener::share() const {
   return listener;
 }
 
-Result<std::unique_ptr<Stream>> Listener::try_accept() {
+Result<std::unique_ptr<ByteStream>> Listener::try_accept() {
   if (!bound_.fd.valid()) {
     return Error(Errc::closed, "accept on a closed listener");
   }

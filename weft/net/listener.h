@@ -7,9 +7,9 @@
 
 #include "weft/base/result.h"
 #include "weft/net/admit/accept_filter.h"
-#include "weft/net/endpoint.h"
-#include "weft/net/stream.h"
-#include "weft/net/transport.h"
+#include "weft/net/stream/byte_stream.h"
+#include "weft/net/stream/endpoint.h"
+#include "weft/net/transport/transport.h"
 #include "weft/sys/fork.h"
 #include "weft/sys/socket.h"
 
@@ -40,7 +40,7 @@ class Listener {
 
   // Errors: would_block (no connection waits); resource_exhausted (out of descriptors or memory; stop watching fd() for
   // a while). Any other error concerns one connection only, and the listener continues.
-  [[nodiscard]] Result<std::unique_ptr<Stream>> try_accept();
+  [[nodiscard]] Result<std::unique_ptr<ByteStream>> try_accept();
 
   // More connections wait in the kernel than the option `backlog`, or twice as many. The kernel drops others, and
   // TCP tries again after a second. An adopted socket keeps its backlog.

@@ -11,7 +11,7 @@
 #include "weft/base/bytes.h"
 #include "weft/base/result.h"
 #include "weft/mem/secret.h"
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 
 namespace weft::net {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The contract of Listener, Dialer and Stream over every transport with sockets. A new transport adds lines at the end.
+// The contract of Listener, Dialer and ByteStream over every transport with sockets. A new transport adds lines at the
+// end.
 #include <string>
 #include <vector>
 
@@ -49,7 +50,7 @@ class TransportConformance : public testing::TestWithParam<Place> {
 
   Endpoint target() { return *parse_endpoint(listener_->bound_endpoint(), false); }
 
-  std::unique_ptr<Stream> dial() {
+  std::unique_ptr<ByteStream> dial() {
     Dialer dialer(target(), options_);
     auto progress = dialer.begin();
     EXPECT_TRUE(progress) << progress.error().message();
@@ -63,7 +64,7 @@ class TransportConformance : public testing::TestWithParam<Place> {
     EXPECT_EQ(dialer.take_stream(), nullptr);
     return stream;
   }
-  std::unique_ptr<Stream> accept() {
+  std::unique_ptr<ByteStream> accept() {
     EXPECT_TRUE(wait_for(listener_->fd(), Interest::readable));
     auto stream = listener_->try_accept();
     EXPECT_TRUE(stream) << stream.error().message();
@@ -132,7 +133,7 @@ TEST_P(TransportConformance, PeerAddressNamesTheListener) {
 
 TEST_P(TransportConformance, AcceptsOneForEachDialAndThenWouldBlock) {
   EXPECT_EQ(listener_->try_accept().error().code(), Errc::would_block);
-  std::vector<std::unique_ptr<Stream>> clients;
+  std::vector<std::unique_ptr<ByteStream>> clients;
   for (int i = 0; i < 5; ++i) {
     clients.push_back(dial());
   }

@@ -21,10 +21,10 @@ class Curve : public ::testing::Test {
     client_keys_ = *make_curve_key_pair();
   }
   [[nodiscard]] LocalEnd client() const {
-    return secured(SocketType::dealer, make_curve_client(client_keys_, server_keys_.public_key));
+    return secured(WireType::dealer, make_curve_client(client_keys_, server_keys_.public_key));
   }
   [[nodiscard]] LocalEnd server() const {
-    return secured(SocketType::router, make_curve_server(server_keys_.secret_key));
+    return secured(WireType::router, make_curve_server(server_keys_.secret_key));
   }
 
   CurveKeyPair server_keys_;
@@ -54,8 +54,8 @@ TEST_F(Curve, BothAreReadyHoweverTheBytesAreCut) {
     ASSERT_TRUE(theirs.ready());
     ASSERT_EQ(asked.size(), 1U);
     EXPECT_EQ(asked[0], as_text(client_keys_.public_key));
-    EXPECT_EQ(theirs.peer_type(), SocketType::dealer);
-    EXPECT_EQ(ours.peer_type(), SocketType::router);
+    EXPECT_EQ(theirs.peer_type(), WireType::dealer);
+    EXPECT_EQ(ours.peer_type(), WireType::router);
   }
 }
 
@@ -133,7 +133,7 @@ TEST_F(Curve, AChangedOrCutMessageIsRefused) {
 }
 
 TEST_F(Curve, AClientWithAnotherServerKeyGetsNowhere) {
-  LocalEnd ours = secured(SocketType::dealer, make_curve_client(client_keys_, client_keys_.public_key));
+  LocalEnd ours = secured(WireType::dealer, make_curve_client(client_keys_, client_keys_.public_key));
   LocalEnd theirs = server();
   shake(ours, theirs, 4096, kAdmitted);
   ASSERT_TRUE(theirs.fault());
@@ -144,7 +144,7 @@ TEST_F(Curve, AClientWithAnotherServerKeyGetsNowhere) {
 TEST_F(Curve, AClientWhoseKeysAreNoPairGetsNowhere) {
   CurveKeyPair keys = client_keys_;
   keys.public_key = make_curve_key_pair()->public_key;  // a key of another pair
-  LocalEnd ours = secured(SocketType::dealer, make_curve_client(keys, server_keys_.public_key));
+  LocalEnd ours = secured(WireType::dealer, make_curve_client(keys, server_keys_.public_key));
   LocalEnd theirs = server();
   shake(ours, theirs, 4096, kAdmitted);
   ASSERT_TRUE(theirs.fault());
@@ -152,8 +152,8 @@ TEST_F(Curve, AClientWhoseKeysAreNoPairGetsNowhere) {
 }
 
 TEST_F(Curve, AKeyThatIsNoneIsNoCrash) {
-  LocalEnd ours = secured(SocketType::dealer, make_curve_client(client_keys_, CurveKey{}));
-  LocalEnd theirs = secured(SocketType::router, make_curve_server(CurveKey{}));
+  LocalEnd ours = secured(WireType::dealer, make_curve_client(client_keys_, CurveKey{}));
+  LocalEnd theirs = secured(WireType::router, make_curve_server(CurveKey{}));
   shake(ours, theirs, 4096, kAdmitted);
   EXPECT_FALSE(ours.ready());
 }

@@ -335,7 +335,7 @@ bool LocalEnd::accept_identity(Bytes identity) {
 }
 
 bool LocalEnd::accept_socket_type(std::string_view value) {
-  const std::optional<SocketType> type = parse_socket_type(value);
+  const std::optional<WireType> type = parse_socket_type(value);
   if (type && compatible(config_.socket_type, *type)) {
     peer_.type = *type;
     return true;
@@ -373,7 +373,7 @@ Event LocalEnd::handle_command(Bytes body, Instant now) noexcept {
   if (command.name == "PING") {
     return ping(command.data, now);
   }
-  if (config_.socket_type == SocketType::radio && (command.name == "JOIN" || command.name == "LEAVE")) {
+  if (config_.socket_type == WireType::radio && (command.name == "JOIN" || command.name == "LEAVE")) {
     if (command.data.size() > kGroupMax) {
       return fail(Errc::protocol_error, "a group is longer than 255 bytes"), Event{};
     }

@@ -20,7 +20,7 @@
 #include "weft/zmtp/frame_v1.h"
 #include "weft/zmtp/greeting.h"
 #include "weft/zmtp/mechanism.h"
-#include "weft/zmtp/socket_type.h"
+#include "weft/zmtp/wire_type.h"
 
 namespace weft::zmtp {
 
@@ -50,7 +50,7 @@ using Metadata = std::vector<std::pair<std::string, std::string>>;
 
 // The owner validates these: identity <= kIdentityMax, metadata names 1..255 bytes.
 struct LocalEndConfig {
-  SocketType socket_type = SocketType::pair;
+  WireType socket_type = WireType::pair;
   std::string identity;
   bool as_server = false;       // goes into the greeting of a mechanism that has roles; NULL sends 0
   bool takes_old_peers = true;  // ZMTP 1.0 and 2.0, with NULL; false where NULL must ask, since they know no security
@@ -165,7 +165,7 @@ class LocalEnd {
   // ZMTP 1.0 has no subscriptions: the subscriber gets every message and filters itself.
   [[nodiscard]] bool subscribes_by_itself() const noexcept { return peer_.version != Version::v1; }
   [[nodiscard]] int minor_version() const noexcept { return peer_.minor_version; }  // of ZMTP 3: 0 or 1; older: 0
-  [[nodiscard]] SocketType peer_type() const noexcept { return peer_.type; }
+  [[nodiscard]] WireType peer_type() const noexcept { return peer_.type; }
   // The peer announced filters, as we do: it sends FILTER, or takes it.
   [[nodiscard]] bool peer_has_filters() const noexcept { return peer_.has_filters; }
   [[nodiscard]] Bytes peer_identity() const noexcept { return as_bytes(peer_.identity); }
@@ -239,7 +239,7 @@ class LocalEnd {
   struct Peer {
     Version version = Version::unknown;
     int minor_version = 0;
-    SocketType type = SocketType::pair;
+    WireType type = WireType::pair;
     std::string identity{};
     bool has_filters = false;
     Metadata metadata{};

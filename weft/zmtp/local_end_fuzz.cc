@@ -19,7 +19,7 @@ using weft::ParseStatus;
 using test::operator+;
 
 LocalEndConfig make_config(std::uint8_t type, std::uint8_t options) {
-  LocalEndConfig config = test::config_of(static_cast<SocketType>(type % kSocketTypeCount));
+  LocalEndConfig config = test::config_of(static_cast<WireType>(type % kSocketTypeCount));
   config.identity = "fuzz";
   if ((options & 1) != 0) {
     config.limits = {64, 3, 24, 16, 40, 2, {300, 0}};
@@ -27,10 +27,10 @@ LocalEndConfig make_config(std::uint8_t type, std::uint8_t options) {
   return config;
 }
 
-const char* partner(SocketType type) {
+const char* partner(WireType type) {
   for (int i = 0; i < kSocketTypeCount; ++i) {
-    if (compatible(type, static_cast<SocketType>(i))) {
-      return socket_type_name(static_cast<SocketType>(i)).data();
+    if (compatible(type, static_cast<WireType>(i))) {
+      return socket_type_name(static_cast<WireType>(i)).data();
     }
   }
   return "PAIR";
@@ -64,11 +64,11 @@ void check_header_round_trip_v1(weft::Bytes input) {
 }
 
 // The bytes that a peer of ZMTP 1.0 or 2.0 sends before its first message.
-Buffer old_handshake(bool first_version, SocketType ours) {
+Buffer old_handshake(bool first_version, WireType ours) {
   if (first_version) {
     return test::wire("03 00 'id'");
   }
-  const auto theirs = parse_socket_type(partner(ours)).value_or(SocketType::pair);
+  const auto theirs = parse_socket_type(partner(ours)).value_or(WireType::pair);
   return test::wire("FF 00000000 00000001 7F 01") + Buffer{static_cast<std::uint8_t>(theirs)} +
          test::wire("00 02 'id'");
 }

@@ -13,7 +13,7 @@
 namespace weft::zmtp::test {
 namespace {
 
-using enum SocketType;
+using enum WireType;
 
 constexpr std::string_view kGreeting31 =
     "FF 00 00 00 00 00 00 00 01 7F 03 01 'NULL' 00000000000000000000000000000000 00"

@@ -6,10 +6,10 @@ namespace weft::zmtp {
 namespace {
 
 // On the wire of ZMTP 2.0 an XPUB is a PUB and an XSUB a SUB.
-SocketType old_type(SocketType type) {
+WireType old_type(WireType type) {
   switch (type) {
-    case SocketType::xpub: return SocketType::pub;
-    case SocketType::xsub: return SocketType::sub;
+    case WireType::xpub: return WireType::pub;
+    case WireType::xsub: return WireType::sub;
     default: return type;
   }
 }
@@ -82,7 +82,7 @@ std::size_t LocalEnd::handle_old_greeting(Bytes input, Instant now) {
 }
 
 bool LocalEnd::accept_old_type(std::uint8_t number) {
-  const auto type = static_cast<SocketType>(number);
+  const auto type = static_cast<WireType>(number);
   if (number >= kSocketTypeCount || !compatible(config_.socket_type, type)) {
     return fail(Errc::incompatible_peer, number < kSocketTypeCount
                                              ? StaticText("peer's socket type cannot talk to ours")

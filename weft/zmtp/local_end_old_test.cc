@@ -14,13 +14,13 @@
 namespace weft::zmtp::test {
 namespace {
 
-using enum SocketType;
+using enum WireType;
 
 constexpr std::string_view kSignature = "FF 00000000 00000001 7F";
 
-Buffer greeting_2(SocketType type) { return wire(kSignature) + Buffer{1, static_cast<std::uint8_t>(type)}; }
+Buffer greeting_2(WireType type) { return wire(kSignature) + Buffer{1, static_cast<std::uint8_t>(type)}; }
 
-LocalEndConfig named(SocketType type, std::string identity = "me") {
+LocalEndConfig named(WireType type, std::string identity = "me") {
   LocalEndConfig config = config_of(type);
   config.identity = std::move(identity);
   return config;

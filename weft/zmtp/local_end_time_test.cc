@@ -9,7 +9,7 @@ namespace weft::zmtp::test {
 namespace {
 
 using namespace std::chrono_literals;
-using enum SocketType;
+using enum WireType;
 
 constexpr Duration kTick{1};
 

@@ -27,7 +27,7 @@ std::atomic<std::size_t> g_allocations{0};
 namespace weft::zmtp::test {
 namespace {
 
-using enum SocketType;
+using enum WireType;
 using std::chrono::milliseconds;
 
 void expect_command_fault(const Buffer& body, Errc code, std::string_view text, const Limits& limits = {}) {
@@ -122,7 +122,7 @@ TEST(PeerTraffic, AdmitsFramesUpToTheirLimits) {
   EXPECT_FALSE(admits(kMore | kLong, 1001));
   EXPECT_TRUE(admits(kCommand | kLong, 2010));
   EXPECT_FALSE(admits(kCommand | kLong, 2011));
-  config.socket_type = SocketType::pull;  // takes no subscriptions, and so drops none
+  config.socket_type = WireType::pull;  // takes no subscriptions, and so drops none
   EXPECT_TRUE(admits(kCommand | kLong, 1024));
   EXPECT_FALSE(admits(kCommand | kLong, 1025));
   config.limits.command_bytes_max = 3000;

@@ -53,7 +53,7 @@ class KnockMechanism final : public Mechanism {
   std::string owed_;
 };
 
-LocalEnd knocking(SocketType type, bool server, const Limits& limits = {}) {
+LocalEnd knocking(WireType type, bool server, const Limits& limits = {}) {
   LocalEndConfig config = config_of(type);
   config.as_server = server;
   config.limits = limits;
@@ -88,8 +88,8 @@ TEST(Mechanism, NullSendsReadyOnceAndIsReadyWithThePeers) {
 }
 
 TEST(Mechanism, AStepwiseMechanismRunsThroughThePeer) {
-  LocalEnd client = knocking(SocketType::req, false);
-  LocalEnd server = knocking(SocketType::rep, true);
+  LocalEnd client = knocking(WireType::req, false);
+  LocalEnd server = knocking(WireType::rep, true);
   EXPECT_EQ(server.pending_output()[32], 1);
   deliver(client, server);
   EXPECT_TRUE(server.pending_output().size() == 64) << "a server that must be knocked at says nothing first";
@@ -99,13 +99,13 @@ TEST(Mechanism, AStepwiseMechanismRunsThroughThePeer) {
   EXPECT_FALSE(client.ready());
   deliver(server, client);
   EXPECT_TRUE(client.ready());
-  EXPECT_EQ(client.peer_type(), SocketType::rep);
-  EXPECT_EQ(server.peer_type(), SocketType::req);
+  EXPECT_EQ(client.peer_type(), WireType::rep);
+  EXPECT_EQ(server.peer_type(), WireType::req);
 }
 
 TEST(Mechanism, ARefusedPeerIsNotGrantedEntry) {
-  LocalEnd client = knocking(SocketType::pub, false);
-  LocalEnd server = knocking(SocketType::rep, true);
+  LocalEnd client = knocking(WireType::pub, false);
+  LocalEnd server = knocking(WireType::rep, true);
   deliver(client, server);
   deliver(server, client);
   deliver(client, server);
@@ -118,7 +118,7 @@ TEST(Mechanism, ARefusedPeerIsNotGrantedEntry) {
 }
 
 TEST(Mechanism, ItsFaultBecomesThePeers) {
-  LocalEnd server = knocking(SocketType::rep, true);
+  LocalEnd server = knocking(WireType::rep, true);
   (void)run_whole(server, greeting_bytes(3, 1, "KNOCK") + wire("04 06 05 'READY'"));
   ASSERT_TRUE(server.fault());
   EXPECT_STREQ(server.fault()->text, "wrong knock");
@@ -127,7 +127,7 @@ TEST(Mechanism, ItsFaultBecomesThePeers) {
 TEST(Mechanism, TheHandshakeLimitCoversAllItsCommands) {
   Limits limits;
   limits.handshake_bytes_max = 15;
-  LocalEnd server = knocking(SocketType::rep, true, limits);
+  LocalEnd server = knocking(WireType::rep, true, limits);
   const Buffer greeting = greeting_bytes(3, 1, "KNOCK");
   const Buffer wait = wire("04 05 04 'WAIT'");
   for (int connection = 0; connection < 2; ++connection) {
@@ -141,7 +141,7 @@ TEST(Mechanism, TheHandshakeLimitCoversAllItsCommands) {
 }
 
 TEST(Mechanism, NullIsNamedWhenItIsNotOurs) {
-  LocalEnd server = knocking(SocketType::rep, true);
+  LocalEnd server = knocking(WireType::rep, true);
   (void)run_whole(server, greeting_bytes(3, 1, "NULL"));
   ASSERT_TRUE(server.fault());
   EXPECT_STREQ(server.fault()->text, "peer's security mechanism is NULL, not ours");

@@ -14,9 +14,9 @@ namespace weft::zmtp::test {
 namespace {
 
 LocalEnd client(std::string name = "admin", std::string password = "secret") {
-  return secured(SocketType::dealer, std::make_unique<PlainClient>(std::move(name), std::move(password)));
+  return secured(WireType::dealer, std::make_unique<PlainClient>(std::move(name), std::move(password)));
 }
-LocalEnd server() { return secured(SocketType::router, std::make_unique<PlainServer>()); }
+LocalEnd server() { return secured(WireType::router, std::make_unique<PlainServer>()); }
 
 Buffer hello(const Buffer& data) { return greeting_bytes(3, 1, "PLAIN") + command_frame(wire("05 'HELLO'") + data); }
 
@@ -30,7 +30,7 @@ TEST(Plain, TheServerAsksAboutNameAndPasswordAndBothAreReady) {
     EXPECT_TRUE(theirs.ready());
     EXPECT_EQ(asked, (std::vector<std::string>{"admin", "secret"}));
     EXPECT_EQ(ours.cipher(), nullptr);
-    EXPECT_EQ(theirs.peer_type(), SocketType::dealer);
+    EXPECT_EQ(theirs.peer_type(), WireType::dealer);
   }
 }
 
@@ -118,7 +118,7 @@ TEST(Plain, APeerServesOneConnectionAfterTheOther) {
 }
 
 TEST(Null, MayAskBeforeItSaysAnything) {
-  LocalEnd theirs = secured(SocketType::router, std::make_unique<NullMechanism>(true));
+  LocalEnd theirs = secured(WireType::router, std::make_unique<NullMechanism>(true));
   theirs.consume_output(theirs.pending_output().size());
   const Buffer input = greeting_bytes(3, 1) + ready_frame("DEALER");
   EXPECT_EQ(theirs.handle_input(input, kStart), 64U);

@@ -14,7 +14,7 @@
 // Helpers for the tests of the security mechanisms.
 namespace weft::zmtp::test {
 
-inline LocalEnd secured(SocketType type, std::unique_ptr<Mechanism> mechanism) {
+inline LocalEnd secured(WireType type, std::unique_ptr<Mechanism> mechanism) {
   LocalEnd peer(config_of(type), std::move(mechanism));
   peer.start(kStart);
   return peer;

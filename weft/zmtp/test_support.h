@@ -155,7 +155,7 @@ inline Outcome run_whole(LocalEnd& peer, Bytes stream) {
 
 // The configuration of a LocalEnd of this type. A test may change it before started() makes and starts the
 // LocalEnd.
-inline LocalEndConfig config_of(SocketType type) {
+inline LocalEndConfig config_of(WireType type) {
   LocalEndConfig config;
   config.socket_type = type;
   return config;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "weft/base/filter.h"
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 #include "weft/serve/config/key.h"
 #include "weft/serve/config/toml_file.h"
 

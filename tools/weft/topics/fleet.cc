@@ -6,7 +6,7 @@
 
 #include "tools/weft/keys.h"
 #include "weft/msg/socket/context_core.h"
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
 #include "weft/sys/signals.h"

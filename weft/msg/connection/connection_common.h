@@ -11,8 +11,8 @@
 #include "weft/msg/connection/connection_owner.h"
 #include "weft/msg/connection/frozen_options.h"
 #include "weft/msg/message/part.h"
-#include "weft/net/layering.h"
-#include "weft/net/stream.h"
+#include "weft/net/stream/byte_stream.h"
+#include "weft/net/transport/layering.h"
 #include "weft/sync/spin.h"
 #include "weft/sys/clock.h"
 #include "weft/zmtp/local_end.h"
@@ -24,7 +24,7 @@ class IoService;
 
 // Accepted: a stream from a listener.
 struct Accepted {
-  std::unique_ptr<net::Stream> stream;
+  std::unique_ptr<net::ByteStream> stream;
   Instant since{};                   // time of the peer's arrival
   std::size_t greeting_written = 0;  // bytes of our greeting that the kernel has already taken
 };
@@ -40,7 +40,7 @@ struct Accepted {
 // Owner: the connection. Affinity: a member that is not constant, with both batons.
 struct ConnectionCommon {
   ConnectionCommon(Connection& self, ConnectionOwner& socket, IoService& service, FrozenOptions frozen, std::string at,
-                   std::unique_ptr<net::Stream> accepted, std::shared_ptr<const net::Layering> how)
+                   std::unique_ptr<net::ByteStream> accepted, std::shared_ptr<const net::Layering> how)
       : connection(self),
         owner(socket),
         share(socket.share()),
@@ -78,7 +78,7 @@ struct ConnectionCommon {
   const std::string endpoint;
   const std::shared_ptr<const net::Layering> layering;  // null: streams are sockets, without a state() of their own
   PipeShare* pipe = nullptr;                            // set once, before the connection starts
-  std::unique_ptr<net::Stream> stream;                  // null without a connection
+  std::unique_ptr<net::ByteStream> stream;              // null without a connection
   zmtp::LocalEnd local_end;
 };
 

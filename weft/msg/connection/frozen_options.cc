@@ -31,7 +31,7 @@ sys::SocketOptions stream_options(const Options& options) {
   return stream;
 }
 
-zmtp::LocalEnd make_local_end(const Options& options, zmtp::SocketType type) {
+zmtp::LocalEnd make_local_end(const Options& options, zmtp::WireType type) {
   zmtp::LocalEndConfig config;
   config.socket_type = type;
   config.identity = options.routing_id;

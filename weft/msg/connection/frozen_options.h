@@ -6,7 +6,7 @@
 #include "weft/msg/message/options.h"
 #include "weft/sys/socket.h"
 #include "weft/zmtp/local_end.h"
-#include "weft/zmtp/socket_type.h"
+#include "weft/zmtp/wire_type.h"
 
 namespace weft::msg {
 
@@ -18,6 +18,6 @@ using FrozenOptions = std::shared_ptr<const Options>;
 
 [[nodiscard]] sys::SocketOptions stream_options(const Options& options);
 // Our end of the protocol. Requires check_security().
-[[nodiscard]] zmtp::LocalEnd make_local_end(const Options& options, zmtp::SocketType type);
+[[nodiscard]] zmtp::LocalEnd make_local_end(const Options& options, zmtp::WireType type);
 
 }  // namespace weft::msg

@@ -120,7 +120,7 @@ class Link final : public rt::Watcher, public ListHook {
   void emit(EventKind kind, Error reason = {}, int fd = -1, std::uint32_t detail = 0, PeerId peer = 0) const noexcept;
 
   // link_handshake.cc
-  void begin_handshake(std::unique_ptr<net::Stream> stream);
+  void begin_handshake(std::unique_ptr<net::ByteStream> stream);
   [[nodiscard]] Result<void> put_layer();
   [[nodiscard]] bool speaks_zmtp() const;
   [[nodiscard]] Error describe_refusal() const;

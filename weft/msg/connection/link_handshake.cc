@@ -5,7 +5,7 @@
 #include "weft/msg/connection/connection.h"
 #include "weft/msg/connection/io_service.h"
 #include "weft/msg/connection/link.h"
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 #include "weft/sys/call.h"
 #include "weft/sys/clock.h"
 
@@ -28,7 +28,7 @@ constexpr StaticText kClosedInHandshake("closed during the handshake");
 constexpr StaticText kClosedInCurve("closed during the handshake of CURVE: is the server's key right?");
 
 // "127.0.0.1:5555" -> "127.0.0.1", "[::1]:5555" -> "::1"; of a unix socket, as libzmq has it, "localhost:uid:gid:pid".
-std::string host_of(const net::Stream& stream) {
+std::string host_of(const net::ByteStream& stream) {
   const std::string address = stream.peer_address();
   const std::size_t colon = address.rfind(':');
   if (colon == std::string::npos || address[0] == '/' || address[0] == '@') {
@@ -42,7 +42,7 @@ std::string host_of(const net::Stream& stream) {
 
 }  // namespace
 
-void Link::begin_handshake(std::unique_ptr<net::Stream> stream) {
+void Link::begin_handshake(std::unique_ptr<net::ByteStream> stream) {
   schedule<&Link::handle_connect_time>(timers_.connect, kNever);
   common_.stream = std::move(stream);
   other_end_ = common_.owner.monitor().watched() ? find_other_end() : std::string();
@@ -376,7 +376,7 @@ void Link::remember_peer() {
 
 // Whether the application gets an empty message at that point.
 bool Link::tells(Notice notice) const noexcept {
-  const bool router = common_.share.traits.wire == zmtp::SocketType::router;
+  const bool router = common_.share.traits.wire == zmtp::WireType::router;
   return raw_ ? common_.options->stream_notify : router && (common_.options->router_notify & notice) != 0;
 }
 

@@ -23,7 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // GatedStream: a stream without bytes to read, in whose write() the sender stays until the test opens the gate.
-class GatedStream final : public net::Stream {
+class GatedStream final : public net::ByteStream {
  public:
   std::atomic<bool> ended{false};  // the peer's direction
   std::atomic<bool> fails{false};  // every write, once the gate is open
@@ -63,7 +63,7 @@ class GatedStream final : public net::Stream {
 // LoneOwner: the socket of one raw connection, which needs no handshake.
 class LoneOwner final : public ConnectionOwner {
  public:
-  LoneOwner() : ConnectionOwner({zmtp::SocketType::pair, true, false, false, false}, sync::WaitMode::eco) {
+  LoneOwner() : ConnectionOwner({zmtp::WireType::pair, true, false, false, false}, sync::WaitMode::eco) {
     share_.receive_mutex = &receive_mutex_;
     share_.send_mutex = &send_mutex_;
   }
@@ -142,7 +142,7 @@ class LinkEnd : public testing::Test {
   GatedStream* const stream_ = new GatedStream;  // the connection owns it
   std::shared_ptr<Connection> connection_ =
       std::make_shared<Connection>(owner_, *io_, std::make_shared<const Options>(),
-                                   Accepted{std::unique_ptr<net::Stream>(stream_)}, "test", nullptr);
+                                   Accepted{std::unique_ptr<net::ByteStream>(stream_)}, "test", nullptr);
   Pipe pipe_{*owner_, *connection_};
   std::thread sender_;
 };

@@ -296,7 +296,7 @@ void ReceiveSide::connect(zmtp::Mechanism* cipher, zmtp::Framing framing) noexce
   reader_.set_cipher(cipher, framing);
   plain_ = share_.traits.receives && !share_.traits.takes_subscriptions && !share_.traits.groups &&
            common_.local_end.admits(zmtp::kShortBodyMax);
-  two_parts_ = share_.traits.groups || share_.traits.wire == zmtp::SocketType::dgram;
+  two_parts_ = share_.traits.groups || share_.traits.wire == zmtp::WireType::dgram;
   asks_group_ = share_.traits.groups && common_.stream->state().datagrams;
 }
 

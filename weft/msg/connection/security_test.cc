@@ -261,9 +261,9 @@ class Sealed : public ::testing::Test {
     const auto server = zmtp::make_curve_key_pair().value();
     const auto client = zmtp::make_curve_key_pair().value();
     ours_ = std::make_unique<zmtp::LocalEnd>(
-        zmtp::test::secured(zmtp::SocketType::dealer, zmtp::make_curve_client(client, server.public_key)));
+        zmtp::test::secured(zmtp::WireType::dealer, zmtp::make_curve_client(client, server.public_key)));
     theirs_ = std::make_unique<zmtp::LocalEnd>(
-        zmtp::test::secured(zmtp::SocketType::router, zmtp::make_curve_server(server.secret_key)));
+        zmtp::test::secured(zmtp::WireType::router, zmtp::make_curve_server(server.secret_key)));
     zmtp::test::shake(*ours_, *theirs_, 4096, zmtp::kAdmitted);
     ASSERT_TRUE(ours_->ready() && theirs_->ready());
     writer_.open(&stream_, ours_->cipher());

@@ -23,14 +23,14 @@ constexpr std::size_t kAwaitedUnit = 256 * 1024;   // a wait for room has one mo
 constexpr std::size_t kAwaitedMax = 4 * 1024 * 1024;  // that is about the time of copying 4 MB
 
 bool subscribes(const SocketShare::Traits& traits) noexcept {
-  return traits.wire == zmtp::SocketType::sub || traits.wire == zmtp::SocketType::xsub;
+  return traits.wire == zmtp::WireType::sub || traits.wire == zmtp::WireType::xsub;
 }
 }  // namespace
 
 SendSide::SendSide(ConnectionCommon& common)
     : common_(common), share_(common.share), writer_(subscribes(common.share.traits)) {
   if (common.owner.conflates(*common.options) &&
-      share_.traits.wire != zmtp::SocketType::sub) {  // all subscriptions must arrive
+      share_.traits.wire != zmtp::WireType::sub) {  // all subscriptions must arrive
     channel_.conflate();
   }
   (void)baton_.try_take();  // the link's

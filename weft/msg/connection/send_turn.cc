@@ -16,8 +16,8 @@ constexpr std::uint32_t kQuietTurnsMax = 4;          // turns without work befor
 constexpr std::size_t kControlBytesMax = 16 * 1024;  // PONGs beyond this are dropped: the peer floods us
 
 bool joins(const SocketShare::Traits& traits) noexcept {
-  return traits.wire == zmtp::SocketType::sub || traits.wire == zmtp::SocketType::xsub ||
-         traits.wire == zmtp::SocketType::dish;
+  return traits.wire == zmtp::WireType::sub || traits.wire == zmtp::WireType::xsub ||
+         traits.wire == zmtp::WireType::dish;
 }
 }  // namespace
 

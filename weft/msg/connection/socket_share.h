@@ -12,7 +12,7 @@
 #include "weft/sync/mutex.h"
 #include "weft/sync/parker.h"
 #include "weft/sync/spin.h"
-#include "weft/zmtp/socket_type.h"
+#include "weft/zmtp/wire_type.h"
 
 namespace weft::msg {
 
@@ -53,7 +53,7 @@ struct AppReaders : ListHook {
 struct SocketShare {
   // The socket type's treatment of messages. Immutable.
   struct Traits {
-    zmtp::SocketType wire;  // the type in the handshake
+    zmtp::WireType wire;  // the type in the handshake
     bool receives;
     bool takes_subscriptions;
     bool single_part;

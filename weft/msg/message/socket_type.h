@@ -8,7 +8,7 @@
 //
 // ROW(name, number, wire type, maker, traits that differ from PatternTraits's defaults...)
 // `number` is that of the C API and never changes; numbers from 32 on belong to Weft. `wire type` is the type in the
-// handshake (zmtp::SocketType): two socket types with one wire type have the same peers. Several types may share a
+// handshake (zmtp::WireType): two socket types with one wire type have the same peers. Several types may share a
 // maker.
 #define WEFT_SOCKET_TYPES(ROW)                                                                        \
   ROW(pair, 0, pair, make_pair)                                                                       \

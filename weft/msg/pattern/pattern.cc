@@ -67,7 +67,7 @@ namespace {
 
 constexpr PatternRow kPatternTable[] = {
 #define WEFT_ROW(name, number, wire_name, maker, ...) \
-  {{.type = SocketType::name, .wire = zmtp::SocketType::wire_name __VA_OPT__(, ) __VA_ARGS__}, maker},
+  {{.type = SocketType::name, .wire = zmtp::WireType::wire_name __VA_OPT__(, ) __VA_ARGS__}, maker},
     WEFT_SOCKET_TYPES(WEFT_ROW)
 #undef WEFT_ROW
 };

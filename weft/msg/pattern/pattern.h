@@ -10,7 +10,7 @@
 #include "weft/msg/message/part.h"
 #include "weft/msg/message/socket_type.h"
 #include "weft/msg/pattern/pipe.h"
-#include "weft/zmtp/socket_type.h"
+#include "weft/zmtp/wire_type.h"
 
 namespace weft::msg {
 
@@ -18,7 +18,7 @@ namespace weft::msg {
 // sets them.
 struct PatternTraits {
   SocketType type;
-  zmtp::SocketType wire;  // the type that the handshake names
+  zmtp::WireType wire;  // the type that the handshake names
   bool sends = true;
   bool receives = true;
   bool conflates = false;            // the option `conflate` has an effect

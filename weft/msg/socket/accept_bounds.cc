@@ -37,8 +37,9 @@ Result<std::shared_ptr<net::Admission>> AcceptBounds::make_gate(const Options& o
   return std::shared_ptr<net::Admission>(WEFT_TRY(net::Admission::make(std::move(bounds))));
 }
 
-Result<AcceptBounds::Place> AcceptBounds::admit(const net::Stream& stream, const std::shared_ptr<net::Admission>& gate,
-                                                int connections_max, Instant now) {
+Result<AcceptBounds::Place> AcceptBounds::admit(const net::ByteStream& stream,
+                                                const std::shared_ptr<net::Admission>& gate, int connections_max,
+                                                Instant now) {
   if (connections_max != 0 && kept_.load(std::memory_order_relaxed) >= static_cast<std::size_t>(connections_max)) {
     refused_full_.fetch_add(1, std::memory_order_relaxed);  // the count stands alone, like the next two
     return Error(Errc::connection_failed, "the socket has connections_max connections");

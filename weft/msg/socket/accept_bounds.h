@@ -11,7 +11,7 @@
 #include "weft/msg/message/options.h"
 #include "weft/msg/message/statistics.h"
 #include "weft/net/admit/admission.h"
-#include "weft/net/stream.h"
+#include "weft/net/stream/byte_stream.h"
 
 namespace weft::msg {
 
@@ -34,7 +34,7 @@ class AcceptBounds {
   // resource_exhausted.
   [[nodiscard]] Result<std::shared_ptr<net::Admission>> make_gate(const Options& options);
   // Fails with connection_failed, and counts it, if a bound is reached.
-  [[nodiscard]] Result<Place> admit(const net::Stream& stream, const std::shared_ptr<net::Admission>& gate,
+  [[nodiscard]] Result<Place> admit(const net::ByteStream& stream, const std::shared_ptr<net::Admission>& gate,
                                     int connections_max, Instant now);
   void report(Statistics& into) const noexcept;  // any thread
 

@@ -145,8 +145,8 @@ void ContextCore::drop_expired() noexcept {
 namespace {
 // An inproc link has no handshake that compares types, and programs of libzmq rely on that: a PAIR may talk to a
 // DEALER. Raw peers and the draft types send messages of another kind.
-bool may_join(zmtp::SocketType a, zmtp::SocketType b) noexcept {
-  return (a <= zmtp::SocketType::xsub && b <= zmtp::SocketType::xsub) || zmtp::compatible(a, b);
+bool may_join(zmtp::WireType a, zmtp::WireType b) noexcept {
+  return (a <= zmtp::WireType::xsub && b <= zmtp::WireType::xsub) || zmtp::compatible(a, b);
 }
 }  // namespace
 

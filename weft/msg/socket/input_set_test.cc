@@ -31,7 +31,7 @@ class InputSetTest : public testing::Test {
     return found;
   }
 
-  SocketShare share_{{zmtp::SocketType::pull, true, false, false, false}, sync::WaitMode::eco};
+  SocketShare share_{{zmtp::WireType::pull, true, false, false, false}, sync::WaitMode::eco};
   InputSet set_{share_};
 };
 

@@ -6,7 +6,7 @@
 
 namespace weft::msg {
 
-void Lobby::enter(std::unique_ptr<net::Stream> stream, AcceptBounds::Place place) {
+void Lobby::enter(std::unique_ptr<net::ByteStream> stream, AcceptBounds::Place place) {
   auto entry = std::make_unique<Entry>(*this, Pending{{std::move(stream), loop_.now()}, std::move(place)});
   Accepted& peer = entry->pending.peer;
   if (!opening_.empty()) {

@@ -12,7 +12,7 @@
 #include "weft/base/time.h"
 #include "weft/msg/connection/connection_common.h"
 #include "weft/msg/socket/accept_bounds.h"
-#include "weft/net/stream.h"
+#include "weft/net/stream/byte_stream.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/sys/fork.h"
 
@@ -51,7 +51,7 @@ class Lobby {
   ~Lobby() { close(); }
 
   // Throws std::bad_alloc, with the stream closed.
-  void enter(std::unique_ptr<net::Stream> stream, AcceptBounds::Place place);
+  void enter(std::unique_ptr<net::ByteStream> stream, AcceptBounds::Place place);
   void close() noexcept;  // closes the streams; idempotent
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 

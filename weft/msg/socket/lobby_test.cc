@@ -21,7 +21,7 @@ namespace weft::msg {
 namespace {
 
 using std::chrono::milliseconds;
-using StreamPtr = std::unique_ptr<net::Stream>;
+using StreamPtr = std::unique_ptr<net::ByteStream>;
 
 // A lobby on a loop of its own, and the peers that it handed over. The loop's thread writes `left_` and `lost_`; a test
 // reads them by on_loop().
@@ -78,7 +78,7 @@ class LobbyTest : public testing::Test {
     on_loop([&] { lobby_->enter(std::move(ends.ours), {}); });
     return std::move(ends.peers);
   }
-  static void send(net::Stream& peer) {
+  static void send(net::ByteStream& peer) {
     const Bytes byte = as_bytes("x");
     ASSERT_EQ(peer.write({&byte, 1}).bytes, 1u);
   }
@@ -88,7 +88,7 @@ class LobbyTest : public testing::Test {
     return size;
   }
   // Empty: the other end is gone.
-  static std::string received(net::Stream& peer) {
+  static std::string received(net::ByteStream& peer) {
     std::uint8_t bytes[64];
     MutableBytes into(bytes);
     sys::IoResult result = peer.read({&into, 1});

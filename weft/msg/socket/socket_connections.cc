@@ -27,7 +27,7 @@ void SocketCore::collect_signals() noexcept {
   });
 }
 
-void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const Listening& listening, Lobby& lobby) {
+void SocketCore::add_accepted(std::unique_ptr<net::ByteStream> stream, const Listening& listening, Lobby& lobby) {
   if (unread_ended_.load(std::memory_order_relaxed) >= EndedPipes::kUnreadEndedMax) {
     monitor_.emit(EventKind::accept_failed, listening.endpoint,
                   Error(Errc::resource_exhausted, "connections that ended hold too much that was not received"));

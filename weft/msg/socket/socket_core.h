@@ -26,8 +26,8 @@
 #include "weft/msg/socket/monitor_feed.h"
 #include "weft/msg/socket/send_bounds.h"
 #include "weft/msg/socket/thread_batches.h"
-#include "weft/net/endpoint.h"
 #include "weft/net/listener.h"
+#include "weft/net/stream/endpoint.h"
 #include "weft/sync/lock.h"
 #include "weft/sync/mutex.h"
 #include "weft/sync/parker.h"
@@ -191,7 +191,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
     std::shared_ptr<const net::Layering> layering;  // null: the transport's streams are sockets
   };
   // I/O thread, like the next. Closes the stream instead if a bound is reached. Throws std::bad_alloc.
-  void add_accepted(std::unique_ptr<net::Stream> stream, const Listening& listening, Lobby& lobby);
+  void add_accepted(std::unique_ptr<net::ByteStream> stream, const Listening& listening, Lobby& lobby);
   void add_connection(Lobby::Pending pending, const Listening& listening);  // throws std::bad_alloc
 
   // --- inproc (inproc.cc) ---
@@ -200,7 +200,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void inproc_ready(const InprocLink& link, int end, Bytes identity);
   void inproc_peer_closed(const InprocLink& link, int end) noexcept;
   [[nodiscard]] SocketType type() const noexcept { return traits_.type; }
-  [[nodiscard]] zmtp::SocketType wire_type() const noexcept { return traits_.wire; }
+  [[nodiscard]] zmtp::WireType wire_type() const noexcept { return traits_.wire; }
   [[nodiscard]] bool single_part() const noexcept { return traits_.single_part; }
   [[nodiscard]] sync::WaitMode wait_mode() const noexcept { return share_.wait_mode; }
   [[nodiscard]] Statistics statistics();  // socket_statistics.cc

@@ -6,7 +6,7 @@
 #include "weft/msg/socket/context_core.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/msg/wire/datagram_stream.h"
-#include "weft/net/udp.h"
+#include "weft/net/transport/udp.h"
 
 namespace weft::msg {
 

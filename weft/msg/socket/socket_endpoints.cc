@@ -7,8 +7,8 @@
 #include "weft/msg/socket/context_core.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/net/acceptor.h"
-#include "weft/net/layering.h"
-#include "weft/net/transport.h"
+#include "weft/net/transport/layering.h"
+#include "weft/net/transport/transport.h"
 #include "weft/sys/address.h"
 #include "weft/sys/clock.h"
 
@@ -135,7 +135,7 @@ Endpoints::Bound SocketCore::make_bound(std::unique_ptr<net::Listener> listener,
   };
   auto lobby = make_lobby(listening);
   auto acceptor = net::Acceptor::make(context_->io().loop(), std::move(listener),
-                                      {[this, listening, lobby](std::unique_ptr<net::Stream> stream) {
+                                      {[this, listening, lobby](std::unique_ptr<net::ByteStream> stream) {
                                          add_accepted(std::move(stream), listening, *lobby);
                                        },
                                        report, report});

@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "weft/msg/socket/socket_core.h"
-#include "weft/net/layering.h"
-#include "weft/net/server_name.h"
-#include "weft/net/tls.h"
-#include "weft/net/transport.h"
+#include "weft/net/tls/server_name.h"
+#include "weft/net/tls/tls.h"
+#include "weft/net/transport/layering.h"
+#include "weft/net/transport/transport.h"
 
 namespace weft::msg {
 namespace {

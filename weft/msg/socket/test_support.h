@@ -12,14 +12,14 @@
 
 #include "weft/msg/pattern/pipe.h"
 #include "weft/msg/socket/context_core.h"
-#include "weft/net/stream.h"
+#include "weft/net/stream/byte_stream.h"
 #include "weft/zmtp/frame.h"
 #include "weft/zmtp/frame_v1.h"
 
 namespace weft::msg::test {
 
 // FakeStream: reads the input that a test sets, and takes as many bytes as the test allows.
-class FakeStream final : public net::Stream {
+class FakeStream final : public net::ByteStream {
  public:
   static constexpr std::size_t kAll = SIZE_MAX;
 

@@ -10,7 +10,7 @@
 
 #include "weft/base/bytes.h"
 #include "weft/msg/message/message_drops.h"
-#include "weft/net/stream.h"
+#include "weft/net/stream/byte_stream.h"
 #include "weft/sys/address.h"
 #include "weft/sys/datagram.h"
 #include "weft/sys/fd.h"
@@ -28,7 +28,7 @@ namespace weft::msg {
 // 2. Nothing but shutdown_write() ends the stream. A refusal by the system loses one datagram, which the drops count.
 // 3. One read() receives at most kCallsMax times: a flood does not keep its thread.
 // 4. A write() sends its bytes before it returns, unless the kernel has no room.
-class DatagramStream final : public net::Stream {
+class DatagramStream final : public net::ByteStream {
  public:
   static constexpr std::size_t kRooms = 16;
   static constexpr std::size_t kRoom = 64 * 1024;  // bytes, the longest datagram of UDP

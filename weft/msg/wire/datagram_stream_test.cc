@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/net/udp.h"
+#include "weft/net/transport/udp.h"
 #include "weft/sys/poll.h"
 #include <gtest/gtest.h>
 

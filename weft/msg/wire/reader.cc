@@ -173,7 +173,7 @@ bool MessageReader::prepare_block() noexcept {
   return true;
 }
 
-sys::IoResult MessageReader::fill(net::Stream& stream, const zmtp::ZmtpFrameHeader* header, bool& drained,
+sys::IoResult MessageReader::fill(net::ByteStream& stream, const zmtp::ZmtpFrameHeader* header, bool& drained,
                                   std::size_t most) noexcept {
   const sys::IoResult no_memory{sys::IoResult::Status::failed, 0, ENOMEM};
   if (big_ == nullptr && header != nullptr && header->body_size >= kBigFrame && !begin_big(*header)) {

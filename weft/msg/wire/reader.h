@@ -7,7 +7,7 @@
 #include "weft/base/bytes.h"
 #include "weft/mem/buffer.h"
 #include "weft/msg/wire/frame_run.h"
-#include "weft/net/stream.h"
+#include "weft/net/stream/byte_stream.h"
 #include "weft/zmtp/frame.h"
 #include "weft/zmtp/frame_v1.h"
 #include "weft/zmtp/mechanism.h"
@@ -77,7 +77,7 @@ class MessageReader {
   // One read. `header`: that of an incomplete first frame, or null. Without memory the status is failed, with ENOMEM.
   // `drained` afterwards: the read failed or took less than its room, so the kernel has no more bytes for now.
   // `most`: of bytes into the block.
-  [[nodiscard]] sys::IoResult fill(net::Stream& stream, const zmtp::ZmtpFrameHeader* header, bool& drained,
+  [[nodiscard]] sys::IoResult fill(net::ByteStream& stream, const zmtp::ZmtpFrameHeader* header, bool& drained,
                                    std::size_t most = kBlockSize) noexcept;
   void settle() noexcept;  // when there is nothing to read: keeps only the memory that the unparsed bytes need
   [[nodiscard]] bool inside_big() const noexcept { return big_ != nullptr; }

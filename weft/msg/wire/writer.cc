@@ -34,7 +34,7 @@ Bytes take_frame(Bytes& frames, std::uint8_t& flags) noexcept {
 }
 }  // namespace
 
-std::uint64_t MessageWriter::open(net::Stream* stream, zmtp::Mechanism* cipher, zmtp::Framing framing) noexcept {
+std::uint64_t MessageWriter::open(net::ByteStream* stream, zmtp::Mechanism* cipher, zmtp::Framing framing) noexcept {
   stream_ = stream;
   cipher_ = cipher;
   framing_ = framing;

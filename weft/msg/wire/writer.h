@@ -9,7 +9,7 @@
 #include "weft/base/bytes.h"
 #include "weft/mem/buffer.h"
 #include "weft/msg/message/part.h"
-#include "weft/net/stream.h"
+#include "weft/net/stream/byte_stream.h"
 #include "weft/zmtp/frame.h"
 #include "weft/zmtp/frame_v1.h"
 #include "weft/zmtp/mechanism.h"
@@ -40,7 +40,7 @@ class MessageWriter {
 
   // `cipher` seals each frame, unless it is null. Messages that close() kept are encoded again in this framing. Returns
   // how many of those are lost because memory ran out.
-  std::uint64_t open(net::Stream* stream, zmtp::Mechanism* cipher = nullptr,
+  std::uint64_t open(net::ByteStream* stream, zmtp::Mechanism* cipher = nullptr,
                      zmtp::Framing framing = zmtp::Framing::v3) noexcept;
   [[nodiscard]] bool is_open() const noexcept { return stream_ != nullptr; }
   // The connection is gone. With `keep`, whole messages of which nothing was sent stay for the next connection. Sealed
@@ -131,7 +131,7 @@ class MessageWriter {
   }
   void count_appended() noexcept { add(appended_, 1); }
 
-  net::Stream* stream_ = nullptr;
+  net::ByteStream* stream_ = nullptr;
   zmtp::Mechanism* cipher_ = nullptr;
   std::size_t overhead_ = zmtp::kFrameHeaderSizeMax;
   mem::Buffer* block_ = nullptr;

@@ -22,7 +22,7 @@ constexpr Error kLateLookup(Errc::timed_out, "looking up the host's name took lo
 constexpr Error kNoTls(Errc::handshake_refused, "TLS is wanted, and the server offers none");
 constexpr std::size_t kBytesEachTurn = 1024;  // of INFO
 
-using Stream = std::unique_ptr<net::Stream>;
+using Stream = std::unique_ptr<net::ByteStream>;
 
 // Lets a coroutine wait for bytes.
 class ReadableFd final : private rt::Watcher {
@@ -47,7 +47,7 @@ class ReadableFd final : private rt::Watcher {
 };
 
 // The line without "INFO " and its end.
-rt::Task<Result<std::string>> read_info_line(rt::Loop* loop, net::Stream* stream) {
+rt::Task<Result<std::string>> read_info_line(rt::Loop* loop, net::ByteStream* stream) {
   constexpr std::string_view kOperation = "INFO ";
   ReadableFd readable(*loop);
   Result<void> waited = readable.watch(stream->fd());

@@ -8,7 +8,7 @@
 #include "weft/nats/client/options.h"
 #include "weft/nats/protocol/info.h"
 #include "weft/nats/protocol/server_list.h"
-#include "weft/net/stream.h"
+#include "weft/net/stream/byte_stream.h"
 #include "weft/rt/task/task.h"
 #include "weft/serve/session/shard.h"
 
@@ -16,7 +16,7 @@ namespace weft::nats {
 
 // Entered: a connection whose server has sent INFO, and with TLS if it shall have it. The next byte is CONNECT's.
 struct Entered {
-  std::unique_ptr<net::Stream> stream;
+  std::unique_ptr<net::ByteStream> stream;
   ServerInfo info;
   bool tls = false;
 };

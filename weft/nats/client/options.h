@@ -17,7 +17,7 @@
 #include "weft/nats/protocol/headers.h"
 #include "weft/nats/protocol/limits.h"
 #include "weft/net/resolver.h"
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 #include "weft/sync/counter.h"
 #include "weft/sys/socket.h"
 

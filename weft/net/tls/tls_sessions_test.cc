@@ -11,8 +11,8 @@
 #include <memory>
 #include <string>
 
-#include "weft/net/test_tls.h"
-#include "weft/net/tls_stream.h"
+#include "weft/net/tls/test_tls.h"
+#include "weft/net/tls/tls_stream.h"
 
 namespace weft::net {
 namespace {

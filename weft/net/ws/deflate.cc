@@ -41,23 +41,23 @@ struct DeflateStream {
 
 bool deflate_available() noexcept { return true; }
 
-struct Deflater::Stream : DeflateStream {
-  Stream() = default;
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  ~Stream() { (void)deflateEnd(&z); }
+struct Deflater::ByteStream : DeflateStream {
+  ByteStream() = default;
+  ByteStream(const ByteStream&) = delete;
+  ByteStream& operator=(const ByteStream&) = delete;
+  ~ByteStream() { (void)deflateEnd(&z); }
 };
-struct Inflater::Stream : DeflateStream {
-  Stream() = default;
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  ~Stream() { (void)inflateEnd(&z); }
+struct Inflater::ByteStream : DeflateStream {
+  ByteStream() = default;
+  ByteStream(const ByteStream&) = delete;
+  ByteStream& operator=(const ByteStream&) = delete;
+  ~ByteStream() { (void)inflateEnd(&z); }
 
   bool between_blocks = true;
 };
 
 std::unique_ptr<Deflater> Deflater::make(int window_bits, int level, int memory_level) {
-  auto stream = std::make_unique<Stream>();
+  auto stream = std::make_unique<ByteStream>();
   if (deflateInit2(&stream->z, level, Z_DEFLATED, -window_bits, memory_level, Z_DEFAULT_STRATEGY) != Z_OK) {
     return nullptr;
   }
@@ -89,7 +89,7 @@ Bytes Deflater::compress(Bytes message, std::vector<std::uint8_t>& room) {
 void Deflater::reset() noexcept { (void)deflateReset(&stream_->z); }
 
 std::unique_ptr<Inflater> Inflater::make(int window_bits) {
-  auto stream = std::make_unique<Stream>();
+  auto stream = std::make_unique<ByteStream>();
   if (inflateInit2(&stream->z, -window_bits) != Z_OK) {
     return nullptr;
   }
@@ -153,8 +153,8 @@ bool deflate_available() noexcept { return false; }
 struct DeflateStream {
   std::size_t allocated = 0;
 };
-struct Deflater::Stream : DeflateStream {};
-struct Inflater::Stream : DeflateStream {};
+struct Deflater::ByteStream : DeflateStream {};
+struct Inflater::ByteStream : DeflateStream {};
 
 std::unique_ptr<Deflater> Deflater::make(int /*window_bits*/, int /*level*/, int /*memory_level*/) { return nullptr; }
 Bytes Deflater::compress(Bytes /*message*/, std::vector<std::uint8_t>& /*room*/) { return {}; }
@@ -166,10 +166,10 @@ void Inflater::reset() noexcept {}
 
 #endif
 
-Deflater::Deflater(std::unique_ptr<Stream> stream) noexcept : stream_(std::move(stream)) {}
+Deflater::Deflater(std::unique_ptr<ByteStream> stream) noexcept : stream_(std::move(stream)) {}
 Deflater::~Deflater() = default;
 std::size_t Deflater::allocated() const noexcept { return stream_->allocated; }
-Inflater::Inflater(std::unique_ptr<Stream> stream) noexcept : stream_(std::move(stream)) {}
+Inflater::Inflater(std::unique_ptr<ByteStream> stream) noexcept : stream_(std::move(stream)) {}
 Inflater::~Inflater() = default;
 void Inflater::begin(std::size_t most) noexcept {
   most_ = most;

@@ -39,10 +39,10 @@ class Deflater {
   [[nodiscard]] std::size_t allocated() const noexcept;
 
  private:
-  struct Stream;
-  explicit Deflater(std::unique_ptr<Stream> stream) noexcept;
+  struct ByteStream;
+  explicit Deflater(std::unique_ptr<ByteStream> stream) noexcept;
 
-  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<ByteStream> stream_;
 };
 
 // Inflater: expands messages of a peer, within a bound. Owner and affinity as those of Deflater.
@@ -67,10 +67,10 @@ class Inflater {
   [[nodiscard]] std::size_t allocated() const noexcept;
 
  private:
-  struct Stream;
-  explicit Inflater(std::unique_ptr<Stream> stream) noexcept;
+  struct ByteStream;
+  explicit Inflater(std::unique_ptr<ByteStream> stream) noexcept;
 
-  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<ByteStream> stream_;
   std::size_t most_ = 0;
   std::size_t size_ = 0;
   std::size_t payload_ = 0;  // bytes that came

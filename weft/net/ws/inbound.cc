@@ -13,32 +13,32 @@ namespace {
 
 constexpr std::uint64_t kCommandMax = 64 * 1024;  // commands in fragments; the owner's own limits are exact
 
-using zmtp::SocketType;
+using zmtp::WireType;
 
 // With the bare sub-protocol no peer sends its type. A type that may connect to ours stands for it.
-SocketType usual_partner(SocketType type) noexcept {
+WireType usual_partner(WireType type) noexcept {
   switch (type) {
-    case SocketType::pub:
-    case SocketType::xpub: return SocketType::sub;
-    case SocketType::sub:
-    case SocketType::xsub: return SocketType::pub;
-    case SocketType::req: return SocketType::rep;
-    case SocketType::rep: return SocketType::req;
-    case SocketType::dealer: return SocketType::router;
-    case SocketType::router: return SocketType::dealer;
-    case SocketType::pull: return SocketType::push;
-    case SocketType::push: return SocketType::pull;
-    case SocketType::server: return SocketType::client;
-    case SocketType::client: return SocketType::server;
-    case SocketType::radio: return SocketType::dish;
-    case SocketType::dish: return SocketType::radio;
-    case SocketType::gather: return SocketType::scatter;
-    case SocketType::scatter: return SocketType::gather;
-    case SocketType::pair:
-    case SocketType::stream:
-    case SocketType::dgram:
-    case SocketType::peer:
-    case SocketType::channel: return type;
+    case WireType::pub:
+    case WireType::xpub: return WireType::sub;
+    case WireType::sub:
+    case WireType::xsub: return WireType::pub;
+    case WireType::req: return WireType::rep;
+    case WireType::rep: return WireType::req;
+    case WireType::dealer: return WireType::router;
+    case WireType::router: return WireType::dealer;
+    case WireType::pull: return WireType::push;
+    case WireType::push: return WireType::pull;
+    case WireType::server: return WireType::client;
+    case WireType::client: return WireType::server;
+    case WireType::radio: return WireType::dish;
+    case WireType::dish: return WireType::radio;
+    case WireType::gather: return WireType::scatter;
+    case WireType::scatter: return WireType::gather;
+    case WireType::pair:
+    case WireType::stream:
+    case WireType::dgram:
+    case WireType::peer:
+    case WireType::channel: return type;
   }
   return type;
 }

@@ -14,7 +14,7 @@
 #include "weft/base/error.h"
 #include "weft/net/ws/close_status.h"
 #include "weft/net/ws/frame.h"
-#include "weft/zmtp/socket_type.h"
+#include "weft/zmtp/wire_type.h"
 
 namespace weft::net::ws {
 
@@ -39,7 +39,7 @@ class WsInbound {
     bool bare = false;             // the sub-protocol is ZWS2.0 alone: no mechanism, the first message is an identity
     bool maybe_bare = false;       // jszmq's listener agrees to any sub-protocol, and then speaks ZWS2.0 alone
     std::string_view mechanism{};  // of the greeting
-    zmtp::SocketType ours = zmtp::SocketType::pair;
+    zmtp::WireType ours = zmtp::WireType::pair;
     std::uint64_t message_max = UINT64_MAX;  // bounds the memory of a message in fragments, besides kJoinedMax
     std::size_t unadmitted_max = SIZE_MAX;   // the same, before admit()
   };

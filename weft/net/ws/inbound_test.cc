@@ -194,7 +194,7 @@ TEST(WsInbound, ControlFramesAreHandedOver) {
 TEST(WsInbound, WithTheBareProtocolTheFirstMessageIsTheIdentity) {
   WsInbound::Config config = kOfClient;
   config.bare = true;
-  config.ours = zmtp::SocketType::xpub;
+  config.ours = zmtp::WireType::xpub;
   const std::string ready = std::string("\4\x28\5READY\13Socket-Type\0\0\0\3SUB\10Identity\0\0\0", 39);
   EXPECT_EQ(run_every_way(config, message(true, 0, "me") + message(true, 0, "\1topic")).made,
             ready + std::string("\2me\0\6\1topic", 11));
@@ -210,7 +210,7 @@ TEST(WsInbound, WithTheBareProtocolTheFirstMessageIsTheIdentity) {
 TEST(WsInbound, TheSecondMessageIsNoIdentityWhateverTheServerMightHaveSpoken) {
   WsInbound::Config config = kOfServer;
   config.bare = config.maybe_bare = true;
-  config.ours = zmtp::SocketType::xpub;
+  config.ours = zmtp::WireType::xpub;
   const std::string ready = std::string("\4\x28\5READY\13Socket-Type\0\0\0\3SUB\10Identity\0\0\0", 39);
   for (const std::string& identity :
        {message(false, 0, "me"), frame(false, 0x02, std::string(1, '\0')) + frame(false, 0x80, "me")}) {
@@ -222,7 +222,7 @@ TEST(WsInbound, TheSecondMessageIsNoIdentityWhateverTheServerMightHaveSpoken) {
 TEST(WsInbound, AServerThatAgreesToAnyProtocolMaySpeakTheBareOne) {
   WsInbound::Config config = kOfServer;
   config.maybe_bare = true;
-  config.ours = zmtp::SocketType::xpub;
+  config.ours = zmtp::WireType::xpub;
   const std::string ready = std::string("\4\x28\5READY\13Socket-Type\0\0\0\3SUB\10Identity\0\0\0", 39);
   EXPECT_EQ(run_every_way(config, message(false, 0, "") + message(false, 0, "x")).made,
             std::string("\4\x26") + ready.substr(2) + std::string("\0\0\1x", 4));

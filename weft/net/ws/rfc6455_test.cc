@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // RFC 6455 rule by rule, in the groups of the Autobahn test-suite. That suite itself does not apply: its cases expect
 // an echo of text without a sub-protocol, and ZWS is binary messages that begin with a byte of flags.
+#include "weft/net/stream/test_pipe.h"
 #include "weft/net/ws/test_frames.h"
-#include "weft/net/ws/test_pipe.h"
-#include "weft/net/ws_stream.h"
+#include "weft/net/ws/ws_stream.h"
 #include "weft/zmtp/frame.h"
 #include "weft/zmtp/greeting.h"
 #include <gtest/gtest.h>

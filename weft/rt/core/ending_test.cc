@@ -424,7 +424,7 @@ INSTANTIATE_TEST_SUITE_P(All, EndingOfDelays, testing::ValuesIn(rows(Takes::dela
 // --- of pools and strands only: a full queue ---
 
 TEST(EndingOfAFullQueue, AStopThatDrainsRunsTheDelayedJobsThatWaitForRoom) {
-  PoolOptions options;
+  ThreadPoolOptions options;
   options.queue_capacity = 2;
   const auto pool = std::move(ThreadPool::make_fixed(1, options)).value();
   test::Blocker blocker;
@@ -449,7 +449,7 @@ TEST(EndingOfAFullQueue, AStopThatDrainsRunsTheDelayedJobsThatWaitForRoom) {
 
 TEST(EndingOfAFullQueue, DelayedJobsThatAreDueRunWhenThereIsTime) {
   for (const bool of_a_strand : {false, true}) {
-    PoolOptions options;
+    ThreadPoolOptions options;
     options.queue_capacity = 2;
     const auto pool = std::move(ThreadPool::make_fixed(1, options)).value();
     Strand strand(*pool, 2);

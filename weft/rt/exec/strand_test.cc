@@ -67,7 +67,7 @@ TEST(Strand, SeveralThreadsBringJobsWithoutARace) {
 
 // The strand's first job finds the pool full: the strand passes the error on, keeps no job, and works again afterwards.
 TEST(Strand, PassesOnThatTheUnderlyingQueueIsFull) {
-  PoolOptions options;
+  ThreadPoolOptions options;
   options.queue_capacity = 2;
   auto pool = std::move(ThreadPool::make_single(options)).value();
   Blocker blocker;

@@ -87,8 +87,8 @@ struct Kind {
   bool has_threads;  // jobs run in other threads than the caller's
 };
 
-inline PoolOptions with(ExceptionHandler handler) {
-  PoolOptions options;
+inline ThreadPoolOptions with(ExceptionHandler handler) {
+  ThreadPoolOptions options;
   options.on_exception = std::move(handler);
   return options;
 }

@@ -36,7 +36,7 @@ struct ThreadPool::Shared : std::enable_shared_from_this<ThreadPool::Shared> {
     sys::Thread thread;
   };
 
-  Shared(unsigned min, unsigned max, const PoolOptions& given)
+  Shared(unsigned min, unsigned max, const ThreadPoolOptions& given)
       : workers_min(min), workers_max(max), options(given), workers(new Worker[max]) {}
 
   Result<void> push(Job& job) noexcept;
@@ -57,7 +57,7 @@ struct ThreadPool::Shared : std::enable_shared_from_this<ThreadPool::Shared> {
   const sys::Birth birth;
   const unsigned workers_min;
   const unsigned workers_max;
-  const PoolOptions options;
+  const ThreadPoolOptions options;
   WorkerGate gate;
   std::unique_ptr<Worker[]> workers;
   std::atomic<bool> closing{false};  // a stop() closes the pool, or has done so
@@ -327,15 +327,15 @@ ThreadPool::ThreadPool(std::shared_ptr<Shared> shared)
           [pool = shared_](std::size_t count) { pool->abandoned.fetch_add(count, std::memory_order_relaxed); },
           shared_->drops})) {}
 
-Result<std::unique_ptr<ThreadPool>> ThreadPool::make_fixed(unsigned workers, const PoolOptions& options) {
+Result<std::unique_ptr<ThreadPool>> ThreadPool::make_fixed(unsigned workers, const ThreadPoolOptions& options) {
   return make_dynamic(workers, workers, options);
 }
-Result<std::unique_ptr<ThreadPool>> ThreadPool::make_single(const PoolOptions& options) {
+Result<std::unique_ptr<ThreadPool>> ThreadPool::make_single(const ThreadPoolOptions& options) {
   return make_dynamic(1, 1, options);
 }
 
 Result<std::unique_ptr<ThreadPool>> ThreadPool::make_dynamic(unsigned workers_min, unsigned workers_max,
-                                                             const PoolOptions& options) {
+                                                             const ThreadPoolOptions& options) {
   if (workers_min == 0 || workers_min > workers_max || workers_max > kWorkersMax) {
     return Error(Errc::invalid_argument, "a pool has 1 to kWorkersMax workers");
   }

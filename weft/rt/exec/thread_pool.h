@@ -11,7 +11,7 @@
 
 namespace weft::rt {
 
-struct PoolOptions {
+struct ThreadPoolOptions {
   std::size_t queue_capacity = 4096;  // jobs that wait; rounded up, at most kQueueMax
   Duration idle_limit =
       std::chrono::seconds(10);      // the time for which a worker above the minimum sleeps before it ends
@@ -38,10 +38,11 @@ class ThreadPool final : public Executor {
 
   // Errors: invalid_argument (no workers, more than kWorkersMax, workers_min > workers_max, a queue of 0 or above
   // kQueueMax); resource_exhausted (threads or memory).
-  static Result<std::unique_ptr<ThreadPool>> make_fixed(unsigned workers, const PoolOptions& options = {});
-  static Result<std::unique_ptr<ThreadPool>> make_single(const PoolOptions& options = {});  // jobs run in push order
+  static Result<std::unique_ptr<ThreadPool>> make_fixed(unsigned workers, const ThreadPoolOptions& options = {});
+  static Result<std::unique_ptr<ThreadPool>> make_single(
+      const ThreadPoolOptions& options = {});  // jobs run in push order
   static Result<std::unique_ptr<ThreadPool>> make_dynamic(unsigned workers_min, unsigned workers_max,
-                                                          const PoolOptions& options = {});
+                                                          const ThreadPoolOptions& options = {});
   ~ThreadPool() override;
 
   Result<void> stop(StopMode mode, Instant deadline) override;

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using test::Blocker;
 using test::in_a_long_time;
 
-std::unique_ptr<ThreadPool> fixed(unsigned workers, const PoolOptions& options = {}) {
+std::unique_ptr<ThreadPool> fixed(unsigned workers, const ThreadPoolOptions& options = {}) {
   return std::move(ThreadPool::make_fixed(workers, options)).value();
 }
 
@@ -25,7 +25,7 @@ TEST(ThreadPool, RefusesNumbersOfWorkersAndQueueSizesOutOfRange) {
   EXPECT_EQ(ThreadPool::make_fixed(ThreadPool::kWorkersMax + 1).error(), Errc::invalid_argument);
   EXPECT_EQ(ThreadPool::make_dynamic(0, 2).error(), Errc::invalid_argument);
   EXPECT_EQ(ThreadPool::make_dynamic(3, 2).error(), Errc::invalid_argument);
-  PoolOptions options;
+  ThreadPoolOptions options;
   options.queue_capacity = 0;
   EXPECT_EQ(ThreadPool::make_fixed(1, options).error(), Errc::invalid_argument);
   options.queue_capacity = ThreadPool::kQueueMax + 1;
@@ -33,7 +33,7 @@ TEST(ThreadPool, RefusesNumbersOfWorkersAndQueueSizesOutOfRange) {
 }
 
 TEST(ThreadPool, AFullQueueIsReportedAndTheJobsInItRun) {
-  PoolOptions options;
+  ThreadPoolOptions options;
   options.queue_capacity = 4;
   auto pool = std::move(ThreadPool::make_single(options)).value();
   Blocker blocker;
@@ -65,7 +65,7 @@ TEST(ThreadPool, PendingDelaysDoNotKeepAnImmediateJobWaiting) {
 }
 
 TEST(ThreadPool, ADelayedJobThatFindsTheQueueFullIsLateAndNotLost) {
-  PoolOptions options;
+  ThreadPoolOptions options;
   options.queue_capacity = 2;
   auto pool = std::move(ThreadPool::make_single(options)).value();
   Blocker blocker;
@@ -150,7 +150,7 @@ TEST(ThreadPool, OneThreadKeepsTheOrder) {
 // However long the burst: the pusher wakes one sleeper, which wakes the next if there are more jobs.
 TEST(ThreadPool, ABurstCostsAtMostOneWakePerWorker) {
   constexpr unsigned kWorkers = 3;
-  PoolOptions options;
+  ThreadPoolOptions options;
   options.queue_capacity = 1 << 14;
   auto pool = fixed(kWorkers, options);
   Blocker blocker;
@@ -178,7 +178,7 @@ TEST(ThreadPool, ADynamicPoolGrowsToItsMaximumAndNotBeyond) {
 }
 
 TEST(ThreadPool, ADynamicPoolShrinksToItsMinimumAndGrowsAgain) {
-  PoolOptions options;
+  ThreadPoolOptions options;
   options.idle_limit = 1ms;
   auto pool = std::move(ThreadPool::make_dynamic(1, 3, options)).value();
   for (int round = 0; round < 3; ++round) {

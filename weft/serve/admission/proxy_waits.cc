@@ -15,7 +15,7 @@ constexpr Error kHeaderLate(Errc::timed_out, "the PROXY header did not come in t
 constexpr Error kNoHeaderMemory(Errc::resource_exhausted, "no memory for a connection that waits for its PROXY header");
 
 // Reads as far as the header goes. Errors: would_block (bytes of it are missing); those of the header and the stream.
-Result<void> read_header(net::Stream& stream, net::ProxyHeader& header) {
+Result<void> read_header(net::ByteStream& stream, net::ProxyHeader& header) {
   std::array<std::uint8_t, net::ProxyHeader::kBytesMax> room;
   while (header.wanted() != 0) {
     MutableBytes into = MutableBytes(room).first(header.wanted());
@@ -37,7 +37,7 @@ Result<void> read_header(net::Stream& stream, net::ProxyHeader& header) {
 // One connection.
 class ProxyWaits::Wait final : public rt::Watcher {
  public:
-  Wait(ProxyWaits& waits, std::size_t of, std::unique_ptr<net::Stream> below, Instant began)
+  Wait(ProxyWaits& waits, std::size_t of, std::unique_ptr<net::ByteStream> below, Instant began)
       : port(of), accepted(began), stream(std::move(below)), waits_(waits) {}
   ~Wait() {
     if (watch != 0) {
@@ -50,7 +50,7 @@ class ProxyWaits::Wait final : public rt::Watcher {
 
   const std::size_t port;
   const Instant accepted;
-  std::unique_ptr<net::Stream> stream;
+  std::unique_ptr<net::ByteStream> stream;
   net::ProxyHeader header;
   rt::Loop::WatchId watch = 0;
   rt::TimerId timer;
@@ -72,7 +72,7 @@ ProxyWaits::ProxyWaits(rt::Loop& loop, SessionCount& count, Handlers handlers)
 
 ProxyWaits::~ProxyWaits() { refuse_all(Error(Errc::terminated, "the server stops")); }
 
-void ProxyWaits::begin(std::size_t port, std::unique_ptr<net::Stream> stream, Duration patience) {
+void ProxyWaits::begin(std::size_t port, std::unique_ptr<net::ByteStream> stream, Duration patience) {
   const Instant accepted = loop_.now();
   net::ProxyHeader header;
   const auto read = read_header(*stream, header);
@@ -126,7 +126,7 @@ void ProxyWaits::refuse(Waits::iterator at, const Error& why) noexcept {
   handlers_.refused(*stream, why);  // counted before its peer sees the end
 }
 
-std::unique_ptr<net::Stream> ProxyWaits::take(Waits::iterator at) noexcept {
+std::unique_ptr<net::ByteStream> ProxyWaits::take(Waits::iterator at) noexcept {
   auto stream = std::move(at->stream);
   waits_.erase(at);
   count_.give_back();

@@ -9,7 +9,7 @@
 #include "weft/base/error.h"
 #include "weft/base/time.h"
 #include "weft/net/admit/proxy_header.h"
-#include "weft/net/stream.h"
+#include "weft/net/stream/byte_stream.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/serve/admission/session_count.h"
 
@@ -27,11 +27,11 @@ class ProxyWaits {
   struct Handlers {  // of each connection's port
     // `client` has family none if the connection is the proxy's own. `accepted`: the time of begin(). May throw
     // std::bad_alloc, which is refused().
-    std::function<void(std::size_t port, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client,
+    std::function<void(std::size_t port, std::unique_ptr<net::ByteStream> stream, const sys::SocketAddress& client,
                        Instant accepted)>
         ready;
-    std::function<void(const net::Stream& stream, const Error& why)> refused;  // does not throw
-    std::function<void(const net::Stream& stream)> full;                       // likewise: the count is spent
+    std::function<void(const net::ByteStream& stream, const Error& why)> refused;  // does not throw
+    std::function<void(const net::ByteStream& stream)> full;                       // likewise: the count is spent
   };
 
   ProxyWaits(rt::Loop& loop, SessionCount& count, Handlers handlers);
@@ -40,7 +40,7 @@ class ProxyWaits {
   ~ProxyWaits();
 
   // The header is whole within `patience`. Throws std::bad_alloc.
-  void begin(std::size_t port, std::unique_ptr<net::Stream> stream, Duration patience);
+  void begin(std::size_t port, std::unique_ptr<net::ByteStream> stream, Duration patience);
   void refuse_all(const Error& why) noexcept;
 
  private:
@@ -49,7 +49,7 @@ class ProxyWaits {
 
   void handle_readable(Waits::iterator at);
   void refuse(Waits::iterator at, const Error& why) noexcept;
-  std::unique_ptr<net::Stream> take(Waits::iterator at) noexcept;
+  std::unique_ptr<net::ByteStream> take(Waits::iterator at) noexcept;
 
   rt::Loop& loop_;
   SessionCount& count_;

@@ -19,13 +19,13 @@
 
 namespace weft::serve {
 
-// Response: the header of the answer to a request, and a copy of its body. A move-only value.
+// ClientResponse: the header of the answer to a request, and a copy of its body. A move-only value.
 template <FrameCodec Codec>
-class Response {
+class ClientResponse {
  public:
   using Header = typename Codec::Header;
 
-  Response(const Header& header, OwnedBytes body) noexcept : header_(header), body_(std::move(body)) {}
+  ClientResponse(const Header& header, OwnedBytes body) noexcept : header_(header), body_(std::move(body)) {}
   [[nodiscard]] const Header& header() const noexcept { return header_; }
   [[nodiscard]] Bytes body() const noexcept { return body_.bytes(); }
   [[nodiscard]] OwnedBytes take_body() noexcept { return std::move(body_); }
@@ -58,7 +58,7 @@ class Client {
  public:
   using Header = typename Codec::Header;
   using Frame = typename Codec::Frame;
-  using Response = serve::Response<Codec>;
+  using Response = ClientResponse<Codec>;
   using Push = std::function<void(const Frame&)>;
 
   // Opens a client of "tcp://host:port" or "ipc://path", on the host's core. The client connects in the background for

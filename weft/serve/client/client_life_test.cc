@@ -443,14 +443,14 @@ rt::Task<void> connect_by_bad_wraps(std::string endpoint, int bad) {
     std::vector<Error> errors;
   } seen;
   ClientOptions options;
-  options.wrap = [&seen, bad](std::unique_ptr<net::Stream> stream) -> Result<std::unique_ptr<net::Stream>> {
+  options.wrap = [&seen, bad](std::unique_ptr<net::ByteStream> stream) -> Result<std::unique_ptr<net::ByteStream>> {
     if (seen.wraps++ >= bad) {
       return stream;
     }
     switch (seen.wraps) {
       case 1: throw std::bad_alloc();
       case 2: throw 3;
-      default: return std::unique_ptr<net::Stream>();
+      default: return std::unique_ptr<net::ByteStream>();
     }
   };
   options.on_event = [&seen](const ClientEvent& event) {

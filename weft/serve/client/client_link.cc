@@ -88,7 +88,7 @@ rt::Task<void> ClientLink::run(std::shared_ptr<ClientLink> self) {
 // Runs one connection from the first packet to its end.
 rt::Task<Attempt> ClientLink::attempt(ClientLink* self) {
   self->counts_->connections.attempts.add();
-  Result<std::unique_ptr<net::Stream>> stream = kNoMemoryToConnect;
+  Result<std::unique_ptr<net::ByteStream>> stream = kNoMemoryToConnect;
   try {
     stream = co_await connect(self);
   } catch (...) {  // NOLINT(bugprone-empty-catch): the attempt failed for lack of memory
@@ -124,7 +124,7 @@ rt::Task<Attempt> ClientLink::attempt(ClientLink* self) {
 
 // Looks the name up, then connects. Each has a time of its own: a look-up that takes longer than a connection may,
 // would begin anew in each attempt.
-rt::Task<Result<std::unique_ptr<net::Stream>>> ClientLink::connect(ClientLink* self) {
+rt::Task<Result<std::unique_ptr<net::ByteStream>>> ClientLink::connect(ClientLink* self) {
   const ClientOptions& options = self->options_;
   Dialling dialling(self->host_->core().loop(), self->endpoint_, options.socket, options.resolver);
   const auto looked_up = co_await rt::with_timeout(Dialling::look_up(&dialling), options.lookup_timeout);
@@ -142,7 +142,7 @@ rt::Task<Result<std::unique_ptr<net::Stream>>> ClientLink::connect(ClientLink* s
 }
 
 // Connects until a session can begin: dials, wraps, shakes hands.
-rt::Task<Result<std::unique_ptr<net::Stream>>> ClientLink::connect_to(ClientLink* self, Dialling* dialling) {
+rt::Task<Result<std::unique_ptr<net::ByteStream>>> ClientLink::connect_to(ClientLink* self, Dialling* dialling) {
   const ClientOptions& options = self->options_;
   auto stream = co_await Dialling::connect(dialling);
   if (stream && options.wrap) {
@@ -157,7 +157,7 @@ rt::Task<Result<std::unique_ptr<net::Stream>>> ClientLink::connect_to(ClientLink
   co_return stream;
 }
 
-Result<void> ClientLink::open(std::unique_ptr<net::Stream> stream) {
+Result<void> ClientLink::open(std::unique_ptr<net::ByteStream> stream) {
   heard_ = false;
   host_->shard().open(slot_, std::move(stream));
   if (session_ == nullptr) {  // see note_open()

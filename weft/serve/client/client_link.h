@@ -11,10 +11,10 @@
 #include "weft/base/counter_table.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
-#include "weft/net/endpoint.h"
 #include "weft/net/resolver.h"
-#include "weft/net/stream.h"
-#include "weft/net/tls.h"
+#include "weft/net/stream/byte_stream.h"
+#include "weft/net/stream/endpoint.h"
+#include "weft/net/tls/tls.h"
 #include "weft/rt/task/async_event.h"
 #include "weft/rt/task/task.h"
 #include "weft/rt/task/task_scope.h"
@@ -61,7 +61,7 @@ struct ClientOptions {
   std::shared_ptr<net::TlsClient> tls{};
   std::string tls_name{};
   // Puts a layer between a session and its socket, as ListenerOptions::wrap. TLS is above it.
-  std::function<Result<std::unique_ptr<net::Stream>>(std::unique_ptr<net::Stream>)> wrap{};
+  std::function<Result<std::unique_ptr<net::ByteStream>>(std::unique_ptr<net::ByteStream>)> wrap{};
   // Called in a turn of its own, with no call of the client on the stack: the function may close or destroy the
   // client.
   std::function<void(const ClientEvent&)> on_event{};
@@ -202,12 +202,12 @@ class ClientLink {
   void check_owed() noexcept;
   static rt::Task<void> run(std::shared_ptr<ClientLink> self);
   static rt::Task<Attempt> attempt(ClientLink* self);
-  static rt::Task<Result<std::unique_ptr<net::Stream>>> connect(ClientLink* self);
-  static rt::Task<Result<std::unique_ptr<net::Stream>>> connect_to(ClientLink* self, Dialling* dialling);
+  static rt::Task<Result<std::unique_ptr<net::ByteStream>>> connect(ClientLink* self);
+  static rt::Task<Result<std::unique_ptr<net::ByteStream>>> connect_to(ClientLink* self, Dialling* dialling);
   static rt::Task<Result<void>> wait_quiet(ClientLink* self);
   static rt::Task<Result<void>> wait_ended(ClientLink* self);
   static rt::Task<Result<void>> wait_connected(std::shared_ptr<ClientLink> self);
-  [[nodiscard]] Result<void> open(std::unique_ptr<net::Stream> stream);
+  [[nodiscard]] Result<void> open(std::unique_ptr<net::ByteStream> stream);
   void report(ClientEvent::Kind kind, const Error& why) noexcept;
   [[nodiscard]] Error named(const Error& why) const noexcept;  // with the endpoint in the text
   void note_trouble(const Error& why) noexcept;

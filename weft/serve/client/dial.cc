@@ -62,7 +62,7 @@ rt::Task<Result<void>> Dialling::look_up(Dialling* self) {
   co_return self->progress_ ? Result<void>() : self->progress_.error();
 }
 
-rt::Task<Result<std::unique_ptr<net::Stream>>> Dialling::connect(Dialling* self) {
+rt::Task<Result<std::unique_ptr<net::ByteStream>>> Dialling::connect(Dialling* self) {
   while (self->progress_ && *self->progress_ != net::Progress::connected) {
     Result<void> waited;
     {  // finish() may close the descriptor, and another thread may get its number
@@ -83,7 +83,7 @@ rt::Task<Result<std::unique_ptr<net::Stream>>> Dialling::connect(Dialling* self)
   co_return self->dialer_.take_stream();
 }
 
-rt::Task<Result<std::unique_ptr<net::Stream>>> shake_hands(Shard& shard, std::unique_ptr<net::Stream> stream) {
+rt::Task<Result<std::unique_ptr<net::ByteStream>>> shake_hands(Shard& shard, std::unique_ptr<net::ByteStream> stream) {
   WatchedFd watched(shard.loop());
   Result<void> waited = watched.watch(stream->fd(), sys::Interest::readable | sys::Interest::writable);
   while (waited) {

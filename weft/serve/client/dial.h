@@ -6,9 +6,9 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/net/dialer.h"
-#include "weft/net/endpoint.h"
 #include "weft/net/resolver.h"
-#include "weft/net/stream.h"
+#include "weft/net/stream/byte_stream.h"
+#include "weft/net/stream/endpoint.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/rt/task/async_event.h"
 #include "weft/rt/task/task.h"
@@ -29,7 +29,7 @@ class Dialling {
   // Errors: those of net::Dialer; kCancelled.
   [[nodiscard]] static rt::Task<Result<void>> look_up(Dialling* self);
   // The second one: tries each address. The same holds for it.
-  [[nodiscard]] static rt::Task<Result<std::unique_ptr<net::Stream>>> connect(Dialling* self);
+  [[nodiscard]] static rt::Task<Result<std::unique_ptr<net::ByteStream>>> connect(Dialling* self);
   // Of the second step: from its begin to that of the last address.
   [[nodiscard]] Duration time_to_last_address() const noexcept { return dialer_.time_to_last_address(); }
 
@@ -43,7 +43,7 @@ class Dialling {
 // Runs the handshake of a stream that has one, from TlsClient::wrap(), until it is over and all of it is written. Bound
 // it with with_timeout(). The handshakes of a shard share the time that they have in each turn. Errors: the failure of
 // the stream; connection_closed (the peer closed); kCancelled.
-[[nodiscard]] rt::Task<Result<std::unique_ptr<net::Stream>>> shake_hands(Shard& shard,
-                                                                         std::unique_ptr<net::Stream> stream);
+[[nodiscard]] rt::Task<Result<std::unique_ptr<net::ByteStream>>> shake_hands(Shard& shard,
+                                                                             std::unique_ptr<net::ByteStream> stream);
 
 }  // namespace weft::serve

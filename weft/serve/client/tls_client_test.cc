@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Clients whose connections are TLS.
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 
 #ifdef WEFT_HAVE_OPENSSL
 
@@ -13,7 +13,7 @@
 
 #include "weft/net/admit/handshake_turns.h"
 #include "weft/net/listener.h"
-#include "weft/net/test_certificates.h"
+#include "weft/net/tls/test_certificates.h"
 #include "weft/serve/client/test_serve_client.h"
 
 namespace weft::serve {
@@ -99,11 +99,11 @@ TEST_F(ClientTlsTest, AServerThatCannotShowThatItIsTheOneIsNotConnectedTo) {
 }
 
 // Notes the turn of the core in which it reads first, and reads for longer than the handshakes of a turn may take.
-class SlowReads final : public net::Stream {
+class SlowReads final : public net::ByteStream {
  public:
   using Turns = std::map<Instant, int>;  // the number of such reads
 
-  SlowReads(std::unique_ptr<net::Stream> inner, Turns& turns) noexcept : inner_(std::move(inner)), turns_(turns) {}
+  SlowReads(std::unique_ptr<net::ByteStream> inner, Turns& turns) noexcept : inner_(std::move(inner)), turns_(turns) {}
   [[nodiscard]] int fd() const override { return inner_->fd(); }
   [[nodiscard]] sys::IoResult read(std::span<MutableBytes> into) override {
     if (!std::exchange(noted_, true)) {  // a later one may be the session's
@@ -119,7 +119,7 @@ class SlowReads final : public net::Stream {
   [[nodiscard]] std::string peer_address() const override { return inner_->peer_address(); }
 
  private:
-  std::unique_ptr<net::Stream> inner_;
+  std::unique_ptr<net::ByteStream> inner_;
   Turns& turns_;
   bool noted_ = false;
 };
@@ -127,8 +127,8 @@ class SlowReads final : public net::Stream {
 TEST_F(ClientTlsTest, HandshakesThatBeginTogetherTakeTurns) {
   SlowReads::Turns turns;
   ClientOptions options = trusting(authority_);
-  options.wrap = [&turns](std::unique_ptr<net::Stream> stream) -> Result<std::unique_ptr<net::Stream>> {
-    return std::unique_ptr<net::Stream>(std::make_unique<SlowReads>(std::move(stream), turns));
+  options.wrap = [&turns](std::unique_ptr<net::ByteStream> stream) -> Result<std::unique_ptr<net::ByteStream>> {
+    return std::unique_ptr<net::ByteStream>(std::make_unique<SlowReads>(std::move(stream), turns));
   };
   const auto live = [](std::string endpoint, ClientOptions with) -> rt::Task<void> {
     const auto host = std::make_shared<ClientHost>(*rt::Core::current());

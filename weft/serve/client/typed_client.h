@@ -18,12 +18,12 @@
 // header: empty where FlatBuffers is not installed.
 namespace weft::serve {
 
-// Message: a verified message and its bytes. A move-only value that always has a message.
+// VerifiedMessage: a verified message and its bytes. A move-only value that always has a message.
 template <typename T>
-class Message {
+class VerifiedMessage {
  public:
   // Requires that `root` is inside `bytes`.
-  Message(OwnedBytes bytes, const T& root) noexcept : bytes_(std::move(bytes)), root_(&root) {}
+  VerifiedMessage(OwnedBytes bytes, const T& root) noexcept : bytes_(std::move(bytes)), root_(&root) {}
   const T& operator*() const noexcept { return *root_; }
   const T* operator->() const noexcept { return root_; }
 
@@ -37,9 +37,10 @@ class Message {
 // identifier, within the limits. Errors: those of request(), with those of error frames; protocol_error (the response
 // is not a Reply); invalid_argument (the identifier does not have 4 characters).
 template <typename Reply, typename Asker>
-[[nodiscard]] rt::Task<Result<Message<Reply>>> call(Asker* asker, std::uint32_t id, flatbuffers::DetachedBuffer request,
-                                                    std::string_view file_identifier, Instant deadline = kNever,
-                                                    TypedLimits limits = {}) {
+[[nodiscard]] rt::Task<Result<VerifiedMessage<Reply>>> call(Asker* asker, std::uint32_t id,
+                                                            flatbuffers::DetachedBuffer request,
+                                                            std::string_view file_identifier, Instant deadline = kNever,
+                                                            TypedLimits limits = {}) {
   FileIdentifier identifier;
   if (file_identifier.size() != identifier.size()) {
     co_return Error(Errc::invalid_argument, "a file identifier has 4 characters").with_fate(Fate::not_sent);
@@ -56,7 +57,7 @@ template <typename Reply, typename Asker>
     co_return Error(Errc::protocol_error, "the response is not the message that was asked for")
         .with_fate(Fate::answered);
   }
-  co_return Message<Reply>(std::move(body), *reply);
+  co_return VerifiedMessage<Reply>(std::move(body), *reply);
 }
 
 }  // namespace weft::serve

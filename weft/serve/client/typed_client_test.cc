@@ -76,7 +76,7 @@ rt::Task<void> call_everything(std::string endpoint) {
   const auto reply = co_await call<schema::Echo>(client.get(), kEcho, echo_message("hello"), schema::EchoIdentifier());
   EXPECT_TRUE(reply);
   if (reply) {
-    const Message<schema::Echo>& message = *reply;
+    const VerifiedMessage<schema::Echo>& message = *reply;
     EXPECT_EQ(std::string(message->data()->begin(), message->data()->end()), "hello");
   }
   const auto refused =

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "weft/logging/level.h"
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 #include "weft/serve/config/read.h"
 #include "weft/serve/inspect/access.h"
 #include "weft/sys/files/whole_file.h"

@@ -7,7 +7,7 @@
 
 #include "weft/logging/log.h"
 #include "weft/net/admit/admission.h"
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/server/admin.h"
 #include "weft/serve/server/server_options.h"

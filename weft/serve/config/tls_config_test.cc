@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "weft/net/test_certificates.h"
+#include "weft/net/tls/test_certificates.h"
 #include "weft/rt/loop/test_signal.h"
 #include "weft/serve/config/config.h"
 #include "weft/serve/config/watcher.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 
 namespace weft::serve {
 

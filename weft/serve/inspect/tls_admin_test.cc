@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "weft/net/test_certificates.h"
+#include "weft/net/tls/test_certificates.h"
 #include "weft/serve/server/admin.h"
 #include "weft/serve/server/test_client.h"
 

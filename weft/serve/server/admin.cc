@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "weft/net/endpoint.h"
 #include "weft/net/http/field.h"
+#include "weft/net/stream/endpoint.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/inspect/access.h"
 #include "weft/serve/inspect/admin_page.h"

@@ -13,7 +13,7 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/net/admit/token_bucket.h"
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/health/health_checks.h"
 #include "weft/serve/inspect/admin_counts.h"

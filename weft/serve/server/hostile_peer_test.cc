@@ -47,9 +47,9 @@ class HostilePeers : public test::ServerTest {
 };
 
 // A layer that gives one byte in each read and reports more bytes; or nothing, again and again.
-class CutStream final : public net::Stream {
+class CutStream final : public net::ByteStream {
  public:
-  CutStream(std::unique_ptr<net::Stream> inner, std::atomic<bool>& endless) noexcept
+  CutStream(std::unique_ptr<net::ByteStream> inner, std::atomic<bool>& endless) noexcept
       : inner_(std::move(inner)), endless_(endless) {}
   [[nodiscard]] int fd() const override { return inner_->fd(); }
   [[nodiscard]] sys::IoResult read(std::span<MutableBytes> into) override {
@@ -66,15 +66,15 @@ class CutStream final : public net::Stream {
   [[nodiscard]] std::string peer_address() const override { return inner_->peer_address(); }
 
  private:
-  std::unique_ptr<net::Stream> inner_;
+  std::unique_ptr<net::ByteStream> inner_;
   std::atomic<bool>& endless_;
 };
 
 TEST_F(HostilePeers, AReadThatWasCutGoesOnInTheNextTurnAndNeverWithoutEnd) {
   std::atomic<bool> endless{false};
   ListenerOptions options;
-  options.wrap = [&endless](std::unique_ptr<net::Stream> stream) -> Result<std::unique_ptr<net::Stream>> {
-    return std::unique_ptr<net::Stream>(std::make_unique<CutStream>(std::move(stream), endless));
+  options.wrap = [&endless](std::unique_ptr<net::ByteStream> stream) -> Result<std::unique_ptr<net::ByteStream>> {
+    return std::unique_ptr<net::ByteStream>(std::make_unique<CutStream>(std::move(stream), endless));
   };
   script_.on_frame = [&endless](HeaderSession& session, const HeaderCodec::Frame& frame) {
     echo(session, frame);

@@ -15,7 +15,7 @@
 
 #include "weft/base/result.h"
 #include "weft/net/admit/accept_filter.h"
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/rt/task/task.h"
 #include "weft/serve/frame/shared_frame.h"
@@ -31,8 +31,8 @@ class ServerRun;
 class Shard;
 class StallWatch;
 
-// Published: the sessions that took a frame for a group, and those that did not.
-struct Published {
+// PublishOutcome: the sessions that took a frame for a group, and those that did not.
+struct PublishOutcome {
   std::size_t taken = 0;      // sessions whose queue has the frame, or had it
   std::size_t missed = 0;     // sessions that did not take it: full until the deadline, ended, or without memory
   unsigned cores_missed = 0;  // cores with members that the frame did not reach, or whose answer did not come in time
@@ -99,7 +99,8 @@ class Server {
   // Session::send_shared_wait().
   // Cost: a coroutine for each core with members, and for each member without room.
   [[nodiscard]] rt::Task<Result<void>> send_wait(SessionId id, SharedFrame frame, Instant deadline = kNever);
-  [[nodiscard]] rt::Task<Result<Published>> publish_wait(GroupId group, SharedFrame frame, Instant deadline = kNever);
+  [[nodiscard]] rt::Task<Result<PublishOutcome>> publish_wait(GroupId group, SharedFrame frame,
+                                                              Instant deadline = kNever);
 
   // Closes the listeners. Each session answers the frames that it received. When all have done so and no message
   // between cores is under way, or after settle_timeout, each session delivers its queue and closes.

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "weft/net/admit/accept_filter.h"
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 #include "weft/rt/core/core.h"
 #include "weft/serve/frame/request_number.h"
 #include "weft/serve/server/live_limits.h"
@@ -59,7 +59,7 @@ struct ListenerOptions {
   // Puts a layer between a session and its socket: makes a stream from the accepted one. Called on the session's core;
   // an error or an exception refuses the connection. If a read() of such a stream returns fewer bytes than it had room
   // for, the stream has no more bytes at that moment. The stream reports other changes in its state(). TLS is above it.
-  std::function<Result<std::unique_ptr<net::Stream>>(std::unique_ptr<net::Stream>)> wrap{};
+  std::function<Result<std::unique_ptr<net::ByteStream>>(std::unique_ptr<net::ByteStream>)> wrap{};
   // Connections use TLS 1.3, and their sessions begin after the handshake. Several listeners may share one TlsServer;
   // reload() changes the certificate of running listeners. Null: without TLS.
   std::shared_ptr<net::TlsServer> tls{};

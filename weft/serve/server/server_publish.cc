@@ -28,7 +28,7 @@ rt::Task<Result<void>> send_here(SessionId id, SharedFrame frame, Instant deadli
   co_return co_await session->send_shared_wait(frame, deadline);
 }
 
-void note(Published& count, const Result<void>& sent) noexcept {
+void note(PublishOutcome& count, const Result<void>& sent) noexcept {
   if (sent) {
     ++count.taken;
   } else {
@@ -38,7 +38,7 @@ void note(Published& count, const Result<void>& sent) noexcept {
 }
 
 // Sends the frame to the members on this core that have room. Returns the others. No member leaves during this call.
-std::vector<SessionId> send_to_ready(Shard& shard, GroupId group, const SharedFrame& frame, Published& count) {
+std::vector<SessionId> send_to_ready(Shard& shard, GroupId group, const SharedFrame& frame, PublishOutcome& count) {
   std::vector<SessionId> full;
   const Group* const found = shard.groups().find(group);
   if (found == nullptr) {
@@ -55,8 +55,8 @@ std::vector<SessionId> send_to_ready(Shard& shard, GroupId group, const SharedFr
   return full;
 }
 
-rt::Task<Result<Published>> publish_here(std::uint16_t epoch, GroupId group, SharedFrame frame, Instant deadline) {
-  Published count;
+rt::Task<Result<PublishOutcome>> publish_here(std::uint16_t epoch, GroupId group, SharedFrame frame, Instant deadline) {
+  PublishOutcome count;
   Shard* const shard = Shard::here(epoch);
   if (shard == nullptr) {
     co_return count;  // its last session has ended, and so have the members
@@ -77,8 +77,8 @@ rt::Task<Result<Published>> publish_here(std::uint16_t epoch, GroupId group, Sha
   co_return count;
 }
 
-rt::Task<Result<Published>> publish_on(rt::Runtime* runtime, unsigned core, std::uint16_t epoch, GroupId group,
-                                       SharedFrame frame, Instant deadline) {
+rt::Task<Result<PublishOutcome>> publish_on(rt::Runtime* runtime, unsigned core, std::uint16_t epoch, GroupId group,
+                                            SharedFrame frame, Instant deadline) {
   if (rt::Core::current()->index() == core) {
     co_return co_await publish_here(epoch, group, frame, deadline);
   }
@@ -109,7 +109,7 @@ rt::Task<Result<void>> Server::send_wait(SessionId id, SharedFrame frame, Instan
   co_return co_await calling;
 }
 
-rt::Task<Result<Published>> Server::publish_wait(GroupId group, SharedFrame frame, Instant deadline) {
+rt::Task<Result<PublishOutcome>> Server::publish_wait(GroupId group, SharedFrame frame, Instant deadline) {
   if (const Error wrong = not_on_core(); !(wrong == Errc::ok)) {
     co_return wrong;
   }
@@ -117,15 +117,15 @@ rt::Task<Result<Published>> Server::publish_wait(GroupId group, SharedFrame fram
   if (epoch == 0) {
     co_return kStoppedMeanwhile;
   }
-  std::vector<rt::Task<Result<Published>>> parts;
+  std::vector<rt::Task<Result<PublishOutcome>>> parts;
   presence_->for_each_core(
       group, [&](unsigned core) { parts.push_back(publish_on(&runtime_, core, epoch, group, frame, deadline)); });
-  const std::vector<Result<Published>> results = co_await rt::when_all(std::move(parts));
+  const std::vector<Result<PublishOutcome>> results = co_await rt::when_all(std::move(parts));
   if (const bool cancelled = co_await rt::is_cancelled(); cancelled) {
     co_return rt::kCancelled;
   }
-  Published sum;
-  for (const Result<Published>& part : results) {
+  PublishOutcome sum;
+  for (const Result<PublishOutcome>& part : results) {
     if (!part) {
       ++sum.cores_missed;
       sum.why = part.error();

@@ -99,7 +99,7 @@ class ServerPublish : public test::ServerTest {
   auto spawn(rt::Task<T> task) {
     return std::move(rt::spawn(runtime_->core(0), std::move(task))).value();
   }
-  rt::Task<Result<Published>> publish(std::string_view text, Instant deadline = kNever) {
+  rt::Task<Result<PublishOutcome>> publish(std::string_view text, Instant deadline = kNever) {
     return server_->publish_wait(kGroup, frame_with(text), deadline);
   }
 
@@ -114,14 +114,14 @@ TEST_F(ServerPublish, EachMemberOnEachCoreHasTheFrameAndIsCounted) {
   for (int i = 0; i < 4; ++i) {
     clients.push_back(join(endpoint));
   }
-  const Result<Published> published = spawn(publish("news")).get();
+  const Result<PublishOutcome> published = spawn(publish("news")).get();
   ASSERT_TRUE(published);
   EXPECT_EQ(published->taken, 4u);
   EXPECT_TRUE(published->complete());
   for (const auto& client : clients) {
     EXPECT_EQ(next(*client), "news");
   }
-  const Result<Published> nobody = spawn(server_->publish_wait(GroupId{8}, frame_with("x"))).get();
+  const Result<PublishOutcome> nobody = spawn(server_->publish_wait(GroupId{8}, frame_with("x"))).get();
   ASSERT_TRUE(nobody);
   EXPECT_EQ(nobody->taken, 0u);
   EXPECT_TRUE(nobody->complete());
@@ -142,7 +142,7 @@ TEST_P(EveryPolicyOfPublish, AMemberWithoutRoomDelaysThePublisherAndNoOtherMembe
   EXPECT_EQ(next(*quick_far), "important");
   EXPECT_EQ(next(*slow_far), "important");
   EXPECT_EQ(next(*slow_near), "important");
-  const Result<Published> result = published.get();
+  const Result<PublishOutcome> result = published.get();
   ASSERT_TRUE(result);
   EXPECT_EQ(result->taken, 4u);
   EXPECT_TRUE(result->complete());
@@ -154,10 +154,10 @@ INSTANTIATE_TEST_SUITE_P(ServerPublish, EveryPolicyOfPublish,
                                          SlowConsumer::drop_oldest));
 
 // Publishes until a member has missed a frame, because the kernel may still take some, or until no member is left.
-rt::Task<Result<Published>> publish_until_missed(Server* server, SharedFrame frame,
-                                                 Duration each = std::chrono::milliseconds(20)) {
+rt::Task<Result<PublishOutcome>> publish_until_missed(Server* server, SharedFrame frame,
+                                                      Duration each = std::chrono::milliseconds(20)) {
   for (;;) {
-    const Result<Published> published = co_await server->publish_wait(kGroup, frame, sys::now() + each);
+    const Result<PublishOutcome> published = co_await server->publish_wait(kGroup, frame, sys::now() + each);
     if (!published || published->missed != 0 || published->taken == 0) {
       co_return published;
     }
@@ -172,7 +172,7 @@ TEST_F(ServerPublish, AMemberThatDoesNotReadUntilTheDeadlineIsReportedAsMissed) 
   const std::string large(std::size_t{64} * 1024, 'l');
   auto published = spawn(publish_until_missed(server_.get(), frame_with(large)));
   std::thread reader([&] { (void)quick->read_to_end(); });
-  const Result<Published> result = published.get();
+  const Result<PublishOutcome> result = published.get();
   ASSERT_TRUE(result);
   EXPECT_EQ(result->missed, 1u);
   EXPECT_FALSE(result->complete());
@@ -194,7 +194,7 @@ TEST_F(ServerPublish, AMemberThatDiesMeanwhileIsReportedAsMissed) {
   until([waits](const CounterValues& counters) { return counters.room_waits >= waits + 2; });
   near.reset();
   far.reset();
-  const Result<Published> result = published.get();
+  const Result<PublishOutcome> result = published.get();
   ASSERT_TRUE(result);
   EXPECT_TRUE(result->missed != 0 || result->taken == 0);
   EXPECT_EQ(result->complete(), result->why == Errc::ok);
@@ -221,7 +221,7 @@ TEST_F(ServerPublish, ATaskMaySendToOneSessionOfAnyCore) {
   }
 }
 
-rt::Task<Result<Published>> cancel_soon(rt::Task<Result<Published>> publishing) {
+rt::Task<Result<PublishOutcome>> cancel_soon(rt::Task<Result<PublishOutcome>> publishing) {
   co_return co_await rt::with_timeout(std::move(publishing), std::chrono::milliseconds(20));
 }
 
@@ -232,7 +232,7 @@ TEST_F(ServerPublish, APublisherThatIsCancelledWaitsNoMore) {
   fill(*near);
   fill(*far);
   // Each frame is larger than the room that is left.
-  Result<Published> last = Published{};
+  Result<PublishOutcome> last = PublishOutcome{};
   while (last) {
     last = spawn(cancel_soon(publish(std::string(std::size_t{1} << 20, 'c')))).get();
   }
@@ -250,7 +250,7 @@ TEST_F(ServerPublish, AStopEndsAPublisherThatWaits) {
       publish_until_missed(server_.get(), frame_with(std::string(std::size_t{4} << 20, 's')), std::chrono::hours(1)));
   until([waits](const CounterValues& counters) { return counters.room_waits >= waits + 2; });
   (void)stop_now();
-  const Result<Published> result = published.get();
+  const Result<PublishOutcome> result = published.get();
   EXPECT_TRUE(!result || result->missed != 0 || result->taken == 0);
 }
 
@@ -271,13 +271,14 @@ rt::Task<std::size_t> publish_quotes(Server* server) {
   std::size_t taken = 0;
   for (std::uint32_t round = 0; round < kQuoteRounds; ++round) {
     for (std::uint32_t key = 0; key < kQuotes; ++key) {
-      const Result<Published> published = co_await server->publish_wait(kGroup, quote(key, round));
+      const Result<PublishOutcome> published = co_await server->publish_wait(kGroup, quote(key, round));
       taken += published ? published->taken : 0;
     }
-    const Result<Published> trade = co_await server->publish_wait(kGroup, frame_with("trade " + std::to_string(round)));
+    const Result<PublishOutcome> trade =
+        co_await server->publish_wait(kGroup, frame_with("trade " + std::to_string(round)));
     taken += trade ? trade->taken : 0;
   }
-  const Result<Published> end = co_await server->publish_wait(kGroup, frame_with("end"));
+  const Result<PublishOutcome> end = co_await server->publish_wait(kGroup, frame_with("end"));
   co_return taken + (end ? end->taken : 0);
 }
 

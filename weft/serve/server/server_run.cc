@@ -158,7 +158,8 @@ bool ServerRun::down() noexcept {
 
 // --- connections ---
 
-void ServerRun::accept(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream, bool everywhere) noexcept {
+void ServerRun::accept(unsigned core, std::size_t port, std::unique_ptr<net::ByteStream> stream,
+                       bool everywhere) noexcept {
   if (everywhere) {
     return place(core, port, std::move(stream));
   }
@@ -186,7 +187,7 @@ unsigned ServerRun::next_core() noexcept {
 }
 
 // Runs on the accepting core, or on the one that stands in for it.
-void ServerRun::deal(std::size_t port, std::unique_ptr<net::Stream> stream) {
+void ServerRun::deal(std::size_t port, std::unique_ptr<net::ByteStream> stream) {
   const unsigned core = next_core();
   const unsigned here = rt::Core::current()->index();
   if (core == here) {
@@ -202,7 +203,7 @@ void ServerRun::deal(std::size_t port, std::unique_ptr<net::Stream> stream) {
   }
 }
 
-void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream) noexcept {
+void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::ByteStream> stream) noexcept {
   Part& part = *parts_[core];
   try {
     if (!part.stopping) {
@@ -215,7 +216,7 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
 }
 
 // Throws std::bad_alloc.
-void ServerRun::try_place(Part& part, std::size_t port, std::unique_ptr<net::Stream> stream) {
+void ServerRun::try_place(Part& part, std::size_t port, std::unique_ptr<net::ByteStream> stream) {
   Port& into = *part.ports[port];
   const ListenerOptions& options = *into.options;
   if (!options.proxy_protocol) {
@@ -231,20 +232,21 @@ void ServerRun::try_place(Part& part, std::size_t port, std::unique_ptr<net::Str
 std::unique_ptr<ProxyWaits> ServerRun::make_proxy_waits(unsigned core) {
   Shard& shard = *parts_[core]->shard;
   ProxyWaits::Handlers handlers;
-  handlers.ready = [this, core](std::size_t port, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client,
+  handlers.ready = [this, core](std::size_t port, std::unique_ptr<net::ByteStream> stream,
+                                const sys::SocketAddress& client,
                                 Instant accepted) { place_client(core, port, std::move(stream), client, accepted); };
-  handlers.refused = [&shard](const net::Stream& stream, const Error& why) {
+  handlers.refused = [&shard](const net::ByteStream& stream, const Error& why) {
     shard.reject(why == Errc::resource_exhausted ? Rejection::no_memory
                  : why == Errc::terminated       ? Rejection::failed
                                                  : Rejection::proxy_header,
                  shard.peer_of(stream), why);
   };
-  handlers.full = [&shard](const net::Stream& stream) { shard.reject(Rejection::full, shard.peer_of(stream)); };
+  handlers.full = [&shard](const net::ByteStream& stream) { shard.reject(Rejection::full, shard.peer_of(stream)); };
   return std::make_unique<ProxyWaits>(shard.loop(), count_, std::move(handlers));
 }
 
 // The header was read.
-void ServerRun::place_client(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream,
+void ServerRun::place_client(unsigned core, std::size_t port, std::unique_ptr<net::ByteStream> stream,
                              const sys::SocketAddress& client, Instant accepted) noexcept {
   Part& part = *parts_[core];
   try {
@@ -274,7 +276,7 @@ const ServiceSlot& ServerRun::slot_of(Port& port) {
 }
 
 // `client`: from the PROXY header; none: the socket's peer. `accepted`: before that header. Throws std::bad_alloc.
-void ServerRun::admit(Part& part, Port& into, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client,
+void ServerRun::admit(Part& part, Port& into, std::unique_ptr<net::ByteStream> stream, const sys::SocketAddress& client,
                       Instant accepted) {
   const ListenerOptions& options = *into.options;
   const ServiceSlot& slot = slot_of(into);

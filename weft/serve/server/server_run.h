@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "weft/net/acceptor.h"
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/admission/proxy_waits.h"
 #include "weft/serve/server/drain.h"
@@ -144,15 +144,15 @@ class ServerRun final : public std::enable_shared_from_this<ServerRun>, private 
   bool add_port(unsigned core, const std::shared_ptr<const ListenerOptions>& options, const ServiceKind& kind);
   [[nodiscard]] Result<void> add_stand_in(unsigned core, std::size_t port, ToStandIn shared);
   void add_acceptor(unsigned core, std::size_t port, std::unique_ptr<net::Listener> listener, bool everywhere);
-  void accept(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream, bool everywhere) noexcept;
+  void accept(unsigned core, std::size_t port, std::unique_ptr<net::ByteStream> stream, bool everywhere) noexcept;
   [[nodiscard]] unsigned next_core() noexcept;  // for hand_off
-  void deal(std::size_t port, std::unique_ptr<net::Stream> stream);
-  void place(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream) noexcept;
-  void try_place(Part& part, std::size_t port, std::unique_ptr<net::Stream> stream);
+  void deal(std::size_t port, std::unique_ptr<net::ByteStream> stream);
+  void place(unsigned core, std::size_t port, std::unique_ptr<net::ByteStream> stream) noexcept;
+  void try_place(Part& part, std::size_t port, std::unique_ptr<net::ByteStream> stream);
   [[nodiscard]] std::unique_ptr<ProxyWaits> make_proxy_waits(unsigned core);
-  void place_client(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream,
+  void place_client(unsigned core, std::size_t port, std::unique_ptr<net::ByteStream> stream,
                     const sys::SocketAddress& client, Instant accepted) noexcept;
-  void admit(Part& part, Port& into, std::unique_ptr<net::Stream> stream, const sys::SocketAddress& client,
+  void admit(Part& part, Port& into, std::unique_ptr<net::ByteStream> stream, const sys::SocketAddress& client,
              Instant accepted);
   static const ServiceSlot& slot_of(Port& port);
   void reject(unsigned core, Rejection why, const Error& error, std::string_view peer = {}) noexcept;

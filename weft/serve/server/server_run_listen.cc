@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/net/transport.h"
+#include "weft/net/transport/transport.h"
 #include "weft/rt/core/core_visits.h"
 #include "weft/serve/server/server_run.h"
 #include "weft/sync/kept_text.h"
@@ -197,7 +197,7 @@ bool ServerRun::add_port(unsigned core, const std::shared_ptr<const ListenerOpti
 void ServerRun::add_acceptor(unsigned core, std::size_t port, std::unique_ptr<net::Listener> listener,
                              bool everywhere) {
   net::Acceptor::Handlers handlers;
-  handlers.accepted = [this, core, port, everywhere](std::unique_ptr<net::Stream> stream) {
+  handlers.accepted = [this, core, port, everywhere](std::unique_ptr<net::ByteStream> stream) {
     accept(core, port, std::move(stream), everywhere);
   };
   CoreCounters& counters = counters_[core];
@@ -220,7 +220,7 @@ Result<void> ServerRun::add_stand_in(unsigned core, std::size_t port, ToStandIn 
   }
   auto stand_in = std::make_unique<StandIn>(
       runtime_.core(core).loop(), runtime_.core(shared.acceptor).loop().activity(), std::move(shared.listener),
-      [this, core, port](std::unique_ptr<net::Stream> stream) { accept(core, port, std::move(stream), false); },
+      [this, core, port](std::unique_ptr<net::ByteStream> stream) { accept(core, port, std::move(stream), false); },
       [&counters = counters_[core]] { counters.rejected[static_cast<std::size_t>(Rejection::failed)].add(); });
   WEFT_TRY(stand_in->start());
   parts_[core]->ports[port]->stand_ins.push_back(std::move(stand_in));

@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 #include "weft/rt/task/async_event.h"
 #include "weft/serve/server/test_client.h"
 #include <gtest/gtest.h>
 #ifdef WEFT_HAVE_OPENSSL
-#include "weft/net/test_certificates.h"
+#include "weft/net/tls/test_certificates.h"
 #endif
 
 namespace weft::serve {

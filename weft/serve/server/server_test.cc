@@ -26,17 +26,18 @@ using ServerTest = test::ServerTest;
 // The threads that called read() and write() of the streams of one listener.
 struct Threads {
   std::mutex mutex;
-  std::map<const net::Stream*, std::set<std::thread::id>> seen;
+  std::map<const net::ByteStream*, std::set<std::thread::id>> seen;
 
-  void note(const net::Stream* stream) {
+  void note(const net::ByteStream* stream) {
     const std::lock_guard lock(mutex);
     seen[stream].insert(std::this_thread::get_id());
   }
 };
 
-class WatchedStream final : public net::Stream {
+class WatchedStream final : public net::ByteStream {
  public:
-  WatchedStream(std::unique_ptr<net::Stream> inner, Threads& threads) : inner_(std::move(inner)), threads_(threads) {}
+  WatchedStream(std::unique_ptr<net::ByteStream> inner, Threads& threads)
+      : inner_(std::move(inner)), threads_(threads) {}
   [[nodiscard]] int fd() const override { return inner_->fd(); }
   [[nodiscard]] sys::IoResult read(std::span<MutableBytes> into) override {
     threads_.note(this);
@@ -50,7 +51,7 @@ class WatchedStream final : public net::Stream {
   [[nodiscard]] std::string peer_address() const override { return inner_->peer_address(); }
 
  private:
-  std::unique_ptr<net::Stream> inner_;
+  std::unique_ptr<net::ByteStream> inner_;
   Threads& threads_;
 };
 
@@ -76,8 +77,8 @@ TEST_P(EveryAcceptMode, ASocketIsReadAndWrittenByTheThreadOfItsSessionsCoreAlone
   };
   ListenerOptions options;
   options.accept = GetParam().accept;
-  options.wrap = [&threads](std::unique_ptr<net::Stream> stream) -> Result<std::unique_ptr<net::Stream>> {
-    return std::unique_ptr<net::Stream>(std::make_unique<WatchedStream>(std::move(stream), threads));
+  options.wrap = [&threads](std::unique_ptr<net::ByteStream> stream) -> Result<std::unique_ptr<net::ByteStream>> {
+    return std::unique_ptr<net::ByteStream>(std::make_unique<WatchedStream>(std::move(stream), threads));
   };
   const std::string endpoint = listen(options, GetParam().endpoint);
   // More than threads; with a shared address the kernel chooses: 2^-39 that all meet one core.

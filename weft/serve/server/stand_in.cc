@@ -9,7 +9,7 @@
 namespace weft::serve {
 
 StandIn::StandIn(rt::Loop& loop, std::shared_ptr<const rt::Activity> acceptor, std::unique_ptr<net::Listener> listener,
-                 std::function<void(std::unique_ptr<net::Stream>)> accepted, std::function<void()> failed) noexcept
+                 std::function<void(std::unique_ptr<net::ByteStream>)> accepted, std::function<void()> failed) noexcept
     : loop_(loop),
       acceptor_(std::move(acceptor)),
       listener_(std::move(listener)),

@@ -27,7 +27,7 @@ class StandIn final : private rt::Watcher {
 
   // `accepted` may throw std::bad_alloc: the connection is closed. `failed`: for a connection that could not be taken.
   StandIn(rt::Loop& loop, std::shared_ptr<const rt::Activity> acceptor, std::unique_ptr<net::Listener> listener,
-          std::function<void(std::unique_ptr<net::Stream>)> accepted, std::function<void()> failed) noexcept;
+          std::function<void(std::unique_ptr<net::ByteStream>)> accepted, std::function<void()> failed) noexcept;
   StandIn(const StandIn&) = delete;
   StandIn& operator=(const StandIn&) = delete;
   ~StandIn() { close(); }
@@ -44,7 +44,7 @@ class StandIn final : private rt::Watcher {
   rt::Loop& loop_;
   const std::shared_ptr<const rt::Activity> acceptor_;
   const std::unique_ptr<net::Listener> listener_;
-  const std::function<void(std::unique_ptr<net::Stream>)> accepted_;
+  const std::function<void(std::unique_ptr<net::ByteStream>)> accepted_;
   const std::function<void()> failed_;
   rt::Loop::WatchId watch_ = 0;
   rt::TimerId timer_;

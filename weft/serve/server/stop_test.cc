@@ -485,12 +485,12 @@ TEST_P(BothAcceptModes, AWrapFunctionThatThrowsCostsItsConnectionAlone) {
   std::atomic<int> calls{0};
   ListenerOptions options;
   options.accept = GetParam();
-  options.wrap = [&calls](std::unique_ptr<net::Stream> stream) -> Result<std::unique_ptr<net::Stream>> {
+  options.wrap = [&calls](std::unique_ptr<net::ByteStream> stream) -> Result<std::unique_ptr<net::ByteStream>> {
     switch (calls++) {
       case 0: throw std::bad_alloc();
       case 1: throw std::runtime_error("no");
       case 2: throw 3;
-      case 3: return std::unique_ptr<net::Stream>();
+      case 3: return std::unique_ptr<net::ByteStream>();
       default: return stream;
     }
   };

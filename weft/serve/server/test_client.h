@@ -13,7 +13,7 @@
 
 #include "weft/base/random.h"
 #include "weft/net/dialer.h"
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 #include "weft/rt/loop/test_signal.h"
 #include "weft/rt/task/task_scope.h"
 #include "weft/serve/frame/delimiter_codec.h"
@@ -119,7 +119,7 @@ class Client {
     return read(size);
   }
   [[nodiscard]] bool reset() const noexcept { return reset_; }
-  [[nodiscard]] net::Stream& stream() noexcept { return *stream_; }
+  [[nodiscard]] net::ByteStream& stream() noexcept { return *stream_; }
 
  private:
   static bool wait(int fd, sys::Interest interest, Duration timeout = kLong) {
@@ -144,7 +144,7 @@ class Client {
     }
   }
 
-  std::unique_ptr<net::Stream> stream_;
+  std::unique_ptr<net::ByteStream> stream_;
   std::string input_;
   bool reset_ = false;
 };

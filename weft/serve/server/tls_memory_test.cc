@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Handshakes of TLS that do not end count as memory of the server.
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 
 #ifdef WEFT_HAVE_OPENSSL
 
 #include <deque>
 
-#include "weft/net/test_certificates.h"
+#include "weft/net/tls/test_certificates.h"
 #include "weft/serve/server/test_client.h"
 #include <gtest/gtest.h>
 

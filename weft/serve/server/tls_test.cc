@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sessions over TLS must behave as sessions over sockets do.
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 
 #ifdef WEFT_HAVE_OPENSSL
 
@@ -8,7 +8,7 @@
 #include <set>
 #include <thread>
 
-#include "weft/net/test_certificates.h"
+#include "weft/net/tls/test_certificates.h"
 #include "weft/serve/server/test_slow_consumer.h"
 #include "weft/sys/limits.h"
 

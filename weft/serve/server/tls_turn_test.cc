@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Handshakes of TLS that take long: their turns have others in between, and all of them end.
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 
 #ifdef WEFT_HAVE_OPENSSL
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "weft/net/admit/handshake_turns.h"
-#include "weft/net/test_certificates.h"
+#include "weft/net/tls/test_certificates.h"
 #include "weft/serve/server/test_client.h"
 #include <gtest/gtest.h>
 
@@ -22,9 +22,9 @@ using test::Client;
 using test::echo;
 
 // A socket whose reads make a turn last longer than its share for handshakes.
-class SlowStream final : public net::Stream {
+class SlowStream final : public net::ByteStream {
  public:
-  explicit SlowStream(std::unique_ptr<net::Stream> inner) noexcept : inner_(std::move(inner)) {}
+  explicit SlowStream(std::unique_ptr<net::ByteStream> inner) noexcept : inner_(std::move(inner)) {}
   [[nodiscard]] int fd() const override { return inner_->fd(); }
   [[nodiscard]] sys::IoResult read(std::span<MutableBytes> into) override {
     const Instant end = sys::now() + 2 * net::HandshakeTurns::kLongest;
@@ -37,7 +37,7 @@ class SlowStream final : public net::Stream {
   [[nodiscard]] std::string peer_address() const override { return inner_->peer_address(); }
 
  private:
-  std::unique_ptr<net::Stream> inner_;
+  std::unique_ptr<net::ByteStream> inner_;
 };
 
 class TlsTurnTest : public test::ServerTest {};
@@ -49,8 +49,8 @@ TEST_F(TlsTurnTest, HandshakesThatComeTogetherAllEnd) {
   ListenerOptions options;
   options.limits.handshake_timeout = test::kLong;
   options.tls = *net::TlsServer::make({.certificate_file = files.certificate, .key_file = files.key});
-  options.wrap = [](std::unique_ptr<net::Stream> stream) -> Result<std::unique_ptr<net::Stream>> {
-    return std::unique_ptr<net::Stream>(std::make_unique<SlowStream>(std::move(stream)));
+  options.wrap = [](std::unique_ptr<net::ByteStream> stream) -> Result<std::unique_ptr<net::ByteStream>> {
+    return std::unique_ptr<net::ByteStream>(std::make_unique<SlowStream>(std::move(stream)));
   };
   script_.on_frame = echo;
   const std::string endpoint = listen(options);

@@ -8,17 +8,17 @@
 #include <utility>
 
 #include "weft/base/result.h"
-#include "weft/net/stream.h"
+#include "weft/net/stream/byte_stream.h"
 
 namespace weft::serve {
 
 // Wrap: makes a stream from a stream: a program's layer between a session and its socket.
-using Wrap = std::function<Result<std::unique_ptr<net::Stream>>(std::unique_ptr<net::Stream>)>;
+using Wrap = std::function<Result<std::unique_ptr<net::ByteStream>>(std::unique_ptr<net::ByteStream>)>;
 
 // Calls the program's function. Errors: the function's own; resource_exhausted, system (the function threw);
 // invalid_argument (it made no stream).
-[[nodiscard]] inline Result<std::unique_ptr<net::Stream>> wrap_stream(const Wrap& wrap,
-                                                                      std::unique_ptr<net::Stream> stream) noexcept {
+[[nodiscard]] inline Result<std::unique_ptr<net::ByteStream>> wrap_stream(
+    const Wrap& wrap, std::unique_ptr<net::ByteStream> stream) noexcept {
   try {
     auto made = wrap(std::move(stream));
     if (made && *made == nullptr) {

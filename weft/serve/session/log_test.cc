@@ -344,7 +344,7 @@ TEST_F(LogTest, APeerThatIsNotAdmittedIsLoggedWithTheReasonOfAdmission) {
 }
 
 TEST_F(LogTest, AStreamThatCannotBeMadeIsLoggedWithItsError) {
-  listener_.wrap = [](std::unique_ptr<net::Stream>) -> Result<std::unique_ptr<net::Stream>> {
+  listener_.wrap = [](std::unique_ptr<net::ByteStream>) -> Result<std::unique_ptr<net::ByteStream>> {
     return Error(Errc::handshake_refused, "no stream for you");
   };
   Client client(listen_logged());

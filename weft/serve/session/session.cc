@@ -44,7 +44,7 @@ Session::Session(Shard& shard, const ServiceSlot& slot) noexcept
       slot_(slot),
       input_(this) {}
 
-Result<void> Session::start(std::unique_ptr<net::Stream> stream, SessionId id, net::Admission::Lease lease,
+Result<void> Session::start(std::unique_ptr<net::ByteStream> stream, SessionId id, net::Admission::Lease lease,
                             Instant accepted) {
   lease_ = std::move(lease);
   stream_ = std::move(stream);

@@ -15,7 +15,7 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/net/admit/admission.h"
-#include "weft/net/stream.h"
+#include "weft/net/stream/byte_stream.h"
 #include "weft/rt/core/core.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/rt/loop/turn_job.h"
@@ -88,7 +88,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   [[nodiscard]] bool is_open() const noexcept { return state_ <= State::drained; }  // neither closed nor ended
   [[nodiscard]] std::size_t queued() const noexcept { return writes_.size(); }      // bytes
   [[nodiscard]] std::string peer_address() const { return stream_->peer_address(); }
-  [[nodiscard]] const net::Stream& stream() const noexcept { return *stream_; }  // for net::tls_info()
+  [[nodiscard]] const net::ByteStream& stream() const noexcept { return *stream_; }  // for net::tls_info()
   [[nodiscard]] const SessionCounts& counts() const noexcept {
     return record_.counts;
   }  // up to the last read and write
@@ -281,7 +281,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   };
 
   // --- from the shard ---
-  [[nodiscard]] Result<void> start(std::unique_ptr<net::Stream> stream, SessionId id, net::Admission::Lease lease,
+  [[nodiscard]] Result<void> start(std::unique_ptr<net::ByteStream> stream, SessionId id, net::Admission::Lease lease,
                                    Instant accepted);
   void handle_turn() noexcept;   // the work put off until the end of the turn; may destroy the session
   void read_in_line() noexcept;  // the same, from the line of reads
@@ -415,7 +415,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   std::uint32_t replies_ = 0;
   Shard& shard_;
   const ServiceSlot& slot_;
-  std::unique_ptr<net::Stream> stream_;
+  std::unique_ptr<net::ByteStream> stream_;
   PartialInput input_;
   SessionClock clock_;
 

@@ -12,7 +12,7 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/net/admit/admission.h"
-#include "weft/net/stream.h"
+#include "weft/net/stream/byte_stream.h"
 #include "weft/serve/metrics/counters.h"
 #include "weft/serve/session/log.h"
 #include "weft/serve/session/session_id.h"
@@ -58,7 +58,7 @@ struct SessionGlance {
 // SessionRest: the data that a session leaves to the next one of its connection, see Session::switch_to() and
 // move_to().
 struct SessionRest {
-  std::unique_ptr<net::Stream> stream;
+  std::unique_ptr<net::ByteStream> stream;
   SessionId id;
   net::Admission::Lease lease;
   SessionRecord record;

@@ -66,9 +66,9 @@ struct LineService {
 };
 
 // A stream whose socket cannot be watched any more from a moment on.
-class LosableStream final : public net::Stream {
+class LosableStream final : public net::ByteStream {
  public:
-  LosableStream(std::unique_ptr<net::Stream> inner, const std::atomic<bool>& lost)
+  LosableStream(std::unique_ptr<net::ByteStream> inner, const std::atomic<bool>& lost)
       : inner_(std::move(inner)), lost_(lost) {}
   [[nodiscard]] int fd() const override { return lost_ ? -1 : inner_->fd(); }
   [[nodiscard]] sys::IoResult read(std::span<MutableBytes> into) override { return inner_->read(into); }
@@ -77,7 +77,7 @@ class LosableStream final : public net::Stream {
   [[nodiscard]] std::string peer_address() const override { return inner_->peer_address(); }
 
  private:
-  std::unique_ptr<net::Stream> inner_;
+  std::unique_ptr<net::ByteStream> inner_;
   const std::atomic<bool>& lost_;
 };
 
@@ -195,8 +195,8 @@ TEST_F(SessionSwitch, TheNextServiceHearsOfASessionThatCannotGoOn) {
   std::atomic<bool> lost{false};
   script_.on_close = [&lost](HeaderSession&, const Error&) { lost = true; };
   ListenerOptions options;
-  options.wrap = [&lost](std::unique_ptr<net::Stream> stream) -> Result<std::unique_ptr<net::Stream>> {
-    return std::unique_ptr<net::Stream>(std::make_unique<LosableStream>(std::move(stream), lost));
+  options.wrap = [&lost](std::unique_ptr<net::ByteStream> stream) -> Result<std::unique_ptr<net::ByteStream>> {
+    return std::unique_ptr<net::ByteStream>(std::make_unique<LosableStream>(std::move(stream), lost));
   };
   Client client(listen(options));
   client.write(frame_of(1, "switch"));

@@ -24,10 +24,10 @@ using test::Signal;
 constexpr std::size_t kRationedBudget = 256 * 1024;
 
 // Takes a little more than half of the budget, or `most` bytes, and then nothing.
-class RationedStream final : public net::Stream {
+class RationedStream final : public net::ByteStream {
  public:
   static constexpr std::size_t kMost = kRationedBudget / 2 + 16 * 1024;
-  explicit RationedStream(std::unique_ptr<net::Stream> inner, std::size_t most = kMost) noexcept
+  explicit RationedStream(std::unique_ptr<net::ByteStream> inner, std::size_t most = kMost) noexcept
       : inner_(std::move(inner)), most_(most) {}
   [[nodiscard]] int fd() const override { return inner_->fd(); }
   [[nodiscard]] sys::IoResult read(std::span<MutableBytes> into) override { return inner_->read(into); }
@@ -48,7 +48,7 @@ class RationedStream final : public net::Stream {
   [[nodiscard]] std::string peer_address() const override { return inner_->peer_address(); }
 
  private:
-  std::unique_ptr<net::Stream> inner_;
+  std::unique_ptr<net::ByteStream> inner_;
   const std::size_t most_;
   std::size_t taken_ = 0;
 };
@@ -87,8 +87,8 @@ TEST_F(RationedWrites, ARoomThatOthersHaveFilledIsARoomNevertheless) {
   Signal sent;
   ListenerOptions options;
   options.limits.write_budget = kRationedBudget;
-  options.wrap = [](std::unique_ptr<net::Stream> stream) -> Result<std::unique_ptr<net::Stream>> {
-    return std::unique_ptr<net::Stream>(std::make_unique<RationedStream>(std::move(stream)));
+  options.wrap = [](std::unique_ptr<net::ByteStream> stream) -> Result<std::unique_ptr<net::ByteStream>> {
+    return std::unique_ptr<net::ByteStream>(std::make_unique<RationedStream>(std::move(stream)));
   };
   script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame&) {
     fill_rationed(session);
@@ -229,8 +229,8 @@ TEST_P(FullQueue, TakesAFrameThatIsNotLargerThanTheOlderOneWithItsKey) {
   ListenerOptions options;
   options.limits.write_budget = kRationedBudget;
   options.limits.slow_consumer = GetParam();
-  options.wrap = [](std::unique_ptr<net::Stream> stream) -> Result<std::unique_ptr<net::Stream>> {
-    return std::unique_ptr<net::Stream>(std::make_unique<RationedStream>(std::move(stream), 0));
+  options.wrap = [](std::unique_ptr<net::ByteStream> stream) -> Result<std::unique_ptr<net::ByteStream>> {
+    return std::unique_ptr<net::ByteStream>(std::make_unique<RationedStream>(std::move(stream), 0));
   };
   script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame&) {
     EXPECT_TRUE(send(session, 1000));

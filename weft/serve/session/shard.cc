@@ -43,7 +43,7 @@ MutableBytes Shard::scratch() noexcept {
   return {scratch_->data(), Session::kReadMax};
 }
 
-void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, net::Admission::Lease lease,
+void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::ByteStream> stream, net::Admission::Lease lease,
                  std::optional<Instant> accepted) {
   if (draining_) {
     return reject(Rejection::failed, peer_of(*stream), Error(Errc::terminated, "the server stops"));
@@ -93,7 +93,7 @@ Session* Shard::find(SessionId id) noexcept {
   return block == nullptr || block->session->state_ == Session::State::ended ? nullptr : block->session;
 }
 
-std::string Shard::peer_of(const net::Stream& stream) const noexcept {
+std::string Shard::peer_of(const net::ByteStream& stream) const noexcept {
   try {
     return log_ ? stream.peer_address() : std::string();
   } catch (const std::bad_alloc&) {
@@ -102,7 +102,7 @@ std::string Shard::peer_of(const net::Stream& stream) const noexcept {
 }
 
 // Returns null if no log needs it, or if there is no memory.
-std::unique_ptr<const std::string> Shard::peer_to_log(const net::Stream& stream) const noexcept {
+std::unique_ptr<const std::string> Shard::peer_to_log(const net::ByteStream& stream) const noexcept {
   return log_ ? std::unique_ptr<const std::string>(new (std::nothrow) std::string(peer_of(stream))) : nullptr;
 }
 

@@ -89,12 +89,12 @@ class Shard : public rt::CoreResident {
 
   // Makes a session of a connection, or rejects the connection: counted, and closed. `accepted`: the time from which
   // the handshake time-out counts; none: now.
-  void open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, net::Admission::Lease lease = {},
+  void open(const ServiceSlot& slot, std::unique_ptr<net::ByteStream> stream, net::Admission::Lease lease = {},
             std::optional<Instant> accepted = std::nullopt);
   // Counts and logs a connection that becomes no session; `peer` comes from peer_of().
   void reject(Rejection why, std::string_view peer, const Error& error = {}) noexcept;
   // The address of the stream's other end if a log needs it; otherwise, and without memory, empty.
-  [[nodiscard]] std::string peer_of(const net::Stream& stream) const noexcept;
+  [[nodiscard]] std::string peer_of(const net::ByteStream& stream) const noexcept;
   [[nodiscard]] Session* find(SessionId id) noexcept;  // null if it ended, or belongs to another core or server
   [[nodiscard]] Session* find_or_count(SessionId id) noexcept {  // counts an id that finds none
     Session* const session = find(id);
@@ -169,7 +169,7 @@ class Shard : public rt::CoreResident {
   void log_end(const Session& session) const noexcept;
   void note_exception(const Session& session, const std::exception_ptr& thrown) const noexcept;
   void tell_exception(SessionId id, std::string_view peer, const std::exception_ptr& thrown) const noexcept;
-  [[nodiscard]] std::unique_ptr<const std::string> peer_to_log(const net::Stream& stream) const noexcept;
+  [[nodiscard]] std::unique_ptr<const std::string> peer_to_log(const net::ByteStream& stream) const noexcept;
 
   rt::Core& core_;
   const std::uint16_t epoch_;

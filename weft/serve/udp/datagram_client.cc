@@ -7,8 +7,8 @@
 #include <span>
 #include <utility>
 
-#include "weft/net/endpoint.h"
-#include "weft/net/udp.h"
+#include "weft/net/stream/endpoint.h"
+#include "weft/net/transport/udp.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/datagram.h"
 #include "weft/sys/poll.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/udp/datagram_server.h"
 #include "weft/sys/clock.h"

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <exception>
 
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 #include "weft/sys/datagram.h"
 #include "weft/sys/socket.h"
 

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/udp/datagram_wire.h"
 #include "weft/sys/clock.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // HTTP and WebSocket over TLS: the session that takes over a connection has the bytes that the layer of TLS holds; the
 // announced end of the stream is the end of an answer, too.
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 
 #ifdef WEFT_HAVE_OPENSSL
 
@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "weft/net/test_certificates.h"
+#include "weft/net/tls/test_certificates.h"
 #include "weft/serve/server/test_client.h"
 #include "weft/serve/web/body_stream.h"
 #include "weft/serve/web/site.h"

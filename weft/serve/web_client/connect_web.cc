@@ -36,9 +36,9 @@ Result<std::shared_ptr<net::TlsClient>> tls_of(std::shared_ptr<net::TlsClient> m
   return net::TlsClient::make(options);
 }
 
-rt::Task<Result<std::unique_ptr<net::Stream>>> connect_web(Shard& shard, net::Endpoint endpoint,
-                                                           std::shared_ptr<net::TlsClient> tls,
-                                                           sys::SocketOptions socket, net::Resolver* resolver) {
+rt::Task<Result<std::unique_ptr<net::ByteStream>>> connect_web(Shard& shard, net::Endpoint endpoint,
+                                                               std::shared_ptr<net::TlsClient> tls,
+                                                               sys::SocketOptions socket, net::Resolver* resolver) {
   Dialling dialling(shard.loop(), endpoint, socket, resolver);
   const Result<void> looked_up = co_await Dialling::look_up(&dialling);
   if (!looked_up) {

@@ -5,11 +5,11 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/net/endpoint.h"
 #include "weft/net/http/url.h"
 #include "weft/net/resolver.h"
-#include "weft/net/stream.h"
-#include "weft/net/tls.h"
+#include "weft/net/stream/byte_stream.h"
+#include "weft/net/stream/endpoint.h"
+#include "weft/net/tls/tls.h"
 #include "weft/rt/task/task.h"
 #include "weft/sys/socket.h"
 
@@ -31,9 +31,9 @@ namespace weft::serve::web {
 // Connects once, and with TLS shakes hands and checks that the certificate is for the endpoint's host. Null: no TLS.
 // Bound it with with_timeout(). Errors: those of Dialling and shake_hands(); protocol_error (the server chose another
 // protocol than http/1.1 by ALPN).
-[[nodiscard]] rt::Task<Result<std::unique_ptr<net::Stream>>> connect_web(Shard& shard, net::Endpoint endpoint,
-                                                                         std::shared_ptr<net::TlsClient> tls,
-                                                                         sys::SocketOptions socket,
-                                                                         net::Resolver* resolver);
+[[nodiscard]] rt::Task<Result<std::unique_ptr<net::ByteStream>>> connect_web(Shard& shard, net::Endpoint endpoint,
+                                                                             std::shared_ptr<net::TlsClient> tls,
+                                                                             sys::SocketOptions socket,
+                                                                             net::Resolver* resolver);
 
 }  // namespace weft::serve::web

@@ -7,7 +7,7 @@
 
 #include "weft/base/time.h"
 #include "weft/net/resolver.h"
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 #include "weft/serve/web_client/answer_codec.h"
 #include "weft/sys/socket.h"
 

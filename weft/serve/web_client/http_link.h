@@ -10,7 +10,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/list.h"
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 #include "weft/rt/loop/timer_wheel.h"
 #include "weft/rt/task/async_event.h"
 #include "weft/serve/client/session_end.h"

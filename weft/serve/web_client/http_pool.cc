@@ -57,7 +57,7 @@ rt::Task<void> HttpPool::run(std::shared_ptr<HttpPool> self, std::shared_ptr<Htt
   link->begun = true;
   (void)co_await rt::yield();  // the caller gets its link before the first event
   self->counts_->attempts.add();
-  Result<std::unique_ptr<net::Stream>> stream = kNoConnection;
+  Result<std::unique_ptr<net::ByteStream>> stream = kNoConnection;
   try {
     std::shared_ptr<net::TlsClient> tls;
     Result<void> ready;
@@ -102,7 +102,7 @@ rt::Task<void> HttpPool::run(std::shared_ptr<HttpPool> self, std::shared_ptr<Htt
   self->drop(origin, *link);
 }
 
-Result<void> HttpPool::open(HttpLink& link, std::unique_ptr<net::Stream> stream) {
+Result<void> HttpPool::open(HttpLink& link, std::unique_ptr<net::ByteStream> stream) {
   opening_ = &link;
   host_->shard().open(link.origin.secure ? layered_ : plain_, std::move(stream));
   opening_ = nullptr;

@@ -9,7 +9,7 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/net/http/url.h"
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 #include "weft/rt/task/async_event.h"
 #include "weft/rt/task/task.h"
 #include "weft/rt/task/task_scope.h"
@@ -80,7 +80,7 @@ class HttpPool : public std::enable_shared_from_this<HttpPool> {
   [[nodiscard]] static rt::Task<Result<void>> wait_connected(HttpLink* link);
   [[nodiscard]] static rt::Task<Result<void>> wait_quiet(HttpPool* self);
   static rt::Task<void> run(std::shared_ptr<HttpPool> self, std::shared_ptr<HttpLink> link);
-  [[nodiscard]] Result<void> open(HttpLink& link, std::unique_ptr<net::Stream> stream);
+  [[nodiscard]] Result<void> open(HttpLink& link, std::unique_ptr<net::ByteStream> stream);
   void refuse_all() noexcept;
   void refuse(AnswerSession& session, HttpLink& link, const AnswerHeader& header);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 
 #ifdef WEFT_HAVE_OPENSSL
 
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/net/test_certificates.h"
+#include "weft/net/tls/test_certificates.h"
 #include "weft/serve/web_client/test_web_client.h"
 #include <gtest/gtest.h>
 

@@ -16,7 +16,7 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/net/resolver.h"
-#include "weft/net/tls.h"
+#include "weft/net/tls/tls.h"
 #include "weft/rt/task/task.h"
 #include "weft/serve/client/client_host.h"
 #include "weft/serve/session/session_limits.h"

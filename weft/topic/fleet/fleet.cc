@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "weft/nats/protocol/server_list.h"
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 
 namespace weft::topic {
 

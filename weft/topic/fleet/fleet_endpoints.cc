@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 #include "weft/topic/wire/control.h"
 
 namespace weft::topic {

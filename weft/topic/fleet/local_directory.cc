@@ -3,7 +3,7 @@
 
 #include <cerrno>
 
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 #include "weft/sys/address.h"
 #include "weft/sys/path.h"
 #include "weft/sys/socket.h"

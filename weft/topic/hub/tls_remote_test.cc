@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "weft/net/endpoint.h"
-#include "weft/net/test_certificates.h"
+#include "weft/net/stream/endpoint.h"
+#include "weft/net/tls/test_certificates.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/sys/address.h"
 #include "weft/sys/poll.h"

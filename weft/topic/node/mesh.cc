@@ -3,7 +3,7 @@
 #include <new>
 
 #include "weft/base/no_memory.h"
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 #include "weft/topic/node/node.h"
 
 namespace weft::topic {

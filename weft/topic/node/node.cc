@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "weft/msg/socket/socket_core.h"
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 #include "weft/sys/path.h"
 #include "weft/topic/kept/hub_link.h"
 

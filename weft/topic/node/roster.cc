@@ -7,7 +7,7 @@
 #include "weft/base/no_memory.h"
 #include "weft/msg/message/monitor.h"
 #include "weft/msg/socket/socket_core.h"
-#include "weft/net/endpoint.h"
+#include "weft/net/stream/endpoint.h"
 #include "weft/sys/clock.h"
 #include "weft/topic/node/node.h"
 
