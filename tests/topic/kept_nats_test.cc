@@ -296,9 +296,56 @@ TEST_P(KeptNatsOther, AUserWithoutThePermissionIsTold) {
   options.security.password = "b";
   Topics topics = *Topics::open(context_, options);
   Stream s = *topics.stream({.name = "s", .topics = {"s.>"}, .survives = Survives::process});
-  EXPECT_EQ(s.publish("s.denied", "x").error(), Errc::not_permitted);
   EXPECT_TRUE(s.publish("s.a", "x"));
-  EXPECT_EQ(s.remove().error(), Errc::not_permitted);
+  // A server names the refused subject, and sends no answer. To wait for one takes 2 s.
+  constexpr int kTimes = 20;
+  const Instant begin = sys::now();
+  for (int i = 0; i < kTimes; ++i) {
+    const Error published = s.publish("s.denied", "x").error();
+    EXPECT_EQ(published, Errc::not_permitted);
+    EXPECT_NE(published.message().find("s.denied"), std::string::npos) << published.message();
+    EXPECT_EQ(s.remove().error(), Errc::not_permitted);
+  }
+  EXPECT_LT(sys::now() - begin, kTimes * 1500ms) << "each refusal is told when it comes";
+}
+
+TEST_P(KeptNatsOther, AChannelEndsWhenItsRequestsOrItsAcknowledgementsAreRefused) {
+  server_->restart_with("jetstream { store_dir: \"" + directory_ +
+                        "\" }\nauthorization { users: [ { user: a, password: b, permissions: {\n"
+                        "publish: { deny: [\"$JS.API.CONSUMER.MSG.NEXT.s.pulls\", \"$JS.ACK.s.acks.>\"] } } },\n"
+                        "{ user: c, password: d, permissions: { subscribe: { deny: \"_INBOX.*.*.*\" } } },\n"
+                        "{ user: e, password: f } ] }\n");
+  const auto open_as = [&](const char* user, const char* password) {
+    TopicsOptions options = this->options();
+    options.security.user = user;
+    options.security.password = password;
+    return *Topics::open(context_, options);
+  };
+  Topics limited = open_as("a", "b");
+  Topics silent = open_as("c", "d");
+  Topics free = open_as("e", "f");
+  const StreamOptions declared{.name = "s", .topics = {"s.>"}, .survives = Survives::process};
+  Stream s = *free.stream(declared);
+  ASSERT_TRUE(s.publish("s.a", "x"));
+  Stream same = *limited.stream(declared);
+  const auto expect_refused = [](const Error& error, std::string_view subject) {
+    EXPECT_EQ(error, Errc::not_permitted) << error.message();
+    EXPECT_NE(error.message().find(subject), std::string::npos) << error.message();
+  };
+  Consumer pulls = *same.consumer("pulls");
+  expect_refused(pulls.next_until(soon()).error(), "MSG.NEXT.s.pulls");
+  Consumer acks = *same.consumer("acks", {.ack_wait = 1s});
+  auto delivery = acks.next_until(soon());
+  ASSERT_TRUE(delivery) << delivery.error().message();
+  delivery->ack();
+  expect_refused(acks.next_until(soon()).error(), "$JS.ACK.s.acks.");
+  Stream also = *silent.stream(declared);
+  Reader reader = *also.read();
+  expect_refused(reader.next_until(soon()).error(), "_INBOX.");
+  Consumer again = *s.consumer("acks", {.ack_wait = 1s});  // of a user with the permission
+  delivery = again.next_until(soon());
+  ASSERT_TRUE(delivery) << delivery.error().message();
+  EXPECT_TRUE(delivery->ack_confirmed());
 }
 
 }  // namespace

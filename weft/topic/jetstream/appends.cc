@@ -161,7 +161,7 @@ void Appends::handle_refused(std::string_view subject, const Error& why) {
   for (auto at = waiting_.begin(); at != waiting_.end();) {
     const auto refused = at++;
     if (refused->second.sent && refused->second.subject == subject) {
-      finish(refused, why);
+      finish(refused, why, text_of_refusal(subject, why));
     }
   }
 }

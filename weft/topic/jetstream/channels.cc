@@ -261,9 +261,15 @@ Result<void> Channels::subscribe(PullChannel& channel) {
   if (channel.subscription.value != 0) {
     engine_.client().drain(std::exchange(channel.subscription, {}));
   }
+  const std::shared_ptr<PullChannel> to = found->second;
+  const std::string& inbox = channel.request.inbox;
   channel.subscription = WEFT_TRY(engine_.client().subscribe(
-      channel.request.inbox + "*", [this, to = found->second, inbox = channel.request.inbox](
-                                       const nats::Message& message) { handle_message(to, inbox, message); }));
+      inbox + "*", [this, to, inbox](const nats::Message& message) { handle_message(to, inbox, message); },
+      {.group = {}, .on_ended = [this, to, inbox](const Error& why) {
+         if (why == Errc::not_permitted && to->request.inbox == inbox) {
+           finish(*to, why, text_of_refusal(inbox + "*", why));
+         }
+       }}));
   return {};
 }
 
@@ -280,6 +286,7 @@ void Channels::pull(PullChannel& channel) {
   if (!made) {
     return;
   }
+  channel.request.subject = made->subject;
   const std::uint64_t number = ++channel.request.number;
   const std::string reply = channel.request.inbox + std::to_string(number);
   if (engine_.client().publish(made->subject, as_bytes(made->body), {.reply = reply})) {
@@ -471,6 +478,21 @@ void Channels::reconnect(const std::shared_ptr<PullChannel>& channel) {
 void Channels::handle_lost() noexcept {
   for (auto& [key, channel] : channels_) {
     channel->request.outstanding = 0;
+  }
+}
+
+void Channels::handle_refused(std::string_view subject, const Error& why) {
+  const auto acknowledged = js::read_delivery(subject);
+  std::vector<std::shared_ptr<PullChannel>> refused;
+  for (const auto& [key, channel] : channels_) {
+    const bool acknowledges = acknowledged && !channel->reads() && acknowledged->consumer == channel->name &&
+                              acknowledged->stream == channel->stream->names.stream();
+    if (acknowledges || channel->request.subject == subject) {
+      refused.push_back(channel);
+    }
+  }
+  for (const auto& channel : refused) {
+    finish(*channel, why, text_of_refusal(subject, why));
   }
 }
 

@@ -29,7 +29,8 @@ struct HeldMessage {
 // LastPull: the last request of a channel for messages. A server reports the early end of a request, and not that
 // all of its messages came: so there is one request at a time.
 struct LastPull {
-  std::string inbox{};  // with its last dot; then the number
+  std::string inbox{};    // with its last dot; then the number
+  std::string subject{};  // of the request
   std::uint64_t number = 0;
   std::uint64_t outstanding = 0;  // messages that the servers may still send; 0: none waits
 };
@@ -95,6 +96,8 @@ class Channels {
   void drop_client(const std::string& client);
   void handle_connected();
   void handle_lost() noexcept;
+  // A refused request for messages, or a refused acknowledgement, ends its channels: nothing else shows it to them.
+  void handle_refused(std::string_view subject, const Error& why);
 
  private:
   using Key = std::pair<std::string, std::uint32_t>;

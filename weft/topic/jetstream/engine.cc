@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <variant>
 
+#include "weft/rt/task/task_group.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/zmtp/secure_random.h"
 
@@ -13,7 +15,6 @@ namespace weft::topic {
 namespace {
 
 constexpr Duration kNobodyMost = std::chrono::seconds(2);  // servers of a cluster may not know each other yet
-constexpr std::size_t kRefusalsMax = 64;
 constexpr Error kNoJetStream(Errc::not_supported,
                              "no JetStream answers: the servers run without it, or the account may not use it");
 constexpr Error kAnswerLost(Errc::outcome_unknown, "the servers did not answer: they may have carried out the request");
@@ -36,6 +37,10 @@ std::string text_of(const nats::jetstream::ApiError& failure) {
     text.append(text.empty() ? "" : ": ").append(failure.description);
   }
   return text;
+}
+
+std::string text_of_refusal(std::string_view subject, const Error& why) {
+  return std::string(why.text()).append(": ").append(subject);
 }
 
 Result<void> Engine::open(std::shared_ptr<serve::ClientHost> host, nats::ClientOptions options) {
@@ -61,9 +66,14 @@ rt::Task<Result<nats::Answer>> Engine::ask(Engine* self, nats::jetstream::ApiReq
     if (!up) {
       co_return up.error();
     }
-    const Instant tried = self->now();
-    auto answer = co_await self->client_->request(request.subject, as_bytes(request.body),
-                                                  std::min(deadline, deadline_after(tried, kTryMost)));
+    ApiQuestion question;
+    question.subject = request.subject;
+    self->questions_.push_back(question);
+    rt::Task<Result<nats::Answer>> asked = self->client_->request(
+        request.subject, as_bytes(request.body), std::min(deadline, deadline_after(self->now(), kTryMost)));
+    rt::Task<Result<nats::Answer>> refused = refusal_of(&question);
+    auto ended = co_await rt::when_any(std::move(asked), std::move(refused));
+    auto answer = ended.index() == 0 ? std::move(std::get<0>(ended)) : std::move(std::get<1>(ended));
     if (answer && !may_come_later(*answer)) {
       co_return Result<nats::Answer>(std::in_place, std::move(*answer));
     }
@@ -71,9 +81,6 @@ rt::Task<Result<nats::Answer>> Engine::ask(Engine* self, nats::jetstream::ApiReq
     if (why == Errc::cancelled || why == Errc::closed || why == Errc::invalid_argument ||
         why == Errc::message_too_large || why == Errc::not_permitted) {
       co_return why;
-    }
-    if (const Error refused = self->refusal_of(request.subject, tried); refused != Errc::ok) {
-      co_return refused;
     }
     const bool nobody = !answer && why == Errc::unreachable && self->client_->is_connected();
     if (nobody) {
@@ -145,22 +152,20 @@ void Engine::answer(const Asked& asked, Op answer) {
   }
 }
 
-// --- refusals of a server, which name a subject ---
+// --- refusals of a server ---
 
-void Engine::handle_refused(std::string_view subject, const Error& why) {
-  if (refusals_.size() >= kRefusalsMax) {
-    refusals_.pop_front();
-  }
-  refusals_.push_back({std::string(subject), why, now()});
+rt::Task<Result<nats::Answer>> Engine::refusal_of(ApiQuestion* question) {
+  const auto waited = co_await question->ended.wait();
+  co_return waited ? question->refused : waited.error();
 }
 
-Error Engine::refusal_of(std::string_view subject, Instant since) const noexcept {
-  for (const Refusal& each : refusals_) {
-    if (each.subject == subject && each.at >= since) {
-      return each.why;
+void Engine::handle_refused(std::string_view subject, const Error& why) noexcept {
+  for (ApiQuestion* each = questions_.first(); each != nullptr; each = questions_.next(*each)) {
+    if (each->subject == subject) {
+      each->refused = why;
+      each->ended.set();
     }
   }
-  return {};
 }
 
 }  // namespace weft::topic

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "weft/base/list.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/msg/message/message.h"
@@ -15,6 +15,7 @@
 #include "weft/nats/client/client.h"
 #include "weft/nats/jetstream/api.h"
 #include "weft/nats/protocol/inbox.h"
+#include "weft/rt/task/async_event.h"
 #include "weft/rt/task/task_scope.h"
 #include "weft/topic/wire/ops.h"
 
@@ -33,6 +34,8 @@ struct Asked {
 
 // The text of an error to a handle: that of the server, if there is one.
 [[nodiscard]] std::string text_of(const nats::jetstream::ApiError& failure);
+// "the server does not permit messages to this subject: orders.eu"
+[[nodiscard]] std::string text_of_refusal(std::string_view subject, const Error& why);
 // Of a call: of its own error, or of the server's; ok and empty if it has a value.
 template <typename T>
 [[nodiscard]] Error error_of(const Result<nats::jetstream::Reply<T>>& reply) noexcept {
@@ -98,22 +101,23 @@ class Engine {
     refuse(asked, error_of(reply), text_of(reply));
   }
   void answer(const Asked& asked, Op answer);  // ok; nothing to a quiet op
-  void handle_refused(std::string_view subject, const Error& why);
+  void handle_refused(std::string_view subject, const Error& why) noexcept;
 
  private:
-  struct Refusal {
-    std::string subject;
-    Error why;
-    Instant at;
+  // ApiQuestion: a request until its answer. A server that refuses the subject names it, and sends no answer.
+  struct ApiQuestion : ListHook {
+    std::string_view subject{};
+    Error refused{};  // ok: it is not
+    rt::AsyncEvent ended{};
   };
-  [[nodiscard]] Error refusal_of(std::string_view subject, Instant since) const noexcept;
+  static rt::Task<Result<nats::Answer>> refusal_of(ApiQuestion* question);
 
   Socket router_;
   rt::Loop& loop_;
   rt::TaskScope scope_;
   std::unique_ptr<nats::Client> client_;
   std::unique_ptr<nats::Inbox> inbox_;  // of publications, and of requests without an answer
-  std::deque<Refusal> refusals_;        // the last ones
+  List<ApiQuestion> questions_;
   std::uint64_t fresh_ = 0;
 };
 

@@ -30,7 +30,7 @@ constexpr Error kLeases(Errc::not_supported, "leases on NATS: its fleet has pres
 // Session: the server on its core.
 class JetStreamServer::Session final : public rt::Watcher {
  public:
-  Session(Socket router, std::shared_ptr<Trouble> trouble)
+  Session(Socket router, std::shared_ptr<ServersTrouble> trouble)
       : trouble_(std::move(trouble)),
         engine_(std::move(router), rt::Core::current()->loop()),
         streams_(engine_),
@@ -74,7 +74,7 @@ class JetStreamServer::Session final : public rt::Watcher {
   void handle(std::unique_ptr<Asked> asked);
   void handle_connection(const nats::ClientEvent& event);
 
-  const std::shared_ptr<Trouble> trouble_;
+  const std::shared_ptr<ServersTrouble> trouble_;
   Engine engine_;
   KeptStreams streams_;
   Appends appends_;
@@ -182,6 +182,7 @@ void JetStreamServer::Session::handle_connection(const nats::ClientEvent& event)
   } else if (event.kind == Kind::refused && !event.subject.empty()) {
     engine_.handle_refused(event.subject, event.why);
     appends_.handle_refused(event.subject, event.why);
+    channels_.handle_refused(event.subject, event.why);
   }
 }
 

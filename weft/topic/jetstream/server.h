@@ -31,14 +31,14 @@ class JetStreamServer {
 
  private:
   class Session;
-  // Trouble: the last reason, which the session writes.
-  struct Trouble {
+  // ServersTrouble: the last reason, which the session writes.
+  struct ServersTrouble {
     sync::StdMutex mutex;
     Error why WEFT_GUARDED_BY(mutex);
   };
   JetStreamServer();
 
-  const std::shared_ptr<Trouble> trouble_ = std::make_shared<Trouble>();
+  const std::shared_ptr<ServersTrouble> trouble_ = std::make_shared<ServersTrouble>();
   std::unique_ptr<rt::Runtime> runtime_;
   std::unique_ptr<Session> session_;  // the core's
 };
