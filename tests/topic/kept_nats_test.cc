@@ -276,6 +276,17 @@ TEST_P(KeptNats, OtherClientsSeeTheSameKeys) {
   EXPECT_EQ(*config.keys(), std::vector<std::string>{"db.host"});
 }
 
+TEST_P(KeptNats, AnAcknowledgementToAConsumerThatIsGoneIsRefused) {
+  Topics topics = open();
+  Stream s = *topics.stream({.name = "s", .topics = {"s.>"}, .survives = Survives::process});
+  ASSERT_TRUE(s.publish("s.a", "x"));
+  Consumer consumer = *s.consumer("c");
+  auto delivery = consumer.next_until(soon());
+  ASSERT_TRUE(delivery) << delivery.error().message();
+  ASSERT_TRUE(s.remove_consumer("c"));
+  EXPECT_EQ(delivery->ack_confirmed().error(), Errc::not_found);
+}
+
 class KeptNatsOther : public KeptNats {};
 INSTANTIATE_TEST_SUITE_P(Servers, KeptNatsOther, testing::Values("nats", "nats_current"),
                          [](const auto& kind) { return kind.param; });
@@ -285,6 +296,69 @@ TEST_P(KeptNatsOther, ServersWithoutJetStreamAreToldApart) {
   Topics topics = open();
   const auto stream = topics.stream({.name = "s", .topics = {"s.>"}, .survives = Survives::process});
   EXPECT_EQ(stream.error(), Errc::not_supported);
+}
+
+// A handle whose JetStream has answered before waits for it, longer than the 2 s after which it tells of a server that
+// never had one.
+TEST_P(KeptNatsOther, MessagesWaitForAServerThatRunsWithoutJetStreamForAWhile) {
+  Topics topics = open();
+  Stream s = *topics.stream({.name = "s", .topics = {"s.>"}, .survives = Survives::process});
+  ASSERT_TRUE(s.publish("s.a", "before"));
+  Reader reader = *s.read();
+  Consumer consumer = *s.consumer("c");
+  EXPECT_EQ(reader.next_until(soon())->text(), "before");
+  EXPECT_TRUE(consumer.next_until(soon())->ack_confirmed());
+  server_->restart_with("");
+  PendingPublish later = *s.publish_later("s.a", "later");
+  Error why;
+  for (const Instant end = soon(); why.message().find("JetStream does not answer") == std::string::npos;) {
+    ASSERT_LT(sys::now(), end) << why.message();
+    why = s.publish("s.a", "unknown", {.id = "unknown", .deadline = sys::now() + 3s}).error();
+    ASSERT_EQ(why, Errc::outcome_unknown) << why.message();
+  }
+  EXPECT_EQ(why.message().find("hub"), std::string::npos) << why.message();
+  server_->restart_with("jetstream { store_dir: \"" + directory_ + "\" }\n");
+  const auto taken = later.wait();
+  ASSERT_TRUE(taken) << taken.error().message();
+  ASSERT_TRUE(s.publish("s.a", "unknown", {.id = "unknown"}));
+  std::multiset<std::string> read;
+  std::multiset<std::string> consumed;
+  while (read.size() < 2) {
+    const auto message = reader.next_until(soon());
+    ASSERT_TRUE(message) << message.error().message();
+    read.insert(std::string(message->text()));
+  }
+  while (consumed.size() < 2) {
+    auto delivery = consumer.next_until(soon());
+    ASSERT_TRUE(delivery) << delivery.error().message();
+    consumed.insert(std::string(delivery->text()));
+    EXPECT_TRUE(delivery->ack_confirmed());
+  }
+  EXPECT_EQ(read, (std::multiset<std::string>{"later", "unknown"}));
+  EXPECT_EQ(consumed, read);
+}
+
+TEST_P(KeptNatsOther, AnAccountWithoutJetStreamIsTold) {
+  const auto accounts = [&](const std::string& first) {
+    return "jetstream { store_dir: \"" + directory_ + "\" }\naccounts { A { " + first +
+           " users: [ { user: a, password: p } ] }, B { users: [ { user: b, password: p } ] } }\n";
+  };
+  const StreamOptions declared{.name = "s", .topics = {"s.>"}, .survives = Survives::process};
+  const auto expect_told = [](const Error& error) {
+    EXPECT_EQ(error, Errc::not_supported) << error.message();
+    EXPECT_NE(error.message().find("JetStream not enabled for account"), std::string::npos) << error.message();
+  };
+  server_->restart_with(accounts("jetstream: enabled,"));
+  TopicsOptions options = this->options();
+  options.security.password = "p";
+  options.security.user = "b";
+  expect_told(Topics::open(context_, options)->stream(declared).error());
+  options.security.user = "a";
+  Topics topics = *Topics::open(context_, options);
+  Stream s = *topics.stream(declared);
+  ASSERT_TRUE(s.publish("s.a", "x"));
+  server_->restart_with(accounts(""));
+  expect_told(s.publish("s.a", "y").error());
 }
 
 TEST_P(KeptNatsOther, AUserWithoutThePermissionIsTold) {

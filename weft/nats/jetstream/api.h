@@ -36,6 +36,7 @@ inline constexpr std::uint32_t kStreamNotFound = 10059;
 inline constexpr std::uint32_t kStreamNotMatched = 10060;  // another stream has the subject of a message
 inline constexpr std::uint32_t kWrongLastMessageId = 10070;
 inline constexpr std::uint32_t kWrongLastSequence = 10071;  // the text has the sequence; 10164: it has none
+inline constexpr std::uint32_t kNotEnabled = 10076;         // on the server
 inline constexpr std::uint32_t kStoreFailed = 10077;        // also "maximum messages exceeded" of discard_new
 inline constexpr std::uint32_t kWrongLastSequenceConstant = 10164;
 inline constexpr std::uint32_t kDuplicateInProcess = 10158;  // since 2.11: a message of this id is being stored

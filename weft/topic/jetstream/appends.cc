@@ -183,7 +183,10 @@ void Appends::handle_timer() {
     const auto late = at++;
     Append& append = late->second;
     if (append.give_up <= now) {
-      finish(late, append.ever ? kAppendUnknown : kAppendUnsent);
+      const Error& plain = append.ever ? kAppendUnknown : kAppendUnsent;
+      const Error why = engine_.trouble();
+      finish(late, plain,
+             why == Errc::ok ? std::string() : std::string(plain.text()).append("; last: ").append(why.message()));
     } else if (append.sent && !append.asked->op.message_id.empty() &&
                deadline_after(append.sent_at, append.again ? kAckMostAgain : kAckMost) <= now) {
       append.again = true;
@@ -235,6 +238,7 @@ void Appends::handle_ack(Waiting::iterator at, const js::PublishAck& ack) {
     return (void)engine_.spawn(answer_after_look(this, at->first, ack.sequence));
   }
   stream.last = std::max(stream.last, ack.sequence);
+  engine_.handle_answer();
   answer(at, ack.sequence, ack.duplicate);
 }
 

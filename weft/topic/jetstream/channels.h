@@ -117,6 +117,7 @@ class Channels {
   static rt::Task<Opened> connect_consumer(Channels* self, std::shared_ptr<PullChannel> channel, bool redeclare);
   static rt::Task<Opened> connect_reader(Channels* self, std::shared_ptr<PullChannel> channel);
   static rt::Task<void> confirm(Channels* self, std::unique_ptr<Asked> asked, std::vector<std::string> replies);
+  static rt::Task<Result<void>> acknowledge(Channels* self, const Asked* asked, const std::string* reply);
   static rt::Task<void> recall(Channels* self, std::shared_ptr<PullChannel> channel);
   static rt::Task<void> pull_later(Channels* self, std::shared_ptr<PullChannel> channel, Duration wait);
 

@@ -14,19 +14,22 @@ namespace weft::topic {
 
 namespace {
 
-constexpr Duration kNobodyMost = std::chrono::seconds(2);  // servers of a cluster may not know each other yet
+namespace js = nats::jetstream;
+
 constexpr Error kNoJetStream(Errc::not_supported,
                              "no JetStream answers: the servers run without it, or the account may not use it");
+constexpr Error kNoJetStreamNow(Errc::timed_out, "JetStream does not answer: the servers run without it now");
+constexpr Error kSilentNow(Errc::timed_out, "JetStream does not answer");
+constexpr Error kNobodyTakes(Errc::unreachable, "no server takes the message");
 constexpr Error kAnswerLost(Errc::outcome_unknown, "the servers did not answer: they may have carried out the request");
 constexpr Error kNoLeader(Errc::unreachable, "the servers have no leader now");
 constexpr std::size_t kFailureMax = 1024;  // bytes of an answer that is only an error
 
-bool may_come_later(const nats::Answer& answer) {
-  if (answer.body().size() > kFailureMax) {
-    return false;
-  }
-  const auto failure = nats::jetstream::read_done(as_text(answer.body()));
-  return failure && failure->failure.is_temporary();
+// The error of an answer that has no value.
+js::ApiError failure_in(const nats::Answer& answer) {
+  auto failure = answer.body().size() > kFailureMax ? Result<js::Reply<js::Done>>(js::Reply<js::Done>())
+                                                    : js::read_done(as_text(answer.body()));
+  return failure ? std::move(failure->failure) : js::ApiError();
 }
 
 }  // namespace
@@ -60,7 +63,8 @@ void Engine::close() noexcept {
 rt::Task<Result<nats::Answer>> Engine::ask(Engine* self, nats::jetstream::ApiRequest request, Lost lost) {
   const Instant begin = self->now();
   const Instant deadline = deadline_after(begin, kAskMost);
-  Instant nobody_until = kNever;
+  const bool of_api = request.subject.starts_with(js::kApiPrefix);
+  Instant none_until = kNever;
   for (;;) {
     const auto up = co_await self->client_->connected(deadline);
     if (!up) {
@@ -74,34 +78,52 @@ rt::Task<Result<nats::Answer>> Engine::ask(Engine* self, nats::jetstream::ApiReq
     rt::Task<Result<nats::Answer>> refused = refusal_of(&question);
     auto ended = co_await rt::when_any(std::move(asked), std::move(refused));
     auto answer = ended.index() == 0 ? std::move(std::get<0>(ended)) : std::move(std::get<1>(ended));
-    if (answer && !may_come_later(*answer)) {
+    const js::ApiError failure = answer ? failure_in(*answer) : js::ApiError();
+    const bool disabled = failure.number == js::kNotEnabledForAccount || failure.number == js::kNotEnabled;
+    if (answer && !disabled && !failure.is_temporary()) {
+      self->answered_ = true;
+      self->handle_answer();
       co_return Result<nats::Answer>(std::in_place, std::move(*answer));
     }
-    const Error why = answer ? kNoLeader : answer.error();
+    const Error why = !answer ? answer.error() : disabled ? failure.error() : kNoLeader;
     if (why == Errc::cancelled || why == Errc::closed || why == Errc::invalid_argument ||
         why == Errc::message_too_large || why == Errc::not_permitted) {
       co_return why;
     }
+    const Instant now = self->now();
     const bool nobody = !answer && why == Errc::unreachable && self->client_->is_connected();
-    if (nobody) {
-      nobody_until = std::min(nobody_until, deadline_after(self->now(), kNobodyMost));
-      if (self->now() >= nobody_until) {
-        co_return kNoJetStream;
-      }
-    } else {
-      nobody_until = kNever;
+    none_until = nobody || disabled ? std::min(none_until, deadline_after(now, kNoneMost)) : kNever;
+    if (now >= none_until && disabled) {
+      co_return Result<nats::Answer>(std::in_place, std::move(*answer));
+    }
+    if (now >= none_until && !(of_api && self->answered_)) {
+      co_return of_api ? kNoJetStream : kNobodyTakes;
+    }
+    if (of_api) {
+      self->note_trouble(nobody ? kNoJetStreamNow : why == Errc::timed_out ? kSilentNow : why);
     }
     if (!answer && lost == Lost::outcome_unknown && why.fate() != Fate::not_sent) {
       co_return kAnswerLost;
     }
-    if (self->now() >= deadline) {
-      co_return why;
+    if (now >= deadline) {
+      co_return nobody ? kNoJetStreamNow : why;
     }
     const auto slept = co_await rt::sleep(kPause);
     if (!slept) {
       co_return slept.error();
     }
   }
+}
+
+void Engine::handle_answer() noexcept {
+  if (std::exchange(troubled_, false)) {
+    trouble_->set_jetstream({});
+  }
+}
+
+void Engine::note_trouble(const Error& why) noexcept {
+  troubled_ = true;
+  trouble_->set_jetstream(why);
 }
 
 void Engine::post(const Result<nats::jetstream::ApiRequest>& request) {

@@ -17,6 +17,7 @@
 #include "weft/nats/protocol/inbox.h"
 #include "weft/rt/task/async_event.h"
 #include "weft/rt/task/task_scope.h"
+#include "weft/sync/lock.h"
 #include "weft/topic/wire/ops.h"
 
 namespace weft::topic {
@@ -46,16 +47,45 @@ template <typename T>
   return reply ? text_of(reply->failure) : std::string();
 }
 
+// ServersTrouble: why the servers carry out no request now. Owner: the server, and the handle. Affinity: the session
+// writes, any thread reads.
+class ServersTrouble {
+ public:
+  void set_connection(const Error& why) {
+    const sync::LockGuard lock(mutex_);
+    connection_ = why;
+  }
+  void set_jetstream(const Error& why) {
+    const sync::LockGuard lock(mutex_);
+    jetstream_ = why;
+  }
+  // ok: none is known.
+  [[nodiscard]] Error why() const {
+    const sync::LockGuard lock(mutex_);
+    return connection_ != Errc::ok ? connection_ : jetstream_;
+  }
+
+ private:
+  mutable sync::StdMutex mutex_;
+  Error connection_ WEFT_GUARDED_BY(mutex_);
+  Error jetstream_ WEFT_GUARDED_BY(mutex_);
+};
+
 // Engine: the shared part of the server: the way back to the handles, and requests to the servers of NATS.
 // Owner: the session. Affinity: its core. Cost: an answer is one message; a request a coroutine.
-// Invariant: no request waits beyond kAskMost.
+// Invariants:
+//   1. No request waits beyond kAskMost.
+//   2. A request fails after kNoneMost if the account has no JetStream, or if the JetStream of the servers has never
+//      answered. If it has answered before, the request is repeated until the deadline: JetStream may come back.
 class Engine {
  public:
   static constexpr Duration kAskMost = std::chrono::seconds(25);  // a handle waits for 30 s
   static constexpr Duration kTryMost = std::chrono::seconds(2);   // for one answer
+  static constexpr Duration kNoneMost = std::chrono::seconds(2);  // servers of a cluster may not know each other yet
   static constexpr Duration kPause = std::chrono::milliseconds(50);
 
-  Engine(Socket router, rt::Loop& loop) : router_(std::move(router)), loop_(loop), scope_(loop) {}
+  Engine(Socket router, rt::Loop& loop, std::shared_ptr<ServersTrouble> trouble)
+      : router_(std::move(router)), loop_(loop), scope_(loop), trouble_(std::move(trouble)) {}
   // Errors: those of nats::Client::open().
   [[nodiscard]] Result<void> open(std::shared_ptr<serve::ClientHost> host, nats::ClientOptions options);
 
@@ -71,8 +101,8 @@ class Engine {
 
   // `lost`: the treatment of a request whose answer is lost.
   enum class Lost : std::uint8_t { again, outcome_unknown };
-  // Errors: timed_out or the reason of a missing connection; not_supported (no JetStream answers); not_permitted;
-  // outcome_unknown; cancelled.
+  // Errors: timed_out or the reason of a missing connection; not_supported (invariant 2); not_permitted;
+  // outcome_unknown; unreachable (no subscription has the subject, which is not one of the API); cancelled.
   [[nodiscard]] static rt::Task<Result<nats::Answer>> ask(Engine* self, nats::jetstream::ApiRequest request,
                                                           Lost lost = Lost::again);
   // The same, and reads the answer with `read`. Errors: those of ask(), of `read`, and of the request.
@@ -89,6 +119,9 @@ class Engine {
     }
     co_return read(as_text(answer->body()));
   }
+  // An answer of JetStream came: there is no trouble.
+  void handle_answer() noexcept;
+  [[nodiscard]] Error trouble() const { return trouble_->why(); }
   // Sends a request without waiting for its answer.
   void post(const Result<nats::jetstream::ApiRequest>& request);
   // Begins a task of the session. Returns false if there is no memory for it: the op has no answer then, as a lost one.
@@ -112,9 +145,14 @@ class Engine {
   };
   static rt::Task<Result<nats::Answer>> refusal_of(ApiQuestion* question);
 
+  void note_trouble(const Error& why) noexcept;
+
   Socket router_;
   rt::Loop& loop_;
   rt::TaskScope scope_;
+  const std::shared_ptr<ServersTrouble> trouble_;
+  bool answered_ = false;  // JetStream, at least once
+  bool troubled_ = false;  // since its last answer
   std::unique_ptr<nats::Client> client_;
   std::unique_ptr<nats::Inbox> inbox_;  // of publications, and of requests without an answer
   List<ApiQuestion> questions_;

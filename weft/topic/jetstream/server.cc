@@ -32,7 +32,7 @@ class JetStreamServer::Session final : public rt::Watcher {
  public:
   Session(Socket router, std::shared_ptr<ServersTrouble> trouble)
       : trouble_(std::move(trouble)),
-        engine_(std::move(router), rt::Core::current()->loop()),
+        engine_(std::move(router), rt::Core::current()->loop(), trouble_),
         streams_(engine_),
         appends_(engine_, streams_),
         channels_(engine_, streams_),
@@ -170,8 +170,7 @@ void JetStreamServer::Session::handle(std::unique_ptr<Asked> asked) {
 void JetStreamServer::Session::handle_connection(const nats::ClientEvent& event) {
   using Kind = nats::ClientEvent::Kind;
   if (event.kind == Kind::connected || event.kind == Kind::lost || event.kind == Kind::unconnected) {
-    const sync::LockGuard lock(trouble_->mutex);
-    trouble_->why = event.kind == Kind::connected ? Error() : event.why;
+    trouble_->set_connection(event.kind == Kind::connected ? Error() : event.why);
   }
   if (event.kind == Kind::connected) {
     appends_.handle_connected();
@@ -186,13 +185,10 @@ void JetStreamServer::Session::handle_connection(const nats::ClientEvent& event)
   }
 }
 
-JetStreamServer::JetStreamServer() = default;
+JetStreamServer::JetStreamServer() : trouble_(std::make_shared<ServersTrouble>()) {}
 
 std::function<Error()> JetStreamServer::missing() const {
-  return [trouble = trouble_] {
-    const sync::LockGuard lock(trouble->mutex);
-    return trouble->why;
-  };
+  return [trouble = trouble_] { return trouble->why(); };
 }
 
 Result<std::unique_ptr<JetStreamServer>> JetStreamServer::start(Socket router, const GateOptions& options) {

@@ -6,10 +6,11 @@
 
 #include "weft/base/result.h"
 #include "weft/msg/socket.h"
-#include "weft/sync/lock.h"
 #include "weft/topic/gate/gate.h"
 
 namespace weft::topic {
+
+class ServersTrouble;
 
 // JetStreamServer: the server of a handle's kept topics in a fleet on NATS. It takes the ops that a hub takes, and
 // carries them out on JetStream.
@@ -25,20 +26,15 @@ class JetStreamServer {
   JetStreamServer& operator=(const JetStreamServer&) = delete;
   ~JetStreamServer();
 
-  // Returns the reason of a missing connection, after the server's end the last one; ok: there is one, or the first
-  // attempt has not ended. Any thread may call it.
+  // Returns why the servers carry out no request: the reason of a missing connection, after the server's end the last
+  // one, or of a JetStream that does not answer; ok: none is known. Any thread may call it.
   [[nodiscard]] std::function<Error()> missing() const;
 
  private:
   class Session;
-  // ServersTrouble: the last reason, which the session writes.
-  struct ServersTrouble {
-    sync::StdMutex mutex;
-    Error why WEFT_GUARDED_BY(mutex);
-  };
   JetStreamServer();
 
-  const std::shared_ptr<ServersTrouble> trouble_ = std::make_shared<ServersTrouble>();
+  const std::shared_ptr<ServersTrouble> trouble_;
   std::unique_ptr<rt::Runtime> runtime_;
   std::unique_ptr<Session> session_;  // the core's
 };

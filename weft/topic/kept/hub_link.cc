@@ -21,8 +21,8 @@ constexpr Error kSilent(Errc::timed_out, "the hub did not answer in time");
 constexpr Error kServersUnknown(Errc::outcome_unknown,
                                 "the servers of NATS did not answer in time: they may have carried out the request");
 constexpr Error kServersSilent(Errc::timed_out, "the servers of NATS did not answer in time");
-constexpr std::string_view kNoServer = "no server of NATS is connected; last: ";
-constexpr std::string_view kNoServerUnknown = "the servers of NATS may have carried it out; none is connected; last: ";
+constexpr std::string_view kServersTrouble = "the servers of NATS did not answer in time; last: ";
+constexpr std::string_view kServersTroubleUnknown = "the servers of NATS may have carried it out; last: ";
 
 StaticText text_of(Errc errc) noexcept {
   switch (errc) {
@@ -149,8 +149,9 @@ Error HubLink::unanswered(bool unknown) const noexcept {
     return plain;
   }
   std::array<char, sync::kKeptTextSize> reason;
-  return Error(plain.code(), sync::keep_text({unknown ? kNoServerUnknown : kNoServer, missing.write_message(reason)},
-                                             plain.static_text()));
+  return Error(plain.code(),
+               sync::keep_text({unknown ? kServersTroubleUnknown : kServersTrouble, missing.write_message(reason)},
+                               plain.static_text()));
 }
 
 Error HubLink::unsent() const noexcept {
