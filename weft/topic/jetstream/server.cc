@@ -164,7 +164,7 @@ void JetStreamServer::Session::handle(std::unique_ptr<Asked> asked) {
     case OpKind::recall:
     case OpKind::lease_changed: break;
   }
-  engine_.refuse(*asked, Error(Errc::invalid_argument, "an op that only a hub sends"));
+  engine_.refuse(*asked, Error(Errc::invalid_argument, "an op that only a server sends"));
 }
 
 void JetStreamServer::Session::handle_connection(const nats::ClientEvent& event) {

@@ -77,7 +77,7 @@ Result<void> DeliveryBase::confirmed(const HubCall& call, const Result<void>& re
     return result;
   }
   if (call.resent) {
-    return Error(Errc::outcome_unknown, "it was acknowledged before the hub changed, or another member has it");
+    return Error(Errc::outcome_unknown, "the acknowledgement before had arrived, or another member has the message");
   }
   return Error(Errc::not_found, "ack_wait is over, and another member may have it");
 }

@@ -24,29 +24,56 @@ constexpr Error kServersSilent(Errc::timed_out, "the servers of NATS did not ans
 constexpr std::string_view kServersTrouble = "the servers of NATS did not answer in time; last: ";
 constexpr std::string_view kServersTroubleUnknown = "the servers of NATS may have carried it out; last: ";
 
-StaticText text_of(Errc errc) noexcept {
+// RefusalTexts: of answers without a text.
+struct RefusalTexts {
+  StaticText not_found;
+  StaticText conflict;
+  StaticText resource_exhausted;
+  StaticText corrupt;
+  StaticText not_supported;
+  StaticText other;
+};
+constexpr RefusalTexts kOfHub{
+    "the hub has no such stream, topic, consumer or message",
+    "the hub has another state than the request expects",
+    "a bound of the stream or of the hub is reached",
+    "the hub's file is damaged",
+    "the hub cannot keep what was declared",
+    "the hub refused the request",
+};
+constexpr RefusalTexts kOfServers{
+    "the servers of NATS have no such stream, topic, consumer or message",
+    "the servers of NATS have another state than the request expects",
+    "a bound of the stream, of the account or of the servers of NATS is reached",
+    "the file of a server of NATS is damaged",
+    "the servers of NATS cannot keep what was declared",
+    "the servers of NATS refused the request",
+};
+
+StaticText text_of(Errc errc, const RefusalTexts& texts) noexcept {
   switch (errc) {
-    case Errc::not_found: return "the hub has no such stream, topic, consumer or message";
-    case Errc::conflict: return "the hub has another state than the request expects";
-    case Errc::resource_exhausted: return "a bound of the stream or of the hub is reached";
-    case Errc::corrupt: return "the hub's file is damaged";
-    case Errc::not_supported: return "the hub cannot keep what was declared";
-    default: return "the hub refused the request";
+    case Errc::not_found: return texts.not_found;
+    case Errc::conflict: return texts.conflict;
+    case Errc::resource_exhausted: return texts.resource_exhausted;
+    case Errc::corrupt: return texts.corrupt;
+    case Errc::not_supported: return texts.not_supported;
+    default: return texts.other;
   }
 }
 
 }  // namespace
 
 // Would_block would not be an end: a waiting caller would wait for ever.
-Error HubLink::error_of(const Op& op) noexcept {
+Error HubLink::error_of(const Op& op) const noexcept {
   const Errc errc = op.error();
   if (errc == Errc::would_block) {
-    return Error(Errc::protocol_error, "the hub answered that it has no answer");
+    return Error(Errc::protocol_error, "the answer says that there is none");
   }
-  // The hub's own words name the cause. The body of a lease's conflict is the holder's data.
+  // The words of the answer name the cause. The body of a lease's conflict is the holder's data.
   const bool has_text = op.kind == OpKind::ended || op.number == 0;
   const std::string_view text = has_text ? as_text(op.body) : std::string_view();
-  return Error(errc, text.empty() ? text_of(errc) : sync::keep_peer_text({text}, text_of(errc)));
+  const StaticText otherwise = text_of(errc, settings_.direct ? kOfServers : kOfHub);
+  return Error(errc, text.empty() ? otherwise : sync::keep_peer_text({text}, otherwise));
 }
 
 HubLink::HubLink(rt::Loop& loop, LinkSettings settings, Hosting hosting)

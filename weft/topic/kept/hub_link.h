@@ -218,7 +218,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   enum class Link : std::uint8_t { idle, connecting, up };
 
   static constexpr Error kClosed{Errc::closed, "the handle of topics was closed"};
-  [[nodiscard]] static Error error_of(const Op& op) noexcept;  // of an answer or an end
+  [[nodiscard]] Error error_of(const Op& op) const noexcept;  // of an answer or an end
 
   // hub_link.cc and hub_link_channels.cc
   [[nodiscard]] std::uint32_t fresh_id() noexcept WEFT_REQUIRES(mutex_);

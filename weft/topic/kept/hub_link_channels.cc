@@ -280,7 +280,8 @@ void HubLink::handle_channel(KeptChannel& channel, Message&& message, const Op& 
       if (!channel.reads()) {
         channel.drop_queue();  // the hub has taken these messages back
       }
-      end_channel(channel, op.error() == Errc::ok ? Error(Errc::closed, "the hub ended the channel") : error_of(op));
+      end_channel(channel,
+                  op.error() == Errc::ok ? Error(Errc::closed, "the consumer or reader was ended") : error_of(op));
       return;
     default: ++counts_.malformed; return;
   }

@@ -135,6 +135,33 @@ TEST_F(HubLinkTest, OnNatsTheTextOfAMissingAnswerNamesTheServersAndWhyNoneIsConn
   }
 }
 
+TEST_F(HubLinkTest, ARefusalWithoutATextNamesTheHubOrTheServersOfNats) {
+  for (const bool nats : {false, true}) {
+    for (const Errc errc : {Errc::not_found, Errc::conflict, Errc::resource_exhausted, Errc::corrupt,
+                            Errc::not_supported, Errc::not_permitted, Errc::would_block}) {
+      FakeHub hub(context_, endpoint_, store_, [errc](FakeHub& self, const Op& op) {
+        self.send({.kind = OpKind::answer, .id = op.id, .code = static_cast<std::uint16_t>(errc)});
+        return false;
+      });
+      const auto loop = *rt::Loop::make("topics");
+      const auto link = std::make_shared<HubLink>(
+          *loop, LinkSettings{.endpoint = endpoint_,
+                              .id = "refused",
+                              .make_socket = [this] { return context_.socket(SocketType::dealer); },
+                              .direct = nats});
+      ASSERT_TRUE(loop->start(nullptr));
+      const auto call = *HubLink::prepare({.kind = OpKind::info, .name = "orders"}, OnLoss::resend, soon());
+      const Error error = link->run(call).error();
+      const std::string text(error.text());
+      EXPECT_EQ(error, errc == Errc::would_block ? Errc::protocol_error : errc) << text;
+      EXPECT_EQ(text.find("hub") != std::string::npos, !nats && errc != Errc::would_block) << text;
+      EXPECT_EQ(text.find("of NATS") != std::string::npos, nats && errc != Errc::would_block) << text;
+      loop->stop();
+      link->close();
+    }
+  }
+}
+
 TEST_F(HubLinkTest, LostAnswersAreAskedForAgainWithTheSameIds) {
   TestLink link(context_, endpoint_);
   std::optional<FakeHub> hub(std::in_place, context_, endpoint_, store_);

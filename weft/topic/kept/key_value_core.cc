@@ -97,7 +97,7 @@ Result<KeyValueEntry> KeyValueCore::entry(KeptMessage&& message) const {
   return or_no_memory([&]() -> Result<KeyValueEntry> {
     const std::string_view wire = message.wire_topic();
     if (wire.size() <= stream_->wire().size() || !wire.starts_with(stream_->wire())) {
-      return Error(Errc::protocol_error, "the hub gave a value of another bucket");
+      return Error(Errc::protocol_error, "the answer has a value of another bucket");
     }
     std::string key = unescape_key(wire.substr(stream_->wire().size() + 1));
     return KeyValueEntry(std::move(key), std::move(message));
@@ -122,7 +122,7 @@ Result<std::optional<std::string>> KeyValueCore::add_keys(const HubCall& call, c
       const std::string_view topic = text.substr(0, text.find('\n'));
       text.remove_prefix(std::min(text.size(), topic.size() + 1));
       if (topic.size() <= stream_->wire().size() || !topic.starts_with(stream_->wire()) || topic <= last) {
-        return Error(Errc::protocol_error, "the hub gave keys of another bucket, or in a wrong order");
+        return Error(Errc::protocol_error, "the answer has keys of another bucket, or in a wrong order");
       }
       last = topic;
       std::string key = unescape_key(topic.substr(stream_->wire().size() + 1));

@@ -216,7 +216,7 @@ Result<std::optional<std::string>> StreamCore::add_names(const HubCall& call, st
       const std::string_view name = text.substr(0, text.find('\n'));
       text.remove_prefix(std::min(text.size(), name.size() + 1));
       if (name <= last) {
-        return Error(Errc::protocol_error, "the hub gave names of streams in a wrong order");
+        return Error(Errc::protocol_error, "the answer has names of streams in a wrong order");
       }
       last = name;
       if (!name.starts_with(prefix)) {
