@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Channels: the consumers of JetStream.
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "weft/rt/task/task_time.h"
@@ -12,9 +14,13 @@ namespace {
 
 namespace js = nats::jetstream;
 
-constexpr Duration kOpenAgainMost = std::chrono::seconds(1);    // between two attempts
-constexpr Duration kMoveLook = std::chrono::milliseconds(100);  // a member that moves the consumer makes it anew
-constexpr int kMoveLooks = 10;
+constexpr Duration kOpenAgainMost = std::chrono::seconds(1);  // between two attempts
+constexpr Duration kOthersLook = std::chrono::milliseconds(100);
+constexpr Duration kOthersMost = std::chrono::seconds(1);  // for another member, which creates or moves the consumer
+// Refusals because another member has created, changed or removed the consumer since the look at it.
+constexpr std::uint32_t kOfOthers[] = {10012, 10013, js::kConsumerNotFound, 10148, 10149};
+constexpr std::uint32_t kWorkHasConsumer = 10099;  // a work stream has a consumer without a filter
+constexpr std::uint32_t kWorkHasTopics = 10100;    // a work stream has a consumer of these topics
 constexpr Error kStreamGone(Errc::not_found, "the stream is gone");
 constexpr Error kOtherFilter(Errc::not_supported, "the filter of a consumer cannot be changed");
 constexpr Error kReadsWork(Errc::not_supported, "a work stream is read by its consumer");
@@ -143,76 +149,81 @@ rt::Task<Channels::Opened> Channels::connect_reader(Channels* self, std::shared_
   co_return opened;
 }
 
+// Repeats attempt_consumer() while another member creates, changes or moves the consumer.
 rt::Task<Channels::Opened> Channels::connect_consumer(Channels* self, std::shared_ptr<PullChannel> channel,
                                                       bool redeclare) {
-  constexpr int kRoundsMax = 3;  // another member creates or changes it meanwhile
-  Opened opened;
-  const std::string& stream = channel->stream->names.stream();
-  const bool was_there = channel->instance != 0;
-  int moves = 0;
-  for (int i = 0; i < kRoundsMax; ++i) {
-    const auto info =
-        co_await Engine::call(&self->engine_, js::consumer_info(stream, channel->name), js::read_consumer_info);
-    const bool there = info && info->ok();
-    bool moves_it = false;  // a consumer that begins elsewhere is another one
-    if (info && info->failure.number == js::kConsumerNotFound && was_there && ++moves < kMoveLooks) {
-      const auto slept = co_await rt::sleep(kMoveLook);
-      opened.error = slept ? Error() : slept.error();
-      if (!slept) {
-        co_return opened;
-      }
-      --i;
-      continue;
-    }
-    if (!info || (!there && (info->failure.number != js::kConsumerNotFound || was_there || channel->joins))) {
-      opened.error = error_of(info);
-      opened.text = text_of(info);
+  const Instant end = deadline_after(self->engine_.now(), kOthersMost);
+  for (;;) {
+    Opened opened = co_await attempt_consumer(self, channel, redeclare);
+    if (!opened.again || self->engine_.now() >= end) {
       co_return opened;
     }
-    if (there) {
-      opened.floor = info->value.ack_floor.stream + 1;
-      const js::ConsumerConfig& same_place = info->value.config;
-      if (channel->joins && !was_there) {
-        channel->settings = settings_of(channel->stream->names, same_place);
-        channel->config = same_place;
-      }
-      if (same_consumer(same_place, channel->config) || was_there) {
-        opened.error = {};
-        co_return opened;
-      }
-      const js::ConsumerConfig& own = channel->config;
-      if (!redeclare || same_place.filters != own.filters) {
-        opened.error = redeclare ? kOtherFilter : kOtherConsumer;
-        co_return opened;
-      }
-      moves_it = same_place.deliver != own.deliver || same_place.start_sequence != own.start_sequence ||
-                 same_place.start_time != own.start_time;
-    }
-    if (moves_it) {
-      const auto removed =
-          co_await Engine::call(&self->engine_, js::delete_consumer(stream, channel->name), js::read_done);
-      if (!removed || (!removed->ok() && removed->failure.number != js::kConsumerNotFound)) {
-        opened.error = error_of(removed);
-        opened.text = text_of(removed);
-        co_return opened;
-      }
-    }
-    auto request = js::create_consumer(stream, channel->config,
-                                       there && !moves_it ? js::ConsumerAction::update : js::ConsumerAction::create);
-    const auto made = co_await Engine::call(&self->engine_, std::move(request), js::read_consumer_info);
-    if (made && made->ok()) {
-      opened.error = {};
-      opened.text.clear();
-      opened.floor = made->value.ack_floor.stream + 1;
+    const auto slept = co_await rt::sleep(kOthersLook);
+    if (!slept) {
+      opened.error = slept.error();
       co_return opened;
-    }
-    opened.error = error_of(made);
-    opened.text = text_of(made);
-    // 10099, 10100: a work stream has a consumer of these topics.
-    if (made && (made->failure.number == 10099 || made->failure.number == 10100)) {
-      opened.error = Error(Errc::conflict, "another consumer of the work stream has these topics");
     }
   }
+}
+
+rt::Task<Channels::Opened> Channels::attempt_consumer(Channels* self, std::shared_ptr<PullChannel> channel,
+                                                      bool redeclare) {
+  Opened opened;
+  const auto fail = [&opened](const auto& reply) {
+    opened.error = error_of(reply);
+    opened.text = text_of(reply);
+  };
+  const std::string& stream = channel->stream->names.stream();
+  const js::ConsumerConfig& own = channel->config;
+  const bool was_open = channel->instance != 0;
+  const auto info =
+      co_await Engine::call(&self->engine_, js::consumer_info(stream, channel->name), js::read_consumer_info);
+  const bool there = info && info->ok();
+  const bool absent = info && info->failure.number == js::kConsumerNotFound;
+  if (!there && (!absent || was_open || channel->joins)) {
+    fail(info);
+    opened.again = absent && was_open;  // the member that moves it makes it anew
+    co_return opened;
+  }
+  bool moves = false;  // a consumer that begins elsewhere is another one
+  if (there) {
+    const js::ConsumerConfig& found = info->value.config;
+    opened.floor = info->value.ack_floor.stream + 1;
+    if (channel->joins && !was_open) {
+      channel->settings = settings_of(channel->stream->names, found);
+      channel->config = found;
+    }
+    if (was_open || same_consumer(found, own)) {
+      co_return opened;
+    }
+    if (!redeclare || found.filters != own.filters) {
+      opened.error = redeclare ? kOtherFilter : kOtherConsumer;
+      co_return opened;
+    }
+    moves = found.deliver != own.deliver || found.start_sequence != own.start_sequence ||
+            found.start_time != own.start_time;
+  }
+  if (moves) {
+    const auto removed =
+        co_await Engine::call(&self->engine_, js::delete_consumer(stream, channel->name), js::read_done);
+    if (!removed || (!removed->ok() && removed->failure.number != js::kConsumerNotFound)) {
+      fail(removed);
+      co_return opened;
+    }
+  }
+  auto request =
+      js::create_consumer(stream, own, there && !moves ? js::ConsumerAction::update : js::ConsumerAction::create);
+  const auto made = co_await Engine::call(&self->engine_, std::move(request), js::read_consumer_info);
+  if (made && made->ok()) {
+    opened.floor = made->value.ack_floor.stream + 1;
+    co_return opened;
+  }
+  fail(made);
+  if (made && (made->failure.number == kWorkHasConsumer || made->failure.number == kWorkHasTopics)) {
+    opened.error = Error(Errc::conflict, "another consumer of the work stream has these topics");
+  }
+  opened.again =
+      made && std::find(std::begin(kOfOthers), std::end(kOfOthers), made->failure.number) != std::end(kOfOthers);
   co_return opened;
 }
 

@@ -112,9 +112,11 @@ class Channels {
     std::uint64_t first = 0;
     std::uint64_t next = 0;
     std::uint64_t floor = 0;
+    bool again = false;  // it failed because of another member, which is not done
   };
   static rt::Task<Opened> connect(Channels* self, std::shared_ptr<PullChannel> channel, bool redeclare);
   static rt::Task<Opened> connect_consumer(Channels* self, std::shared_ptr<PullChannel> channel, bool redeclare);
+  static rt::Task<Opened> attempt_consumer(Channels* self, std::shared_ptr<PullChannel> channel, bool redeclare);
   static rt::Task<Opened> connect_reader(Channels* self, std::shared_ptr<PullChannel> channel);
   static rt::Task<void> confirm(Channels* self, std::unique_ptr<Asked> asked, std::vector<std::string> replies);
   static rt::Task<Result<void>> acknowledge(Channels* self, const Asked* asked, const std::string* reply);
