@@ -12,9 +12,9 @@
 #include "weft/sys/signals.h"
 #include "weft/topic/fleet/fleet.h"
 #include "weft/topic/fleet/local_directory.h"
-#include "weft/topic/gate/gate.h"
 #include "weft/topic/hub/hub.h"
 #include "weft/topic/hub_link_of.h"
+#include "weft/topic/node/gate.h"
 #include "weft/topic/wire/control.h"
 
 namespace weft::cli {
@@ -68,16 +68,9 @@ topic::GateOptions nats_of(const FleetOptions& options, std::string servers) {
   if (!options.directory.empty()) {
     throw Usage("--directory belongs to a local fleet");
   }
-  const FleetSecurity tls = security_of(options);
-  topic::GateOptions gate;
-  gate.servers = std::move(servers);
-  gate.name = "weft";
-  gate.credentials_file = options.credentials;
-  gate.tls_certificate = tls.tls_certificate;
-  gate.tls_key = tls.tls_key;
-  gate.tls_authorities = tls.tls_authorities;
-  gate.tls_server_name = tls.tls_server_name;
-  return gate;
+  FleetSecurity security = security_of(options);
+  security.credentials_file = options.credentials;
+  return topic::gate_options(std::move(servers), "weft", security);
 }
 
 // The endpoint of the hub.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Node: a handle of a nats fleet. The handles of this process meet over inproc, as those of every fleet. The gate has
 // the messages of other processes, the control messages between them, and all requests.
-#include "weft/topic/gate/gate.h"
+#include "weft/topic/node/gate.h"
 
 #include <algorithm>
 #include <utility>
@@ -38,20 +38,26 @@ std::string engine_group(std::string_view group) {
 
 }  // namespace
 
-GateOptions Node::gate_options() {
+GateOptions gate_options(std::string servers, std::string name, const FleetSecurity& security) {
   GateOptions options;
+  options.servers = std::move(servers);
+  options.name = std::move(name);
+  options.user = security.user;
+  options.password = security.password;
+  options.token = security.token;
+  options.nkey_seed_file = security.nkey_seed_file;
+  options.credentials_file = security.credentials_file;
+  options.tls_certificate = security.tls_certificate;
+  options.tls_key = security.tls_key;
+  options.tls_authorities = security.tls_authorities;
+  options.tls_server_name = security.tls_server_name;
+  return options;
+}
+
+GateOptions Node::gate_options() {
+  std::string name = with_mesh([](const MeshState& mesh) { return mesh.self().node; });
+  GateOptions options = topic::gate_options(fleet().servers, std::move(name), options_.security);
   options.group = context().get();
-  options.servers = fleet().servers;
-  options.name = with_mesh([](const MeshState& mesh) { return mesh.self().node; });
-  options.user = options_.security.user;
-  options.password = options_.security.password;
-  options.token = options_.security.token;
-  options.nkey_seed_file = options_.security.nkey_seed_file;
-  options.credentials_file = options_.security.credentials_file;
-  options.tls_certificate = options_.security.tls_certificate;
-  options.tls_key = options_.security.tls_key;
-  options.tls_authorities = options_.security.tls_authorities;
-  options.tls_server_name = options_.security.tls_server_name;
   options.outage_bytes_max = options_.outage_bytes_max;
   options.ping_every = options_.ping_every;
   return options;
