@@ -54,6 +54,52 @@ def configured(program: str, config: str, jetstream: str = ""):
                 server.kill()
 
 
+class Cluster:
+    """Three servers with JetStream, s0 to s2, each of which may be killed and started again."""
+
+    def __init__(self, program: str, folder: str):
+        self.program = program
+        self.folder = folder
+        self.processes: list[subprocess.Popen | None] = [None] * 3
+        self.ports = []
+        with contextlib.ExitStack() as held:  # servers have the ports of the others before they start
+            for _ in range(6):
+                self.ports.append(held.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1])
+
+    def fleet(self, *numbers: int) -> str:
+        return ",".join(f"nats://127.0.0.1:{self.ports[each]}" for each in numbers or range(3))
+
+    def start(self, number: int, jetstream: bool = True) -> None:
+        routes = ", ".join(f'"nats://127.0.0.1:{each}"' for each in self.ports[3:])
+        keeps = f'jetstream {{ store_dir: "{self.folder}/s{number}" }}\n' if jetstream else ""
+        file = Path(self.folder, f"s{number}.conf")
+        file.write_text(f'host: 127.0.0.1\nserver_name: s{number}\n{keeps}cluster {{ name: t, '
+                        f'listen: "127.0.0.1:{self.ports[3 + number]}", routes: [{routes}] }}\n', encoding="ascii")
+        server = subprocess.Popen([self.program, "-c", file, "-p", str(self.ports[number])], stderr=subprocess.PIPE, text=True)
+        self.processes[number] = server
+        assert any("Server is ready" in line for line in server.stderr), "the server has ended"
+
+    def kill(self, number: int) -> None:
+        process = self.processes[number]
+        self.processes[number] = None
+        if process is not None:
+            process.kill()
+            process.communicate(timeout=PATIENCE)
+
+
+@contextlib.contextmanager
+def cluster(program: str):
+    with tempfile.TemporaryDirectory() as folder:
+        servers = Cluster(program, folder)
+        try:
+            for number in range(3):
+                servers.start(number)
+            yield servers
+        finally:
+            for number in range(3):
+                servers.kill(number)
+
+
 def request(address: str, subject: str, body: dict) -> None:
     """A request of another client, and its first answer."""
     host, port = address.rsplit(":", 1)

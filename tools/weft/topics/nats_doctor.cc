@@ -73,6 +73,8 @@ rt::Task<Result<void>> examine(nats::ClientOptions options, Duration patience, F
     if (event.kind == nats::ClientEvent::Kind::unconnected && --left == 0) {  // each server has failed once
       last = event.why;
       owner.reset();
+    } else if (event.kind == nats::ClientEvent::Kind::refused) {
+      facts->kept.refused.emplace_back(event.subject);
     }
   };
   auto opened = nats::Client::open(std::make_shared<serve::ClientHost>(*rt::Core::current()), std::move(options));

@@ -9,6 +9,7 @@
 #include "tools/weft/admin_page.h"
 #include "tools/weft/console.h"
 #include "weft/nats/jetstream/api.h"
+#include "weft/rt/task/task_time.h"
 #include "weft/sys/clock.h"
 
 namespace weft::cli {
@@ -23,6 +24,9 @@ constexpr std::size_t kMonitorMax = std::size_t{1} << 20U;  // bytes of a report
 constexpr std::uint32_t kCopiesOfMachine = 3;
 constexpr std::int64_t kPendingDefault = 1000;  // of a consumer whose max_ack_pending is not set
 constexpr Duration kFirstMost = std::chrono::seconds(5);
+constexpr Duration kAnswerMost = std::chrono::seconds(2);  // then the request is sent again
+constexpr Duration kAskAgain = std::chrono::milliseconds(100);
+constexpr Duration kSilentMost = std::chrono::seconds(5);  // of a copy, which answers its leader every second
 constexpr double kNearlyFull = 0.9;
 constexpr std::uint64_t kIntervalMax = 1'000'000'000'000'000'000;  // ns
 
@@ -47,19 +51,31 @@ std::string trouble_of(const Result<js::Reply<T>>& reply, const std::string& sub
   if (reply) {
     return subject + ": " + text_of(reply->failure);
   }
-  return subject + ": " + reply.error().message() +
-         (reply.error() == Errc::timed_out ? "; may the user publish it?" : "");
+  return subject + ": " + reply.error().message();
 }
 
+// Servers without a leader refuse a request, or do not answer it: it is sent again. A server without the permission for
+// it does not answer, and names the subject.
 template <typename T>
-rt::Task<Result<js::Reply<T>>> ask(nats::Client* client, js::ApiRequest request, Duration patience,
-                                   Result<js::Reply<T>> (*read)(std::string_view)) {
-  const auto answer =
-      co_await client->request(request.subject, as_bytes(request.body), deadline_after(sys::now(), patience));
-  if (!answer) {
-    co_return answer.error();
+rt::Task<Result<js::Reply<T>>> ask(nats::Client* client, const KeptFacts* facts, js::ApiRequest request,
+                                   Duration patience, Result<js::Reply<T>> (*read)(std::string_view)) {
+  const Instant end = deadline_after(sys::now(), patience);
+  for (;;) {
+    const auto answer = co_await client->request(request.subject, as_bytes(request.body),
+                                                 std::min(end, deadline_after(sys::now(), kAnswerMost)));
+    auto reply = answer ? read(as_text(answer->body())) : Result<js::Reply<T>>(answer.error());
+    const bool again = reply ? reply->failure.is_temporary() : reply.error() == Errc::timed_out;
+    if (std::find(facts->refused.begin(), facts->refused.end(), request.subject) != facts->refused.end()) {
+      co_return Error(Errc::not_permitted, "the server does not permit the request");
+    }
+    if (!again || sys::now() >= end) {
+      co_return reply;
+    }
+    const auto slept = co_await rt::sleep(kAskAgain);
+    if (!slept) {
+      co_return slept.error();
+    }
   }
-  co_return read(as_text(answer->body()));
 }
 
 bool near(std::uint64_t used, std::int64_t most) noexcept {
@@ -87,6 +103,10 @@ std::size_t current_copies(const js::Cluster& cluster, std::string& advice) {
     const std::string name = printable(each.name);
     if (each.offline) {
       add_advice(advice, name + " is offline");
+    } else if (each.active >= kSilentMost) {  // also while the leader still counts it as current
+      add_advice(advice, name + " has been silent for " +
+                             seconds_text(std::chrono::floor<std::chrono::seconds>(each.active)) +
+                             ": it is away, or its JetStream is off");
     } else if (!each.current) {
       add_advice(advice,
                  name + " is behind" + (each.lag == 0 ? "" : " by " + std::to_string(each.lag) + " operations"));
@@ -229,26 +249,29 @@ void add_account(const KeptFacts& facts, Findings& all) {
 }  // namespace
 
 rt::Task<Result<void>> ask_kept(nats::Client* client, Duration patience, KeptFacts* facts) {
-  // Servers of a cluster without JetStream do not answer at all.
-  const Duration first = std::min(patience, kFirstMost);
-  const auto account = co_await ask(client, js::account_info(), first, js::read_account_info);
+  // Servers of a cluster without JetStream do not answer at all, and others not while they choose a leader.
+  const bool has = client->server_has_jetstream();
+  const Duration first = has ? patience : std::min(patience, kFirstMost);
+  const auto account = co_await ask(client, facts, js::account_info(), first, js::read_account_info);
   if (!account || !account->ok()) {
     const bool none =
         account ? account->failure.number == js::kNotEnabledForAccount : account.error() == Errc::unreachable;
     facts->trouble = none ? std::string() : trouble_of(account, "$JS.API.INFO");
     facts->silent = !account && account.error() == Errc::timed_out;
+    facts->away = facts->silent && has;
     co_return Result<void>();
   }
   facts->answers = true;
   facts->account = account->value;
   for (std::uint64_t offset = 0; facts->streams.size() < kStreamsMost;) {
-    auto page = co_await ask(client, js::stream_list(offset), patience, js::read_stream_list);
+    auto page = co_await ask(client, facts, js::stream_list(offset), patience, js::read_stream_list);
     if (!page || !page->ok()) {
       facts->trouble = trouble_of(page, "$JS.API.STREAM.LIST");
       co_return Result<void>();
     }
     facts->streams_total = page->value.total;
-    offset += page->value.items.size();
+    facts->leaderless.insert(facts->leaderless.end(), page->value.missing.begin(), page->value.missing.end());
+    offset += page->value.items.size() + page->value.missing.size();
     const bool last = page->value.items.empty() || offset >= page->value.total;
     for (js::StreamReport& each : page->value.items) {
       if (facts->streams.size() < kStreamsMost) {
@@ -265,7 +288,7 @@ rt::Task<Result<void>> ask_kept(nats::Client* client, Duration patience, KeptFac
       if (!request) {
         break;
       }
-      auto page = co_await ask(client, *std::move(request), patience, js::read_consumer_list);
+      auto page = co_await ask(client, facts, *std::move(request), patience, js::read_consumer_list);
       if (!page || !page->ok()) {
         facts->trouble = trouble_of(page, "$JS.API.CONSUMER.LIST." + printable(stream.config.name));
         co_return Result<void>();
@@ -314,9 +337,12 @@ MonitorFacts read_monitor(const std::string& url, const AdminPort& tls, Instant 
 }
 
 void add_kept_findings(const KeptFacts& facts, const std::vector<MonitorFacts>& monitors, Findings& all) {
-  if (facts.silent) {
-    all.push_back({"kept topics", State::information,
-                   "no answer to $JS.API.INFO: the servers run without JetStream, or the user may not publish it", ""});
+  if (facts.away) {
+    all.push_back({"kept topics", State::warning, "no answer to $JS.API.INFO, from servers with JetStream",
+                   "they have no leader now: a majority of them is needed"});
+  } else if (facts.silent) {
+    all.push_back(
+        {"kept topics", State::information, "no answer to $JS.API.INFO: the servers run without JetStream", ""});
   } else if (!facts.answers) {
     all.push_back({"kept topics", facts.trouble.empty() ? State::information : State::warning,
                    facts.trouble.empty() ? "none: the servers run without JetStream" : facts.trouble,
@@ -336,12 +362,17 @@ void add_kept_findings(const KeptFacts& facts, const std::vector<MonitorFacts>& 
   for (const js::StreamReport& each : facts.streams) {
     all.push_back(of_stream(each, monitors));
   }
+  for (const std::string& each : facts.leaderless) {
+    all.push_back({"stream " + printable(each), State::warning, "its leader does not answer",
+                   "no server leads it: nothing is stored or read until a majority of its servers is back"});
+  }
   for (const js::ConsumerInfo& each : facts.consumers) {
     add_consumer(each, all);
   }
   if (facts.answers && !facts.trouble.empty()) {
     all.push_back({"more streams", State::warning, facts.trouble, "the rest is not compared"});
-  } else if (facts.streams_total > facts.streams.size() || facts.consumers.size() >= kConsumersMost) {
+  } else if (facts.streams_total > facts.streams.size() + facts.leaderless.size() ||
+             facts.consumers.size() >= kConsumersMost) {
     all.push_back({"more streams", State::information,
                    std::to_string(facts.streams.size()) + " of " + std::to_string(facts.streams_total) +
                        " streams and " + std::to_string(facts.consumers.size()) + " consumers were compared",

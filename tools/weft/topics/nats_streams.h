@@ -17,15 +17,19 @@ namespace weft::cli {
 
 // KeptFacts: the answers of JetStream.
 struct KeptFacts {
-  std::string trouble{};  // the reason of a part that is missing; empty: the answers are whole
-  bool answers = false;   // JetStream
-  bool silent = false;    // nothing answers
+  std::string trouble{};               // the reason of a part that is missing; empty: the answers are whole
+  bool answers = false;                // JetStream
+  bool silent = false;                 // nothing answers
+  bool away = false;                   // the same, of a server that has JetStream
+  std::vector<std::string> refused{};  // the subjects of messages that the server did not permit
   nats::jetstream::AccountInfo account{};
   std::uint64_t streams_total = 0;
   std::vector<nats::jetstream::StreamReport> streams{};    // the first ones
+  std::vector<std::string> leaderless{};                   // streams without an answer of their leaders
   std::vector<nats::jetstream::ConsumerInfo> consumers{};  // of those streams
 };
-// Asks for at most 256 streams and 1,024 consumers. Each answer within `patience`.
+// Asks for at most 256 streams and 1,024 consumers, and again while the servers choose a leader. Each answer within
+// `patience`.
 [[nodiscard]] rt::Task<Result<void>> ask_kept(nats::Client* client, Duration patience, KeptFacts* facts);
 
 // MonitorFacts: a server's own report, at http://HOST:PORT/varz.

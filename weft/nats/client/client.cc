@@ -83,6 +83,7 @@ std::size_t Client::kept_messages() const noexcept { return state_->kept_message
 std::size_t Client::subscriptions() const noexcept { return state_->subscriptions(); }
 std::string_view Client::server_id() const noexcept { return state_->info().server_id; }
 std::string_view Client::server_version() const noexcept { return state_->info().version; }
+bool Client::server_has_jetstream() const noexcept { return state_->info().jetstream; }
 std::size_t Client::servers_known() const noexcept { return state_->servers().size(); }
 std::size_t Client::max_payload() const noexcept { return static_cast<std::size_t>(state_->info().max_payload); }
 const ClientCounts& Client::counts() const noexcept { return state_->counts(); }

@@ -112,6 +112,7 @@ class Client {
   // Of the connection; empty and 0 without one before.
   [[nodiscard]] std::string_view server_id() const noexcept;
   [[nodiscard]] std::string_view server_version() const noexcept;
+  [[nodiscard]] bool server_has_jetstream() const noexcept;
   [[nodiscard]] std::size_t servers_known() const noexcept;
   // Bytes of a message, headers included, that the last server takes; before the first one the usual bound.
   [[nodiscard]] std::size_t max_payload() const noexcept;

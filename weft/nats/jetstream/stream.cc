@@ -200,6 +200,7 @@ Result<Reply<Page<StreamReport>>> read_stream_list(std::string_view json) {
       json,
       [&](JsonFields& fields, Page<StreamReport>& page) {
         add_page(fields, page.total, page.offset, type);
+        fields.add("", "missing", page.missing);
         add_stream(fields, kListedStream, scratch, replica);
         fields.add_items(kListedStream.whole, scratch, page.items);
       },

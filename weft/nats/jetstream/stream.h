@@ -120,6 +120,7 @@ struct Page {
   std::uint64_t total = 0;
   std::uint64_t offset = 0;
   std::vector<T> items{};
+  std::vector<std::string> missing{};  // names; their leaders did not answer the server
 };
 // `subject`: only streams that take it; empty: every one.
 [[nodiscard]] ApiRequest stream_names(std::uint64_t offset = 0, std::string_view subject = {});

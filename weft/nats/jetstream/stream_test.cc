@@ -190,10 +190,12 @@ TEST(JetStreamStream, ListsHavePages) {
   ASSERT_TRUE(none);
   EXPECT_TRUE(none->value.items.empty());
   const auto list = read_stream_list(
-      R"({"type":"io.nats.jetstream.api.v1.stream_list_response","total":2,"offset":0,"limit":256,"streams":[)"
+      R"({"type":"io.nats.jetstream.api.v1.stream_list_response","total":2,"offset":0,"limit":256,)"
+      R"("missing":["L"],"streams":[)"
       R"({"config":{"name":"S","subjects":["a","b"],"sealed":true,"mirror":{"name":"O"}},"state":{"messages":3},)"
       R"("cluster":{"leader":"n1","replicas":[{"name":"n2"}]}},{"config":{"name":"T"},"state":{}}]})");
   ASSERT_TRUE(list) << list.error().message();
+  EXPECT_EQ(list->value.missing, (std::vector<std::string>{"L"}));
   ASSERT_EQ(list->value.items.size(), 2U);
   EXPECT_EQ(list->value.items[0].config.subjects, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(list->value.items[0].config.others, (std::vector<std::string>{"mirror"}));
