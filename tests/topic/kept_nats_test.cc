@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/nats_server.h"
+#include "tests/topic/nats_cluster.h"
 #include "tests/topic/on_each_server.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
@@ -287,6 +288,35 @@ TEST_P(KeptNats, AnAcknowledgementToAConsumerThatIsGoneIsRefused) {
   EXPECT_EQ(delivery->ack_confirmed().error(), Errc::not_found);
 }
 
+// A server reports that no message is left for a reader, and has some: here because its consumer begins elsewhere.
+TEST_P(KeptNats, AReaderGetsTheMessagesThatItsServerForgets) {
+  Topics topics = open();
+  Stream s = *topics.stream({.name = "s", .topics = {"s.>"}, .survives = Survives::process});
+  Reader reader = *s.read({.filter = "s.*", .queue_messages_max = 1});
+  ASSERT_TRUE(s.publish("s.a", "1"));
+  const std::string names = ask_server(*server_, "$JS.API.CONSUMER.NAMES.s");
+  const std::size_t begin = names.find("weft-");
+  ASSERT_NE(begin, std::string::npos) << names;
+  const std::string name = names.substr(begin, names.find('"', begin) - begin);
+  std::string info;
+  for (const Instant end = soon(); info.find("\"delivered\":{\"consumer_seq\":1,") == std::string::npos;) {
+    ASSERT_LT(sys::now(), end) << info;
+    info = ask_server(*server_, "$JS.API.CONSUMER.INFO.s." + name);
+  }
+  // The reader has a message in its queue, and no request at the server.
+  EXPECT_NE(ask_server(*server_, "$JS.API.CONSUMER.DELETE.s." + name).find("true"), std::string::npos);
+  ASSERT_TRUE(s.publish("s.a", "2"));
+  const std::string made = ask_server(*server_, "$JS.API.CONSUMER.CREATE.s." + name,
+                                      R"({"stream_name":"s","config":{"name":")" + name +
+                                          R"(","deliver_policy":"new","ack_policy":"none","mem_storage":true}})");
+  EXPECT_NE(made.find("\"num_pending\":0"), std::string::npos) << made;
+  for (const char* expected : {"1", "2"}) {
+    const auto message = reader.next_until(sys::now() + 60s);
+    ASSERT_TRUE(message) << message.error().message();
+    EXPECT_EQ(message->text(), expected);
+  }
+}
+
 class KeptNatsOther : public KeptNats {};
 INSTANTIATE_TEST_SUITE_P(Servers, KeptNatsOther, testing::Values("nats", "nats_current"),
                          [](const auto& kind) { return kind.param; });
@@ -298,8 +328,8 @@ TEST_P(KeptNatsOther, ServersWithoutJetStreamAreToldApart) {
   EXPECT_EQ(stream.error(), Errc::not_supported);
 }
 
-// A handle whose JetStream has answered before waits for it, longer than the 2 s after which it tells of a server that
-// never had one.
+// A handle whose JetStream has answered before waits for it, longer than the 2 s after which a request to a server that
+// never had one fails.
 TEST_P(KeptNatsOther, MessagesWaitForAServerThatRunsWithoutJetStreamForAWhile) {
   Topics topics = open();
   Stream s = *topics.stream({.name = "s", .topics = {"s.>"}, .survives = Survives::process});

@@ -25,7 +25,8 @@
 namespace weft::topic {
 
 // Asks a server of NATS, without a client: returns the line after the head of the answer. Empty: it did not answer.
-[[nodiscard]] inline std::string ask_server(const nats::test::NatsServer& server, const std::string& subject) {
+[[nodiscard]] inline std::string ask_server(const nats::test::NatsServer& server, const std::string& subject,
+                                            const std::string& body = {}) {
   const sys::Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const timeval most{2, 0};
   ::setsockopt(socket.fd(), SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
@@ -36,8 +37,8 @@ namespace weft::topic {
   if (::connect(socket.fd(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
     return {};
   }
-  const std::string request =
-      "CONNECT {\"verbose\":false}\r\nSUB answer 1\r\nPUB " + subject + " answer 0\r\n\r\nPING\r\n";
+  const std::string request = "CONNECT {\"verbose\":false}\r\nSUB answer 1\r\nPUB " + subject + " answer " +
+                              std::to_string(body.size()) + "\r\n" + body + "\r\nPING\r\n";
   (void)!::send(socket.fd(), request.data(), request.size(), MSG_NOSIGNAL);
   std::string got;
   char bytes[16384];
@@ -54,6 +55,14 @@ namespace weft::topic {
     }
     got.append(bytes, static_cast<std::size_t>(size));
   }
+}
+
+// The number of the server, "s0" and so on, that leads the stream. Negative: this one reports none.
+[[nodiscard]] inline int leader_known_to(const nats::test::NatsServer& server, const std::string& stream) {
+  const std::string info = ask_server(server, "$JS.API.STREAM.INFO." + stream);
+  const std::string before = "\"leader\":\"s";
+  const std::size_t at = info.find(before);
+  return at == std::string::npos ? -1 : info.at(at + before.size()) - '0';
 }
 
 // Declares a stream on new servers, which may not have a leader yet, or not know each other.
@@ -103,11 +112,9 @@ class NatsCluster {
   // The number of the server that leads the stream. Negative: no running server reports one.
   [[nodiscard]] int leader_of(const std::string& stream) const {
     for (const auto& each : servers_) {
-      const std::string info = each->pid() > 0 ? ask_server(*each, "$JS.API.STREAM.INFO." + stream) : std::string();
-      for (int i = 0; i < kServers; ++i) {
-        if (info.find("\"leader\":\"s" + std::to_string(i) + "\"") != std::string::npos) {
-          return i;
-        }
+      const int leader = each->pid() > 0 ? leader_known_to(*each, stream) : -1;
+      if (leader >= 0) {
+        return leader;
       }
     }
     return -1;

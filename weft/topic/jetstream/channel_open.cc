@@ -26,8 +26,6 @@ constexpr Error kOtherFilter(Errc::not_supported, "the filter of a consumer cann
 constexpr Error kReadsWork(Errc::not_supported, "a work stream is read by its consumer");
 constexpr Error kOtherConsumer(Errc::conflict, "the consumer is there with other settings");
 
-bool by_topic(const PullChannel& channel) noexcept { return channel.settings.from.kind == From::Kind::last_per_topic; }
-
 }  // namespace
 
 rt::Task<void> Channels::begin(Channels* self, std::shared_ptr<PullChannel> channel, std::unique_ptr<Asked> asked) {
@@ -106,7 +104,7 @@ rt::Task<Channels::Opened> Channels::connect(Channels* self, std::shared_ptr<Pul
     co_return opened;
   }
   if (channel->reads()) {
-    const bool goes_on = channel->next != 0 && (!by_topic(*channel) || channel->caught_up);
+    const bool goes_on = channel->next != 0 && (!channel->by_topic() || channel->caught_up);
     const From from = goes_on ? From::sequence(channel->next) : channel->settings.from;
     auto config = reader_config(channel->stream->names, from, channel->settings.filter);
     if (!config) {
@@ -143,7 +141,7 @@ rt::Task<Channels::Opened> Channels::connect_reader(Channels* self, std::shared_
   }
   channel->consumer_sequence = 0;
   channel->to_catch_up = made->value.pending;
-  if (channel->next == 0 && !by_topic(*channel)) {
+  if (channel->next == 0 && !channel->by_topic()) {
     channel->next = made->value.delivered.stream + 1;  // the place stays if the connection ends before a message
   }
   co_return opened;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "weft/base/no_memory.h"
+#include "weft/nats/jetstream/message.h"
 #include "weft/rt/task/task_time.h"
 
 namespace weft::topic {
@@ -18,6 +19,7 @@ namespace js = nats::jetstream;
 constexpr Duration kPullExpires = std::chrono::seconds(30);
 constexpr Duration kHeartbeat = std::chrono::seconds(5);
 constexpr Duration kPullSilent = 2 * kHeartbeat + std::chrono::seconds(2);  // then the requests are lost
+constexpr Duration kPlaceSilent = 2 * kHeartbeat;  // then a reader checks whether messages were forgotten
 constexpr Duration kRenewMin = std::chrono::milliseconds(10);
 constexpr Duration kPullAgain = std::chrono::milliseconds(100);  // after a refusal
 constexpr Duration kStandsStill = std::chrono::seconds(1);       // a queue from which no program takes
@@ -166,7 +168,8 @@ void Channels::pull(PullChannel& channel) {
   const std::string reply = channel.request.inbox + std::to_string(number);
   if (engine_.client().publish(made->subject, as_bytes(made->body), {.reply = reply})) {
     channel.request.outstanding = channel.credit;
-    channel.heard = engine_.now();
+    channel.request.checked = false;
+    channel.heard = channel.request.since = engine_.now();
   }
 }
 
@@ -195,7 +198,8 @@ void Channels::handle_message(const std::shared_ptr<PullChannel>& channel, const
     return;
   }
   engine_.handle_answer();
-  channel->heard = engine_.now();
+  channel->heard = channel->request.since = engine_.now();
+  channel->request.checked = false;
   channel->request.outstanding -= std::min<std::uint64_t>(channel->request.outstanding, 1);
   if (channel->reads()) {
     if (delivery->consumer_sequence != channel->consumer_sequence + 1) {
@@ -266,6 +270,9 @@ void Channels::handle_status(const std::shared_ptr<PullChannel>& channel, const 
     // Messages before the heartbeat came before it, or are lost.
     if (channel->reads() && status.last_consumer_sequence > channel->consumer_sequence) {
       reconnect(channel);
+    } else if (channel->reads() && channel->may_check && !channel->request.checked &&
+               deadline_after(channel->request.since, kPlaceSilent) <= engine_.now()) {
+      channel->request.checked = engine_.spawn(check_place(this, channel));
     }
     return;
   }
@@ -284,6 +291,22 @@ void Channels::handle_status(const std::shared_ptr<PullChannel>& channel, const 
     case Kind::leadership_change:
     case Kind::too_large: (void)engine_.spawn(pull_later(this, channel, kPullAgain)); return;
     default: pull(*channel);
+  }
+}
+
+// A consumer of a server may report that no message is left, and have some: seen on 2.9.10 after a network was cut.
+rt::Task<void> Channels::check_place(Channels* self, std::shared_ptr<PullChannel> channel) {
+  const std::uint64_t next = channel->next;
+  const std::vector<std::string>& filters = channel->config.filters;
+  if (next == 0 || (channel->by_topic() && !channel->caught_up)) {
+    co_return;
+  }
+  const js::Which which = js::Which::next_of(filters.empty() ? std::string_view(">") : filters.front(), next);
+  auto request = js::get_message(channel->stream->names.stream(), which);
+  const auto left = co_await Engine::call(&self->engine_, std::move(request), js::read_message);
+  channel->may_check = left || left.error() != Errc::not_permitted;
+  if (left && left->ok() && channel->open && channel->next == next) {
+    self->reconnect(channel);
   }
 }
 

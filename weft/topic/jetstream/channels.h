@@ -33,13 +33,16 @@ struct LastPull {
   std::string subject{};  // of the request
   std::uint64_t number = 0;
   std::uint64_t outstanding = 0;  // messages that the servers may still send; 0: none waits
+  Instant since{};                // it was sent, or a message came
+  bool checked = false;           // by check_place(), since then
 };
 
 // PullChannel: deliveries of a consumer of JetStream to a consumer or a reader of a handle.
 // Owner: Channels, and its tasks. Affinity: the session's core.
 // Invariants:
 //   1. request.outstanding <= credit: the servers send no more than the handle takes.
-//   2. A reader's sequences grow, without a gap. After a lost message, or a silent server, it reads on from `next`.
+//   2. A reader's sequences grow, without a gap. After a lost message, a forgotten one or a silent server, it reads on
+//      from `next`.
 struct PullChannel {
   std::string client;
   std::uint32_t id = 0;
@@ -64,6 +67,7 @@ struct PullChannel {
   std::uint64_t consumer_sequence = 0;
   std::uint64_t to_catch_up = 0;  // messages that were stored when it was opened
   bool caught_up = false;
+  bool may_check = true;  // check_place(): the user has the permission
   // A consumer's: messages in the handle's queue, by their sequences, that no program has got.
   std::map<std::uint64_t, HeldMessage> queue{};
   Instant renewed{};
@@ -71,6 +75,7 @@ struct PullChannel {
   bool looking = false;
 
   [[nodiscard]] bool reads() const noexcept { return consumer.empty(); }
+  [[nodiscard]] bool by_topic() const noexcept { return settings.from.kind == From::Kind::last_per_topic; }
 };
 
 // Channels: the ops of consumers and readers.
@@ -121,6 +126,7 @@ class Channels {
   static rt::Task<void> confirm(Channels* self, std::unique_ptr<Asked> asked, std::vector<std::string> replies);
   static rt::Task<Result<void>> acknowledge(Channels* self, const Asked* asked, const std::string* reply);
   static rt::Task<void> recall(Channels* self, std::shared_ptr<PullChannel> channel);
+  static rt::Task<void> check_place(Channels* self, std::shared_ptr<PullChannel> channel);
   static rt::Task<void> pull_later(Channels* self, std::shared_ptr<PullChannel> channel, Duration wait);
 
   [[nodiscard]] Result<void> subscribe(PullChannel& channel);
