@@ -6,24 +6,18 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <condition_variable>
 #include <cstdio>
-#include <deque>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
 #include "tests/support/nats_authority.h"
+#include "tests/topic/kept_load.h"
 #include "tests/topic/nats_cluster.h"
 #include "tests/topic/on_each_server.h"
 #include "tests/topic/side.h"
@@ -37,230 +31,6 @@ namespace weft::topic {
 namespace {
 
 using nats::test::NatsServer;
-
-constexpr int kMessages = 20'000;
-constexpr int kManyMessages = 200'000;
-constexpr Duration kLoadMost = 300s;  // never passes unless something is broken
-
-// Load: one handle publishes numbered messages, one reads them, one is a member of a consumer. The test makes the
-// faults meanwhile.
-// Affinity: the thread of the test.
-class Load {
- public:
-  Load(TopicsOptions options, Survives survives, int count, std::size_t body_size = 0)
-      : options_(std::move(options)),
-        survives_(survives),
-        count_(count),
-        padding_(body_size, '.'),
-        acked_(static_cast<std::size_t>(count)),
-        read_(acked_.size()),
-        consumed_(acked_.size()) {
-    const auto declared = declare_in_cluster(options_, stream());
-    EXPECT_TRUE(declared) << declared.error().message();
-    threads_.emplace_back([this] { publish(); });
-    threads_.emplace_back([this] { read(); });
-    threads_.emplace_back([this] { consume(); });
-    EXPECT_TRUE(until([this] { return ready_ == 3; }));
-  }
-  Load(const Load&) = delete;
-  Load& operator=(const Load&) = delete;
-  ~Load() {
-    {
-      const std::lock_guard lock(mutex_);
-      ended_ = true;
-    }
-    changed_.notify_all();
-    for (std::thread& each : threads_) {
-      each.join();
-    }
-  }
-
-  // Permits that messages with smaller numbers leave.
-  void release(int messages) {
-    const std::lock_guard lock(mutex_);
-    released_ = messages;
-    changed_.notify_all();
-  }
-  // The same, a little at a time.
-  void release(int messages, Duration within) {
-    constexpr int kSteps = 100;
-    const int first = released_;
-    const Instant begin = sys::now();
-    for (int i = 1; i <= kSteps; ++i) {
-      release(first + int(std::int64_t{messages - first} * i / kSteps));
-      pass(deadline_after(begin, within * i / kSteps));
-    }
-  }
-  [[nodiscard]] bool acknowledged(int messages) {
-    return until([&] { return acknowledged_ >= messages; });
-  }
-  [[nodiscard]] int acknowledged() {
-    const std::lock_guard lock(mutex_);
-    return acknowledged_;
-  }
-  // Lets the load go on until then.
-  void pass(Instant end) {
-    std::unique_lock lock(mutex_);
-    (void)changed_.wait_for(lock, std::max<Duration>(end - sys::now(), 0s), [] { return false; });
-  }
-  // Waits for all messages, and expects the promises.
-  void finish(const char* fault) {
-    release(count_);
-    EXPECT_TRUE(acknowledged(count_)) << acknowledged_ << " of " << count_;
-    const bool all = until([this] { return reads_ >= count_ && consumes_ >= count_; });
-    EXPECT_TRUE(all) << reads_ << " read, " << consumes_ << " consumed";
-    const std::lock_guard lock(mutex_);
-    int lost = 0;
-    int stored_twice = 0;
-    int consumed_again = 0;
-    for (std::size_t i = 0; i < acked_.size(); ++i) {
-      lost += acked_[i] != 0 && (read_[i] == 0 || consumed_[i] == 0) ? 1 : 0;
-      stored_twice += read_[i] > 1 ? 1 : 0;
-      consumed_again += consumed_[i] > 1 ? 1 : 0;
-    }
-    EXPECT_EQ(lost, 0);
-    EXPECT_EQ(stored_twice, 0);
-    std::string again;
-    for (const auto& [text, times] : failed_) {
-      again += ", " + std::to_string(times) + " times \"" + text + "\"";
-    }
-    std::printf("[ INFO ] %s: %d acknowledged, %d lost, %d stored twice, %d out of order, %d consumed again%s\n", fault,
-                acknowledged_, lost, stored_twice, late_, consumed_again, again.c_str());
-  }
-
- private:
-  template <typename Condition>
-  [[nodiscard]] bool until(const Condition& holds) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, kLoadMost, holds);
-  }
-  [[nodiscard]] StreamOptions stream() const { return {.name = "jobs", .topics = {"jobs.>"}, .survives = survives_}; }
-  template <typename End>
-  void become_ready(const Result<End>& end) {
-    EXPECT_TRUE(end) << end.error().message();
-    const std::lock_guard lock(mutex_);
-    ++ready_;
-    changed_.notify_all();
-  }
-  [[nodiscard]] bool ended() {
-    const std::lock_guard lock(mutex_);
-    return ended_;
-  }
-
-  void publish() {
-    constexpr std::size_t kInFlight = 1000;
-    Context context;
-    Topics topics = *Topics::open(context, options_);
-    auto jobs = topics.stream(stream());
-    become_ready(jobs);
-    std::deque<std::pair<int, PendingPublish>> pending;
-    const auto settle = [&] {
-      auto [number, first] = std::move(pending.front());
-      pending.pop_front();
-      auto published = first.wait();
-      while (!published && !ended()) {  // as a program does: once more with the same id
-        {
-          const std::lock_guard lock(mutex_);
-          ++failed_[published.error().message()];
-        }
-        const std::string id = std::to_string(number);
-        published = jobs->publish("jobs.a", id + padding_, {.id = id});
-      }
-      if (published) {
-        const std::lock_guard lock(mutex_);
-        acked_[static_cast<std::size_t>(number)] = 1;
-        ++acknowledged_;
-        changed_.notify_all();
-      }
-    };
-    for (int i = 0; jobs && i < count_; ++i) {
-      for (bool may = false; !may;) {
-        {
-          std::unique_lock lock(mutex_);
-          if (pending.empty()) {
-            changed_.wait(lock, [&] { return ended_ || i < released_; });
-          }
-          if (ended_) {
-            return;
-          }
-          may = i < released_ && pending.size() < kInFlight;
-        }
-        if (!may) {
-          settle();
-        }
-      }
-      const std::string id = std::to_string(i);
-      auto sent = jobs->publish_later("jobs.a", id + padding_, {.id = id});
-      ASSERT_TRUE(sent) << sent.error().message();
-      pending.emplace_back(i, *std::move(sent));
-    }
-    while (!pending.empty()) {
-      settle();
-    }
-  }
-  void read() {
-    Context context;
-    Topics topics = *Topics::open(context, options_);
-    auto jobs = topics.stream(stream());
-    auto reader = jobs ? jobs->read() : jobs.error();
-    become_ready(reader);
-    std::uint64_t last = 0;
-    int newest = -1;
-    while (reader && !ended()) {
-      const auto message = reader->next_until(sys::now() + 200ms);
-      if (!message) {
-        ASSERT_EQ(message.error(), Errc::timed_out) << message.error().message();
-        continue;
-      }
-      EXPECT_GT(message->sequence(), last);
-      last = message->sequence();
-      const int number = std::stoi(std::string(message->text()));
-      const std::lock_guard lock(mutex_);
-      reads_ += ++read_[static_cast<std::size_t>(number)] == 1 ? 1 : 0;
-      late_ += number < newest ? 1 : 0;
-      newest = std::max(newest, number);
-      changed_.notify_all();
-    }
-  }
-  void consume() {
-    Context context;
-    Topics topics = *Topics::open(context, options_);
-    auto jobs = topics.stream(stream());
-    auto member = jobs ? jobs->consumer("workers", {.ack_wait = 5s}) : jobs.error();
-    become_ready(member);
-    while (member && !ended()) {
-      auto delivery = member->next_until(sys::now() + 200ms);
-      if (!delivery) {
-        ASSERT_EQ(delivery.error(), Errc::timed_out) << delivery.error().message();
-        continue;
-      }
-      const int number = std::stoi(std::string(delivery->text()));
-      delivery->ack();
-      const std::lock_guard lock(mutex_);
-      consumes_ += ++consumed_[static_cast<std::size_t>(number)] == 1 ? 1 : 0;
-      changed_.notify_all();
-    }
-  }
-
-  const TopicsOptions options_;
-  const Survives survives_;
-  const int count_;
-  const std::string padding_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int ready_ = 0;
-  int released_ = 0;
-  bool ended_ = false;
-  int acknowledged_ = 0;
-  int reads_ = 0;     // different messages
-  int consumes_ = 0;  // different messages
-  int late_ = 0;      // messages after one with a larger number
-  std::vector<std::uint8_t> acked_;
-  std::vector<std::uint8_t> read_;
-  std::vector<std::uint8_t> consumed_;
-  std::map<std::string, int> failed_;  // publishes, which were repeated, by their errors
-  std::vector<std::thread> threads_;
-};
 
 // The parameter: the age of the servers.
 class KeptFaults : public OnEachServer {
@@ -325,7 +95,7 @@ void KeptFaults::kill_leaders(int messages, int kills, Duration each) {
   load.finish("the leader is killed");
 }
 TEST_P(KeptFaults, TheLeaderIsKilled) { kill_leaders(kMessages, 2, 0s); }
-TEST_P(ManyKeptFaults, TheLeaderIsKilledEvery3Seconds) { kill_leaders(kManyMessages, 10, 3s); }
+TEST_P(ManyKeptFaults, TheLeaderIsKilledEvery3Seconds) { kill_leaders(many_messages(), 10, 3s); }
 
 void KeptFaults::pause_leaders(int messages, int pauses) {
   start_cluster();
@@ -345,7 +115,7 @@ void KeptFaults::pause_leaders(int messages, int pauses) {
   load.finish("the leader stands still for 6 s");
 }
 TEST_P(KeptFaults, TheLeaderStandsStillFor6Seconds) { pause_leaders(kMessages, 1); }
-TEST_P(ManyKeptFaults, TheLeaderStandsStillFor6SecondsManyTimes) { pause_leaders(kManyMessages, 5); }
+TEST_P(ManyKeptFaults, TheLeaderStandsStillFor6SecondsManyTimes) { pause_leaders(many_messages(), 5); }
 
 void KeptFaults::stop_two_of_three(int messages, int times) {
   start_cluster();
@@ -368,7 +138,7 @@ void KeptFaults::stop_two_of_three(int messages, int times) {
   load.finish("two of three servers are away for 4 s");
 }
 TEST_P(KeptFaults, TwoOfThreeServersAreAway) { stop_two_of_three(kMessages, 1); }
-TEST_P(ManyKeptFaults, TwoOfThreeServersAreAwayManyTimes) { stop_two_of_three(kManyMessages, 5); }
+TEST_P(ManyKeptFaults, TwoOfThreeServersAreAwayManyTimes) { stop_two_of_three(many_messages(), 5); }
 
 // Each life publishes from the oldest message that was not acknowledged to the life before.
 void KeptFaults::kill_publishers(int messages) {
@@ -404,7 +174,7 @@ void KeptFaults::kill_publishers(int messages) {
   EXPECT_EQ(jobs.info()->next, static_cast<std::uint64_t>(messages) + 1);
 }
 TEST_P(KeptFaults, ThePublisherIsKilled) { kill_publishers(kMessages); }
-TEST_P(ManyKeptFaults, ThePublisherIsKilledWithManyMessages) { kill_publishers(kManyMessages); }
+TEST_P(ManyKeptFaults, ThePublisherIsKilledWithManyMessages) { kill_publishers(many_messages()); }
 
 // Each life takes a part. The last one gets all that the others left.
 void KeptFaults::kill_consumers(int messages) {
@@ -441,7 +211,7 @@ void KeptFaults::kill_consumers(int messages) {
   std::printf("[ INFO ] a consumer is killed: %d consumed, 0 lost, %d again\n", different, again);
 }
 TEST_P(KeptFaults, TheConsumerIsKilled) { kill_consumers(kMessages); }
-TEST_P(ManyKeptFaults, TheConsumerIsKilledWithManyMessages) { kill_consumers(kManyMessages); }
+TEST_P(ManyKeptFaults, TheConsumerIsKilledWithManyMessages) { kill_consumers(many_messages()); }
 
 // The server ends the connections of a login that expires, and refuses the login until its file is renewed.
 void KeptFaults::let_credentials_expire(int messages, int times, Duration away) {
@@ -479,7 +249,9 @@ void KeptFaults::let_credentials_expire(int messages, int times, Duration away) 
   load.finish("the credentials expire");
 }
 TEST_P(KeptFaults, TheCredentialsExpire) { let_credentials_expire(kMessages, 1, 0s); }
-TEST_P(ManyKeptFaults, TheCredentialsAreExpiredForLongerThanARequest) { let_credentials_expire(kManyMessages, 2, 40s); }
+TEST_P(ManyKeptFaults, TheCredentialsAreExpiredForLongerThanARequest) {
+  let_credentials_expire(many_messages(), 2, 40s);
+}
 
 // --- a full disk ---
 

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <fcntl.h>
-#include <sched.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <string>
-#include <vector>
 
-extern char** environ;
+#include "tests/topic/networks.h"
 
 namespace weft::topic {
 
@@ -42,13 +34,7 @@ class TwoNetworks {
   // Runs the function in the far namespace.
   template <typename Function>
   auto in_far(const Function& function) const {
-    struct Return {
-      int near;
-      ~Return() { (void)::setns(near, CLONE_NEWNET); }
-    };
-    const Return back{near_};
-    (void)::setns(far_, CLONE_NEWNET);
-    return function();
+    return in_network(far_, function);
   }
 
   // No packet leaves the near namespace, or the far one, until heal().
@@ -62,35 +48,6 @@ class TwoNetworks {
   }
 
  private:
-  static bool ip(std::vector<std::string> words) {
-    words.insert(words.begin(), "ip");
-    std::vector<char*> pointers;
-    for (std::string& word : words) {
-      pointers.push_back(word.data());
-    }
-    pointers.push_back(nullptr);
-    pid_t pid = -1;
-    int status = -1;
-    return ::posix_spawnp(&pid, "ip", nullptr, nullptr, pointers.data(), environ) == 0 &&
-           ::waitpid(pid, &status, 0) == pid && status == 0;
-  }
-  static int this_network() { return ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC); }
-
-  // A process of one thread gets a user namespace, in which it may make networks.
-  static bool enter_new_network() {
-    const uid_t user = ::geteuid();
-    const gid_t group = ::getegid();
-    if (::unshare(CLONE_NEWNET) == 0) {
-      return true;
-    }
-    if (::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) {
-      return false;
-    }
-    std::ofstream("/proc/self/setgroups") << "deny";
-    std::ofstream("/proc/self/uid_map") << "0 " << user << " 1";
-    std::ofstream("/proc/self/gid_map") << "0 " << group << " 1";
-    return true;
-  }
   std::string set_up() {
     if (!enter_new_network()) {
       return std::string("not here: no network namespace: ") + std::strerror(errno);
@@ -100,11 +57,10 @@ class TwoNetworks {
       return std::string("not here: no second network namespace: ") + std::strerror(errno);
     }
     far_ = this_network();
-    const std::string near_file = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(near_);
-    const bool linked = ip({"link", "set", "lo", "up"}) &&
-                        ip({"link", "add", "far", "type", "veth", "peer", "name", "near", "netns", near_file}) &&
-                        ip({"addr", "add", std::string(kFar) + "/30", "dev", "far"}) &&
-                        ip({"link", "set", "far", "up"});
+    const bool linked =
+        ip({"link", "set", "lo", "up"}) &&
+        ip({"link", "add", "far", "type", "veth", "peer", "name", "near", "netns", file_of_network(near_)}) &&
+        ip({"addr", "add", std::string(kFar) + "/30", "dev", "far"}) && ip({"link", "set", "far", "up"});
     (void)::setns(near_, CLONE_NEWNET);
     if (!linked || !ip({"link", "set", "lo", "up"}) ||
         !ip({"addr", "add", std::string(kNear) + "/30", "dev", "near"}) || !ip({"link", "set", "near", "up"})) {
