@@ -71,5 +71,32 @@ TEST_P(KeptNatsCluster, ThreeCopiesSurviveTheLossOfEachServerInTurn) {
   }
 }
 
+// The servers choose the next leader of a consumer within 10 s, and until then none of them takes an acknowledgement.
+TEST_P(KeptNatsCluster, AnAcknowledgementWaitsForTheNextLeaderOfTheConsumer) {
+  const StreamOptions options{.name = "s", .topics = {"s.>"}, .survives = Survives::machine};
+  const auto declared = declare_in_cluster(this->options(), options);
+  ASSERT_TRUE(declared) << declared.error().message();
+  Topics topics = *Topics::open(context_, this->options());
+  auto stream = topics.stream(options);
+  ASSERT_TRUE(stream) << stream.error().message();
+  auto consumer = stream->consumer("c", {.ack_wait = 120s});
+  ASSERT_TRUE(consumer) << consumer.error().message();
+  const auto published = stream->publish("s.a", "x", {.deadline = sys::now() + 60s});
+  ASSERT_TRUE(published) << published.error().message();
+  auto delivery = consumer->next_until(sys::now() + 60s);
+  ASSERT_TRUE(delivery) << delivery.error().message();
+  int leader = -1;
+  for (const Instant end = sys::now() + 60s; leader < 0 && sys::now() < end;) {
+    leader = cluster_->leader_of("s", "c");
+  }
+  ASSERT_GE(leader, 0);
+  cluster_->server(leader).kill();
+  const auto done = delivery->ack_confirmed();
+  EXPECT_TRUE(done || done.error() == Errc::outcome_unknown) << done.error().message();
+  EXPECT_TRUE(stream->publish("s.a", "y", {.deadline = sys::now() + 60s}));
+  const auto next = consumer->next_until(sys::now() + 60s);
+  ASSERT_TRUE(next) << next.error().message();
+}
+
 }  // namespace
 }  // namespace weft::topic

@@ -57,9 +57,11 @@ namespace weft::topic {
   }
 }
 
-// The number of the server, "s0" and so on, that leads the stream. Negative: this one reports none.
-[[nodiscard]] inline int leader_known_to(const nats::test::NatsServer& server, const std::string& stream) {
-  const std::string info = ask_server(server, "$JS.API.STREAM.INFO." + stream);
+// The number of the server, "s0" and so on, that leads the stream, or its consumer. Negative: this one reports none.
+[[nodiscard]] inline int leader_known_to(const nats::test::NatsServer& server, const std::string& stream,
+                                         const std::string& consumer = {}) {
+  const std::string of = consumer.empty() ? "STREAM.INFO." + stream : "CONSUMER.INFO." + stream + "." + consumer;
+  const std::string info = ask_server(server, "$JS.API." + of);
   const std::string before = "\"leader\":\"s";
   const std::size_t at = info.find(before);
   return at == std::string::npos ? -1 : info.at(at + before.size()) - '0';
@@ -109,10 +111,10 @@ class NatsCluster {
     }
     return all;
   }
-  // The number of the server that leads the stream. Negative: no running server reports one.
-  [[nodiscard]] int leader_of(const std::string& stream) const {
+  // The number of the server that leads the stream, or its consumer. Negative: no running server reports one.
+  [[nodiscard]] int leader_of(const std::string& stream, const std::string& consumer = {}) const {
     for (const auto& each : servers_) {
-      const int leader = each->pid() > 0 ? leader_known_to(*each, stream) : -1;
+      const int leader = each->pid() > 0 ? leader_known_to(*each, stream, consumer) : -1;
       if (leader >= 0) {
         return leader;
       }
