@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <utility>
@@ -93,29 +94,48 @@ class Load {
     std::unique_lock lock(mutex_);
     (void)changed_.wait_for(lock, std::max<Duration>(end - sys::now(), 0s), [] { return false; });
   }
+  // Of the servers: `lossy` ones lose messages after their acknowledgements, store others twice, or store one in
+  // another place after a reader got it. Then the numbers are printed, and the handles have to go on.
+  enum class Servers : std::uint8_t { whole, lossy };
   // Waits for all messages, and expects the promises.
-  void finish(const char* fault) {
+  void finish(const char* fault, Servers servers = Servers::whole) {
     release(count_);
     EXPECT_TRUE(acknowledged(count_)) << acknowledged_ << " of " << count_;
-    const bool all = until([this] { return reads_ >= count_ && consumes_ >= count_; });
-    EXPECT_TRUE(all) << reads_ << " read, " << consumes_ << " consumed";
+    const std::vector<std::uint8_t> stored = read_stream();
+    const int in_all = std::accumulate(stored.begin(), stored.end(), 0);
+    const bool all = until([&] {
+      const auto unread = [&](std::size_t i) { return stored[i] != 0 && consumed_[i] == 0; };
+      std::size_t first = 0;
+      while (reads_ >= in_all && first < stored.size() && !unread(first)) {
+        ++first;
+      }
+      return first == stored.size();
+    });
+    EXPECT_TRUE(all) << in_all << " stored, " << reads_ << " read, " << consumes_ << " consumed";
     const std::lock_guard lock(mutex_);
     int lost = 0;
     int stored_twice = 0;
     int consumed_again = 0;
+    int read_otherwise = 0;
     for (std::size_t i = 0; i < acked_.size(); ++i) {
-      lost += acked_[i] != 0 && (read_[i] == 0 || consumed_[i] == 0) ? 1 : 0;
-      stored_twice += read_[i] > 1 ? 1 : 0;
+      lost += acked_[i] != 0 && stored[i] == 0 ? 1 : 0;
+      stored_twice += stored[i] > 1 ? 1 : 0;
+      read_otherwise += read_[i] != stored[i] ? 1 : 0;
       consumed_again += consumed_[i] > 1 ? 1 : 0;
     }
-    EXPECT_EQ(lost, 0);
-    EXPECT_EQ(stored_twice, 0);
+    if (servers == Servers::whole) {
+      EXPECT_EQ(lost, 0);
+      EXPECT_EQ(stored_twice, 0);
+      EXPECT_EQ(read_otherwise, 0);
+    }
     std::string again;
     for (const auto& [text, times] : failed_) {
       again += ", " + std::to_string(times) + " times \"" + text + "\"";
     }
-    std::printf("[ INFO ] %s: %d acknowledged, %d lost, %d stored twice, %d out of order, %d consumed again%s\n", fault,
-                acknowledged_, lost, stored_twice, late_, consumed_again, again.c_str());
+    std::printf(
+        "[ INFO ] %s: %d acknowledged, %d lost, %d stored twice, %d read otherwise, %d out of order, %d consumed "
+        "again%s\n",
+        fault, acknowledged_, lost, stored_twice, read_otherwise, late_, consumed_again, again.c_str());
   }
 
  private:
@@ -137,6 +157,26 @@ class Load {
     return ended_;
   }
 
+  // How often the stream has each message.
+  [[nodiscard]] std::vector<std::uint8_t> read_stream() const {
+    std::vector<std::uint8_t> stored(acked_.size());
+    Context context;
+    Topics topics = *Topics::open(context, options_);
+    auto jobs = topics.stream(stream());
+    auto reader = jobs ? jobs->read() : jobs.error();
+    const auto info = jobs ? jobs->info() : jobs.error();
+    EXPECT_TRUE(reader && info) << (reader ? info.error() : reader.error()).message();
+    for (std::uint64_t last = 0; reader && info && last + 1 < info->next;) {
+      const auto message = reader->next_until(deadline_after(sys::now(), kLoadMost));
+      if (!message) {
+        ADD_FAILURE() << last << " of " << info->next << ": " << message.error().message();
+        break;
+      }
+      last = message->sequence();
+      ++stored[static_cast<std::size_t>(std::stoi(std::string(message->text())))];
+    }
+    return stored;
+  }
   void publish() {
     constexpr std::size_t kInFlight = 1000;
     Context context;
@@ -206,7 +246,8 @@ class Load {
       last = message->sequence();
       const int number = std::stoi(std::string(message->text()));
       const std::lock_guard lock(mutex_);
-      reads_ += ++read_[static_cast<std::size_t>(number)] == 1 ? 1 : 0;
+      ++reads_;
+      ++read_[static_cast<std::size_t>(number)];
       late_ += number < newest ? 1 : 0;
       newest = std::max(newest, number);
       changed_.notify_all();
@@ -242,7 +283,7 @@ class Load {
   int released_ = 0;
   bool ended_ = false;
   int acknowledged_ = 0;
-  int reads_ = 0;     // different messages
+  int reads_ = 0;
   int consumes_ = 0;  // different messages
   int late_ = 0;      // messages after one with a larger number
   std::vector<std::uint8_t> acked_;

@@ -135,6 +135,11 @@ std::uint64_t version_number(std::string_view text) noexcept {
 }
 
 std::string_view known_faults(std::uint64_t version) noexcept {
+  if (version < 2'010'000) {
+    return "three copies of 2.9.10 lost acknowledged messages when their leader stood still, and routes and "
+           "permissions "
+           "can be bypassed: 2.11.16, 2.12.7 or later";
+  }
   if (version < 2'011'016 || (version >= 2'012'000 && version < 2'012'007)) {
     return "routes and permissions can be bypassed: 2.11.16, 2.12.7 or later";
   }
