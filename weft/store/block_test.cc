@@ -4,6 +4,8 @@
 #include <limits>
 #include <string>
 
+#include "weft/base/endian.h"
+#include "weft/store/checksum.h"
 #include <gtest/gtest.h>
 
 namespace weft::store {
@@ -34,6 +36,63 @@ TEST(Block, MessagesComeBackAsTheyWent) {
   const StoredMessage two = (*block)->message(41);
   EXPECT_EQ(two.topic, "c");
   EXPECT_TRUE(two.erased && two.id.empty() && two.headers.empty() && two.body.empty());
+}
+
+TEST(Block, AMessageHasItsEndAndAGoneOneItsPlace) {
+  BlockBuilder builder;
+  builder.add({.topic = "a", .body = as_bytes("one"), .time_to_live = 2s}, WallTime(5s));
+  builder.add_gone(WallTime(6s));
+  builder.add_gone(WallTime(7s));
+  builder.add({.topic = "b", .body = as_bytes("four")}, WallTime(8s));
+  builder.add_gone(WallTime(9s));
+  const std::vector<std::uint8_t> bytes = builder.finish(7, 40);
+  EXPECT_EQ(bytes.size(), kBlockHeader + (20 + 8 + 4) + 20 + (20 + 5) + 20) << "gone ones in a row have one place";
+  const auto block = Block::parse(bytes, 7, 40);
+  ASSERT_TRUE(block) << block.error().message();
+  ASSERT_EQ((*block)->count(), 5U);
+  const StoredMessage one = (*block)->message(40);
+  EXPECT_EQ(one.expires, WallTime(7s));
+  EXPECT_FALSE(one.is_over(WallTime(7s) - 1ns));
+  EXPECT_TRUE(one.is_over(WallTime(7s)));
+  EXPECT_EQ(as_text(one.body), "one");
+  for (const std::uint64_t gone : {41U, 42U, 44U}) {
+    EXPECT_TRUE((*block)->message(gone).is_over(WallTime::min()));
+    EXPECT_TRUE((*block)->message(gone).topic.empty() && (*block)->message(gone).body.empty());
+  }
+  EXPECT_EQ((*block)->message(44).time, WallTime(9s));
+  EXPECT_EQ(as_text((*block)->message(43).body), "four");
+  EXPECT_FALSE((*block)->message(43).is_over(WallTime::max() - 1ns));
+}
+
+TEST(Block, ARunOfGoneMessagesBeyondTheCountIsReported) {
+  for (const std::uint32_t run : {0U, 1U, 2U, 3U, 0xFFFFFFFFU}) {
+    BlockBuilder builder;
+    builder.add_gone(WallTime(6s));
+    builder.add_gone(WallTime(7s));
+    std::vector<std::uint8_t> bytes = builder.finish(7, 40);
+    store_big_endian(bytes.data() + 24 + 8, run);
+    store_big_endian(bytes.data() + 4, crc32c(Bytes(bytes).subspan(8)));
+    EXPECT_EQ(Block::parse(bytes, 7, 40).has_value(), run == 2) << run;
+  }
+}
+
+TEST(Block, KnowsWhenHalfOfItIsOver) {
+  BlockBuilder builder;
+  const std::string body(100, 'x');
+  builder.add({.topic = "a", .body = as_bytes(body)}, WallTime(0s));
+  EXPECT_EQ(builder.half_over(), WallTime::max());
+  builder.add({.topic = "a", .body = as_bytes(body), .time_to_live = 9s}, WallTime(0s));
+  EXPECT_EQ(builder.half_over(), WallTime::max());  // the block's own bytes count
+  builder.add({.topic = "a", .body = as_bytes(body), .time_to_live = 5s}, WallTime(0s));
+  EXPECT_EQ(builder.half_over(), WallTime(9s));
+  (void)builder.finish(1, 1);
+  builder.add({.topic = "a", .body = as_bytes(body), .time_to_live = 9s}, WallTime(0s));
+  builder.add({.topic = "a", .time_to_live = 20s}, WallTime(0s));
+  EXPECT_EQ(builder.half_over(), WallTime(9s));
+  (void)builder.finish(1, 1);
+  builder.add({.topic = "a", .time_to_live = 20s}, WallTime(0s));
+  builder.add_gone(WallTime(1s));
+  EXPECT_EQ(builder.half_over(), WallTime(20s));  // all are over then
 }
 
 TEST(Block, AnyFlippedBitIsReported) {

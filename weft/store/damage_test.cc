@@ -63,14 +63,14 @@ class DamageTest : public testing::Test {
   std::string row_of(const std::string& stream) { return std::to_string(store_->find(stream)->id()); }
   // The bodies that are read, `!` for each damaged place.
   static std::string read(StoredStream& stream, std::string_view filter = "") {
-    StoredReader reader = *stream.open_reader(filter, {});
+    StoredReader reader = *stream.open_reader(filter, {}, kNow.wall);
     std::string all;
     for (int i = 0; i < 20; ++i) {
-      const auto message = stream.read(reader);
+      const auto message = stream.read(reader, kNow.wall);
       if (!message) {
         EXPECT_EQ(message.error(), Errc::corrupt);
         all += "! ";
-        reader = *stream.open_reader(filter, From::sequence(reader.cursor.next + 1));
+        reader = *stream.open_reader(filter, From::sequence(reader.cursor.next + 1), kNow.wall);
         continue;
       }
       if (!*message) {
@@ -157,14 +157,14 @@ TEST_F(DamageTest, ADamagedConsumerGetsAgainWhatTheStreamHas) {
 TEST_F(DamageTest, ADamagedRowOfATopicIsReportedUntilItsNextMessage) {
   damage("UPDATE topic SET last=1 WHERE topic='t.4' AND stream=" + row_of("log"));
   StoredStream& stream = *store_->find("log");
-  EXPECT_EQ(stream.newest_of("t.4").error(), Errc::corrupt);
+  EXPECT_EQ(stream.newest_of("t.4", kNow.wall).error(), Errc::corrupt);
   EXPECT_EQ(store_->append(stream, {.topic = "t.4"}, {.last = 1}, kNow).error(), Errc::corrupt);
-  EXPECT_EQ(stream.topics_after("", 10)->topics.size(), 4U);
+  EXPECT_EQ(stream.topics_after("", 10, kNow.wall)->topics.size(), 4U);
   EXPECT_EQ(stream.damaged(), 1U);
   EXPECT_EQ(read(stream), kAll);
   ASSERT_TRUE(store_->append(stream, {.topic = "t.4"}, {}, kNow));
   ASSERT_EQ(store_->commit(kNow).disk, Errc::ok);
-  EXPECT_TRUE(*stream.newest_of("t.4"));
+  EXPECT_TRUE(*stream.newest_of("t.4", kNow.wall));
   EXPECT_TRUE(store_->append(stream, {.topic = "t.4"}, {.last = 6}, kNow));
 }
 
@@ -189,7 +189,7 @@ TEST_F(DamageTest, ADamagedRowOfABlockHidesNoOtherMessage) {
     EXPECT_EQ(read(stream), "t.1 t.2 ! t.4 t.5 ");
     EXPECT_EQ(deliver("log"), "t.1 t.2 t.4 t.5 ");
     EXPECT_EQ(stream.damaged(), 1U);
-    EXPECT_LE(stream.open_reader("", From::time(kNow.wall))->cursor.next, 3U);
+    EXPECT_LE(stream.open_reader("", From::time(kNow.wall), kNow.wall)->cursor.next, 3U);
     damage(original);
   }
   // The newest and the oldest one.
@@ -206,7 +206,7 @@ TEST_F(DamageTest, ADamagedRowOfABlockHidesNoOtherMessage) {
       const auto appended = store_->append(stream, {.topic = "new"}, {}, kNow);
       ASSERT_TRUE(appended);
       ASSERT_EQ(store_->commit(kNow).disk, Errc::ok);
-      const auto newest = stream.message_at(appended->sequence);
+      const auto newest = stream.message_at(appended->sequence, kNow.wall);
       ASSERT_TRUE(newest && *newest);
       EXPECT_EQ((*newest)->message.time, kNow.wall);
       const std::string delivered = deliver("other");
@@ -233,8 +233,8 @@ TEST_F(DamageTest, ADamagedRowOfAValueIsReportedAndHidesNoOther) {
     StoredStream& stream = *store_->find("latest");
     EXPECT_EQ(read(stream), "t.1 t.2 ! t.4 t.5 ");
     EXPECT_EQ(deliver("latest"), "t.1 t.2 t.4 t.5 ");
-    EXPECT_EQ(stream.message_at(3).error(), Errc::corrupt);
-    EXPECT_EQ(stream.topics_after("", 100)->topics.size(), 4U);
+    EXPECT_EQ(stream.message_at(3, kNow.wall).error(), Errc::corrupt);
+    EXPECT_EQ(stream.topics_after("", 100, kNow.wall)->topics.size(), 4U);
     EXPECT_GE(stream.damaged(), 1U);
     ASSERT_TRUE(store_->remove("latest"));
     StreamSettings settings;

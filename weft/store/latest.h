@@ -23,7 +23,7 @@ class LatestSql {
   [[nodiscard]] static Result<LatestSql> prepare(Database& database);
 
   Statement insert, trim, read_from, find_last, find_revision, list_topics, read_size, read_newest, read_first,
-      find_oldest, drop_revision, drop_topic, set_next, find_row;
+      find_oldest, drop_revision, drop_topic, set_next, find_row, find_end, find_over, set_end;
 };
 
 // Latest: the newest values of each topic of one stream, in the order of their revisions. A revision is a sequence.
@@ -51,17 +51,23 @@ class Latest {
   // The value of a revision, or the newest one of a topic. Returns nullopt if there is none. An erasure counts as a
   // value.
   [[nodiscard]] Result<std::optional<ReadMessage>> value_at(std::uint64_t revision);
-  [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants);
+  [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants, WallTime now);
   [[nodiscard]] Result<std::uint64_t> first_at(WallTime time);
   [[nodiscard]] Result<std::uint64_t> skip_block(std::uint64_t revision);  // after the next value, damaged or not
-  [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows);  // like MessageLog's
+  // Like MessageLog's.
+  [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows, WallTime now);
 
   // Inside a transaction.
   [[nodiscard]] Result<std::optional<MessageLog::Dropped>> drop_oldest(std::uint64_t before, WallTime age);
   // The same for a bound of bytes: the topic of a newest value is erased, and readers receive the erasure. Of these
   // erasures, the committed ones go first: otherwise they would push out values in their turn.
   [[nodiscard]] Result<std::optional<MessageLog::Dropped>> evict_oldest(std::uint64_t before, WallTime time);
-  static constexpr std::size_t kErasuresMax = 65'536;  // remembered ones
+  // The next value that is over before `now`. With the newest value of a topic its older ones go, and readers receive
+  // an erasure, which is over after kErasureLives.
+  [[nodiscard]] Result<std::optional<MessageLog::Dropped>> drop_over(std::uint64_t before, WallTime now, WallTime time);
+  static constexpr Duration kErasureLives = std::chrono::minutes(10);
+  [[nodiscard]] WallTime ends() const noexcept { return ends_; }  // like MessageLog's
+  static constexpr std::size_t kErasuresMax = 65'536;             // remembered ones
   // Whether the next evict_oldest() removes such an erasure.
   [[nodiscard]] bool evicts_erasure() const noexcept { return erasures_dropped_ < erasures_.size(); }
   [[nodiscard]] Result<MessageLog::Dropped> drop_topic(std::string_view topic);
@@ -86,10 +92,12 @@ class Latest {
     WallTime time;
     std::vector<std::uint8_t> bytes;  // a block of one message
     bool erased;
+    WallTime expires;
   };
   [[nodiscard]] Result<void> refresh_first();
   [[nodiscard]] Result<void> insert(const Staged& staged);
   [[nodiscard]] Result<MessageLog::Dropped> drop_revision(std::uint64_t revision);
+  [[nodiscard]] Result<std::uint64_t> erase_dropped(std::string_view topic, WallTime time, Duration time_to_live);
   [[nodiscard]] Result<std::optional<ReadMessage>> row(Statement& statement, std::uint64_t revision);
 
   LatestSql* sql_;
@@ -103,6 +111,7 @@ class Latest {
   std::uint64_t bytes_ = 0;
   WallTime oldest_{};
   WallTime newest_{};
+  WallTime ends_ = WallTime::max();
 
   std::vector<Staged> staged_;
   std::unordered_map<std::string, TopicLast> staged_topics_;

@@ -36,12 +36,14 @@ bool may_hold(std::string_view topics, const TopicPredicate& wants) {
 Result<LogSql> LogSql::prepare(Database& database) {
   LogSql sql;
   const Database::Prepared all[] = {
-      {&sql.insert_block, "INSERT INTO block(stream, first, last, time, topics, bytes) VALUES(?,?,?,?,?,?)"},
+      {&sql.insert_block, "INSERT INTO block(stream, first, last, time, topics, bytes, expires) VALUES(?,?,?,?,?,?,?)"},
       {&sql.insert_topic,
-       "INSERT INTO topic(stream, topic, last, sum) VALUES(?1,?2,?3,weft_sum(?1,?2,?3)) ON CONFLICT(stream, topic) "
-       "DO UPDATE SET last=excluded.last, sum=excluded.sum"},
+       "INSERT INTO topic(stream, topic, last, expires, sum) VALUES(?1,?2,?3,?4,"
+       "CASE WHEN ?4 IS NULL THEN weft_sum(?1,?2,?3) ELSE weft_sum(?1,?2,?3,?4) END) ON CONFLICT(stream, topic) "
+       "DO UPDATE SET last=excluded.last, expires=excluded.expires, sum=excluded.sum"},
       {&sql.find_topic,
-       "SELECT last, sum IS NULL OR sum=weft_sum(stream, topic, last) FROM topic WHERE stream=? AND topic=?"},
+       "SELECT last, sum IS NULL OR sum=CASE WHEN expires IS NULL THEN weft_sum(stream, topic, last)"
+       " ELSE weft_sum(stream, topic, last, expires) END, expires FROM topic WHERE stream=? AND topic=?"},
       {&sql.remove_topic, "DELETE FROM topic WHERE stream=? AND topic=? AND last<=?"},
       {&sql.read_from, "SELECT first, last, topics, bytes, time FROM block WHERE stream=? AND last>=? ORDER BY last"},
       {&sql.read_first, "SELECT first, time, last, topics FROM block WHERE stream=? ORDER BY last LIMIT 1"},
@@ -53,8 +55,15 @@ Result<LogSql> LogSql::prepare(Database& database) {
        " WHERE id=?2"},
       {&sql.find_row, "SELECT first, time, last, topics FROM block WHERE stream=? AND last>=? ORDER BY last LIMIT 1"},
       {&sql.list_topics,
-       "SELECT topic, last, sum IS NULL OR sum=weft_sum(stream, topic, last) FROM topic WHERE stream=? AND topic>?"
+       "SELECT topic, last, sum IS NULL OR sum=CASE WHEN expires IS NULL THEN weft_sum(stream, topic, last)"
+       " ELSE weft_sum(stream, topic, last, expires) END, expires FROM topic WHERE stream=? AND topic>?"
        " ORDER BY topic LIMIT ?"},
+      {&sql.find_end, "SELECT expires FROM block WHERE stream=? AND expires IS NOT NULL ORDER BY expires LIMIT 1"},
+      {&sql.find_over,
+       "SELECT first, last, bytes, time FROM block WHERE stream=? AND expires<? ORDER BY expires LIMIT 1"},
+      {&sql.set_end, "UPDATE block SET expires=NULL WHERE stream=? AND last=?"},
+      {&sql.replace_block, "UPDATE block SET topics=?3, bytes=?4, expires=?5 WHERE stream=?1 AND last=?2"},
+      {&sql.remove_over, "DELETE FROM topic WHERE stream=? AND topic=? AND last<=? AND expires<=?"},
   };
   WEFT_TRY(database.prepare_all(all));
   return sql;
@@ -91,6 +100,11 @@ MessageLog::RowHead MessageLog::head_of(Statement& row) const noexcept {
 }
 
 Result<void> MessageLog::refresh_first() {
+  {
+    Statement& end = sql_->find_end.set(0, stream_);
+    const Rows rows(end);
+    ends_ = WEFT_TRY(end.step()) ? expiry_at(end, 0) : WallTime::max();
+  }
   Statement& oldest = sql_->read_first.set(0, stream_);
   const Rows rows(oldest);
   has_rows_ = WEFT_TRY(oldest.step());
@@ -128,7 +142,7 @@ std::uint64_t MessageLog::stage(const NewMessage& message, WallTime time) {
   staged_bytes_ += BlockBuilder::size_of(message);
   std::string topic(message.topic);
   const std::uint64_t sequence = next_staged_++;
-  staged_topics_[topic] = {sequence, message.erased, 0};
+  staged_topics_[topic] = {sequence, message.erased, 0, expiry_of(time, message.time_to_live)};
   builder_topics_.insert(std::move(topic));
   return sequence;
 }
@@ -136,13 +150,13 @@ std::uint64_t MessageLog::stage(const NewMessage& message, WallTime time) {
 void MessageLog::close_block() {
   if (builder_.count() != 0) {
     const std::uint64_t last = builder_first_ + builder_.count() - 1;
+    const WallTime ends = builder_.half_over();
     staged_.push_back({builder_.finish(stream_, builder_first_), builder_first_, last, builder_time_,
-                       std::exchange(builder_topics_, {})});
+                       std::exchange(builder_topics_, {}), ends});
   }
 }
 
-Result<void> MessageLog::insert_block(std::uint64_t first, std::uint64_t last, WallTime time,
-                                      const std::set<std::string>& topics, Bytes bytes) {
+std::string MessageLog::topics_text(const BlockRow& row, const std::set<std::string>& topics) {
   std::string text;
   for (const std::string& topic : topics) {
     text.append(topic).append("\n");
@@ -151,18 +165,25 @@ Result<void> MessageLog::insert_block(std::uint64_t first, std::uint64_t last, W
       break;
     }
   }
-  add_sum(text, {stream_, first, last, time});
-  Statement& insert = sql_->insert_block.set(0, stream_).set(1, first).set(2, last).set(3, ns_of(time));
-  return insert.set(4, std::string_view(text)).set(5, bytes).run();
+  add_sum(text, row);
+  return text;
+}
+
+Result<void> MessageLog::insert_block(const StagedBlock& block) {
+  const std::string text = topics_text({stream_, block.first, block.last, block.time}, block.topics);
+  Statement& insert = sql_->insert_block.set(0, stream_).set(1, block.first).set(2, block.last);
+  insert.set(3, ns_of(block.time)).set(4, std::string_view(text)).set(5, Bytes(block.bytes));
+  return set_expiry(insert, 6, block.ends).run();
 }
 
 Result<void> MessageLog::write_staged() {
   close_block();
   for (const StagedBlock& block : staged_) {
-    WEFT_TRY(insert_block(block.first, block.last, block.time, block.topics, block.bytes));
+    WEFT_TRY(insert_block(block));
   }
   for (const auto& [topic, last] : staged_topics_) {
-    WEFT_TRY(sql_->insert_topic.set(0, stream_).set(1, std::string_view(topic)).set(2, last.sequence).run());
+    Statement& insert = sql_->insert_topic.set(0, stream_).set(1, std::string_view(topic)).set(2, last.sequence);
+    WEFT_TRY(set_expiry(insert, 3, last.expires).run());
   }
   return {};
 }
@@ -179,6 +200,7 @@ void MessageLog::keep_staged() {
   for (StagedBlock& staged : staged_) {
     bytes_ += staged.bytes.size();
     newest_ = staged.time;
+    ends_ = std::min(ends_, staged.ends);
     auto block = Block::parse(std::move(staged.bytes), stream_, staged.first);
     WEFT_ASSERT(block.has_value());  // just made
     cache_bytes_ += (*block)->size();
@@ -217,7 +239,7 @@ Result<TopicLast> MessageLog::last_of(std::string_view topic) {
   if (find.number(1) == 0) {
     return Error(Errc::corrupt, "the row of a topic whose checksum is wrong");
   }
-  return find.sequence(0) >= purged_ ? TopicLast{find.sequence(0)} : TopicLast();
+  return find.sequence(0) >= purged_ ? TopicLast{find.sequence(0), false, 0, expiry_at(find, 2)} : TopicLast();
 }
 
 std::shared_ptr<const Block> MessageLog::cached(std::uint64_t sequence) const noexcept {
@@ -255,7 +277,7 @@ Result<std::shared_ptr<const Block>> MessageLog::load(Cursor& cursor, const Topi
   return std::shared_ptr<const Block>();
 }
 
-Result<std::optional<ReadMessage>> MessageLog::read(Cursor& cursor, const TopicPredicate& wants) {
+Result<std::optional<ReadMessage>> MessageLog::read(Cursor& cursor, const TopicPredicate& wants, WallTime now) {
   cursor.next = std::max(cursor.next, first_);
   while (cursor.next < next_) {
     if (cursor.block == nullptr || cursor.next < cursor.block->first() || cursor.next > cursor.block->last()) {
@@ -275,7 +297,7 @@ Result<std::optional<ReadMessage>> MessageLog::read(Cursor& cursor, const TopicP
     const std::uint64_t last = cursor.block->last();
     while (cursor.next <= last) {
       const StoredMessage message = cursor.block->message(cursor.next++);
-      if (!wants || wants(message.topic)) {
+      if (!message.is_over(now) && (!wants || wants(message.topic))) {
         return std::optional(ReadMessage{cursor.block, message});
       }
       ++cursor.passed;
@@ -301,7 +323,7 @@ Result<std::uint64_t> MessageLog::first_at(WallTime time) {
   Cursor cursor{WEFT_TRY(find_time(first_, next_, time, lookup))};
   std::uint64_t before = cursor.next;
   for (;;) {  // within the block
-    const auto message = read(cursor, {});
+    const auto message = read(cursor, {}, WallTime::min());
     if (!message || !*message || (*message)->message.time >= time) {  // the reader will meet the damage
       return message && *message ? (*message)->message.sequence : before;
     }
@@ -323,7 +345,7 @@ Result<std::uint64_t> MessageLog::skip_block(std::uint64_t sequence) {
   return std::min(behind, next_);
 }
 
-Result<TopicPage> MessageLog::topics_after(std::string_view after, std::size_t rows) {
+Result<TopicPage> MessageLog::topics_after(std::string_view after, std::size_t rows, WallTime now) {
   Statement& list = sql_->list_topics.set(0, stream_).set(1, after).set(2, rows);
   const Rows reset(list);
   TopicPage page;
@@ -331,7 +353,7 @@ Result<TopicPage> MessageLog::topics_after(std::string_view after, std::size_t r
     page.after = list.text(0);
     if (list.number(2) == 0) {
       page.damaged.push_back(list.sequence(1));
-    } else if (list.sequence(1) >= purged_) {
+    } else if (list.sequence(1) >= purged_ && expiry_at(list, 3) > now) {
       page.topics.push_back({page.after, list.sequence(1)});
     }
   }
@@ -408,6 +430,21 @@ Result<void> MessageLog::drop_done(std::uint64_t& from, std::size_t rows, std::s
   return {};
 }
 
+namespace {
+
+// A message of a block that is written anew. Of one that is over at `now` the sequence and the time stay.
+void add_again(BlockBuilder& builder, std::set<std::string>& topics, const StoredMessage& message, WallTime now) {
+  if (message.is_over(now)) {
+    return builder.add_gone(message.time);
+  }
+  const bool ends = message.expires != WallTime::max() && message.expires > message.time;
+  const Duration lives = ends ? std::clamp(message.expires - message.time, kTimeToLiveMin, kTimeToLiveMax) : Duration();
+  builder.add({message.topic, message.id, message.headers, message.body, message.erased, lives}, message.time);
+  topics.emplace(message.topic);
+}
+
+}  // namespace
+
 Result<std::optional<MessageLog::Dropped>> MessageLog::trim(std::uint64_t before) {
   std::shared_ptr<const Block> old;
   {
@@ -431,17 +468,69 @@ Result<std::optional<MessageLog::Dropped>> MessageLog::trim(std::uint64_t before
   WallTime newest{};
   for (std::uint64_t at = before; at <= old->last(); ++at) {
     const StoredMessage kept = old->message(at);
-    builder.add({kept.topic, kept.id, kept.headers, kept.body, kept.erased}, kept.time);
-    topics.emplace(kept.topic);
+    add_again(builder, topics, kept, WallTime::min());
     newest = kept.time;
   }
   for (const std::string& topic : gone) {
     WEFT_TRY(sql_->remove_topic.set(0, stream_).set(1, std::string_view(topic)).set(2, before - 1).run());
   }
-  const std::vector<std::uint8_t> rest = builder.finish(stream_, before);
+  const WallTime ends = builder.half_over();
+  const StagedBlock rest{builder.finish(stream_, before), before, old->last(), newest, std::move(topics), ends};
   WEFT_TRY(sql_->drop_block.set(0, stream_).set(1, old->last()).run());
-  WEFT_TRY(insert_block(before, old->last(), newest, topics, rest));
-  return std::optional(Dropped{before - old->first(), old->size() - rest.size(), before - 1, gone.size()});
+  WEFT_TRY(insert_block(rest));
+  return std::optional(Dropped{before - old->first(), old->size() - rest.bytes.size(), before - 1, gone.size()});
+}
+
+Result<std::optional<MessageLog::Dropped>> MessageLog::drop_over(std::uint64_t before, WallTime now) {
+  BlockRow row{stream_, 0, 0, {}};
+  std::shared_ptr<const Block> old;
+  {
+    Statement& find = sql_->find_over.set(0, stream_).set(1, ns_of(now));
+    const Rows rows(find);
+    const bool any = WEFT_TRY(find.step());
+    const bool damaged = any && find.sequence(1) >= next_staged_;
+    if (!any || (find.sequence(1) >= before && !damaged)) {
+      return std::optional<Dropped>();
+    }
+    row = {stream_, find.sequence(0), find.sequence(1), wall_time(find.number(3))};
+    const Bytes bytes = find.bytes(2);
+    if (auto block = Block::parse({bytes.begin(), bytes.end()}, stream_, row.first); block && !damaged) {
+      old = *std::move(block);
+    }
+  }
+  if (old == nullptr || old->last() != row.last) {  // damaged: it goes by its age, or with a purge
+    WEFT_TRY(sql_->set_end.set(0, stream_).set(1, row.last).run());
+    return std::optional(Dropped{.last = row.last, .alone = true});
+  }
+  BlockBuilder builder;
+  std::set<std::string> topics;
+  std::set<std::string> over;
+  std::uint64_t count = 0;
+  for (std::uint64_t at = old->first(); at <= old->last(); ++at) {
+    const StoredMessage message = old->message(at);
+    if (message.is_over(now)) {
+      ++count;
+      over.emplace(message.topic);
+    }
+    add_again(builder, topics, message, now);
+  }
+  for (const std::string& topic : over) {
+    Statement& remove = sql_->remove_over.set(0, stream_).set(1, std::string_view(topic)).set(2, row.last);
+    WEFT_TRY(remove.set(3, ns_of(now)).run());
+  }
+  Dropped dropped{count, old->size(), row.last, over.size()};
+  dropped.alone = true;
+  if (count == old->count()) {
+    WEFT_TRY(drop_block(dropped, {}));
+    return std::optional(dropped);
+  }
+  const WallTime ends = builder.half_over();
+  const std::vector<std::uint8_t> rest = builder.finish(stream_, row.first);
+  const std::string text = topics_text(row, topics);
+  Statement& replace = sql_->replace_block.set(0, stream_).set(1, row.last).set(2, std::string_view(text));
+  WEFT_TRY(set_expiry(replace.set(3, Bytes(rest)), 4, ends).run());
+  dropped.bytes = old->size() - std::min(old->size(), rest.size());
+  return std::optional(dropped);
 }
 
 void MessageLog::keep_dropped(const Dropped& dropped) {

@@ -28,6 +28,7 @@ struct TopicLast {
   std::uint64_t sequence = 0;
   bool erased = false;
   std::size_t size = 0;  // of Latest: bytes in the table
+  WallTime expires = WallTime::max();
 };
 
 // Cursor: the position of a reader. The block stays in memory until the reader leaves it.
@@ -68,7 +69,7 @@ class LogSql {
   [[nodiscard]] static Result<LogSql> prepare(Database& database);
 
   Statement insert_block, insert_topic, find_topic, remove_topic, read_from, read_first, read_newest, read_size,
-      drop_block, set_next, find_row, list_topics;
+      drop_block, set_next, find_row, list_topics, find_end, find_over, set_end, replace_block, remove_over;
 };
 
 // MessageLog: the messages of one stream that keeps all of them, in blocks.
@@ -98,16 +99,16 @@ class MessageLog {
 
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);  // staged messages count
 
-  // The first message from cursor.next on whose topic the predicate passes; the cursor is then after it. Returns
-  // nullopt if the cursor is after the newest message, or has passed scan_max others. Fails with corrupt if the block
-  // at the cursor is damaged; the cursor is then before it.
-  [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants);
+  // The first message from cursor.next on that is not over at `now`, and on whose topic the predicate passes; the
+  // cursor is then after it. Returns nullopt if the cursor is after the newest message, or has passed scan_max others.
+  // Fails with corrupt if the block at the cursor is damaged; the cursor is then before it.
+  [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants, WallTime now);
   // the sequence from which to read all messages from `time` on
   [[nodiscard]] Result<std::uint64_t> first_at(WallTime time);
   // The sequence after the block that holds `sequence`, or after the next one; also if that block is damaged.
   [[nodiscard]] Result<std::uint64_t> skip_block(std::uint64_t sequence);
   // Reads at most `rows` rows, 2 at least.
-  [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows);
+  [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows, WallTime now);
 
   // Inside a transaction. Removes the oldest block if all its messages are below `before` and older than `age`. Returns
   // nullopt if the block does not qualify, or if there is none. It may remove the last block, too.
@@ -129,7 +130,12 @@ class MessageLog {
   // Inside a transaction. Removes the messages below `before` from the block that has both these and later ones.
   // Errors: corrupt.
   [[nodiscard]] Result<std::optional<Dropped>> trim(std::uint64_t before);
+  // Inside a transaction. Removes the messages that are over from the next block that ends before `now`, and the block
+  // if it has no others. Returns nullopt if there is none, or it is not below `before`.
+  [[nodiscard]] Result<std::optional<Dropped>> drop_over(std::uint64_t before, WallTime now);
   void keep_dropped(const Dropped& dropped);  // after the commit
+  // The time at which drop_over() has the next block; max: never.
+  [[nodiscard]] WallTime ends() const noexcept { return ends_; }
   // Messages below the sequence are invisible from now on; drop_oldest() removes their rows.
   void set_purged(std::uint64_t before) noexcept;
   [[nodiscard]] std::uint64_t purged() const noexcept { return purged_; }
@@ -152,6 +158,7 @@ class MessageLog {
     std::uint64_t last;
     WallTime time;
     std::set<std::string> topics;
+    WallTime ends = WallTime::max();  // BlockBuilder::half_over()
   };
   struct RowHead {
     std::uint64_t first;
@@ -163,8 +170,8 @@ class MessageLog {
   [[nodiscard]] Result<void> drop_block(const Dropped& dropped, const std::set<std::string>& topics);
   [[nodiscard]] Dropped dropped_of(const BlockRow& row, Bytes bytes, std::set<std::string>& topics) const;
   void close_block();
-  [[nodiscard]] Result<void> insert_block(std::uint64_t first, std::uint64_t last, WallTime time,
-                                          const std::set<std::string>& topics, Bytes bytes);
+  [[nodiscard]] Result<void> insert_block(const StagedBlock& block);
+  [[nodiscard]] static std::string topics_text(const BlockRow& row, const std::set<std::string>& topics);
   [[nodiscard]] Result<void> refresh_first();
   [[nodiscard]] std::shared_ptr<const Block> cached(std::uint64_t sequence) const noexcept;
   // The next block that may hold a wanted message; the cursor passes the others. Returns null if there is none, or the
@@ -182,6 +189,7 @@ class MessageLog {
   std::uint64_t bytes_ = 0;
   WallTime oldest_{};
   WallTime newest_{};
+  WallTime ends_ = WallTime::max();
 
   BlockBuilder builder_;
   std::set<std::string> builder_topics_;

@@ -26,19 +26,19 @@ TEST_F(PartsTest, AReadPassesABoundedNumberOfMessages) {
       ASSERT_TRUE(store_->append(stream, {.topic = topic}, {}, at(1s)));
     }
     append(stream, {.topic = "b"});
-    StoredReader reader = *stream.open_reader("b", {});
+    StoredReader reader = *stream.open_reader("b", {}, kDay);
     reader.cursor.scan_max = 100;
-    auto found = stream.read(reader);
+    auto found = stream.read(reader, kDay);
     EXPECT_FALSE(*found);
     EXPECT_LE(reader.cursor.next, 101U);
     int reads = 1;
     for (; !*found; ++reads) {
       ASSERT_LT(reader.cursor.next, stream.next());
-      found = stream.read(reader);
+      found = stream.read(reader, kDay);
     }
     EXPECT_EQ((*found)->message.topic, "b");
     EXPECT_GE(reads, kCount / 100);
-    EXPECT_FALSE(*stream.read(reader));
+    EXPECT_FALSE(*stream.read(reader, kDay));
     EXPECT_EQ(reader.cursor.next, stream.next());
   }
 }
@@ -50,11 +50,11 @@ TEST_F(PartsTest, AReadOfTheNewestOfEachTopicOfAFilterPassesABoundedNumberOfMess
     ASSERT_TRUE(store_->append(stream, {.topic = i % 50 == 0 ? "wanted.a" : "other"}, {}, at(1s)));
   }
   ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
-  StoredReader reader = *stream.open_reader("wanted.*", From::last_per_topic());
+  StoredReader reader = *stream.open_reader("wanted.*", From::last_per_topic(), kDay);
   reader.cursor.scan_max = 100;
   for (;;) {
     const std::uint64_t before = reader.cursor.next;
-    const auto found = stream.read(reader);
+    const auto found = stream.read(reader, kDay);
     ASSERT_LE(reader.cursor.next - before, 110U);
     if (*found) {
       EXPECT_EQ((*found)->message.sequence, kCount);
@@ -71,8 +71,8 @@ TEST_F(PartsTest, ABlockThatIsReadFromTheFileCountsByItsBytes) {
   for (int i = 0; i < 30; ++i) {
     append(stream, {.topic = "a", .body = as_bytes(body)});
   }
-  StoredReader reader = *stream.open_reader("", {});
-  ASSERT_TRUE(*stream.read(reader));
+  StoredReader reader = *stream.open_reader("", {}, kDay);
+  ASSERT_TRUE(*stream.read(reader, kDay));
   EXPECT_GE(reader.cursor.passed, body.size() / Cursor::kMessageCost);
   EXPECT_LE(reader.cursor.passed, 2 * body.size() / Cursor::kMessageCost);
 }
@@ -149,7 +149,7 @@ TEST_F(PartsTest, APageOfTopicsReadsABoundedNumberOfRowsAlsoOfErasures) {
   }
   ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
   EXPECT_EQ(live_topics(stream, 1), live);
-  const TopicPage page = *stream.topics_after("", 66);
+  const TopicPage page = *stream.topics_after("", 66, kDay);
   EXPECT_TRUE(page.more);
   EXPECT_LT(page.after, "k.170");
 }
@@ -167,13 +167,13 @@ TEST_F(PartsTest, TheSearchForTheNewestMessageOfAFilterGoesOnByParts) {
     const Filter even = *Filter::parse("even.*");
     StoredStream::LastScan scan;
     int parts = 1;
-    for (; !*stream.scan_last(scan, even, 70); ++parts) {
+    for (; !*stream.scan_last(scan, even, 70, kDay); ++parts) {
     }
     EXPECT_GE(parts, 7);
     EXPECT_EQ(stream.position_of(scan), 499U);
-    EXPECT_EQ(stream.open_reader("even.*", From::last())->cursor.next, 499U);
+    EXPECT_EQ(stream.open_reader("even.*", From::last(), kDay)->cursor.next, 499U);
     StoredStream::LastScan none;
-    while (!*stream.scan_last(none, *Filter::parse("none"), 70)) {
+    while (!*stream.scan_last(none, *Filter::parse("none"), 70, kDay)) {
     }
     EXPECT_EQ(stream.position_of(none), 501U);
   }
@@ -243,7 +243,7 @@ TEST_F(PartsTest, WhatAStreamHadLeavesTheFileInPartsAfterItIsRemoved) {
     }
     EXPECT_GE(parts, 5);
     EXPECT_EQ(stream->next(), 2U);
-    EXPECT_TRUE(*stream->message_at(1));
+    EXPECT_TRUE(*stream->message_at(1, kDay));
     const std::uint64_t size = disk_.files().at("store.db")->live.size();
     for (int i = 0; i < 100; ++i) {
       append(*stream, {.topic = "k", .body = as_bytes(std::string(20'000, 'y'))});

@@ -23,6 +23,7 @@ struct ModelMessage {
   std::string body;
   bool erased = false;
   Duration time{};
+  Duration expires = Duration::max();
 };
 
 // ModelStream: the model of a stream. All of it is in memory, and nothing of it is in blocks.
@@ -41,11 +42,12 @@ struct ModelStream {
   std::set<std::uint64_t> kept_acked{};   // those of `acked` that a commit kept
   std::set<std::uint64_t> maybe_acked{};  // acknowledged before a crash, and the outcome is unknown
 
-  // The newest message of a topic; none: null.
-  [[nodiscard]] const std::pair<const std::uint64_t, ModelMessage>* last_of(const std::string& topic) const {
+  // The newest message of a topic; null: there is none, or it is over.
+  [[nodiscard]] const std::pair<const std::uint64_t, ModelMessage>* last_of(const std::string& topic,
+                                                                            Duration now) const {
     const auto found = std::find_if(messages.rbegin(), messages.rend(),
                                     [&topic](const auto& each) { return each.second.topic == topic; });
-    return found == messages.rend() ? nullptr : &*found;
+    return found == messages.rend() || found->second.expires <= now ? nullptr : &*found;
   }
   std::uint64_t append(const ModelMessage& message, const std::string& id) {
     messages.emplace(next, message);
@@ -91,7 +93,7 @@ class RandomRun {
 
   void run(int steps) {
     for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
-      now_ += std::chrono::milliseconds(pick(20));
+      now_ += std::chrono::milliseconds(pick(30) == 0 ? pick(1500) : pick(20));
       step();
     }
     disk_.set_room(~std::uint64_t{0});
@@ -100,7 +102,7 @@ class RandomRun {
   }
 
  private:
-  static constexpr const char* kNames[] = {"log", "aging", "work", "latest", "memory"};
+  static constexpr const char* kNames[] = {"log", "aging", "work", "latest", "memory", "ending"};
 
   std::uint64_t pick(std::uint64_t below) { return random_() % below; }
   [[nodiscard]] Now now() const { return at(now_); }
@@ -175,7 +177,7 @@ class RandomRun {
     message.erased = model.settings.keep == Keep::latest && pick(5) == 0;
     message.time = std::max(now_, model.newest);
     const std::string id = pick(3) == 0 ? "id." + std::to_string(pick(20)) : std::string();
-    const auto* last = model.last_of(message.topic);
+    const auto* last = model.last_of(message.topic, now_);
     Expect expect;
     if (pick(6) == 0) {
       expect.last = pick(2) == 0 || last == nullptr ? pick(3) : last->first;
@@ -184,6 +186,10 @@ class RandomRun {
     NewMessage given{message.topic, id};
     given.body = as_bytes(message.body);
     given.erased = message.erased;
+    if (model.settings.keep == Keep::work || model.settings.when_full == Discard::oldest) {
+      given.time_to_live = pick(3) == 0 ? Duration(1s + std::chrono::milliseconds(pick(1000))) : Duration(0);
+      message.expires = given.time_to_live == 0ns ? Duration::max() : message.time + given.time_to_live;
+    }
     const auto appended = store_->append(stream, given, expect, now());
     const auto known = id.empty() ? model.ids.end() : model.ids.find(id);
     if (appended && appended->duplicate) {
@@ -217,6 +223,7 @@ class RandomRun {
     const ModelStream& durable = durable_[name];
     const auto found = durable.messages.find(message.sequence);
     ASSERT_NE(found, durable.messages.end()) << message.sequence << " is not there, or not committed";
+    EXPECT_GT(found->second.expires, now_) << message.sequence << " is over";
     EXPECT_EQ(as_text(message.body), found->second.body);
     EXPECT_EQ(message.topic, found->second.topic);
     EXPECT_FALSE(model.acked.contains(message.sequence)) << message.sequence << " was acknowledged";
@@ -352,8 +359,13 @@ class RandomRun {
     ASSERT_EQ(stream.next(), model.next) << name;
     model.messages.merge(std::exchange(model.gone, {}));
     for (auto at = model.messages.begin(); at != model.messages.end();) {
-      const auto found = stream.message_at(at->first);
+      const auto found = stream.message_at(at->first, now().wall);
       ASSERT_TRUE(found) << found.error().message();
+      if (at->second.expires <= now_) {
+        ASSERT_FALSE(*found) << name << " has " << at->first << ", which is over";
+        ++at;
+        continue;
+      }
       if (!*found) {
         ASSERT_TRUE(model.may_be_gone(at->first, now_)) << name << " lost " << at->first;
         model.gone.insert(*at);
@@ -367,17 +379,25 @@ class RandomRun {
     if (model.settings.keep == Keep::work) {
       return;
     }
-    StoredReader reader = *stream.open_reader("", {});
+    StoredReader reader = *stream.open_reader("", {}, now().wall);
     auto expected = model.messages.begin();
-    for (auto message = stream.read(reader); message && *message; message = stream.read(reader), ++expected) {
+    const auto pass_over = [&] {
+      while (expected != model.messages.end() && expected->second.expires <= now_) {
+        ++expected;
+      }
+    };
+    for (auto message = stream.read(reader, now().wall); message && *message;
+         message = stream.read(reader, now().wall), ++expected) {
+      pass_over();
       ASSERT_NE(expected, model.messages.end()) << name << " has " << (*message)->message.sequence;
       ASSERT_EQ((*message)->message.sequence, expected->first) << name;
     }
+    pass_over();
     ASSERT_EQ(expected, model.messages.end()) << name;
     for (int i = 0; i < 6; ++i) {
       const std::string topic = "t." + std::to_string(i);
-      const auto* last = model.last_of(topic);
-      const auto newest = stream.newest_of(topic);
+      const auto* last = model.last_of(topic, now_);
+      const auto newest = stream.newest_of(topic, now().wall);
       ASSERT_TRUE(newest);
       ASSERT_EQ(*newest ? (*newest)->message.sequence : 0, last == nullptr ? 0 : last->first) << name << " " << topic;
     }
@@ -401,7 +421,8 @@ class RandomRun {
       }
       for (const auto& [sequence, message] : model.messages) {
         if (!model.maybe_acked.contains(sequence)) {
-          EXPECT_EQ(got.contains(sequence), !model.acked.contains(sequence)) << name << " " << sequence;
+          EXPECT_EQ(got.contains(sequence), !model.acked.contains(sequence) && message.expires > now_)
+              << name << " " << sequence;
         }
       }
     }

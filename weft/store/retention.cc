@@ -32,6 +32,7 @@ bool StoredStream::must_drop(WallTime now) const noexcept {
     return false;
   }
   return must_sweep() || bytes() > settings_.bytes_max || oldest() < age_limit(now) ||
+         std::visit([now](const auto& messages) { return messages.ends() < now; }, messages_) ||
          std::visit([below = floor()](const auto& messages) { return messages.may_drop(below); }, messages_);
 }
 
@@ -57,10 +58,25 @@ Result<void> StoredStream::write_drops(WallTime now, DropBudget& budget) {
       std::visit([below](const auto& messages) { return messages.may_drop(below); }, messages_)) {
     WEFT_TRY(drop_up_to(below, WallTime::max(), budget));
   }
+  WEFT_TRY(drop_over(committed, now, budget));
   WEFT_TRY(sweep(now, budget));
   WEFT_TRY(evict(committed, now));
   if (const WallTime age = age_limit(now); age != WallTime::min()) {
     WEFT_TRY(drop_up_to(committed, age, budget));
+  }
+  return {};
+}
+
+Result<void> StoredStream::drop_over(std::uint64_t before, WallTime now, DropBudget& budget) {
+  while (!budget.spent()) {
+    const auto dropped = std::holds_alternative<Latest>(messages_)
+                             ? WEFT_TRY(std::get<Latest>(messages_).drop_over(before, now, std::max(now, newest_)))
+                             : WEFT_TRY(std::get<MessageLog>(messages_).drop_over(before, now));
+    if (!dropped) {
+      break;
+    }
+    drops_.push_back(*dropped);
+    budget.take(*dropped);
   }
   return {};
 }

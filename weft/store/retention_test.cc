@@ -20,9 +20,9 @@ using namespace std::chrono_literals;
 class RetentionTest : public StoreOnDisk {
  protected:
   static std::string read(StoredStream& stream, std::string_view filter = "") {
-    StoredReader reader = *stream.open_reader(filter, {});
+    StoredReader reader = *stream.open_reader(filter, {}, kDay);
     std::string all;
-    for (auto message = stream.read(reader); *message; message = stream.read(reader)) {
+    for (auto message = stream.read(reader, kDay); *message; message = stream.read(reader, kDay)) {
       all += std::string(as_text((*message)->message.body)) + " ";
     }
     return all;
@@ -46,7 +46,7 @@ TEST_F(RetentionTest, ABurstIntoASmallLogLeavesItsNewestMessages) {
     EXPECT_EQ(stream.next(), 4001U);
     EXPECT_LE(stream.bytes(), bytes_max);
     EXPECT_GE(stream.bytes(), bytes_max * 7 / 8);
-    EXPECT_TRUE(*stream.message_at(4000));
+    EXPECT_TRUE(*stream.message_at(4000, kDay));
   }
 }
 
@@ -60,7 +60,7 @@ TEST_F(RetentionTest, TheLargestMessageOfAStreamIsKept) {
     EXPECT_EQ(append(stream, {.topic = "a", .body = as_bytes(body)}), i);
     EXPECT_FALSE(store_->has_work(at(1s)));
     EXPECT_EQ(stream.first(), i);
-    EXPECT_TRUE(*stream.message_at(i));
+    EXPECT_TRUE(*stream.message_at(i, kDay));
   }
   const std::string longer(most + 1, 'x');
   EXPECT_EQ(store_->append(stream, {.topic = "a", .body = as_bytes(longer)}, {}, at(1s)).error(),
@@ -79,21 +79,21 @@ TEST_F(RetentionTest, APurgeLeavesNoMessageBeforeItsSequence) {
   for (int i = 1; i <= 100; ++i) {
     ASSERT_TRUE(*store_->next_delivery(*stream, consumer, at(1s)));
   }
-  StoredReader reader = *stream->open_reader("", {});
-  ASSERT_TRUE(*stream->read(reader));  // holds the block
+  StoredReader reader = *stream->open_reader("", {}, kDay);
+  ASSERT_TRUE(*stream->read(reader, kDay));  // holds the block
   const std::uint64_t bytes = stream->bytes();
   ASSERT_TRUE(store_->purge_before(*stream, 91));
-  EXPECT_EQ((*stream->read(reader))->message.sequence, 91U);
+  EXPECT_EQ((*stream->read(reader, kDay))->message.sequence, 91U);
   EXPECT_EQ(consumer.state.waiting(), 10U);
   for (int pass = 0; pass < 2; ++pass) {
     EXPECT_EQ(stream->first(), 91U);
     EXPECT_EQ(stream->next(), 101U);
     EXPECT_LT(stream->bytes(), bytes / 5);
-    EXPECT_FALSE(*stream->message_at(90));
+    EXPECT_FALSE(*stream->message_at(90, kDay));
     EXPECT_EQ(read(*stream), "91 92 93 94 95 96 97 98 99 100 ");
     EXPECT_EQ(read(*stream, "new.100"), "100 ");
     EXPECT_EQ(read(*stream, "old"), "");
-    EXPECT_EQ(stream->topics_after("", 200)->topics.size(), 10U);
+    EXPECT_EQ(stream->topics_after("", 200, kDay)->topics.size(), 10U);
     EXPECT_TRUE(store_->append(*stream, {.topic = "new.5", .id = "5"}, {}, at(1s))->duplicate);
     open(2s);
     stream = store_->find("s");
@@ -117,18 +117,18 @@ TEST_F(RetentionTest, APurgeOfManyMessagesHoldsAtOnceAndTakesTheirRowsInParts) {
       append(*stream, {.topic = "t." + std::to_string(i), .body = as_bytes(std::string(100, 'x'))});
     }
     append(*stream, {.topic = "t.1", .body = as_bytes("new")});
-    StoredReader reader = *stream->open_reader("", {});
-    ASSERT_TRUE(*stream->read(reader));
+    StoredReader reader = *stream->open_reader("", {}, kDay);
+    ASSERT_TRUE(*stream->read(reader, kDay));
     ASSERT_TRUE(store_->purge_before(*stream, 901));
     EXPECT_TRUE(stream->has_purged_rows());
-    EXPECT_EQ((*stream->read(reader))->message.sequence, 901U);
+    EXPECT_EQ((*stream->read(reader, kDay))->message.sequence, 901U);
     for (int pass = 0; pass < 2; ++pass) {
       EXPECT_EQ(stream->first(), 901U);
-      EXPECT_FALSE(*stream->message_at(900));
-      EXPECT_FALSE(*stream->newest_of("t.900"));
-      EXPECT_TRUE(*stream->newest_of("t.901"));
-      EXPECT_EQ(stream->topics_after("", 10'000)->topics.size(), 101U);
-      EXPECT_EQ((*stream->read(reader = *stream->open_reader("", {})))->message.sequence, 901U);
+      EXPECT_FALSE(*stream->message_at(900, kDay));
+      EXPECT_FALSE(*stream->newest_of("t.900", kDay));
+      EXPECT_TRUE(*stream->newest_of("t.901", kDay));
+      EXPECT_EQ(stream->topics_after("", 10'000, kDay)->topics.size(), 101U);
+      EXPECT_EQ((*stream->read(reader = *stream->open_reader("", {}, kDay), kDay))->message.sequence, 901U);
       EXPECT_EQ(append(*stream, {.topic = "t.5"}, 1s, {.absent = true}), 1002U + static_cast<unsigned>(pass));
       ASSERT_TRUE(store_->purge_topic(*stream, "t.5") || keep == Keep::log);
       if (keep == Keep::log) {
@@ -260,7 +260,7 @@ TEST_F(RetentionTest, AFullTableOfTheLatestRefusesNewKeysAndTakesNewValuesAndEra
   }
   ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
   EXPECT_LE(stream.bytes(), 65'536U);
-  EXPECT_EQ(stream.topics_after("", 1000)->topics.size(), static_cast<std::size_t>(keys));
+  EXPECT_EQ(stream.topics_after("", 1000, kDay)->topics.size(), static_cast<std::size_t>(keys));
   EXPECT_EQ(store_->append(stream, {.topic = "k.999", .body = as_bytes(body)}, {}, at(1s)).error(),
             Errc::resource_exhausted);
   append(stream, {.topic = "k.101", .erased = true});
@@ -276,7 +276,7 @@ TEST_F(RetentionTest, AKeyThatIsDroppedForRoomIsErasedAndCounted) {
   for (const std::size_t size : {std::size_t{0}, std::size_t{1000}}) {
     const std::string body(size, 'x');
     StoredStream& stream = declare(settings, "s" + std::to_string(size));
-    StoredReader reader = *stream.open_reader("", {});
+    StoredReader reader = *stream.open_reader("", {}, kDay);
     std::map<std::string, bool> told;  // topic: it has a value
     constexpr int kKeys = 3000;
     for (int i = 0; i < kKeys; ++i) {
@@ -285,14 +285,14 @@ TEST_F(RetentionTest, AKeyThatIsDroppedForRoomIsErasedAndCounted) {
       if (i % 10 == 9) {
         do {
           ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
-          for (auto message = stream.read(reader); *message; message = stream.read(reader)) {
+          for (auto message = stream.read(reader, kDay); *message; message = stream.read(reader, kDay)) {
             told[std::string((*message)->message.topic)] = !(*message)->message.erased;
           }
         } while (store_->has_work(at(1s)));
         ASSERT_LE(stream.bytes(), 65'536U);
       }
     }
-    const std::vector<TopicPage::Entry> live = stream.topics_after("", std::size_t{10} * kKeys)->topics;
+    const std::vector<TopicPage::Entry> live = stream.topics_after("", std::size_t{10} * kKeys, kDay)->topics;
     EXPECT_GE(live.size() * (size + 60), 65'536U * 3 / 4) << "erasures push out no values";
     EXPECT_EQ(stream.evicted(), kKeys - live.size());
     EXPECT_EQ(std::count_if(told.begin(), told.end(), [](const auto& each) { return each.second; }),
@@ -355,8 +355,8 @@ TEST_F(RetentionTest, FinishedJobsBehindOneThatIsNotMakeRoomForOthers) {
     }
     ASSERT_LT(commits, 50);
     EXPECT_EQ(stream->first(), 1U);
-    EXPECT_TRUE(*stream->message_at(50));
-    EXPECT_FALSE(*stream->message_at(51));
+    EXPECT_TRUE(*stream->message_at(50, kDay));
+    EXPECT_FALSE(*stream->message_at(51, kDay));
     const std::uint64_t before = stored;
     fill();
     EXPECT_GE(stored - before, 120U);

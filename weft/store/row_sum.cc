@@ -29,7 +29,14 @@ std::uint32_t sum_of(const BlockRow& row, std::string_view topics) noexcept {
 
 std::uint32_t sum_of(bool erased, const ValueRow& row) noexcept {
   const std::uint64_t stream = std::uint64_t{row.stream} << 1U | (erased ? 1U : 0U);
-  return sum_of({stream, row.revision, static_cast<std::uint64_t>(ns_of(row.time)), row.topic.size()}, row.topic);
+  const std::uint32_t sum =
+      sum_of({stream, row.revision, static_cast<std::uint64_t>(ns_of(row.time)), row.topic.size()}, row.topic);
+  if (row.expires == WallTime::max()) {
+    return sum;
+  }
+  std::array<std::uint8_t, 8> expires{};
+  store_big_endian(expires.data(), std::int64_t{ns_of(row.expires)});
+  return crc32c(Bytes(expires), sum);
 }
 
 std::array<char, kSumSize> text_of(std::uint32_t sum) noexcept {
@@ -63,7 +70,8 @@ std::int64_t erased_with_sum(bool erased, const ValueRow& row) noexcept {
 }
 
 bool is_whole(std::int64_t column, const ValueRow& row) noexcept {
-  return column == 0 || column == 1 || column == erased_with_sum(is_erased(column), row);
+  const bool is_old = row.expires == WallTime::max() && (column == 0 || column == 1);
+  return is_old || column == erased_with_sum(is_erased(column), row);
 }
 
 std::uint64_t next_behind(std::uint64_t whole, std::uint64_t damaged) noexcept {

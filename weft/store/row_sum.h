@@ -40,6 +40,7 @@ struct ValueRow {
   std::string_view topic;
   std::uint64_t revision;
   WallTime time;
+  WallTime expires = WallTime::max();  // never
 };
 [[nodiscard]] std::int64_t erased_with_sum(bool erased, const ValueRow& row) noexcept;
 [[nodiscard]] bool is_whole(std::int64_t column, const ValueRow& row) noexcept;

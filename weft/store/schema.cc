@@ -18,6 +18,8 @@ constexpr std::int32_t kApplication = 0x57454654;  // "WEFT"
 // blocks and values have theirs in `topics` and `erased`, before the bytes: see row_sum.h.
 // stream.purged: messages below this sequence are gone, though their rows may be there. A stream whose name begins with
 // kGoneMark is removed; its rows go a part at a time.
+// topic.expires, kv.expires: the time from which on the message is not read; NULL: never. block.expires: the time at
+// which half of the bytes of the block are of such messages, or all of its messages are; NULL: never.
 // id: the ids of the window, see id_rows.h. stream.has_ids: 0 until the ids of an older format's messages are in it.
 constexpr std::array<const char*, kFormat> kSteps{
     "CREATE TABLE stream(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, settings TEXT NOT NULL,"
@@ -45,6 +47,12 @@ constexpr std::array<const char*, kFormat> kSteps{
     "ALTER TABLE topic ADD COLUMN sum INTEGER;"
     "UPDATE stream SET sum=weft_sum(id, name, settings, next, has_ids, purged);"
     "UPDATE consumer SET sum=weft_sum(stream, name, settings, next, pending);",
+
+    "ALTER TABLE block ADD COLUMN expires INTEGER;"
+    "ALTER TABLE topic ADD COLUMN expires INTEGER;"
+    "ALTER TABLE kv ADD COLUMN expires INTEGER;"
+    "CREATE INDEX block_expires ON block(stream, expires) WHERE expires IS NOT NULL;"
+    "CREATE INDEX kv_expires ON kv(stream, expires) WHERE expires IS NOT NULL;",
 };
 
 Result<void> upgrade(Database& database, int from) {

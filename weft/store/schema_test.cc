@@ -63,7 +63,7 @@ TEST_F(SchemaTest, AStoreOfAnOlderFormatIsTakenToThisOneWithItsMessages) {
   StreamSettings latest;
   latest.keep = Keep::latest;
   ASSERT_TRUE((*store)->declare("new", latest, false, kNow));
-  auto message = stream->message_at(5);
+  auto message = stream->message_at(5, kNow.wall);
   ASSERT_TRUE(message && *message) << message.error().message();
   EXPECT_EQ(as_text((*message)->message.body), "hello");
 }
@@ -81,7 +81,9 @@ TEST_F(SchemaTest, TheIdsOfAnOlderFormatsMessagesAreKnown) {
   run_sql(
       "DROP TABLE id; ALTER TABLE stream DROP COLUMN has_ids; ALTER TABLE stream DROP COLUMN purged; ALTER TABLE "
       "stream DROP COLUMN sum;"
-      " ALTER TABLE consumer DROP COLUMN sum; ALTER TABLE topic DROP COLUMN sum; "
+      " ALTER TABLE consumer DROP COLUMN sum; ALTER TABLE topic DROP COLUMN sum; DROP INDEX block_expires; DROP INDEX "
+      "kv_expires; ALTER TABLE block DROP COLUMN expires; ALTER TABLE topic DROP COLUMN expires; ALTER TABLE kv DROP "
+      "COLUMN expires; "
       "PRAGMA user_version=2;");
   for (int pass = 0; pass < 2; ++pass) {
     auto store = Store::open({path()}, kNow);
@@ -89,6 +91,35 @@ TEST_F(SchemaTest, TheIdsOfAnOlderFormatsMessagesAreKnown) {
     StoredStream& stream = *(*store)->find("s");
     EXPECT_TRUE((*store)->append(stream, {.topic = "a", .id = "x"}, {}, kNow)->duplicate);
     ASSERT_TRUE((*store)->purge_before(stream, 2));  // the second pass has nothing but the rows
+  }
+}
+
+TEST_F(SchemaTest, AStoreWithoutTimesToLiveIsTakenToThisFormatAndGetsThem) {
+  StreamSettings latest;
+  latest.keep = Keep::latest;
+  {
+    auto store = Store::open({path()}, kNow);
+    ASSERT_TRUE(store);
+    for (const auto& [name, settings] : {std::pair("log", StreamSettings()), std::pair("kv", latest)}) {
+      auto stream = (*store)->declare(name, settings, false, kNow);
+      ASSERT_TRUE(stream);
+      ASSERT_TRUE((*store)->append(**stream, {.topic = "a", .body = as_bytes("old")}, {}, kNow));
+    }
+    ASSERT_EQ((*store)->commit(kNow).disk, Errc::ok);
+  }
+  run_sql(
+      "DROP INDEX block_expires; DROP INDEX kv_expires; ALTER TABLE block DROP COLUMN expires; "
+      "ALTER TABLE topic DROP COLUMN expires; ALTER TABLE kv DROP COLUMN expires; PRAGMA user_version=4;");
+  auto store = Store::open({path()}, kNow);
+  ASSERT_TRUE(store) << store.error().message();
+  for (const char* name : {"log", "kv"}) {
+    StoredStream& stream = *(*store)->find(name);
+    EXPECT_EQ(as_text((*stream.newest_of("a", kNow.wall))->message.body), "old") << name;
+    ASSERT_TRUE((*store)->append(stream, {.topic = "b", .time_to_live = 1s}, {}, kNow));
+    ASSERT_EQ((*store)->commit(kNow).disk, Errc::ok);
+    EXPECT_TRUE(*stream.newest_of("b", kNow.wall)) << name;
+    EXPECT_FALSE(*stream.newest_of("b", kNow.wall + 1s)) << name;
+    EXPECT_EQ(stream.damaged(), 0U);
   }
 }
 
@@ -154,15 +185,15 @@ TEST_F(SchemaTest, AFlippedBitOfAMessageIsReportedAndNothingOfItsBlockIsRead) {
   ASSERT_TRUE(store) << store.error().message();
   StoredStream* stream = (*store)->find("s");
   EXPECT_EQ(stream->damaged(), 0U);
-  auto reader = stream->open_reader("", From::first());
-  auto first = stream->read(*reader);
+  auto reader = stream->open_reader("", From::first(), kNow.wall);
+  auto first = stream->read(*reader, kNow.wall);
   ASSERT_TRUE(first && *first);
   EXPECT_EQ(as_text((*first)->message.body), "first");
-  EXPECT_EQ(stream->read(*reader).error(), Errc::corrupt);
-  EXPECT_EQ(stream->read(*reader).error(), Errc::corrupt);  // it stays there
+  EXPECT_EQ(stream->read(*reader, kNow.wall).error(), Errc::corrupt);
+  EXPECT_EQ(stream->read(*reader, kNow.wall).error(), Errc::corrupt);  // it stays there
   EXPECT_EQ(stream->damaged(), 1U);
-  auto behind = stream->open_reader("", From::sequence(3));
-  auto third = stream->read(*behind);
+  auto behind = stream->open_reader("", From::sequence(3), kNow.wall);
+  auto third = stream->read(*behind, kNow.wall);
   ASSERT_TRUE(third && *third);
   EXPECT_EQ(as_text((*third)->message.body), "third");
   // A consumer gets past it.

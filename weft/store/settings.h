@@ -16,6 +16,10 @@ namespace weft {
 // The time of day of a kept message. The store has no clock: the hub passes the time.
 using WallTime = std::chrono::sys_time<Duration>;
 
+// The time to live of a message: it is readable for so long after it was stored.
+inline constexpr Duration kTimeToLiveMin = std::chrono::seconds(1);
+inline constexpr Duration kTimeToLiveMax = std::chrono::hours(100 * 365 * 24);
+
 // The messages that a stream keeps.
 enum class Keep : std::uint8_t {
   log,     // every message, in one order

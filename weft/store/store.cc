@@ -282,14 +282,14 @@ Result<std::optional<StoredDelivery>> Store::next_delivery(StoredStream& stream,
       consumer.state.postpone(dead->sequence, deadline_after(now.steady, kBuryAgain));
     }
   }
-  return stream.next_delivery(consumer, now.steady, holder);
+  return stream.next_delivery(consumer, now.steady, now.wall, holder);
 }
 
 // Returns true if the message does not wait any longer. Returns false if it waits until its dead letter is durable, or
 // is tried again.
 Result<bool> Store::bury(StoredStream& stream, StoredConsumer& consumer, const StoredStream::Exhausted& dead,
                          const Now& now) {
-  auto at = stream.message_at(dead.sequence, consumer.again);
+  auto at = stream.message_at(dead.sequence, consumer.again, now.wall);
   consumer.cursor.passed += StoredStream::kLookUpCost + std::exchange(consumer.again.passed, 0);
   if (!at && at.error() == Errc::corrupt) {
     ++counts_.dead_dropped;

@@ -91,10 +91,10 @@ void live(TestDisk& disk, Acknowledged& done, int turns, std::size_t size = 700)
 
 std::map<std::uint64_t, std::string> read_all(StoredStream& stream) {
   std::map<std::uint64_t, std::string> all;
-  auto reader = stream.open_reader("", From::first());
+  auto reader = stream.open_reader("", From::first(), at(0).wall);
   EXPECT_TRUE(reader);
   for (;;) {
-    const auto message = stream.read(*reader);
+    const auto message = stream.read(*reader, at(0).wall);
     EXPECT_TRUE(message) << message.error().message();
     if (!message || !*message) {
       return all;
@@ -132,7 +132,7 @@ void check(TestDisk& disk, const Acknowledged& done, const std::vector<std::stri
   StoredStream* values = store.find("values");
   ASSERT_NE(values, nullptr);
   for (const auto& [key, body] : done.values) {
-    const auto newest = values->newest_of(key);
+    const auto newest = values->newest_of(key, at(0).wall);
     ASSERT_TRUE(newest && *newest) << key;
     EXPECT_GE(as_text((*newest)->message.body), body.substr(0, 10)) << key;
   }

@@ -244,7 +244,7 @@ class KilledStore {
     }
     StoredStream& kv = *store_->find("kv");
     for (const Counter& each : counters_) {
-      const auto newest = kv.newest_of(each.key);
+      const auto newest = kv.newest_of(each.key, now().wall);
       ASSERT_TRUE(newest) << newest.error().message();
       const std::string value = *newest ? std::string(as_text((*newest)->message.body)) : "0";
       EXPECT_TRUE(value == std::to_string(each.value) || value == std::to_string(each.value + 1))
@@ -259,8 +259,9 @@ class KilledStore {
     first_[name] = stream.first();
     book.erase(book.begin(), book.lower_bound(stream.first()));
     std::map<std::uint64_t, std::string> there;
-    StoredReader reader = *stream.open_reader("", From::first());
-    for (auto message = stream.read(reader); message && *message; message = stream.read(reader)) {
+    StoredReader reader = *stream.open_reader("", From::first(), now().wall);
+    for (auto message = stream.read(reader, now().wall); message && *message;
+         message = stream.read(reader, now().wall)) {
       there.emplace((*message)->message.sequence, as_text((*message)->message.body));
     }
     ASSERT_EQ(there.size(), stream.next() - stream.first()) << name << " has a gap";

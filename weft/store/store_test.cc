@@ -23,11 +23,11 @@ class StoreTest : public StoreOnDisk {
     return store_->append(stream, message, expect, at(1s)).error();
   }
   static std::string read(StoredStream& stream, std::string_view filter = "", const From& from = {}) {
-    auto reader = stream.open_reader(filter, from);
+    auto reader = stream.open_reader(filter, from, kDay);
     EXPECT_TRUE(reader) << reader.error().message();
     std::string all;
     for (;;) {
-      const auto message = stream.read(*reader);
+      const auto message = stream.read(*reader, kDay);
       EXPECT_TRUE(message) << message.error().message();
       if (!message || !*message) {
         return all;
@@ -81,7 +81,7 @@ TEST_F(StoreTest, AReaderBeginsWhereItIsTold) {
     EXPECT_EQ(read(s, "a.>", From::last()), "3:3 ");
     EXPECT_EQ(read(s, "b.x", From::last_per_topic()), "2:2 ");
     EXPECT_EQ(read(s, "nobody"), "");
-    EXPECT_EQ(s.open_reader("a.*x", {}).error(), Errc::invalid_argument);
+    EXPECT_EQ(s.open_reader("a.*x", {}, kDay).error(), Errc::invalid_argument);
     open(5s);
   }
 }
@@ -285,7 +285,7 @@ TEST_F(StoreTest, RetentionByBytesDropsTheOldestOrRefusesTheNewest) {
   }
   EXPECT_LE(oldest.bytes(), 65'536U);
   EXPECT_EQ(oldest.first(), 13U);
-  EXPECT_EQ(oldest.topics_after("", 100)->topics.size(), 8U);
+  EXPECT_EQ(oldest.topics_after("", 100, kDay)->topics.size(), 8U);
   for (int i = 0; i < 8; ++i) {
     append(refuse, {.topic = "a", .body = as_bytes(body)});
   }
@@ -319,7 +319,7 @@ TEST_F(StoreTest, AClockThatJumpsBackReordersNothingAndDropsNothing) {
   append(stream, {.topic = "a", .id = "x", .body = as_bytes("1")}, 100s);
   append(stream, {.topic = "a", .body = as_bytes("2")}, -100s);
   EXPECT_EQ(read(stream), "1:1 2:2 ");
-  EXPECT_EQ(stream.message_at(2)->value().message.time, kDay + 100s);
+  EXPECT_EQ(stream.message_at(2, kDay)->value().message.time, kDay + 100s);
   EXPECT_TRUE(store_->append(stream, {.topic = "a", .id = "x"}, {}, at(-100s))->duplicate);
   EXPECT_EQ(read(stream, "", From::time(kDay + 100s)), "1:1 2:2 ");
   open(-100s);
@@ -357,7 +357,7 @@ TEST_F(StoreTest, AClockThatJumpsForwardAndComesBackKeepsTheOrderTheIdsAndTheWai
   EXPECT_TRUE(store_->append(after, {.topic = "a", .id = "y"}, {}, at(20s))->duplicate);
   append(after, {.topic = "a", .id = "z", .body = as_bytes("4")}, 30s);
   EXPECT_EQ(read(after), "2:2 3:3 4:4 ");
-  EXPECT_EQ(after.message_at(4)->value().message.time, kDay + kYear);
+  EXPECT_EQ(after.message_at(4, kDay)->value().message.time, kDay + kYear);
   EXPECT_FALSE(store_->has_work(at(1000s))) << "no message is older than the clock says";
   // Until the clock has come as far, the bound of bytes holds, not that of the age; then the age again.
   EXPECT_TRUE(store_->has_work(at(kYear + 101s)));
@@ -433,7 +433,7 @@ TEST_F(StoreTest, AMessageBeyondTriesMaxGoesToTheDeadLettersOnce) {
   ASSERT_EQ(store_->commit(at(3s)).disk, Errc::ok);
   EXPECT_EQ(consumer.state.waiting(), 0U);
   EXPECT_EQ(read(dead), "1:poison ");
-  EXPECT_EQ(dead.message_at(1)->value().message.id, "s:1:c");
+  EXPECT_EQ(dead.message_at(1, kDay)->value().message.id, "s:1:c");
   EXPECT_EQ(store_->counts().dead_letters, 1U);
   // The process dies before the consumer's state is on the disk: the same letter again is a duplicate.
   disk_.die_at(1);
@@ -489,7 +489,7 @@ TEST_F(StoreTest, AWorkStreamDropsWhatItsConsumerAcknowledged) {
   }
   StoredConsumer& consumer = **store_->consumer(stream, "c", {}, false);
   EXPECT_EQ(store_->consumer(stream, "d", {}, false).error(), Errc::conflict);
-  EXPECT_EQ(stream.open_reader("", {}).error(), Errc::not_supported);
+  EXPECT_EQ(stream.open_reader("", {}, kDay).error(), Errc::not_supported);
   EXPECT_EQ(deliver(stream, consumer, 1s), (Sequences{1, 2, 3}));
   store_->ack(consumer, 2, false);
   ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
@@ -514,14 +514,14 @@ TEST_F(StoreTest, ALatestStreamKeepsTheNewestValuesOfEachTopic) {
   append(stream, {.topic = "other", .body = as_bytes("x")});
   EXPECT_EQ(read(stream), "2:2 3:3 4:x ");
   EXPECT_EQ(read(stream, "", From::last_per_topic()), "3:3 4:x ");
-  EXPECT_EQ(as_text(stream.newest_of("k")->value().message.body), "3");
-  EXPECT_FALSE(stream.newest_of("none")->has_value());
+  EXPECT_EQ(as_text(stream.newest_of("k", kDay)->value().message.body), "3");
+  EXPECT_FALSE(stream.newest_of("none", kDay)->has_value());
   EXPECT_EQ(live_topics(stream), (std::vector<std::string>{"k", "other"}));
   EXPECT_EQ(refused(stream, {.topic = "k"}, {.absent = true}), Errc::conflict);
   EXPECT_EQ(refused(stream, {.topic = "k"}, {.last = 2}), Errc::conflict);
   append(stream, {.topic = "k", .erased = true}, 1s, {.last = 3});
   EXPECT_EQ(live_topics(stream), std::vector<std::string>{"other"});
-  EXPECT_TRUE(stream.newest_of("k")->value().message.erased);
+  EXPECT_TRUE(stream.newest_of("k", kDay)->value().message.erased);
   EXPECT_EQ(append(stream, {.topic = "k", .body = as_bytes("new")}, 1s, {.absent = true}), 6U);
   open(1s);
   StoredStream& again = *store_->find("s");
@@ -541,11 +541,11 @@ TEST_F(StoreTest, ALatestStreamHasTheBoundOfItsBytes) {
     append(stream, {.topic = "k" + std::to_string(i), .body = as_bytes(body)});
   }
   EXPECT_LE(stream.bytes(), 65'536U);
-  EXPECT_EQ(stream.topics_after("", 100)->topics.size(), 8U);
+  EXPECT_EQ(stream.topics_after("", 100, kDay)->topics.size(), 8U);
   for (int i = 0; i < 20; ++i) {
     append(stream, {.topic = "k19", .body = as_bytes(body)});
   }
-  EXPECT_EQ(stream.topics_after("", 100)->topics.size(), 8U);
+  EXPECT_EQ(stream.topics_after("", 100, kDay)->topics.size(), 8U);
 }
 
 TEST_F(StoreTest, AStreamThatSurvivesNothingIsOnNoDisk) {

@@ -117,7 +117,7 @@ Result<void> StoredStream::make_id_rows() {
   StoredReader reader;
   reader.cursor.next = WEFT_TRY(std::visit([since](auto& messages) { return messages.first_at(since); }, messages_));
   for (;;) {
-    const auto message = read(reader);
+    const auto message = read(reader, WallTime::min());
     if (!message && message.error() != Errc::corrupt) {
       return message.error();
     }
@@ -139,8 +139,9 @@ void StoredStream::count_damage(const Error& error, std::uint64_t sequence) {
   }
 }
 
-Result<TopicLast> StoredStream::last_of(std::string_view topic) {
-  return std::visit([topic](auto& messages) { return messages.last_of(topic); }, messages_);
+Result<TopicLast> StoredStream::last_of(std::string_view topic, WallTime now) {
+  const TopicLast last = WEFT_TRY(std::visit([topic](auto& messages) { return messages.last_of(topic); }, messages_));
+  return last.expires <= time_of(now) ? TopicLast() : last;
 }
 
 Result<Appended> StoredStream::append(const NewMessage& message, const Expect& expect, WallTime now) {
@@ -156,7 +157,7 @@ Result<Appended> StoredStream::append(const NewMessage& message, const Expect& e
     }
   }
   if (expect.last || expect.absent) {
-    const TopicLast last = WEFT_TRY(last_of(message.topic));
+    const TopicLast last = WEFT_TRY(last_of(message.topic, time));
     if (expect.last && *expect.last != last.sequence) {
       return Error(Errc::conflict, "the topic has another last sequence");
     }
@@ -195,7 +196,7 @@ Result<std::uint64_t> StoredStream::check_room(const NewMessage& message, std::s
   std::uint64_t superseded = 0;
   if (const auto* latest = std::get_if<Latest>(&messages_)) {
     size += kBlockHeader;  // each value is a row
-    const TopicLast last = WEFT_TRY(last_of(message.topic));
+    const TopicLast last = WEFT_TRY(last_of(message.topic, WallTime::min()));
     superseded = latest->superseded_bytes();
     replaced = settings_.history == 1 ? last.size : 0;
     if (message.erased && last.sequence != 0 && !last.erased) {
@@ -208,7 +209,7 @@ Result<std::uint64_t> StoredStream::check_room(const NewMessage& message, std::s
   return replaced;
 }
 
-Result<std::uint64_t> StoredStream::resolve(const From& from, const std::optional<Filter>& filter) {
+Result<std::uint64_t> StoredStream::resolve(const From& from, const std::optional<Filter>& filter, WallTime now) {
   switch (from.kind) {
     case From::Kind::first:
     case From::Kind::last_per_topic: return first();
@@ -224,13 +225,13 @@ Result<std::uint64_t> StoredStream::resolve(const From& from, const std::optiona
     return std::max(first(), next() - 1);
   }
   LastScan scan;
-  while (!WEFT_TRY(scan_last(scan, *filter, kScanPage))) {
+  while (!WEFT_TRY(scan_last(scan, *filter, kScanPage, now))) {
   }
   return position_of(scan);
 }
 
-Result<bool> StoredStream::scan_last(LastScan& scan, const Filter& filter, std::size_t rows) {
-  const TopicPage page = WEFT_TRY(topics_after(scan.after, rows));
+Result<bool> StoredStream::scan_last(LastScan& scan, const Filter& filter, std::size_t rows, WallTime now) {
+  const TopicPage page = WEFT_TRY(topics_after(scan.after, rows, now));
   for (const TopicPage::Entry& entry : page.topics) {
     if (filter.matches(entry.topic)) {
       scan.newest = std::max(scan.newest, entry.last);
@@ -244,65 +245,68 @@ std::uint64_t StoredStream::position_of(const LastScan& scan) const noexcept {
   return scan.newest == 0 ? next() : std::max(scan.newest, first());
 }
 
-Result<StoredReader> StoredStream::open_reader(std::string_view filter, const From& from) {
+Result<StoredReader> StoredStream::open_reader(std::string_view filter, const From& from, WallTime now) {
   if (settings_.keep == Keep::work) {
     return Error(Errc::not_supported, "a work stream is read by its consumer");
   }
   StoredReader reader;
   reader.filter = WEFT_TRY(parse_optional_filter(filter));
-  reader.cursor.next = WEFT_TRY(resolve(from, reader.filter));
+  reader.cursor.next = WEFT_TRY(resolve(from, reader.filter, now));
   reader.newest_until = from.kind == From::Kind::last_per_topic ? next() : 0;
   return reader;
 }
 
-Result<std::optional<ReadMessage>> StoredStream::read(StoredReader& reader) {
+Result<std::optional<ReadMessage>> StoredStream::read(StoredReader& reader, WallTime now) {
   TopicPredicate wants;
   if (reader.filter) {
     wants = [&reader](std::string_view topic) { return reader.filter->matches(topic); };
   }
   reader.cursor.passed = 0;
   do {
-    auto result = std::visit([&](auto& messages) { return messages.read(reader.cursor, wants); }, messages_);
+    auto result =
+        std::visit([&](auto& messages) { return messages.read(reader.cursor, wants, time_of(now)); }, messages_);
     count_damage(result.error(), reader.cursor.next);
     auto found = WEFT_TRY(std::move(result));
     if (!found || found->message.sequence >= reader.newest_until) {
       return found;
     }
     reader.cursor.passed += kLookUpCost;
-    if (WEFT_TRY(last_of(found->message.topic)).sequence == found->message.sequence) {
+    if (WEFT_TRY(last_of(found->message.topic, now)).sequence == found->message.sequence) {
       return found;
     }
   } while (!reader.cursor.passed_enough());
   return std::optional<ReadMessage>();
 }
 
-Result<std::optional<ReadMessage>> StoredStream::message_at(std::uint64_t sequence) {
+Result<std::optional<ReadMessage>> StoredStream::message_at(std::uint64_t sequence, WallTime now) {
   Cursor cursor;
-  return message_at(sequence, cursor);
+  return message_at(sequence, cursor, now);
 }
 
-Result<std::optional<ReadMessage>> StoredStream::message_at(std::uint64_t sequence, Cursor& cursor) {
+Result<std::optional<ReadMessage>> StoredStream::message_at(std::uint64_t sequence, Cursor& cursor, WallTime now) {
   if (sequence < first() || sequence >= next()) {
     return std::optional<ReadMessage>();
   }
   if (auto* latest = std::get_if<Latest>(&messages_)) {
-    return latest->value_at(sequence);
+    auto value = WEFT_TRY(latest->value_at(sequence));
+    return value && value->message.is_over(time_of(now)) ? std::optional<ReadMessage>() : std::move(value);
   }
   cursor.next = sequence;
-  auto found = WEFT_TRY(std::get<MessageLog>(messages_).read(cursor, {}));
+  auto found = WEFT_TRY(std::get<MessageLog>(messages_).read(cursor, {}, time_of(now)));
   if (found && found->message.sequence != sequence) {
     found.reset();
   }
   return found;
 }
 
-Result<std::optional<ReadMessage>> StoredStream::newest_of(std::string_view topic) {
-  const TopicLast last = WEFT_TRY(last_of(topic));
-  return message_at(last.sequence);
+Result<std::optional<ReadMessage>> StoredStream::newest_of(std::string_view topic, WallTime now) {
+  const TopicLast last = WEFT_TRY(last_of(topic, now));
+  return message_at(last.sequence, now);
 }
 
-Result<TopicPage> StoredStream::topics_after(std::string_view after, std::size_t rows) {
-  auto page = WEFT_TRY(std::visit([&](auto& messages) { return messages.topics_after(after, rows); }, messages_));
+Result<TopicPage> StoredStream::topics_after(std::string_view after, std::size_t rows, WallTime now) {
+  auto page =
+      WEFT_TRY(std::visit([&](auto& messages) { return messages.topics_after(after, rows, time_of(now)); }, messages_));
   for (const std::uint64_t sequence : page.damaged) {
     count_damage(Errc::corrupt, sequence);
   }
@@ -322,7 +326,7 @@ Result<std::uint64_t> StoredStream::begin_of(const ConsumerSettings& settings, c
   if (settings_.keep == Keep::work && settings.from.kind != From::Kind::first) {
     return kTakesAll;
   }
-  return next != 0 ? next : resolve(settings.from, filter);
+  return next != 0 ? next : resolve(settings.from, filter, WallTime::min());
 }
 
 Result<std::unique_ptr<StoredConsumer>> StoredStream::make_consumer(std::string_view name,
@@ -391,10 +395,11 @@ bool StoredStream::update_work() noexcept {
 WallTime StoredStream::ages_at() const noexcept {
   const bool has_rows = std::visit([](const auto& messages) { return messages.has_rows(); }, messages_);
   const bool ages = settings_.age_max != Duration::zero() && has_rows && oldest() < WallTime::max() - settings_.age_max;
-  return ages ? oldest() + settings_.age_max : WallTime::max();
+  const WallTime ends = std::visit([](const auto& messages) { return messages.ends(); }, messages_);
+  return std::min(ends, ages ? oldest() + settings_.age_max : WallTime::max());
 }
 
-Result<std::optional<StoredDelivery>> StoredStream::next_delivery(StoredConsumer& consumer, Instant now,
+Result<std::optional<StoredDelivery>> StoredStream::next_delivery(StoredConsumer& consumer, Instant now, WallTime wall,
                                                                   Holder holder) {
   ConsumerState& state = consumer.state;
   const auto count = [&] { holder == kNoHolder ? consumer.count_delivery() : void(consumer.moved = true); };
@@ -403,13 +408,13 @@ Result<std::optional<StoredDelivery>> StoredStream::next_delivery(StoredConsumer
     if (state.exhausted(*due) || consumer.cursor.passed_enough()) {
       return std::optional<StoredDelivery>();
     }
-    auto at = message_at(due->sequence, consumer.again);
+    auto at = message_at(due->sequence, consumer.again, wall);
     passed += kLookUpCost + std::exchange(consumer.again.passed, 0);
     if (!at && at.error() != Errc::corrupt) {
       return at.error();
     }
     auto found = at ? *std::move(at) : std::optional<ReadMessage>();
-    if (!found) {  // retention, or a newer value of the topic, took it; or it is damaged
+    if (!found) {  // it is over; retention, or a newer value of the topic, took it; or it is damaged
       state.ack(due->sequence);
       consumer.change();
       ++dropped_unread_;
@@ -424,7 +429,11 @@ Result<std::optional<StoredDelivery>> StoredStream::next_delivery(StoredConsumer
     return std::optional<StoredDelivery>();
   }
   consumer.cursor.next = state.next();
-  auto next = std::visit([&](auto& messages) { return messages.read(consumer.cursor, consumer.wants()); }, messages_);
+  const auto read_next = [&] {
+    return std::visit([&](auto& messages) { return messages.read(consumer.cursor, consumer.wants(), time_of(wall)); },
+                      messages_);
+  };
+  auto next = read_next();
   count_damage(next.error(), consumer.cursor.next);
   while (!next && next.error() == Errc::corrupt && !consumer.cursor.passed_enough()) {  // those after it are whole
     passed += kLookUpCost;
@@ -433,7 +442,7 @@ Result<std::optional<StoredDelivery>> StoredStream::next_delivery(StoredConsumer
     consumer.cursor.block.reset();
     state.skip_to(consumer.cursor.next);
     consumer.change();
-    next = std::visit([&](auto& messages) { return messages.read(consumer.cursor, consumer.wants()); }, messages_);
+    next = read_next();
   }
   auto found = WEFT_TRY(std::move(next));
   if (!found) {

@@ -97,14 +97,16 @@ class StoredStream : public ListHook {
 
   // Reading finds committed messages only. Errors: corrupt (the block there is damaged, and the reader stays before
   // it).
-  [[nodiscard]] Result<StoredReader> open_reader(std::string_view filter, const From& from);
-  [[nodiscard]] Result<std::optional<ReadMessage>> read(StoredReader& reader);
-  [[nodiscard]] Result<std::optional<ReadMessage>> message_at(std::uint64_t sequence);
+  // `now`: a message that is over then is not read.
+  [[nodiscard]] Result<StoredReader> open_reader(std::string_view filter, const From& from, WallTime now);
+  [[nodiscard]] Result<std::optional<ReadMessage>> read(StoredReader& reader, WallTime now);
+  [[nodiscard]] Result<std::optional<ReadMessage>> message_at(std::uint64_t sequence, WallTime now);
   // The same for messages that are near each other: the block of the cursor is used, or replaced.
-  [[nodiscard]] Result<std::optional<ReadMessage>> message_at(std::uint64_t sequence, Cursor& cursor);
-  [[nodiscard]] Result<std::optional<ReadMessage>> newest_of(std::string_view topic);  // returns an erasure, too
+  [[nodiscard]] Result<std::optional<ReadMessage>> message_at(std::uint64_t sequence, Cursor& cursor, WallTime now);
+  // Returns an erasure, too. If the newest message of the topic is over, there is none: no older one takes its place.
+  [[nodiscard]] Result<std::optional<ReadMessage>> newest_of(std::string_view topic, WallTime now);
   // Topics after `after`, of at most about `rows` rows.
-  [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows);
+  [[nodiscard]] Result<TopicPage> topics_after(std::string_view after, std::size_t rows, WallTime now);
 
   // LastScan: the search for the newest message that a filter passes, a part at a time.
   struct LastScan {
@@ -115,7 +117,7 @@ class StoredStream : public ListHook {
     return from.kind == From::Kind::last && filter;
   }
   // Continues by about `rows` rows. Returns true at the end; then position_of() is the position to read from.
-  [[nodiscard]] Result<bool> scan_last(LastScan& scan, const Filter& filter, std::size_t rows);
+  [[nodiscard]] Result<bool> scan_last(LastScan& scan, const Filter& filter, std::size_t rows, WallTime now);
   [[nodiscard]] std::uint64_t position_of(const LastScan& scan) const noexcept;
 
   [[nodiscard]] StoredConsumer* find_consumer(std::string_view name) noexcept;
@@ -138,7 +140,7 @@ class StoredStream : public ListHook {
   // caller takes them with exhausted(). The message goes into the queue of the holder; without a holder its delivery
   // begins. Returns nullopt also if the consumer's cursor has passed enough.
   [[nodiscard]] Result<std::optional<StoredDelivery>> next_delivery(StoredConsumer& consumer, Instant now,
-                                                                    Holder holder);
+                                                                    WallTime wall, Holder holder);
   // A due message that was delivered tries_max times. It stays until the caller acknowledges it.
   struct Exhausted {
     std::uint64_t sequence = 0;
@@ -153,7 +155,8 @@ class StoredStream : public ListHook {
   }
   // Whether the next commit writes it. Leaves the list if there is no work, and joins it if there is some.
   bool update_work() noexcept;
-  // The time at which its oldest message exceeds the age of the settings; WallTime::max(): never.
+  // The time at which its oldest message exceeds the age of the settings, or the bytes of messages that are over are to
+  // be removed; WallTime::max(): never.
   [[nodiscard]] WallTime ages_at() const noexcept;
   // The time in the store's list, by ages_at().
   [[nodiscard]] WallTime listed_age() const noexcept { return listed_age_; }
@@ -216,12 +219,15 @@ class StoredStream : public ListHook {
 
  private:
   void count_damage(const Error& error, std::uint64_t sequence);
-  [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);
-  [[nodiscard]] Result<std::uint64_t> resolve(const From& from, const std::optional<Filter>& filter);
+  [[nodiscard]] Result<TopicLast> last_of(std::string_view topic, WallTime now);
+  [[nodiscard]] Result<std::uint64_t> resolve(const From& from, const std::optional<Filter>& filter, WallTime now);
+  // Of a stream that has newer messages, a clock that went back shows none again that was over.
+  [[nodiscard]] WallTime time_of(WallTime now) const noexcept { return std::max(now, newest_kept_); }
   [[nodiscard]] Result<std::uint64_t> begin_of(const ConsumerSettings& settings, const std::optional<Filter>& filter,
                                                std::uint64_t next);
   [[nodiscard]] Result<void> drop_up_to(std::uint64_t before, WallTime age, DropBudget& budget);
   [[nodiscard]] Result<void> evict(std::uint64_t before, WallTime now);  // down to bytes_max
+  [[nodiscard]] Result<void> drop_over(std::uint64_t before, WallTime now, DropBudget& budget);
   [[nodiscard]] bool must_sweep() const noexcept;
   [[nodiscard]] Result<void> sweep(WallTime now, DropBudget& budget);
   [[nodiscard]] std::uint64_t unread_of(const MessageLog::Dropped& dropped) const noexcept;

@@ -44,7 +44,7 @@ class StoreOnDisk : public testing::Test {
     std::vector<std::string> all;
     TopicPage page;
     do {
-      page = *stream.topics_after(page.after, rows);
+      page = *stream.topics_after(page.after, rows, kDay);
       for (const TopicPage::Entry& entry : page.topics) {
         all.push_back(entry.topic);
       }

@@ -46,7 +46,7 @@ store::Store::Committed HubSession::commit(const store::Now& now) {
   // After a failure the store tries again later, unless a member waits for an answer.
   if (store_->has_work(now) && (!answers_.empty() || now.steady >= retry_at_)) {
     committed = store_->commit(now);
-    tell_stored();
+    tell_stored(now);
     const bool failed = committed.disk != Errc::ok || committed.memory != Errc::ok;
     retry_at_ = failed ? deadline_after(now.steady, kRetryCommit) : Instant();
   }
@@ -61,7 +61,7 @@ store::Store::Committed HubSession::commit(const store::Now& now) {
   return committed;
 }
 
-void HubSession::tell_stored() {
+void HubSession::tell_stored(const store::Now& now) {
   if (!options_.on_stored) {
     return;
   }
@@ -72,7 +72,7 @@ void HubSession::tell_stored() {
     store::StoredReader reader;
     reader.cursor.next = told;
     while (reader.cursor.next < next) {
-      auto read = stream->read(reader);
+      auto read = stream->read(reader, now.wall);
       if (!read) {  // damaged just now: whoever reads the stream learns it
         counters_.untold.fetch_add(next - reader.cursor.next, std::memory_order_relaxed);
         break;
@@ -183,7 +183,7 @@ bool HubSession::finish_turn(const store::Now& now) {
   for (auto& [name, client] : clients_) {
     (void)flush(name, client);
   }
-  go_on_with_slow_ops();
+  go_on_with_slow_ops(now);
   send_answers(commit(now));
   const bool more = deliver(now);
   // Deliveries of consumers with a bound of tries are counted on the disk before they leave.
@@ -256,7 +256,7 @@ bool HubSession::deliver(const store::Now& now) {
 bool HubSession::deliver_one(const std::string& name, std::uint32_t id, HubChannel& channel, const store::Now& now) {
   switch (channel.kind) {
     case HubChannel::Kind::consumer: return deliver_consumer(name, id, channel, now);
-    case HubChannel::Kind::reader: return deliver_reader(name, id, channel);
+    case HubChannel::Kind::reader: return deliver_reader(name, id, channel, now);
     case HubChannel::Kind::leases: return channel.credit != 0 && deliver_lease(name, id, channel);
   }
   return false;
@@ -277,7 +277,7 @@ void HubSession::count_scan(const std::string& name, std::uint32_t id, std::size
   }
 }
 
-bool HubSession::deliver_reader(const std::string& name, std::uint32_t id, HubChannel& channel) {
+bool HubSession::deliver_reader(const std::string& name, std::uint32_t id, HubChannel& channel, const store::Now& now) {
   store::StoredStream* stream = stream_of(channel);
   if (stream == nullptr) {
     end_channel(name, id, Error(Errc::not_found, "the stream is gone"), 0);
@@ -285,7 +285,7 @@ bool HubSession::deliver_reader(const std::string& name, std::uint32_t id, HubCh
   }
   std::optional<store::ReadMessage> found;
   if (channel.credit != 0 && !scanned_enough()) {
-    auto read = stream->read(channel.reader);
+    auto read = stream->read(channel.reader, now.wall);
     if (!read) {
       end_channel(name, id, read.error(), channel.reader.cursor.next);
       return false;

@@ -70,10 +70,10 @@ void HubSession::handle(const std::string& client, Bytes bytes, const store::Now
     case OpKind::remove: return remove(client, *op, now);
     case OpKind::purge: return purge(client, *op, now);
     case OpKind::append: return append(client, *op, now);
-    case OpKind::get: return get(client, *op);
-    case OpKind::list: return list(client, *op);
+    case OpKind::get: return get(client, *op, now);
+    case OpKind::list: return list(client, *op, now);
     case OpKind::consume: return consume(client, *op);
-    case OpKind::read: return read(client, *op);
+    case OpKind::read: return read(client, *op, now);
     case OpKind::credit: return credit(client, *op);
     case OpKind::end: return end(client, *op, now);
     case OpKind::begin:
@@ -238,13 +238,14 @@ void HubSession::append(const std::string& client, const Op& op, const store::No
   }
 }
 
-void HubSession::get(const std::string& client, const Op& op) {
+void HubSession::get(const std::string& client, const Op& op, const store::Now& now) {
   store::StoredStream* stream = store_->find(op.name);
   if (stream == nullptr) {
     answer(client, op, store_->absence_of(op.name));
     return;
   }
-  const auto found = op.has(OpFlags::by_sequence) ? stream->message_at(op.number) : stream->newest_of(op.key);
+  const auto found =
+      op.has(OpFlags::by_sequence) ? stream->message_at(op.number, now.wall) : stream->newest_of(op.key, now.wall);
   if (!found || !*found) {
     answer(client, op, found ? Error(Errc::not_found, "no such message") : found.error());
     return;
@@ -262,7 +263,7 @@ void HubSession::get(const std::string& client, const Op& op) {
   turn_bytes_ += reply.headers.size() + reply.body.size();
 }
 
-void HubSession::list(const std::string& client, const Op& op) {
+void HubSession::list(const std::string& client, const Op& op, const store::Now& now) {
   store::StoredStream* stream = store_->find(op.name);
   const auto filter = store::parse_optional_filter(as_text(op.body));
   if (stream == nullptr || !filter) {
@@ -275,7 +276,7 @@ void HubSession::list(const std::string& client, const Op& op) {
   bool more = true;
   std::size_t scanned = 0;
   for (; more && count < kNamesPage && scanned < kTopicsScanned; scanned += kNamesPage) {
-    const auto page = stream->topics_after(after, kNamesPage);
+    const auto page = stream->topics_after(after, kNamesPage, now.wall);
     if (!page) {
       answer(client, op, page.error());
       return;
@@ -375,7 +376,7 @@ void HubSession::consume(const std::string& client, const Op& op, std::uint64_t 
   }
 }
 
-void HubSession::read(const std::string& client, const Op& op, std::uint64_t next) {
+void HubSession::read(const std::string& client, const Op& op, const store::Now& now, std::uint64_t next) {
   store::StoredStream* stream = store_->find(op.name);
   const auto settings = parse_consumer_settings(as_text(op.body));
   if (stream == nullptr || !settings) {
@@ -388,7 +389,7 @@ void HubSession::read(const std::string& client, const Op& op, std::uint64_t nex
   // A sequence of another life of the stream has no meaning: all that this one has is new to the reader.
   const bool strange = !is_of(op, *stream) && settings->from.kind == From::Kind::sequence;
   const From from = strange ? From::first() : next != 0 ? From::sequence(next) : settings->from;
-  auto reader = stream->open_reader(settings->filter, from);
+  auto reader = stream->open_reader(settings->filter, from, now.wall);
   const auto channel = reader ? open_channel(client, op) : Result<HubChannel*>(reader.error());
   PendingAnswer& reply = answer(client, op, channel.error());
   if (channel) {

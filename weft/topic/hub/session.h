@@ -121,11 +121,11 @@ class HubSession {
   void remove(const std::string& client, const Op& op, const store::Now& now);
   void purge(const std::string& client, const Op& op, const store::Now& now);
   void append(const std::string& client, const Op& op, const store::Now& now);
-  void get(const std::string& client, const Op& op);
-  void list(const std::string& client, const Op& op);
+  void get(const std::string& client, const Op& op, const store::Now& now);
+  void list(const std::string& client, const Op& op, const store::Now& now);
   // `next`: the begin of the channel, if a scan found it; 0: the settings decide.
   void consume(const std::string& client, const Op& op, std::uint64_t next = 0);
-  void read(const std::string& client, const Op& op, std::uint64_t next = 0);
+  void read(const std::string& client, const Op& op, const store::Now& now, std::uint64_t next = 0);
   void credit(const std::string& client, const Op& op);
   void end(const std::string& client, const Op& op, const store::Now& now);
   void settle(const std::string& client, const Op& op, const store::Now& now);
@@ -140,7 +140,7 @@ class HubSession {
   [[nodiscard]] store::StoredStream* stream_of(const HubChannel& channel) const noexcept;  // null if it was removed
   [[nodiscard]] Result<HubChannel*> open_channel(const std::string& client, const Op& op);
   [[nodiscard]] store::Store::Committed commit(const store::Now& now);
-  void tell_stored();
+  void tell_stored(const store::Now& now);
   void send_answers(const store::Store::Committed& committed);
   void send_answer(const PendingAnswer& pending, std::size_t appends);
   void send(const std::string& client, const Op& op);
@@ -151,7 +151,8 @@ class HubSession {
   // to the member with the fewest messages
   [[nodiscard]] bool deliver_consumer(const std::string& name, std::uint32_t id, HubChannel& channel,
                                       const store::Now& now);
-  [[nodiscard]] bool deliver_reader(const std::string& name, std::uint32_t id, HubChannel& channel);
+  [[nodiscard]] bool deliver_reader(const std::string& name, std::uint32_t id, HubChannel& channel,
+                                    const store::Now& now);
   [[nodiscard]] bool deliver_lease(const std::string& name, std::uint32_t id, HubChannel& channel);
   // Members of one consumer, in share.cc.
   struct Member {
@@ -225,7 +226,7 @@ class HubSession {
   [[nodiscard]] store::StoredStream* stream_of(const SlowOp& slow) const noexcept;  // null if it was removed
   [[nodiscard]] bool may_go_on(const SlowOp& slow) const noexcept;
   [[nodiscard]] bool slow_ops_may_go_on() const noexcept;
-  void go_on_with_slow_ops();
+  void go_on_with_slow_ops(const store::Now& now);
   void drop_slow_ops(const std::string& client, std::optional<std::uint32_t> channel);
   std::deque<SlowOp> slow_;
 };

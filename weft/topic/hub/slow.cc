@@ -72,7 +72,7 @@ bool HubSession::slow_ops_may_go_on() const noexcept {
   return std::any_of(slow_.begin(), slow_.end(), [this](const SlowOp& slow) { return may_go_on(slow); });
 }
 
-void HubSession::go_on_with_slow_ops() {
+void HubSession::go_on_with_slow_ops(const store::Now& now) {
   bool scanned = false;
   for (auto at = slow_.begin(); at != slow_.end();) {
     store::StoredStream* const stream = stream_of(*at);
@@ -91,7 +91,7 @@ void HubSession::go_on_with_slow_ops() {
         settings ? store::parse_optional_filter(settings->filter) : Result<std::optional<Filter>>(settings.error());
     Result<bool> done(Errc::not_found);
     if (stream != nullptr && filter && *filter) {
-      done = stream->scan_last(at->scan, **filter, kScanMax);
+      done = stream->scan_last(at->scan, **filter, kScanMax, now.wall);
     }
     if (done && !*done) {
       ++at;
@@ -105,7 +105,7 @@ void HubSession::go_on_with_slow_ops() {
     } else if (begun.kind == OpKind::consume) {
       consume(ended.client, begun, stream->position_of(ended.scan));
     } else {
-      read(ended.client, begun, stream->position_of(ended.scan));
+      read(ended.client, begun, now, stream->position_of(ended.scan));
     }
   }
 }
