@@ -13,6 +13,7 @@
 #include "tests/topic/on_each_server.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
+#include "weft/topic/jetstream/stream_settings.h"
 #include "weft/topic/test_time.h"
 #include "weft/topic/topics.h"
 #include <gtest/gtest.h>
@@ -44,6 +45,18 @@ class KeptNats : public OnEachServer {
     return options;
   }
   [[nodiscard]] Topics open() { return *Topics::open(context_, options()); }
+  // The output of the command nats.
+  std::string run_client(const std::string& words) {
+    const std::string line = std::string(WEFT_NATS_CLIENT) + " --server " + server_->url() + " " + words + " 2>&1";
+    std::string output;
+    FILE* const pipe = ::popen(line.c_str(), "r");
+    char bytes[512];
+    for (std::size_t size = 0; (size = ::fread(bytes, 1, sizeof bytes, pipe)) != 0;) {
+      output.append(bytes, size);
+    }
+    EXPECT_EQ(::pclose(pipe), 0) << words << ": " << output;
+    return output;
+  }
 
   std::string directory_;
   std::unique_ptr<NatsServer> server_;
@@ -103,6 +116,50 @@ TEST_P(KeptNats, WhatJetStreamDoesNotKeepIsRefused) {
   EXPECT_EQ(topics.stream({.name = "other", .topics = {"w.a"}, .survives = Survives::process}).error(),
             Errc::invalid_argument)
       << "a subject has one stream";
+}
+
+TEST(ServerVersions, TimesToLiveAreThoseOfServersThatKeepThem) {
+  for (const char* version : {"2.11.3", "2.11.10", "2.12.0", "2.15.2", "3.0.0", "2.12.0-RC.1", "2.12"}) {
+    EXPECT_TRUE(ends_messages(version)) << version;
+  }
+  for (const char* version :
+       {"", ".", "...", "2", "2.", "2.9.10", "2.11", "2.11.2", "2.11.0-preview.2", "1.12.9", "x.y"}) {
+    EXPECT_FALSE(ends_messages(version)) << version;
+  }
+}
+
+TEST_P(KeptNats, AStreamThatWasMadeWithoutTimesToLiveGetsThemByADeclarationThatChangesIt) {
+  if (!std::filesystem::exists(WEFT_NATS_CLIENT)) {
+    GTEST_SKIP() << "there is no nats: deps/setup.sh tests builds it with Go";
+  }
+  const std::string made = run_client(
+      "request '$JS.API.STREAM.CREATE.old' '{\"name\":\"old\",\"subjects\":[\"old.>\"],\"max_bytes\":1073741824,"
+      "\"num_replicas\":1}'");
+  Topics topics = open();
+  StreamOptions declared{.name = "old", .topics = {"old.>"}, .survives = Survives::process};
+  auto old = topics.stream(declared);
+  ASSERT_TRUE(old) << old.error().message() << made;
+  const auto refused = old->publish("old.a", "x", {.time_to_live = 1s});
+  EXPECT_EQ(refused.error(), Errc::not_supported);
+  EXPECT_NE(std::string(refused.error().text()).find("declared"), std::string::npos) << refused.error().message();
+  declared.redeclare = true;
+  old = topics.stream(declared);
+  ASSERT_TRUE(old) << old.error().message();
+  EXPECT_EQ(old->publish("old.a", "x", {.time_to_live = 1s}).has_value(), GetParam() == "nats_current");
+  // A change of another setting does not take them back.
+  declared.age_max = std::chrono::hours(1);
+  old = topics.stream(declared);
+  ASSERT_TRUE(old) << old.error().message();
+  EXPECT_EQ(old->publish("old.a", "x", {.time_to_live = 1s}).has_value(), GetParam() == "nats_current");
+  // Nor does a bucket that gets a history, which has no times to live.
+  KeyValueOptions bucket{.survives = Survives::process};
+  ASSERT_TRUE(topics.key_value("b", bucket));
+  bucket.history = 3;
+  bucket.redeclare = true;
+  auto past = topics.key_value("b", bucket);
+  ASSERT_TRUE(past) << past.error().message();
+  EXPECT_EQ(past->put("k", "x", {.time_to_live = 1s}).error(), Errc::not_supported);
+  EXPECT_TRUE(past->put("k", "x"));
 }
 
 TEST_P(KeptNats, AFullStreamRefusesAndTakesAgainWhenThereIsRoom) {
@@ -242,21 +299,10 @@ TEST_P(KeptNats, AMessageWaitsInAQueueForLongerThanItsAckWait) {
 }
 
 TEST_P(KeptNats, OtherClientsSeeTheSameKeys) {
-  const std::string program = WEFT_NATS_CLIENT;
-  if (!std::filesystem::exists(program)) {
+  if (!std::filesystem::exists(WEFT_NATS_CLIENT)) {
     GTEST_SKIP() << "there is no nats: deps/setup.sh tests builds it with Go";
   }
-  const auto run = [&](const std::string& words) {
-    const std::string line = program + " --server " + server_->url() + " kv " + words + " 2>&1";
-    std::string output;
-    FILE* const pipe = ::popen(line.c_str(), "r");
-    char bytes[512];
-    for (std::size_t size = 0; (size = ::fread(bytes, 1, sizeof bytes, pipe)) != 0;) {
-      output.append(bytes, size);
-    }
-    EXPECT_EQ(::pclose(pipe), 0) << words << ": " << output;
-    return output;
-  };
+  const auto run = [&](const std::string& words) { return run_client("kv " + words); };
   Topics topics = open();
   KeyValue config = *topics.key_value("config", {.history = 3, .survives = Survives::process});
   ASSERT_TRUE(config.put("db.host", "a"));

@@ -122,6 +122,23 @@ rt::Task<Result<void>> use_a_bucket(rt::Core* core, Context* context, TopicsOpti
     const Result<std::uint64_t> refused = co_await config.put(key, "x");
     EXPECT_EQ(refused.error(), Errc::invalid_argument) << key;
   }
+  const PutOptions too_short{Duration(1)};
+  const Result<std::uint64_t> wrong_put = co_await config.put("db.host", "x", too_short);
+  const Result<std::uint64_t> wrong_create = co_await config.create("db.new", "x", too_short);
+  const Result<std::uint64_t> wrong_update = co_await config.update("db.host", "x", 7, too_short);
+  EXPECT_EQ(wrong_put.error(), Errc::invalid_argument);
+  EXPECT_EQ(wrong_create.error(), Errc::invalid_argument);
+  EXPECT_EQ(wrong_update.error(), Errc::invalid_argument);
+  const PutOptions short_lived{std::chrono::seconds(1)};
+  const PutOptions long_lived{std::chrono::hours(1)};
+  WEFT_CO_TRY(const std::uint64_t created, co_await config.create("db.lock", "x", long_lived));
+  WEFT_CO_TRY(co_await config.update("db.lock", "y", created, short_lived));
+  for (bool erased = false; !erased;) {
+    WEFT_CO_TRY(const KeyValueEntry change, co_await watch.next());
+    erased = change.key() == "db.lock" && change.erased();
+  }
+  const Result<KeyValueEntry> over = co_await config.value("db.lock");
+  EXPECT_EQ(over.error(), Errc::not_found);
   const Result<AsyncKeyValue> no_name = co_await topics.key_value("a.b", newest_only);
   EXPECT_EQ(no_name.error(), Errc::invalid_argument);
   topics.close();

@@ -69,15 +69,20 @@ rt::Task<Result<AsyncKeyValue>> AsyncKeyValue::declare(std::shared_ptr<HubLink> 
 AsyncKeyValue::Revision AsyncKeyValue::change(std::string_view key, Bytes value, const topic::KeyChange& change) {
   return topic::change(core_, key, value, change).task();
 }
-AsyncKeyValue::Revision AsyncKeyValue::put(std::string_view key, Bytes value) { return change(key, value, {}); }
-AsyncKeyValue::Revision AsyncKeyValue::create(std::string_view key, Bytes value) {
-  return change(key, value, {.absent = true});
+AsyncKeyValue::Revision AsyncKeyValue::put(std::string_view key, Bytes value, const PutOptions& options) {
+  return change(key, value, {.time_to_live = options.time_to_live});
 }
-AsyncKeyValue::Revision AsyncKeyValue::update(std::string_view key, Bytes value, std::uint64_t revision) {
-  return change(key, value, {.revision = revision});
+AsyncKeyValue::Revision AsyncKeyValue::create(std::string_view key, Bytes value, const PutOptions& options) {
+  return change(key, value, {.absent = true, .time_to_live = options.time_to_live});
 }
-AsyncKeyValue::Revision AsyncKeyValue::update(std::string_view key, Bytes value, const KeyValueEntry& seen) {
-  return change(key, value, {.revision = seen.revision(), .instance = seen.instance()});
+AsyncKeyValue::Revision AsyncKeyValue::update(std::string_view key, Bytes value, std::uint64_t revision,
+                                              const PutOptions& options) {
+  return change(key, value, {.revision = revision, .time_to_live = options.time_to_live});
+}
+AsyncKeyValue::Revision AsyncKeyValue::update(std::string_view key, Bytes value, const KeyValueEntry& seen,
+                                              const PutOptions& options) {
+  return change(key, value,
+                {.revision = seen.revision(), .instance = seen.instance(), .time_to_live = options.time_to_live});
 }
 AsyncKeyValue::Revision AsyncKeyValue::erase(std::string_view key, const KeyValueEntry& seen) {
   return change(key, {}, {.revision = seen.revision(), .instance = seen.instance(), .erase = true});

@@ -40,17 +40,25 @@ class AsyncKeyValue {
   using Revision = rt::Task<Result<std::uint64_t>>;
   explicit AsyncKeyValue(std::shared_ptr<const topic::KeyValueCore> core) noexcept;
 
-  [[nodiscard]] Revision put(std::string_view key, Bytes value);
-  [[nodiscard]] Revision put(std::string_view key, std::string_view value) { return put(key, as_bytes(value)); }
-  [[nodiscard]] Revision create(std::string_view key, Bytes value);
-  [[nodiscard]] Revision create(std::string_view key, std::string_view value) { return create(key, as_bytes(value)); }
-  [[nodiscard]] Revision update(std::string_view key, Bytes value, std::uint64_t revision);
-  [[nodiscard]] Revision update(std::string_view key, std::string_view value, std::uint64_t revision) {
-    return update(key, as_bytes(value), revision);
+  [[nodiscard]] Revision put(std::string_view key, Bytes value, const PutOptions& options = {});
+  [[nodiscard]] Revision put(std::string_view key, std::string_view value, const PutOptions& options = {}) {
+    return put(key, as_bytes(value), options);
   }
-  [[nodiscard]] Revision update(std::string_view key, Bytes value, const KeyValueEntry& seen);
-  [[nodiscard]] Revision update(std::string_view key, std::string_view value, const KeyValueEntry& seen) {
-    return update(key, as_bytes(value), seen);
+  [[nodiscard]] Revision create(std::string_view key, Bytes value, const PutOptions& options = {});
+  [[nodiscard]] Revision create(std::string_view key, std::string_view value, const PutOptions& options = {}) {
+    return create(key, as_bytes(value), options);
+  }
+  [[nodiscard]] Revision update(std::string_view key, Bytes value, std::uint64_t revision,
+                                const PutOptions& options = {});
+  [[nodiscard]] Revision update(std::string_view key, std::string_view value, std::uint64_t revision,
+                                const PutOptions& options = {}) {
+    return update(key, as_bytes(value), revision, options);
+  }
+  [[nodiscard]] Revision update(std::string_view key, Bytes value, const KeyValueEntry& seen,
+                                const PutOptions& options = {});
+  [[nodiscard]] Revision update(std::string_view key, std::string_view value, const KeyValueEntry& seen,
+                                const PutOptions& options = {}) {
+    return update(key, as_bytes(value), seen, options);
   }
   [[nodiscard]] rt::Task<Result<KeyValueEntry>> value(std::string_view key);
   [[nodiscard]] Revision erase(std::string_view key, std::optional<std::uint64_t> revision = {});

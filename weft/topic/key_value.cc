@@ -40,15 +40,20 @@ Result<std::uint64_t> KeyValue::change(std::string_view key, Bytes value, const 
   return topic::change(core_, key, value, change).wait();
 }
 
-Result<std::uint64_t> KeyValue::put(std::string_view key, Bytes value) { return change(key, value, {}); }
-Result<std::uint64_t> KeyValue::create(std::string_view key, Bytes value) {
-  return change(key, value, {.absent = true});
+Result<std::uint64_t> KeyValue::put(std::string_view key, Bytes value, const PutOptions& options) {
+  return change(key, value, {.time_to_live = options.time_to_live});
 }
-Result<std::uint64_t> KeyValue::update(std::string_view key, Bytes value, std::uint64_t revision) {
-  return change(key, value, {.revision = revision});
+Result<std::uint64_t> KeyValue::create(std::string_view key, Bytes value, const PutOptions& options) {
+  return change(key, value, {.absent = true, .time_to_live = options.time_to_live});
 }
-Result<std::uint64_t> KeyValue::update(std::string_view key, Bytes value, const KeyValueEntry& seen) {
-  return change(key, value, {.revision = seen.revision(), .instance = seen.instance()});
+Result<std::uint64_t> KeyValue::update(std::string_view key, Bytes value, std::uint64_t revision,
+                                       const PutOptions& options) {
+  return change(key, value, {.revision = revision, .time_to_live = options.time_to_live});
+}
+Result<std::uint64_t> KeyValue::update(std::string_view key, Bytes value, const KeyValueEntry& seen,
+                                       const PutOptions& options) {
+  return change(key, value,
+                {.revision = seen.revision(), .instance = seen.instance(), .time_to_live = options.time_to_live});
 }
 Result<std::uint64_t> KeyValue::erase(std::string_view key, const KeyValueEntry& seen) {
   return change(key, {}, {.revision = seen.revision(), .instance = seen.instance(), .erase = true});

@@ -45,20 +45,30 @@ class KeyValue {
  public:
   explicit KeyValue(std::shared_ptr<const topic::KeyValueCore> core) noexcept;
 
-  Result<std::uint64_t> put(std::string_view key, Bytes value);  // returns the revision
-  Result<std::uint64_t> put(std::string_view key, std::string_view value) { return put(key, as_bytes(value)); }
-  Result<std::uint64_t> create(std::string_view key, Bytes value);  // fails with conflict if the key has a value
-  Result<std::uint64_t> create(std::string_view key, std::string_view value) { return create(key, as_bytes(value)); }
+  // Returns the revision.
+  Result<std::uint64_t> put(std::string_view key, Bytes value, const PutOptions& options = {});
+  Result<std::uint64_t> put(std::string_view key, std::string_view value, const PutOptions& options = {}) {
+    return put(key, as_bytes(value), options);
+  }
+  // Fails with conflict if the key has a value.
+  Result<std::uint64_t> create(std::string_view key, Bytes value, const PutOptions& options = {});
+  Result<std::uint64_t> create(std::string_view key, std::string_view value, const PutOptions& options = {}) {
+    return create(key, as_bytes(value), options);
+  }
   // Changes the value if `revision` is that of the key's newest change; 0: the key never had a value. Errors: conflict
   // (`revision` is another one, or of another life of the bucket). The life is that of `seen`; without `seen` it is the
   // life of the last entry, revision or declaration that this object returned.
-  Result<std::uint64_t> update(std::string_view key, Bytes value, std::uint64_t revision);
-  Result<std::uint64_t> update(std::string_view key, std::string_view value, std::uint64_t revision) {
-    return update(key, as_bytes(value), revision);
+  Result<std::uint64_t> update(std::string_view key, Bytes value, std::uint64_t revision,
+                               const PutOptions& options = {});
+  Result<std::uint64_t> update(std::string_view key, std::string_view value, std::uint64_t revision,
+                               const PutOptions& options = {}) {
+    return update(key, as_bytes(value), revision, options);
   }
-  Result<std::uint64_t> update(std::string_view key, Bytes value, const KeyValueEntry& seen);
-  Result<std::uint64_t> update(std::string_view key, std::string_view value, const KeyValueEntry& seen) {
-    return update(key, as_bytes(value), seen);
+  Result<std::uint64_t> update(std::string_view key, Bytes value, const KeyValueEntry& seen,
+                               const PutOptions& options = {});
+  Result<std::uint64_t> update(std::string_view key, std::string_view value, const KeyValueEntry& seen,
+                               const PutOptions& options = {}) {
+    return update(key, as_bytes(value), seen, options);
   }
   Result<KeyValueEntry> value(std::string_view key);  // fails with not_found if there is no value
   Result<std::uint64_t> erase(std::string_view key,

@@ -10,7 +10,6 @@ namespace weft::nats::jetstream {
 namespace {
 
 constexpr std::string_view kSubjectFront = "$KV.";
-constexpr std::string_view kMarkerHeader = "Nats-Marker-Reason";
 constexpr Duration kDuplicateWindow = std::chrono::minutes(2);
 
 [[nodiscard]] bool is_bucket_byte(char c) noexcept {
@@ -79,7 +78,7 @@ bool is_key(std::string_view key) noexcept {
 
 KeyOperation read_key_operation(const HeadersView& headers) noexcept {
   const auto operation = headers.find(kKeyOperationHeader);
-  const auto marker = headers.find(kMarkerHeader);
+  const auto marker = headers.find(kMarkerReasonHeader);
   if (operation == "PURGE" || marker == "MaxAge" || marker == "Purge") {
     return KeyOperation::purge;
   }

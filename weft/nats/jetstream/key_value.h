@@ -17,6 +17,7 @@ namespace weft::nats::jetstream {
 
 inline constexpr std::string_view kBucketStreamPrefix = "KV_";
 inline constexpr std::string_view kKeyOperationHeader = "KV-Operation";
+inline constexpr std::string_view kMarkerReasonHeader = "Nats-Marker-Reason";
 inline constexpr std::uint32_t kBucketHistoryMax = 64;
 
 struct BucketConfig {

@@ -221,6 +221,7 @@ void HubSession::append(const std::string& client, const Op& op, const store::No
   message.headers = op.headers;
   message.body = op.body;
   message.erased = op.has(OpFlags::erased);
+  message.time_to_live = op.time_to_live();
   store::Expect expect;
   if (op.has(OpFlags::expect_last)) {
     expect.last = op.number;

@@ -25,6 +25,9 @@ constexpr Error kNotOfStream(Errc::invalid_argument, "the stream does not take t
 constexpr Error kAppendUnsent(Errc::timed_out, "no server took the message in time");
 constexpr Error kAppendUnknown(Errc::outcome_unknown,
                                "the servers did not acknowledge the message in time: they may have it");
+constexpr Error kNeverExpires(
+    Errc::not_supported,
+    "a time to live on NATS: servers since 2.11.3, a stream that was declared since then or again, and no history");
 constexpr Error kHasValue(Errc::conflict, "the topic has a value");
 
 // The headers of this side, then the program's.
@@ -93,7 +96,9 @@ void Appends::append(std::unique_ptr<Asked> asked) {
   }
   made.give_up = deadline_after(engine_.now(), made.stream->id_window / 2);
   // Only a stream of that life counts the sequence.
-  made.waits = op.has(OpFlags::expect_last) && op.number != 0 && op.second != 0;
+  made.waits =
+      (op.has(OpFlags::expect_last) && op.number != 0 && op.second != 0) ||
+      (op.has(OpFlags::expires) && !(made.stream->lets_expire && ends_messages(engine_.client().server_version())));
   const bool checks = made.waits;
   const std::uint64_t order = ++last_;
   const auto at = waiting_.emplace_hint(waiting_.end(), order, std::move(made));
@@ -111,6 +116,7 @@ Result<void> Appends::make(Append& append, std::optional<std::uint64_t> last) co
   headers.message_id = op.message_id;
   headers.expected_stream = append.stream->names.stream();
   headers.expected_last_subject_sequence = last;
+  headers.ttl = op.time_to_live();
   WEFT_TRY(headers.add_to(own));
   if (op.has(OpFlags::erased)) {
     WEFT_TRY(js::add_key_operation(js::KeyOperation::erase, own));
@@ -329,7 +335,11 @@ rt::Task<void> Appends::check_life(Appends* self, std::uint64_t order) {
   }
   if (!found || !found->ok()) {
     self->finish(at, error_of(found), text_of(found));
-  } else if (at->second.asked->op.second != stream->instance) {
+  } else if (at->second.asked->op.has(OpFlags::expires) &&
+             !(stream->lets_expire && ends_messages(self->engine_.client().server_version()))) {
+    self->finish(at, kNeverExpires);
+  } else if (at->second.asked->op.has(OpFlags::expect_last) && at->second.asked->op.number != 0 &&
+             at->second.asked->op.second != 0 && at->second.asked->op.second != stream->instance) {
     self->finish(at, kOtherLife);
   } else {
     at->second.waits = false;

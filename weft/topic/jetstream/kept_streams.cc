@@ -38,7 +38,12 @@ std::uint64_t wall_ns(js::WallTime time) noexcept {
 bool is_own_header(std::string_view name) noexcept {
   return name == js::kMessageIdHeader || name == js::kExpectedStreamHeader || name == js::kExpectedLastSequenceHeader ||
          name == js::kExpectedLastSubjectSequenceHeader || name == js::kExpectedLastMessageIdHeader ||
-         name == js::kKeyOperationHeader;
+         name == js::kKeyOperationHeader || name == js::kTtlHeader || name == js::kMarkerReasonHeader;
+}
+
+// Whether a change lets the messages of the stream have a time to live. Weft before them made streams without it.
+bool can_let_expire(const js::StreamConfig& there, const js::StreamConfig& config) noexcept {
+  return config.allow_message_ttl && !there.allow_message_ttl && there.others.empty();
 }
 
 }  // namespace
@@ -89,6 +94,8 @@ void KeptStreams::learn(KeptStream& stream, const js::StreamReport& info) {
   }
   stream.instance = instance;
   stream.id_window = info.config.duplicate_window;
+  // With more than one value of a topic, an older one would come back after the end of a newer one.
+  stream.lets_expire = info.config.allow_message_ttl && info.config.messages_per_subject_max <= 1;
   stream.topics.clear();
   for (const std::string& subject : info.config.subjects) {
     if (const auto filter = Filter::parse(stream.names.filter_of(subject))) {
@@ -118,7 +125,12 @@ rt::Task<KeptStreams::Look> KeptStreams::make(KeptStreams* self, std::shared_ptr
     if (!result || (!there && result->failure.number != js::kStreamNotFound)) {
       co_return result;
     }
-    if (there && same_stream(stream->names, result->value.config, config)) {
+    if (!ends_messages(self->engine_.client().server_version())) {
+      config.allow_message_ttl = false;
+      config.subject_delete_marker_ttl = Duration::zero();
+    }
+    const bool same = there && same_stream(stream->names, result->value.config, config);
+    if (same && !(redeclare && can_let_expire(result->value.config, config))) {
       co_return result;
     }
     if (there && !redeclare) {
@@ -126,6 +138,10 @@ rt::Task<KeptStreams::Look> KeptStreams::make(KeptStreams* self, std::shared_ptr
     }
     if (there && !result->value.config.others.empty()) {
       co_return Error(Errc::not_supported, "the stream has settings of another program, which a change would erase");
+    }
+    if (there && result->value.config.allow_message_ttl) {  // a server refuses to take it back
+      config.allow_message_ttl = true;
+      config.subject_delete_marker_ttl = result->value.config.subject_delete_marker_ttl;
     }
     auto request = there ? js::update_stream(config) : js::create_stream(config);
     result = co_await Engine::call(&self->engine_, std::move(request), js::read_stream_info);

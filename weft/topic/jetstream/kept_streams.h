@@ -26,6 +26,7 @@ struct KeptStream {
   std::uint64_t instance = 0;  // the time of its creation in ns; 0: not looked at yet
   Duration id_window = StreamSettings().same_id_window;
   std::vector<Filter> topics{};  // empty: not looked at yet
+  bool lets_expire = false;      // messages may have a time to live
   std::uint64_t last = 0;        // the greatest sequence of an acknowledgement
   bool recovering = false;       // a task waits for the leader of the stream
 

@@ -2,6 +2,7 @@
 #include "weft/topic/jetstream/stream_settings.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 #include <utility>
@@ -19,6 +20,8 @@ constexpr std::uint32_t kCopiesOfMachine = 3;
 constexpr Duration kIdWindowMin = std::chrono::milliseconds(100);  // of a server
 // A server forgets a reader that has no request for messages for so long.
 constexpr Duration kReaderInactive = std::chrono::minutes(2);
+// The erasure that watches get at the end of a value.
+constexpr Duration kErasureLives = std::chrono::minutes(10);
 // The description of a consumer has the settings that a server does not have.
 constexpr std::string_view kRetryWaits = "weft retry_waits=";
 
@@ -42,6 +45,16 @@ Result<void> check_kept(const StreamNames& names, const StreamSettings& settings
 }
 
 }  // namespace
+
+bool ends_messages(std::string_view version) noexcept {
+  std::array<unsigned, 3> numbers{};
+  for (unsigned& number : numbers) {
+    (void)std::from_chars(version.data(), version.data() + version.size(), number);
+    version.remove_prefix(std::min(version.find('.'), version.size()));
+    version.remove_prefix(version.empty() ? 0 : 1);
+  }
+  return numbers >= std::array<unsigned, 3>{2, 11, 3};
+}
 
 Result<js::StreamConfig> stream_config(const StreamNames& names, const StreamSettings& settings) {
   WEFT_TRY(check_settings(settings));
@@ -68,6 +81,12 @@ Result<js::StreamConfig> stream_config(const StreamNames& names, const StreamSet
   config.age_max = settings.age_max;
   config.bytes_max = static_cast<std::int64_t>(settings.bytes_max);
   config.discard = settings.when_full == Discard::oldest ? js::DiscardPolicy::oldest : js::DiscardPolicy::refuse;
+  // After the end of a newer value of a topic an older one would come back: a topic has one value.
+  if (settings.history == 1) {
+    config.allow_message_ttl = true;
+    config.subject_delete_marker_ttl = settings.keep == Keep::latest ? kErasureLives : Duration::zero();
+    config.allow_rollup = config.allow_rollup || settings.keep == Keep::latest;  // markers need it
+  }
   // A server refuses a window beyond the age: the messages have gone by then.
   config.duplicate_window = settings.age_max == Duration::zero() ? settings.same_id_window
                                                                  : std::min(settings.same_id_window, settings.age_max);

@@ -16,7 +16,12 @@ namespace weft::topic {
 // The settings of kept topics as configurations of JetStream, and back. A setting that a server does not keep is
 // refused.
 
-// Errors: invalid_argument; not_supported (with a text that names the setting and its alternative).
+// Whether a server of the version ends a message at its time to live, and a key with a marker. Servers before 2.11 have
+// no such time, and 2.11.2 lengthens it to that of the marker.
+[[nodiscard]] bool ends_messages(std::string_view version) noexcept;
+
+// The configuration for servers with ends_messages(). Errors: invalid_argument; not_supported (with a text that names
+// the setting and its alternative).
 [[nodiscard]] Result<nats::jetstream::StreamConfig> stream_config(const StreamNames& names,
                                                                   const StreamSettings& settings);
 // The settings of a stream that any program made.

@@ -84,6 +84,7 @@ Result<IntrusivePtr<HubCall>> KeyValueCore::change(std::string_view key, Bytes v
     PublishOptions options;
     options.expect_last = change.revision;
     options.expect_instance = change.instance;
+    options.time_to_live = change.time_to_live;
     return stream_->append_wire(WEFT_TRY(topic(key)), value, options,
                                 {.expect_absent = change.absent, .erased = change.erase});
   });

@@ -53,6 +53,7 @@ struct KeyChange {
   std::uint64_t instance = 0;  // PublishOptions::expect_instance
   bool absent = false;
   bool erase = false;
+  Duration time_to_live{0};  // PutOptions
 };
 
 // KeyValueCore: one handle's object of a bucket. The stream is "kv.NAME", its topics are "kv.NAME.KEY".

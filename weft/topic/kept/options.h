@@ -47,8 +47,18 @@ struct PublishOptions {
   // if the stream has another life. 0: the life of the last message, answer or declaration that the stream's object
   // returned.
   std::uint64_t expect_instance = 0;
+  // The message is readable for so long after it was stored: 1 s to 100 years, in whole seconds, rounded up. 0: as long
+  // as the stream keeps it. not_supported: servers of NATS before 2.11.3, and a hub of a revision without it.
+  Duration time_to_live{0};
   Order order = Order::pipelined;
   Instant deadline = kNever;  // at the latest half of the stream's same_id_window; kNever: 30 s
+};
+
+// PutOptions: of a new value of a key. Trivial, like PublishOptions.
+struct PutOptions {
+  // The key has this value for so long; then it has none, and watches receive its erasure. Bounds: those of
+  // PublishOptions::time_to_live. not_supported: also a bucket with a history on NATS.
+  Duration time_to_live{0};
 };
 
 // Published: the hub's answer. The stream keeps the message, as its `survives` promises.

@@ -133,7 +133,7 @@ Result<void> StrictPublish::take(HubCall& call, const Result<void>& ran) {
     return {};
   }
   published_ = StreamCore::published(call);
-  if (!published_.duplicate) {
+  if (!published_.duplicate && options_.time_to_live == Duration::zero()) {
     next_ = {published_.sequence, published_.instance, true};
   }
   return {};

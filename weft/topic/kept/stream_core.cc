@@ -34,6 +34,16 @@ Result<void> check_queue(std::uint32_t messages, std::size_t bytes) {
   return {};
 }
 
+Result<std::uint32_t> seconds_of(Duration time_to_live) {
+  if (time_to_live == Duration::zero()) {
+    return std::uint32_t{0};
+  }
+  if (time_to_live < kTimeToLiveMin || time_to_live > kTimeToLiveMax) {
+    return Error(Errc::invalid_argument, "a time to live: 1 s to 100 years");
+  }
+  return static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(time_to_live).count());
+}
+
 }  // namespace
 
 Result<std::shared_ptr<StreamCore>> StreamCore::make(std::shared_ptr<HubLink> link, const StreamOptions& options) {
@@ -117,6 +127,8 @@ Result<IntrusivePtr<HubCall>> StreamCore::append_wire(std::string_view wire, Byt
       op.number = *options.expect_last;
     }
     op.second = options.expect_instance != 0 ? options.expect_instance : seen_->last();
+    op.expires_after = WEFT_TRY(seconds_of(options.time_to_live));
+    op.flags |= op.expires_after != 0 ? OpFlags::expires : std::uint16_t{0};
     op.flags |= flags.expect_absent ? OpFlags::expect_absent : std::uint16_t{0};
     op.flags |= flags.erased ? OpFlags::erased : std::uint16_t{0};
     return seeing(

@@ -62,6 +62,9 @@ Result<void> check_op(const Op& op) noexcept {
   if (!is_known(op.kind) || (op.flags & ~OpFlags::all) != 0) {
     return Error(Errc::invalid_argument, "an op with an unknown kind or flag");
   }
+  if (op.has(OpFlags::expires) != (op.expires_after != 0) || (op.expires_after != 0 && op.kind != OpKind::append)) {
+    return Error(Errc::invalid_argument, "a time to live of an op that has none");
+  }
   if (op.name.size() > kOpNameMax || op.key.size() > kOpNameMax || op.message_id.size() > kOpNameMax) {
     return Error(Errc::message_too_large, "a name beyond 255 bytes");
   }
@@ -75,7 +78,8 @@ Result<void> check_op(const Op& op) noexcept {
 }
 
 std::size_t encoded_size(const Op& op) noexcept {
-  return kOpHeaderSize + op.name.size() + op.key.size() + op.message_id.size() + op.headers.size() + op.body.size();
+  return kOpHeaderSize + (op.has(OpFlags::expires) ? kOpExpirySize : 0) + op.name.size() + op.key.size() +
+         op.message_id.size() + op.headers.size() + op.body.size();
 }
 
 void encode_op(const Op& op, MutableBytes into) noexcept {
@@ -93,6 +97,10 @@ void encode_op(const Op& op, MutableBytes into) noexcept {
   at[kMessageIdAt] = static_cast<std::uint8_t>(op.message_id.size());
   store_big_endian_24(at + kHeadersAt, static_cast<std::uint32_t>(op.headers.size()));
   at += kOpHeaderSize;
+  if (op.has(OpFlags::expires)) {
+    store_big_endian(at, op.expires_after);
+    at += kOpExpirySize;
+  }
   for (const Bytes field : {as_bytes(op.name), as_bytes(op.key), as_bytes(op.message_id), op.headers, op.body}) {
     copy_bytes(at, field);
     at += field.size();
@@ -122,6 +130,13 @@ Result<Op> parse_op(Bytes bytes) noexcept {
   const std::size_t message_id = at[kMessageIdAt];
   const std::size_t headers = load_big_endian_24(at + kHeadersAt);
   Bytes rest = bytes.subspan(kOpHeaderSize);
+  if (op.has(OpFlags::expires)) {
+    op.expires_after = rest.size() < kOpExpirySize ? 0 : load_big_endian<std::uint32_t>(rest.data());
+    if (op.kind != OpKind::append || op.expires_after == 0) {
+      return Error(Errc::protocol_error, "an op with a wrong time to live");
+    }
+    rest = rest.subspan(kOpExpirySize);
+  }
   if (headers > kOpHeadersMax || name + key + message_id + headers > rest.size()) {
     return Error(Errc::protocol_error, "an op whose fields exceed its size");
   }

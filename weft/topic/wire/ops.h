@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "weft/base/bytes.h"
 #include "weft/base/result.h"
+#include "weft/base/time.h"
 
 namespace weft::topic {
 
@@ -24,14 +26,15 @@ namespace weft::topic {
 //       27     size of the key
 //       28     size of the message id
 //       29..31 size of the headers
-//       32..   name, key, message id, headers, body: the rest
+//       32..   with the flag `expires` the time to live in s (4); name, key, message id, headers, body: the rest
 // All numbers are big-endian.
 inline constexpr std::uint8_t kOpVersion = 1;
 inline constexpr std::size_t kOpHeaderSize = 32;
 inline constexpr std::size_t kOpNameMax = 255;           // bytes of a name, of a key, and of a message id
 inline constexpr std::size_t kOpHeadersMax = 64 * 1024;  // bytes
 inline constexpr std::size_t kOpBodyMax = 1024 * 1024;   // bytes
-inline constexpr std::size_t kOpSizeMax = kOpHeaderSize + 3 * kOpNameMax + kOpHeadersMax + kOpBodyMax;
+inline constexpr std::size_t kOpExpirySize = 4;
+inline constexpr std::size_t kOpSizeMax = kOpHeaderSize + kOpExpirySize + 3 * kOpNameMax + kOpHeadersMax + kOpBodyMax;
 inline constexpr std::size_t kOpSequencesMax = 4096;  // of one ack, besides its first
 
 enum class OpKind : std::uint8_t {
@@ -90,7 +93,9 @@ struct OpFlags {
                                           << 11U;  // consume: a delivery waits in a queue of the member until `begin`
   // nak: no program received `number` and those in the body: the deliveries do not count as tries
   static constexpr std::uint16_t unseen = 1U << 12U;
-  static constexpr std::uint16_t all = (1U << 13U) - 1U;
+  // append: the op has `expires_after`. A hub of a revision without this flag refuses the op with not_supported.
+  static constexpr std::uint16_t expires = 1U << 13U;
+  static constexpr std::uint16_t all = (1U << 14U) - 1U;
 };
 
 // Op: one op. The views point into the bytes that it was parsed from, or to the caller's.
@@ -101,6 +106,7 @@ struct Op {
   std::uint64_t number = 0;
   std::uint64_t second = 0;
   std::uint16_t code = 0;
+  std::uint32_t expires_after = 0;  // s, of an append with OpFlags::expires: the time to live; otherwise 0
   std::string_view name{};
   std::string_view key{};
   std::string_view message_id{};
@@ -108,6 +114,7 @@ struct Op {
   Bytes body{};
 
   [[nodiscard]] bool has(std::uint16_t flag) const noexcept { return (flags & flag) != 0; }
+  [[nodiscard]] Duration time_to_live() const noexcept { return std::chrono::seconds(expires_after); }
   // Of an answer or of `ended`; Errc::other for a number that this version does not know.
   [[nodiscard]] Errc error() const noexcept;
 };

@@ -72,6 +72,39 @@ TEST(Ops, TheKindsAndFlagsOfTheFirstVersionKeepTheirNumbers) {
   EXPECT_EQ(static_cast<int>(OpKind::probe), 24);
   EXPECT_EQ(static_cast<int>(OpKind::recall), 26);
   EXPECT_EQ(OpFlags::more, 512);
+  EXPECT_EQ(OpFlags::expires, 1 << 13) << "a revision without it refuses the op as one with an unknown flag";
+}
+
+TEST(Ops, ATimeToLiveIsAnAppendsAndStandsBeforeItsFields) {
+  Op op = full_op();
+  op.flags |= OpFlags::expires;
+  op.expires_after = 0x01020304;
+  const std::vector<std::uint8_t> bytes = encoded(op);
+  EXPECT_EQ(bytes[2], 0x20);
+  EXPECT_EQ(as_text(Bytes(bytes).subspan(32)), "\x01\x02\x03\x04ordersorders.eun-17A: b\r\nbody");
+  const auto again = parse_op(bytes);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->time_to_live(), std::chrono::seconds(0x01020304));
+  EXPECT_EQ(again->name, "orders");
+  EXPECT_EQ(as_text(again->body), "body");
+
+  std::vector<std::uint8_t> wrong = bytes;
+  wrong[1] = static_cast<std::uint8_t>(OpKind::delivery);
+  EXPECT_EQ(parse_op(wrong).error(), Errc::protocol_error);
+  wrong = bytes;
+  wrong[32] = wrong[33] = wrong[34] = wrong[35] = 0;
+  EXPECT_EQ(parse_op(wrong).error(), Errc::protocol_error);
+  for (std::size_t size = 32; size < 36; ++size) {
+    EXPECT_EQ(parse_op(Bytes(bytes).first(size)).error(), Errc::protocol_error);
+  }
+  op.expires_after = 0;
+  EXPECT_EQ(check_op(op).error(), Errc::invalid_argument);
+  op = full_op();
+  op.expires_after = 1;
+  EXPECT_EQ(check_op(op).error(), Errc::invalid_argument);
+  op.flags |= OpFlags::expires;
+  op.kind = OpKind::get;
+  EXPECT_EQ(check_op(op).error(), Errc::invalid_argument);
 }
 
 TEST(Ops, EveryKindHasANameOfItsOwn) {
@@ -90,6 +123,9 @@ TEST(Ops, AnOpAtEveryBoundIsTakenAndOneByteMoreIsRefused) {
   const std::vector<std::uint8_t> headers(kOpHeadersMax + 1);
   const std::vector<std::uint8_t> body(kOpBodyMax + 1);
   Op op;
+  op.kind = OpKind::append;
+  op.flags = OpFlags::expires;
+  op.expires_after = 1;
   op.name = op.key = op.message_id = name;
   op.headers = Bytes(headers).first(kOpHeadersMax);
   op.body = Bytes(body).first(kOpBodyMax);
