@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "weft/base/assert.h"
-#include "weft/store/varint.h"
+#include "weft/store/rows.h"
 
 namespace weft::store {
 

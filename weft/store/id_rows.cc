@@ -10,7 +10,6 @@
 #include "weft/store/block.h"
 #include "weft/store/checksum.h"
 #include "weft/store/rows.h"
-#include "weft/store/varint.h"
 
 namespace weft::store {
 namespace {

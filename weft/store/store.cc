@@ -217,6 +217,20 @@ Result<Appended> Store::append(StoredStream& stream, const NewMessage& message, 
   return appended;
 }
 
+Result<Appended> Store::append_all(StoredStream& stream, std::span<const BatchEntry> entries, const Now& now) {
+  const bool strange = std::any_of(entries.begin(), entries.end(), [&](const BatchEntry& entry) {
+    const Expect& expect = entry.expect;
+    return expect.instance != 0 && expect.last.value_or(0) != 0 && expect.instance != instance_of(stream);
+  });
+  const auto appended = strange ? Result<Appended>(kOtherLife) : stream.append_all(entries, now.wall);
+  if (!appended) {
+    counts_.refused += entries.size();
+  } else if (appended->duplicate) {
+    counts_.duplicates += entries.size();
+  }
+  return appended;
+}
+
 Result<StoredConsumer*> Store::consumer(StoredStream& stream, std::string_view name, const ConsumerSettings& settings,
                                         bool redeclare, std::uint64_t next) {
   if (StoredConsumer* there = stream.find_consumer(name)) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -106,6 +107,9 @@ class Store {
   // Errors: those of StoredStream::append(); conflict, also if `expect` has a sequence of another life of the stream.
   [[nodiscard]] Result<Appended> append(StoredStream& stream, const NewMessage& message, const Expect& expect,
                                         const Now& now);
+
+  // The same for a batch: StoredStream::append_all().
+  [[nodiscard]] Result<Appended> append_all(StoredStream& stream, std::span<const BatchEntry> entries, const Now& now);
 
   // Makes the consumer, or returns the existing one. A new one is durable after the next commit; `next` is that of
   // StoredStream::make_consumer, whose errors follow conflict (another declaration has other settings).

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -29,6 +30,12 @@ struct Expect {
   std::optional<std::uint64_t> last{};  // the sequence of its newest message; 0: none
   bool absent = false;                  // it has no value: no message, or an erasure
   std::uint64_t instance = 0;           // the life of the stream that counts `last`: Store::instance_of(); 0: any
+};
+
+// BatchEntry: a message of a batch, with its condition.
+struct BatchEntry {
+  NewMessage message;
+  Expect expect{};
 };
 
 struct Appended {
@@ -94,6 +101,13 @@ class StoredStream : public ListHook {
   // again, whatever `expect` is. Errors: invalid_argument (the topic has a wrong form, or is not one of the stream's),
   // message_too_large, conflict, resource_exhausted (full).
   [[nodiscard]] Result<Appended> append(const NewMessage& message, const Expect& expect, WallTime now);
+
+  // Stages all of the messages, with consecutive sequences, or none. Returns that of the first one. If all messages
+  // with an id are duplicates, in this order, the batch is one, and its first answer is given again: a caller gives one
+  // message of a batch an id of the batch, unless each has an id. Otherwise a duplicate is a conflict. The conditions
+  // compare with the topics before the batch. Errors: those of append(); invalid_argument (no messages, an id twice, or
+  // a condition on a topic of an earlier one); message_too_large (beyond bytes_max in all).
+  [[nodiscard]] Result<Appended> append_all(std::span<const BatchEntry> entries, WallTime now);
 
   // Reading finds committed messages only. Errors: corrupt (the block there is damaged, and the reader stays before
   // it).
@@ -231,7 +245,13 @@ class StoredStream : public ListHook {
   [[nodiscard]] bool must_sweep() const noexcept;
   [[nodiscard]] Result<void> sweep(WallTime now, DropBudget& budget);
   [[nodiscard]] std::uint64_t unread_of(const MessageLog::Dropped& dropped) const noexcept;
+  [[nodiscard]] Result<void> check_message(const NewMessage& message) const;
+  [[nodiscard]] Result<void> check_expectation(std::string_view topic, const Expect& expect, WallTime time);
   [[nodiscard]] Result<std::uint64_t> check_room(const NewMessage& message, std::size_t size);
+  // The room of a batch, after which stage() takes each message.
+  [[nodiscard]] Result<void> take_room(std::span<const BatchEntry> entries, std::size_t size);
+  [[nodiscard]] Result<std::optional<std::uint64_t>> find_batch(std::span<const BatchEntry> entries) const;
+  std::uint64_t stage(const NewMessage& message, WallTime time);
   [[nodiscard]] std::uint64_t floor() const noexcept;  // below it no message is needed any longer
   [[nodiscard]] std::uint64_t purged() const noexcept;
   [[nodiscard]] WallTime age_limit(WallTime now) const noexcept;

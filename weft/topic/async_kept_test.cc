@@ -67,6 +67,15 @@ rt::Task<Result<void>> use_a_stream(rt::Core* core, Context* context, TopicsOpti
   const Result<void> by_topic = co_await orders.purge_topic("orders.eu.17");
   EXPECT_EQ(by_topic.error(), Errc::not_supported) << "of a log";
   WEFT_CO_TRY(co_await orders.purge(2));
+  std::vector<BatchMessage> batch(2);
+  batch[0].topic = batch[1].topic = "orders.us";
+  WEFT_CO_TRY(const Published both, co_await orders.publish_all(batch));
+  EXPECT_EQ(both.sequence, 2u);
+  batch[1].topic = "other";
+  const Result<Published> neither = co_await orders.publish_all(batch);
+  EXPECT_EQ(neither.error(), Errc::invalid_argument);
+  WEFT_CO_TRY(const StreamInfo after, co_await orders.info());
+  EXPECT_EQ(after.next, 4u);
   WEFT_CO_TRY(co_await orders.remove());
   const Result<Published> gone = co_await orders.publish("orders.eu.17", "x");
   EXPECT_EQ(gone.error(), Errc::not_found);

@@ -145,6 +145,10 @@ rt::Task<Result<AsyncPendingPublish>> AsyncStream::publish_later(std::string_vie
                                                                  const PublishOptions& options) {
   return later_call(link(), topic::prepare_later(core_, topic, body, options));
 }
+rt::Task<Result<Published>> AsyncStream::publish_all(std::span<const BatchMessage> messages,
+                                                     const BatchOptions& options) {
+  return topic::publish_all(core_, messages, options).task();
+}
 rt::Task<Result<AsyncConsumer>> AsyncStream::consumer(std::string_view name, const ConsumerOptions& options) {
   return topic::open_channel<AsyncConsumer>(
       link(), core_ == nullptr ? Result<ChannelPtr>(kKeptMoved) : core_->consumer(name, options));

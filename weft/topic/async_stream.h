@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,6 +82,8 @@ class AsyncStream {
                                                                     const PublishOptions& options = {}) {
     return publish_later(topic, as_bytes(body), options);
   }
+  [[nodiscard]] rt::Task<Result<Published>> publish_all(std::span<const BatchMessage> messages,
+                                                        const BatchOptions& options = {});
   // Name options with texts before the co_await (rt/task/task.h has the reason).
   [[nodiscard]] rt::Task<Result<AsyncConsumer>> consumer(std::string_view name, const ConsumerOptions& options);
   [[nodiscard]] rt::Task<Result<AsyncReader>> read(const ReadOptions& options);

@@ -75,6 +75,11 @@ Result<Published> Stream::publish(std::string_view topic, Bytes body, const Publ
   return options.order == Order::strict ? publish_strict(topic, body, options)
                                         : topic::publish(core_, topic, body, options).wait();
 }
+
+Result<Published> Stream::publish_all(std::span<const BatchMessage> messages, const BatchOptions& options) {
+  return topic::publish_all(core_, messages, options).wait();
+}
+
 Result<Published> Stream::publish_strict(std::string_view topic, Bytes body, PublishOptions options) {
   const auto core = core_;
   if (core == nullptr) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -73,6 +74,12 @@ class Stream {
                                        const PublishOptions& options = {}) {
     return publish_later(topic, as_bytes(body), options);
   }
+
+  // Stores all of the messages, with consecutive sequences, or none: 1 to 1,000 messages, 1 MiB in all. Returns the
+  // sequence of the first one. Errors: those of publish(); conflict (also: a message of the id was stored before; if a
+  // hub stored the whole batch, it is a duplicate instead); not_supported (servers of NATS before 2.12, and a hub of a
+  // revision without it).
+  Result<Published> publish_all(std::span<const BatchMessage> messages, const BatchOptions& options = {});
 
   // Makes the consumer or joins it. Errors: conflict (its settings differ); invalid_argument; not_found; timed_out;
   // resource_exhausted; closed.

@@ -50,6 +50,8 @@ constexpr Meaning kMeanings[] = {
     {10166, Error(Errc::not_supported, "the stream does not take messages with a time to live")},
     {10167, Error(Errc::resource_exhausted, "the stream has too many messages under way")},
     {10174, Error(Errc::not_supported, "the stream does not take batches")},
+    {10176, Error(Errc::unreachable, "a message of the batch did not reach the server: it has stored none")},
+    {10177, Error(Errc::not_supported, "the server takes no id in a batch")},
     {10185, Error(Errc::not_supported, "the server is too old for the request")},
     {10188, Error(Errc::not_supported, "the stream does not take messages for later")},
     {10201, Error(Errc::conflict, "a message of the batch was stored before")},

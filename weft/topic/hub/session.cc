@@ -70,6 +70,7 @@ void HubSession::handle(const std::string& client, Bytes bytes, const store::Now
     case OpKind::remove: return remove(client, *op, now);
     case OpKind::purge: return purge(client, *op, now);
     case OpKind::append: return append(client, *op, now);
+    case OpKind::append_all: return append_all(client, *op, now);
     case OpKind::get: return get(client, *op, now);
     case OpKind::list: return list(client, *op, now);
     case OpKind::consume: return consume(client, *op);

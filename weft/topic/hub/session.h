@@ -121,6 +121,7 @@ class HubSession {
   void remove(const std::string& client, const Op& op, const store::Now& now);
   void purge(const std::string& client, const Op& op, const store::Now& now);
   void append(const std::string& client, const Op& op, const store::Now& now);
+  void append_all(const std::string& client, const Op& op, const store::Now& now);
   void get(const std::string& client, const Op& op, const store::Now& now);
   void list(const std::string& client, const Op& op, const store::Now& now);
   // `next`: the begin of the channel, if a scan found it; 0: the settings decide.

@@ -21,16 +21,13 @@ constexpr Duration kLookEvery = std::chrono::milliseconds(250);  // for appends 
 constexpr Duration kAckMost = std::chrono::seconds(2);           // then the append leaves again; then each time after
 constexpr Duration kAckMostAgain = std::chrono::seconds(5);      // so long
 constexpr unsigned kCreatesMax = 5;
-constexpr Error kNotOfStream(Errc::invalid_argument, "the stream does not take the topic");
 constexpr Error kAppendUnsent(Errc::timed_out, "no server took the message in time");
 constexpr Error kAppendUnknown(Errc::outcome_unknown,
                                "the servers did not acknowledge the message in time: they may have it");
-constexpr Error kNeverExpires(
-    Errc::not_supported,
-    "a time to live on NATS: servers since 2.11.3, a stream that was declared since then or again, and no history");
 constexpr Error kHasValue(Errc::conflict, "the topic has a value");
 
-// The headers of this side, then the program's.
+}  // namespace
+
 Result<std::string> join_headers(const nats::Headers& own, Bytes program) {
   std::string block(as_text(own.block()));
   if (program.empty()) {
@@ -48,8 +45,6 @@ Result<std::string> join_headers(const nats::Headers& own, Bytes program) {
   }
   return block;
 }
-
-}  // namespace
 
 Result<void> Appends::open() {
   inbox_ = WEFT_TRY(engine_.client().subscribe(engine_.inbox().filter(),

@@ -17,6 +17,13 @@
 
 namespace weft::topic {
 
+inline constexpr Error kNotOfStream(Errc::invalid_argument, "the stream does not take the topic");
+inline constexpr Error kNeverExpires(
+    Errc::not_supported,
+    "a time to live on NATS: servers since 2.11.3, a stream that was declared since then or again, and no history");
+// The headers of this side, then the program's block. Errors: invalid_argument; message_too_large.
+[[nodiscard]] Result<std::string> join_headers(const nats::Headers& own, Bytes program);
+
 // Appends: messages for streams, until the servers have acknowledged them.
 // Owner: the session. Affinity: its core. Cost: an append is published without a coroutine.
 // Invariants:

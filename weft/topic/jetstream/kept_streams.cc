@@ -38,12 +38,16 @@ std::uint64_t wall_ns(js::WallTime time) noexcept {
 bool is_own_header(std::string_view name) noexcept {
   return name == js::kMessageIdHeader || name == js::kExpectedStreamHeader || name == js::kExpectedLastSequenceHeader ||
          name == js::kExpectedLastSubjectSequenceHeader || name == js::kExpectedLastMessageIdHeader ||
-         name == js::kKeyOperationHeader || name == js::kTtlHeader || name == js::kMarkerReasonHeader;
+         name == js::kKeyOperationHeader || name == js::kTtlHeader || name == js::kMarkerReasonHeader ||
+         name == js::kBatchHeader || name == js::kBatchSequenceHeader || name == js::kBatchEndsHeader;
 }
 
-// Whether a change lets the messages of the stream have a time to live. Weft before them made streams without it.
-bool can_let_expire(const js::StreamConfig& there, const js::StreamConfig& config) noexcept {
-  return config.allow_message_ttl && !there.allow_message_ttl && there.others.empty();
+// Whether a change lets the messages of the stream have a time to live, or come as batches. Weft before them made
+// streams without it.
+bool can_gain(const js::StreamConfig& there, const js::StreamConfig& config) noexcept {
+  const bool gains =
+      (config.allow_message_ttl && !there.allow_message_ttl) || (config.allow_atomic && !there.allow_atomic);
+  return gains && there.others.empty();
 }
 
 }  // namespace
@@ -95,6 +99,7 @@ void KeptStreams::learn(KeptStream& stream, const js::StreamReport& info) {
   stream.instance = instance;
   stream.id_window = info.config.duplicate_window;
   // With more than one value of a topic, an older one would come back after the end of a newer one.
+  stream.takes_batches = info.config.allow_atomic;
   stream.lets_expire = info.config.allow_message_ttl && info.config.messages_per_subject_max <= 1;
   stream.topics.clear();
   for (const std::string& subject : info.config.subjects) {
@@ -129,8 +134,9 @@ rt::Task<KeptStreams::Look> KeptStreams::make(KeptStreams* self, std::shared_ptr
       config.allow_message_ttl = false;
       config.subject_delete_marker_ttl = Duration::zero();
     }
+    config.allow_atomic = takes_batches(self->engine_.client().server_version());
     const bool same = there && same_stream(stream->names, result->value.config, config);
-    if (same && !(redeclare && can_let_expire(result->value.config, config))) {
+    if (same && !(redeclare && can_gain(result->value.config, config))) {
       co_return result;
     }
     if (there && !redeclare) {

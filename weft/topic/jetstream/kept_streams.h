@@ -27,8 +27,9 @@ struct KeptStream {
   Duration id_window = StreamSettings().same_id_window;
   std::vector<Filter> topics{};  // empty: not looked at yet
   bool lets_expire = false;      // messages may have a time to live
-  std::uint64_t last = 0;        // the greatest sequence of an acknowledgement
-  bool recovering = false;       // a task waits for the leader of the stream
+  bool takes_batches = false;
+  std::uint64_t last = 0;   // the greatest sequence of an acknowledgement
+  bool recovering = false;  // a task waits for the leader of the stream
 
   [[nodiscard]] bool takes(std::string_view topic) const noexcept;
 };

@@ -13,6 +13,7 @@
 #include "weft/sys/clock.h"
 #include "weft/topic/gate/on_core.h"
 #include "weft/topic/jetstream/appends.h"
+#include "weft/topic/jetstream/batches.h"
 #include "weft/topic/jetstream/channels.h"
 #include "weft/topic/jetstream/engine.h"
 #include "weft/topic/jetstream/kept_streams.h"
@@ -35,6 +36,7 @@ class JetStreamServer::Session final : public rt::Watcher {
         engine_(std::move(router), rt::Core::current()->loop(), trouble_),
         streams_(engine_),
         appends_(engine_, streams_),
+        batches_(engine_, streams_),
         channels_(engine_, streams_),
         keys_(engine_, streams_) {}
   Session(const Session&) = delete;
@@ -78,6 +80,7 @@ class JetStreamServer::Session final : public rt::Watcher {
   Engine engine_;
   KeptStreams streams_;
   Appends appends_;
+  Batches batches_;
   Channels channels_;
   Keys keys_;
   rt::Loop::WatchId watch_ = 0;
@@ -142,6 +145,7 @@ void JetStreamServer::Session::handle(std::unique_ptr<Asked> asked) {
     case OpKind::remove: engine_.spawn(KeptStreams::remove(&streams_, std::move(asked))); return;
     case OpKind::purge: engine_.spawn(KeptStreams::purge(&streams_, std::move(asked))); return;
     case OpKind::append: return appends_.append(std::move(asked));
+    case OpKind::append_all: engine_.spawn(Batches::append(&batches_, std::move(asked))); return;
     case OpKind::get: engine_.spawn(KeptStreams::get(&streams_, std::move(asked))); return;
     case OpKind::consume:
     case OpKind::read: return channels_.open(std::move(asked));

@@ -46,14 +46,26 @@ Result<void> check_kept(const StreamNames& names, const StreamSettings& settings
 
 }  // namespace
 
-bool ends_messages(std::string_view version) noexcept {
+namespace {
+
+// The first three numbers of the text; 0: none.
+std::array<unsigned, 3> numbers_of(std::string_view version) noexcept {
   std::array<unsigned, 3> numbers{};
   for (unsigned& number : numbers) {
     (void)std::from_chars(version.data(), version.data() + version.size(), number);
     version.remove_prefix(std::min(version.find('.'), version.size()));
     version.remove_prefix(version.empty() ? 0 : 1);
   }
-  return numbers >= std::array<unsigned, 3>{2, 11, 3};
+  return numbers;
+}
+
+}  // namespace
+
+bool ends_messages(std::string_view version) noexcept {
+  return numbers_of(version) >= std::array<unsigned, 3>{2, 11, 3};
+}
+bool takes_batches(std::string_view version) noexcept {
+  return numbers_of(version) >= std::array<unsigned, 3>{2, 12, 0};
 }
 
 Result<js::StreamConfig> stream_config(const StreamNames& names, const StreamSettings& settings) {

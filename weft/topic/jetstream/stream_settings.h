@@ -19,6 +19,8 @@ namespace weft::topic {
 // Whether a server of the version ends a message at its time to live, and a key with a marker. Servers before 2.11 have
 // no such time, and 2.11.2 lengthens it to that of the marker.
 [[nodiscard]] bool ends_messages(std::string_view version) noexcept;
+// Whether it stores a batch of messages in whole or not at all.
+[[nodiscard]] bool takes_batches(std::string_view version) noexcept;
 
 // The configuration for servers with ends_messages(). Errors: invalid_argument; not_supported (with a text that names
 // the setting and its alternative).

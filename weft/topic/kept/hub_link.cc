@@ -226,7 +226,7 @@ Result<IntrusivePtr<HubCall>> HubLink::prepare(const Op& op, OnLoss on_loss, Ins
   return or_no_memory([&]() -> Result<IntrusivePtr<HubCall>> {
     auto call = make_intrusive<HubCall>();
     call->on_loss = on_loss;
-    call->is_append = op.kind == OpKind::append;
+    call->is_append = op.kind == OpKind::append || op.kind == OpKind::append_all;
     call->deadline = deadline;
     call->request = WEFT_TRY(encoded(op));
     return call;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/base/bytes.h"
 #include "weft/base/time.h"
 #include "weft/store/settings.h"
 
@@ -52,6 +53,21 @@ struct PublishOptions {
   Duration time_to_live{0};
   Order order = Order::pipelined;
   Instant deadline = kNever;  // at the latest half of the stream's same_id_window; kNever: 30 s
+};
+
+// BatchMessage: a message of Stream::publish_all(). Its members are those of a publish and of PublishOptions.
+struct BatchMessage {
+  std::string_view topic{};
+  Bytes body{};
+  std::string_view id{};  // empty: none
+  std::string_view headers{};
+  // Compares with the topic before the batch: no earlier message of the batch may have the topic.
+  std::optional<std::uint64_t> expect_last{};
+  Duration time_to_live{0};
+};
+struct BatchOptions {
+  std::uint64_t expect_instance = 0;  // of each expect_last; PublishOptions::expect_instance
+  Instant deadline = kNever;
 };
 
 // PutOptions: of a new value of a key. Trivial, like PublishOptions.

@@ -34,6 +34,13 @@ StreamOperation<Published> publish(const StreamPtr& stream, std::string_view top
             return ran ? Result<Published>(StreamCore::published(call)) : ran.error();
           }};
 }
+StreamOperation<Published> publish_all(const StreamPtr& stream, std::span<const BatchMessage> messages,
+                                       const BatchOptions& options) {
+  return {stream, [&](const StreamCore& core) { return core.append_all(messages, options); },
+          [](StreamCore& /*core*/, HubCall& call, const Result<void>& ran) {
+            return ran ? Result<Published>(StreamCore::published(call)) : ran.error();
+          }};
+}
 StreamOperation<KeptMessage> message(const StreamPtr& stream, std::uint64_t sequence) {
   return {stream,
           [&](const StreamCore& core) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,8 @@ using StreamPtr = std::shared_ptr<StreamCore>;
 [[nodiscard]] StreamOperation<void> declare(const StreamPtr& stream, bool redeclare);
 [[nodiscard]] StreamOperation<Published> publish(const StreamPtr& stream, std::string_view topic, Bytes body,
                                                  const PublishOptions& options);
+[[nodiscard]] StreamOperation<Published> publish_all(const StreamPtr& stream, std::span<const BatchMessage> messages,
+                                                     const BatchOptions& options);
 [[nodiscard]] StreamOperation<KeptMessage> message(const StreamPtr& stream, std::uint64_t sequence);
 [[nodiscard]] StreamOperation<KeptMessage> newest(const StreamPtr& stream, std::string_view topic);
 [[nodiscard]] StreamOperation<StreamInfo> info(const StreamPtr& stream);

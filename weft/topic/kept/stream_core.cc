@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weft/base/no_memory.h"
+#include "weft/topic/wire/batch.h"
 
 namespace weft::topic {
 
@@ -131,6 +132,43 @@ Result<IntrusivePtr<HubCall>> StreamCore::append_wire(std::string_view wire, Byt
     op.flags |= op.expires_after != 0 ? OpFlags::expires : std::uint16_t{0};
     op.flags |= flags.expect_absent ? OpFlags::expect_absent : std::uint16_t{0};
     op.flags |= flags.erased ? OpFlags::erased : std::uint16_t{0};
+    return seeing(
+        HubLink::prepare(op, remembered ? OnLoss::resend_same_id : OnLoss::give_up, answer_by(options.deadline)),
+        op.second);
+  });
+}
+
+Result<IntrusivePtr<HubCall>> StreamCore::append_all(std::span<const BatchMessage> messages,
+                                                     const BatchOptions& options) const {
+  return or_no_memory([&]() -> Result<IntrusivePtr<HubCall>> {
+    if (messages.empty()) {
+      return Error(Errc::invalid_argument, "a batch has 1 to 1,000 messages");
+    }
+    // The ids of a batch that comes again tell the hub so.
+    const bool remembered = settings_.same_id_window != Duration::zero();
+    const bool lacks_id =
+        std::any_of(messages.begin(), messages.end(), [](const auto& each) { return each.id.empty(); });
+    const std::string own = remembered && lacks_id ? link_->next_message_id() : std::string();
+    std::vector<std::uint8_t> body;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      const BatchMessage& message = messages[i];
+      if (!message.headers.empty() && !is_header_block(message.headers)) {
+        return Error(Errc::invalid_argument, "the headers are no block of Headers");
+      }
+      const std::string wire = WEFT_TRY(link_->names().encode(message.topic));
+      Op op{.kind = OpKind::append, .key = wire, .message_id = message.id};
+      op.headers = as_bytes(message.headers);
+      op.body = message.body;
+      if (message.expect_last) {
+        op.flags |= OpFlags::expect_last;
+        op.number = *message.expect_last;
+      }
+      op.expires_after = WEFT_TRY(seconds_of(message.time_to_live));
+      op.flags |= op.expires_after != 0 ? OpFlags::expires : std::uint16_t{0};
+      WEFT_TRY(add_to_batch(op, i, body));
+    }
+    Op op{.kind = OpKind::append_all, .name = wire_, .message_id = own, .body = body};
+    op.second = options.expect_instance != 0 ? options.expect_instance : seen_->last();
     return seeing(
         HubLink::prepare(op, remembered ? OnLoss::resend_same_id : OnLoss::give_up, answer_by(options.deadline)),
         op.second);

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,8 @@ class StreamCore {
                                                      Flags flags) const;
   [[nodiscard]] Result<IntrusivePtr<HubCall>> append_wire(std::string_view wire, Bytes body,
                                                           const PublishOptions& options, Flags flags) const;
+  [[nodiscard]] Result<IntrusivePtr<HubCall>> append_all(std::span<const BatchMessage> messages,
+                                                         const BatchOptions& options) const;
   [[nodiscard]] Result<IntrusivePtr<HubCall>> get(std::string_view topic,
                                                   std::uint64_t sequence) const;  // 0: the newest
   [[nodiscard]] Result<IntrusivePtr<HubCall>> get_wire(std::string_view wire) const;

@@ -49,6 +49,7 @@ std::string_view op_name(OpKind kind) noexcept {
     case OpKind::probe: return "probe";
     case OpKind::begin: return "begin";
     case OpKind::recall: return "recall";
+    case OpKind::append_all: return "append_all";
   }
   return "unknown";
 }

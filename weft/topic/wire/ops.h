@@ -70,9 +70,11 @@ enum class OpKind : std::uint8_t {
   // Of consumers whose `consume` had OpFlags::begins.
   begin,   // a program gets `number`, and those in the body: their deliveries count, their times to acknowledge begin
   recall,  // from the server: give up to `number` messages that no program has seen back, for another member
+  // Of streams.
+  append_all,  // the messages in the body (batch.h) to the stream `name`: all of them, or none
 };
 inline constexpr OpKind kOpKindFirst = OpKind::answer;
-inline constexpr OpKind kOpKindLast = OpKind::recall;
+inline constexpr OpKind kOpKindLast = OpKind::append_all;
 [[nodiscard]] std::string_view op_name(OpKind kind) noexcept;  // "append"; "unknown" for a number without a kind
 
 struct OpFlags {

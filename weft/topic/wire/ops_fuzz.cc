@@ -5,12 +5,20 @@
 #include <vector>
 
 #include "weft/base/assert.h"
+#include "weft/topic/wire/batch.h"
 #include "weft/topic/wire/ops.h"
 
 // The input is one op. Checked besides the sanitizers: an op that parses is within every bound, and encodes to the very
 // bytes that it was parsed from.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const weft::Bytes bytes(data, size);
+  if (const auto batch = weft::topic::parse_batch(bytes)) {
+    std::vector<std::uint8_t> body;
+    for (const weft::topic::Op& message : *batch) {
+      WEFT_ASSERT(weft::topic::add_to_batch(message, 0, body).has_value());
+    }
+    WEFT_ASSERT(std::equal(body.begin(), body.end(), bytes.begin(), bytes.end()));
+  }
   const auto op = weft::topic::parse_op(bytes);
   if (!op) {
     WEFT_ASSERT(op.error() == weft::Errc::protocol_error || op.error() == weft::Errc::not_supported);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/topic/wire/batch.h"
 #include <gtest/gtest.h>
 
 namespace weft::topic {
@@ -71,6 +72,8 @@ TEST(Ops, TheKindsAndFlagsOfTheFirstVersionKeepTheirNumbers) {
   EXPECT_EQ(static_cast<int>(OpKind::lease), 21);
   EXPECT_EQ(static_cast<int>(OpKind::probe), 24);
   EXPECT_EQ(static_cast<int>(OpKind::recall), 26);
+  EXPECT_EQ(static_cast<int>(OpKind::append_all), 27)
+      << "a revision without it refuses the op as one of an unknown kind";
   EXPECT_EQ(OpFlags::more, 512);
   EXPECT_EQ(OpFlags::expires, 1 << 13) << "a revision without it refuses the op as one with an unknown flag";
 }
@@ -105,6 +108,36 @@ TEST(Ops, ATimeToLiveIsAnAppendsAndStandsBeforeItsFields) {
   op.flags |= OpFlags::expires;
   op.kind = OpKind::get;
   EXPECT_EQ(check_op(op).error(), Errc::invalid_argument);
+}
+
+TEST(Ops, ABatchIsAppendsAfterTheirSizes) {
+  std::vector<std::uint8_t> body;
+  Op first{.kind = OpKind::append, .key = "a", .body = as_bytes("one")};
+  Op second{.kind = OpKind::append, .flags = OpFlags::expires, .expires_after = 7, .key = "b", .message_id = "id"};
+  ASSERT_TRUE(add_to_batch(first, 0, body));
+  ASSERT_TRUE(add_to_batch(second, 1, body));
+  const auto batch = parse_batch(body);
+  ASSERT_TRUE(batch) << batch.error().message();
+  ASSERT_EQ(batch->size(), 2U);
+  EXPECT_EQ(as_text(batch->at(0).body), "one");
+  EXPECT_EQ(batch->at(1).key, "b");
+  EXPECT_EQ(batch->at(1).expires_after, 7U);
+  EXPECT_EQ(parse_batch({}).error(), Errc::protocol_error);
+  for (std::size_t size = 1; size < body.size(); ++size) {
+    const auto cut = parse_batch(Bytes(body).first(size));
+    EXPECT_TRUE(cut ? cut->size() == 1 : cut.error() == Errc::protocol_error) << size;
+  }
+  for (Op wrong : {Op{.kind = OpKind::get, .key = "a"}, Op{.kind = OpKind::append, .name = "s", .key = "a"},
+                   Op{.kind = OpKind::append, .flags = OpFlags::run, .key = "a"},
+                   Op{.kind = OpKind::append, .flags = OpFlags::erased, .key = "a"}}) {
+    std::vector<std::uint8_t> bad = body;
+    ASSERT_TRUE(add_to_batch(wrong, 2, bad));
+    EXPECT_EQ(parse_batch(bad).error(), Errc::protocol_error);
+  }
+  EXPECT_EQ(add_to_batch(first, kBatchMessagesMax, body).error(), Errc::invalid_argument);
+  const std::vector<std::uint8_t> large(kOpBodyMax);
+  first.body = large;
+  EXPECT_EQ(add_to_batch(first, 0, body).error(), Errc::message_too_large);
 }
 
 TEST(Ops, EveryKindHasANameOfItsOwn) {

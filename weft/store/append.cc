@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// StoredStream: messages that come, one at a time or as a batch.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "weft/store/stream.h"
+
+namespace weft::store {
+
+Result<void> StoredStream::check_message(const NewMessage& message) const {
+  WEFT_TRY(BlockBuilder::check(message));
+  WEFT_TRY(check_topic(message.topic));
+  if (!takes(message.topic)) {
+    return Error(Errc::invalid_argument, "the stream does not take this topic");
+  }
+  if (BlockBuilder::size_of(message) + kBlockHeader > settings_.bytes_max) {
+    return Error(Errc::message_too_large, "the message exceeds its stream");
+  }
+  return {};
+}
+
+Result<void> StoredStream::check_expectation(std::string_view topic, const Expect& expect, WallTime time) {
+  if (expect.last || expect.absent) {
+    const TopicLast last = WEFT_TRY(last_of(topic, time));
+    if (expect.last && *expect.last != last.sequence) {
+      return Error(Errc::conflict, "the topic has another last sequence");
+    }
+    if (expect.absent && last.sequence != 0 && !last.erased) {
+      return Error(Errc::conflict, "the topic has a value");
+    }
+  }
+  return {};
+}
+
+std::uint64_t StoredStream::stage(const NewMessage& message, WallTime time) {
+  const std::uint64_t sequence = std::visit([&](auto& messages) { return messages.stage(message, time); }, messages_);
+  newest_ = time;
+  add_work();
+  if (settings_.same_id_window > Duration::zero()) {
+    ids_.add(message.id, sequence, time, ids_since());
+  }
+  return sequence;
+}
+
+Result<Appended> StoredStream::append(const NewMessage& message, const Expect& expect, WallTime now) {
+  WEFT_TRY(check_message(message));
+  const WallTime time = std::max(now, newest_);  // a clock that goes back does not reorder messages
+  if (settings_.same_id_window > Duration::zero() && !message.id.empty()) {
+    if (const auto before = ids_.find(message.id, ids_since())) {
+      return Appended{*before, true};
+    }
+  }
+  WEFT_TRY(check_expectation(message.topic, expect, time));
+  if (settings_.when_full == Discard::refuse) {
+    const auto room = check_room(message, BlockBuilder::size_of(message));
+    if (room.error() == Errc::resource_exhausted) {
+      ++refused_;
+      (void)update_work();  // a sweep may make room
+    }
+    const std::uint64_t replaced = WEFT_TRY(room);
+    if (auto* latest = std::get_if<Latest>(&messages_)) {
+      latest->supersede(replaced);
+    }
+  }
+  return Appended{stage(message, time), false};
+}
+
+// The sequence of the first message, if the batch was stored before.
+Result<std::optional<std::uint64_t>> StoredStream::find_batch(std::span<const BatchEntry> entries) const {
+  std::optional<std::uint64_t> first;
+  std::size_t with_id = 0;
+  std::size_t known = 0;
+  bool in_order = true;
+  for (std::size_t i = 0; settings_.same_id_window > Duration::zero() && i < entries.size(); ++i) {
+    const std::string_view id = entries[i].message.id;
+    const auto before = id.empty() ? std::nullopt : ids_.find(id, ids_since());
+    with_id += id.empty() ? 0 : 1;
+    if (before) {
+      first = first.value_or(*before - i);
+      in_order = in_order && *first + i == *before;
+      ++known;
+    }
+  }
+  if (known != 0 && (known != with_id || !in_order)) {
+    return Error(Errc::conflict, "a message of the batch was stored before");
+  }
+  return first;
+}
+
+Result<Appended> StoredStream::append_all(std::span<const BatchEntry> entries, WallTime now) {
+  if (entries.empty()) {
+    return Error(Errc::invalid_argument, "a batch without messages");
+  }
+  const WallTime time = std::max(now, newest_);
+  std::set<std::string_view> topics;
+  std::set<std::string_view> ids;
+  std::size_t size = 0;
+  for (const auto& [message, expect] : entries) {
+    WEFT_TRY(check_message(message));
+    if (!message.id.empty() && !ids.insert(message.id).second) {
+      return Error(Errc::invalid_argument, "two messages of the batch have the same id");
+    }
+    if (!topics.insert(message.topic).second && (expect.last || expect.absent)) {
+      return Error(Errc::invalid_argument, "the batch has an earlier message of a topic with an expectation");
+    }
+    size += BlockBuilder::size_of(message) + kBlockHeader;
+  }
+  if (size > settings_.bytes_max) {
+    return Error(Errc::message_too_large, "the batch exceeds its stream");
+  }
+  if (const auto before = WEFT_TRY(find_batch(entries))) {
+    return Appended{*before, true};
+  }
+  for (const auto& [message, expect] : entries) {
+    WEFT_TRY(check_expectation(message.topic, expect, time));
+  }
+  if (settings_.when_full == Discard::refuse) {
+    WEFT_TRY(take_room(entries, size));
+  }
+  const std::uint64_t first = stage(entries.front().message, time);
+  for (const auto& [message, expect] : entries.subspan(1)) {
+    (void)stage(message, time);
+  }
+  return Appended{first, false};
+}
+
+Result<void> StoredStream::take_room(std::span<const BatchEntry> entries, std::size_t size) {
+  auto* const latest = std::get_if<Latest>(&messages_);
+  std::uint64_t replaced = 0;
+  std::set<std::string_view> topics;
+  for (const auto& [message, expect] : entries) {
+    if (latest != nullptr && settings_.history == 1 && topics.insert(message.topic).second) {
+      replaced += WEFT_TRY(last_of(message.topic, WallTime::min())).size;
+    }
+  }
+  const std::size_t staged = std::visit([](const auto& messages) { return messages.staged_bytes(); }, messages_);
+  const std::uint64_t superseded = latest == nullptr ? 0 : latest->superseded_bytes();
+  if (bytes() + staged + size > settings_.bytes_max + superseded + replaced) {
+    ++refused_;
+    (void)update_work();  // a sweep may make room
+    return Error(Errc::resource_exhausted, "the stream is full");
+  }
+  if (latest != nullptr) {
+    latest->supersede(replaced);
+  }
+  return {};
+}
+
+// The bytes of the value that the message takes the place of.
+Result<std::uint64_t> StoredStream::check_room(const NewMessage& message, std::size_t size) {
+  const std::size_t staged = std::visit([](const auto& messages) { return messages.staged_bytes(); }, messages_);
+  std::uint64_t replaced = 0;
+  std::uint64_t superseded = 0;
+  if (const auto* latest = std::get_if<Latest>(&messages_)) {
+    size += kBlockHeader;  // each value is a row
+    const TopicLast last = WEFT_TRY(last_of(message.topic, WallTime::min()));
+    superseded = latest->superseded_bytes();
+    replaced = settings_.history == 1 ? last.size : 0;
+    if (message.erased && last.sequence != 0 && !last.erased) {
+      return replaced;  // a bucket that is full can be emptied: of each value there is one erasure
+    }
+  }
+  if (bytes() + staged + size > settings_.bytes_max + superseded + replaced) {
+    return Error(Errc::resource_exhausted, "the stream is full");
+  }
+  return replaced;
+}
+
+}  // namespace weft::store
