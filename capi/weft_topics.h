@@ -183,8 +183,7 @@ WEFT_EXPORT int weft_topics_publisher_close(weft_topics_publisher* publisher);
 WEFT_EXPORT int weft_topics_publisher_publish(weft_topics_publisher* publisher, const void* data, size_t size,
                                               const weft_topics_publish_options* options);
 /* Waits until `count` subscriptions of the fleet are ready for the topic, and sets `ready`, which may be NULL, to the
-   number of ready ones. Each of them receives the messages that are published from now on. Errors: timed_out;
-   closed. */
+   number of ready ones. Each receives the messages that are published from now on. Errors: timed_out; closed. */
 WEFT_EXPORT int weft_topics_wait_subscribers(weft_topics_publisher* publisher, size_t count, int64_t timeout_ms,
                                              size_t* ready);
 /* The same as a publisher of that topic for one message. Errors: those of both calls. */
@@ -316,6 +315,7 @@ typedef struct weft_topics_append_options {
   int expects_last;   /* not 0: conflict unless the topic's last message has the sequence `last`; 0: there is none */
   int strict;         /* not 0: one message of a topic is under way at a time */
   uint64_t last;
+  int64_t time_to_live_ms; /* 1 s to 100 years, rounded up to seconds; 0: none. not_supported: NATS before 2.11.3 */
 } weft_topics_append_options;
 
 /* The hub's answer. */
@@ -336,14 +336,31 @@ WEFT_EXPORT int weft_topics_stream_publish(weft_topics_stream* stream, const cha
 WEFT_EXPORT int weft_topics_stream_publish_later(weft_topics_stream* stream, const char* topic, const void* data,
                                                  size_t size, const weft_topics_append_options* options,
                                                  weft_topics_pending** pending);
+/* A message of a batch, like that of a publish with its options. `last` compares with the topic before the batch. */
+typedef struct weft_topics_batch_message {
+  const char* topic;
+  const void* data;
+  size_t size;
+  const char* id; /* NULL: none */
+  const weft_topics_header* headers;
+  size_t header_count;
+  int expects_last;
+  uint64_t last;
+  int64_t time_to_live_ms;
+} weft_topics_batch_message;
+/* Stores all of the messages, with consecutive sequences, or none: 1 to 1,000, 1 MiB in all. `published` has the first
+   one. `message_size`: sizeof(weft_topics_batch_message). Errors: those of a publish; conflict (also: a message of the
+   id was stored before, but not all of them by a hub); not_supported (servers of NATS before 2.12). */
+WEFT_EXPORT int weft_topics_stream_publish_all(weft_topics_stream* stream, const weft_topics_batch_message* messages,
+                                               size_t count, size_t message_size, int64_t timeout_ms,
+                                               weft_topics_published* published);
 /* Waits for the answer, which the program may read more than once. Errors: would_block and timed_out (the program may
    wait again); those of weft_topics_stream_publish(). A close of the handle does not end the wait. */
 WEFT_EXPORT int weft_topics_pending_wait(weft_topics_pending* pending, int64_t timeout_ms,
                                          weft_topics_published* published);
 WEFT_EXPORT int weft_topics_pending_fd(weft_topics_pending* pending);    /* like weft_topics_subscription_fd() */
 WEFT_EXPORT int weft_topics_pending_close(weft_topics_pending* pending); /* drops the answer, not the message */
-/* The message with this sequence, or the newest one of the topic, an erasure, too. Errors: not_found; those of
-   weft_topics_stream_publish(). */
+/* The message with this sequence, or the newest one of the topic, an erasure, too. Errors: not_found; as above. */
 WEFT_EXPORT int weft_topics_stream_message(weft_topics_stream* stream, uint64_t sequence,
                                            weft_topics_message** message);
 WEFT_EXPORT int weft_topics_stream_newest(weft_topics_stream* stream, const char* topic, weft_topics_message** message);
@@ -418,8 +435,7 @@ WEFT_EXPORT int weft_topics_consumer_next(weft_topics_consumer* consumer, int64_
                                           weft_topics_message** message);
 WEFT_EXPORT int weft_topics_consumer_fd(weft_topics_consumer* consumer); /* like weft_topics_subscription_fd() */
 /* The outcome of a message from a consumer: one of these four, once. The hub delivers a message that is freed without
-   one again after ack_wait. Errors: invalid_argument (not a message of a consumer); invalid_state (it has an
-   outcome). */
+   one again after ack_wait. Errors: invalid_argument (not of a consumer); invalid_state (it has an outcome). */
 WEFT_EXPORT int weft_topics_ack(weft_topics_message* message); /* does not wait */
 /* Waits until the hub has kept the acknowledgement. Errors: also not_found (another member has the message);
    outcome_unknown; timed_out; closed. */
@@ -453,10 +469,18 @@ WEFT_EXPORT int weft_topics_kv_put(weft_topics_kv* kv, const char* key, const vo
 /* Fails with conflict if the key has a value. */
 WEFT_EXPORT int weft_topics_kv_create(weft_topics_kv* kv, const char* key, const void* data, size_t size,
                                       uint64_t* revision);
-/* Changes the value if `seen` is the revision of the key's newest change; 0: it never had a value. Otherwise
-   conflict. */
+/* Fails with conflict unless `seen` is the revision of the key's newest change; 0: it never had a value. */
 WEFT_EXPORT int weft_topics_kv_update(weft_topics_kv* kv, const char* key, const void* data, size_t size, uint64_t seen,
                                       uint64_t* revision);
+enum weft_topics_put_if { WEFT_TOPICS_PUT_ALWAYS = 0, WEFT_TOPICS_PUT_IF_ABSENT = 1, WEFT_TOPICS_PUT_IF_SEEN = 2 };
+typedef struct weft_topics_put_options {
+  size_t struct_size;
+  int put_if;              /* of enum weft_topics_put_if */
+  uint64_t seen;           /* of WEFT_TOPICS_PUT_IF_SEEN: the revision of the newest change */
+  int64_t time_to_live_ms; /* of the value, like a message's. not_supported: also a bucket with a history on NATS */
+} weft_topics_put_options;
+WEFT_EXPORT int weft_topics_kv_put_with(weft_topics_kv* kv, const char* key, const void* data, size_t size,
+                                        const weft_topics_put_options* options, uint64_t* revision);
 /* Fails with not_found if there is no value. The topic of the message is the key, and its sequence the revision. */
 WEFT_EXPORT int weft_topics_kv_get(weft_topics_kv* kv, const char* key, weft_topics_message** value);
 WEFT_EXPORT int weft_topics_kv_delete(weft_topics_kv* kv, const char* key, uint64_t* revision);
@@ -506,12 +530,15 @@ WEFT_EXPORT int weft_topics_calls_next(weft_topics_calls* calls, int64_t timeout
 WEFT_EXPORT int weft_topics_calls_request(weft_topics_calls* calls, uint64_t tag, const char* topic, const void* data,
                                           size_t size, int64_t timeout_ms, const weft_topics_header* headers,
                                           size_t header_count);
-/* weft_topics_stream_publish(), _message(), _newest(), _get_info(), _purge() and _remove(). Errors: also would_block
-   (the bound of weft_topics_stream_publish_later(), or 4,096 other calls: take outcomes first). A strict publish is an
-   invalid_argument. The message of an info has no bytes: weft_topics_message_info() reads it. */
+/* weft_topics_stream_publish(), _publish_all(), _message(), _newest(), _get_info(), _purge() and _remove(). Errors:
+   also would_block (the bound of weft_topics_stream_publish_later(), or 4,096 other calls: take outcomes first). A
+   strict publish is an invalid_argument. The message of an info has no bytes: weft_topics_message_info() reads it. */
 WEFT_EXPORT int weft_topics_calls_publish(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream,
                                           const char* topic, const void* data, size_t size,
                                           const weft_topics_append_options* options);
+WEFT_EXPORT int weft_topics_calls_publish_all(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream,
+                                              const weft_topics_batch_message* messages, size_t count,
+                                              size_t message_size, int64_t timeout_ms);
 WEFT_EXPORT int weft_topics_calls_message(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream,
                                           uint64_t sequence);
 WEFT_EXPORT int weft_topics_calls_newest(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream,
@@ -523,13 +550,15 @@ WEFT_EXPORT int weft_topics_calls_remove(weft_topics_calls* calls, uint64_t tag,
 /* weft_topics_ack_confirmed(), which is the outcome of the message as soon as this call returns 0. The program may free
    the message then. Errors: also would_block, like the calls on streams, and invalid_state (it has an outcome). */
 WEFT_EXPORT int weft_topics_calls_ack_confirmed(weft_topics_calls* calls, uint64_t tag, weft_topics_message* message);
-/* weft_topics_kv_put(), _create(), _update(), _delete() and _get(). Errors: like those of the calls on streams. */
+/* weft_topics_kv_put(), _create(), _update(), _put_with(), _delete(), _get(). Errors: those of the calls on streams. */
 WEFT_EXPORT int weft_topics_calls_put(weft_topics_calls* calls, uint64_t tag, weft_topics_kv* kv, const char* key,
                                       const void* data, size_t size);
 WEFT_EXPORT int weft_topics_calls_create(weft_topics_calls* calls, uint64_t tag, weft_topics_kv* kv, const char* key,
                                          const void* data, size_t size);
 WEFT_EXPORT int weft_topics_calls_update(weft_topics_calls* calls, uint64_t tag, weft_topics_kv* kv, const char* key,
                                          const void* data, size_t size, uint64_t seen);
+WEFT_EXPORT int weft_topics_calls_put_with(weft_topics_calls* calls, uint64_t tag, weft_topics_kv* kv, const char* key,
+                                           const void* data, size_t size, const weft_topics_put_options* options);
 WEFT_EXPORT int weft_topics_calls_delete(weft_topics_calls* calls, uint64_t tag, weft_topics_kv* kv, const char* key);
 WEFT_EXPORT int weft_topics_calls_get(weft_topics_calls* calls, uint64_t tag, weft_topics_kv* kv, const char* key);
 /* A page of weft_topics_kv_keys(), which weft_topics_message_keys() reads. `after` is that of the page before, NULL for

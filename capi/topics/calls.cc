@@ -149,6 +149,16 @@ int weft_topics_calls_publish(weft_topics_calls* calls, uint64_t tag, weft_topic
       });
 }
 
+int weft_topics_calls_publish_all(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream,
+                                  const weft_topics_batch_message* messages, size_t count, size_t message_size,
+                                  int64_t timeout_ms) {
+  return start_on_stream(calls, tag, stream, Answer::published,
+                         [&](const topic::StreamCore& core) -> Result<IntrusivePtr<topic::HubCall>> {
+                           const Batch batch = WEFT_TRY(batch_of(messages, count, message_size, timeout_ms));
+                           return core.append_all(batch.messages, batch.options);
+                         });
+}
+
 int weft_topics_calls_message(weft_topics_calls* calls, uint64_t tag, weft_topics_stream* stream, uint64_t sequence) {
   return start_on_stream(calls, tag, stream, Answer::message,
                          [&](const topic::StreamCore& core) -> Result<IntrusivePtr<topic::HubCall>> {
@@ -206,6 +216,15 @@ int weft_topics_calls_create(weft_topics_calls* calls, uint64_t tag, weft_topics
 int weft_topics_calls_update(weft_topics_calls* calls, uint64_t tag, weft_topics_kv* kv, const char* key,
                              const void* data, size_t size, uint64_t seen) {
   return change_later(calls, tag, kv, key, data, size, {.revision = seen});
+}
+
+int weft_topics_calls_put_with(weft_topics_calls* calls, uint64_t tag, weft_topics_kv* kv, const char* key,
+                               const void* data, size_t size, const weft_topics_put_options* options) {
+  return start_on_bucket(
+      calls, tag, kv, key, Answer::published,
+      [&](const topic::KeyValueCore& core, std::string_view name) -> Result<IntrusivePtr<topic::HubCall>> {
+        return core.change(name, WEFT_TRY(bytes_of(data, size)), WEFT_TRY(change_of(options)));
+      });
 }
 
 int weft_topics_calls_delete(weft_topics_calls* calls, uint64_t tag, weft_topics_kv* kv, const char* key) {

@@ -82,6 +82,18 @@ int weft_topics_kv_update(weft_topics_kv* kv, const char* key, const void* data,
   });
 }
 
+int weft_topics_kv_put_with(weft_topics_kv* kv, const char* key, const void* data, size_t size,
+                            const weft_topics_put_options* options, uint64_t* revision) {
+  return change_key(kv, key, revision, [&](KeyValue& bucket, std::string_view name) -> Result<std::uint64_t> {
+    const topic::KeyChange change = WEFT_TRY(change_of(options));
+    const Bytes value = WEFT_TRY(bytes_of(data, size));
+    const PutOptions how{change.time_to_live};
+    return change.absent     ? bucket.create(name, value, how)
+           : change.revision ? bucket.update(name, value, *change.revision, how)
+                             : bucket.put(name, value, how);
+  });
+}
+
 int weft_topics_kv_delete(weft_topics_kv* kv, const char* key, uint64_t* revision) {
   return change_key(kv, key, revision, [](KeyValue& bucket, std::string_view name) { return bucket.erase(name); });
 }

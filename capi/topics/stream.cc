@@ -81,6 +81,17 @@ int weft_topics_stream_publish(weft_topics_stream* stream, const char* topic, co
   });
 }
 
+int weft_topics_stream_publish_all(weft_topics_stream* stream, const weft_topics_batch_message* messages, size_t count,
+                                   size_t message_size, int64_t timeout_ms, weft_topics_published* published) {
+  put_published(published, {});
+  return call([&]() -> Result<void> {
+    const auto own = WEFT_TRY(pin<StreamObject>(stream));
+    const Batch batch = WEFT_TRY(batch_of(messages, count, message_size, timeout_ms));
+    put_published(published, WEFT_TRY(own->value.publish_all(batch.messages, batch.options)));
+    return {};
+  });
+}
+
 int weft_topics_stream_publish_later(weft_topics_stream* stream, const char* topic, const void* data, size_t size,
                                      const weft_topics_append_options* options, weft_topics_pending** pending) {
   if (pending == nullptr) {

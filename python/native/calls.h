@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <deque>
 #include <vector>
 
 #include "python/native/message.h"
@@ -28,12 +30,56 @@ class AppendOptions {
       options_.last = args.count(at + 3);
     }
     options_.strict = args.truth(at + 4) ? 1 : 0;
+    options_.time_to_live_ms = args.integer(at + 5);
   }
   [[nodiscard]] const weft_topics_append_options* get() const noexcept { return &options_; }
 
  private:
   HeaderList headers_;
   weft_topics_append_options options_{};
+};
+
+// BatchArguments: the messages of a batch from `at` on, each as (topic, data, id, headers, expected sequence or None,
+// time to live in ms).
+class BatchArguments {
+ public:
+  BatchArguments(Args& args, Py_ssize_t at) {
+    for (; at < args.size(); at += 6) {
+      args.expect(std::max(args.size(), at + 6));
+      const Payload& data = data_.emplace_back(args[at + 1]);
+      const HeaderList& headers = headers_.emplace_back(args[at + 3]);
+      weft_topics_batch_message& made = messages_.emplace_back();
+      made.topic = args.text(at);
+      made.data = data.data();
+      made.size = data.size();
+      made.id = args.text_or_null(at + 2);
+      made.headers = headers.data();
+      made.header_count = headers.size();
+      made.expects_last = args[at + 4] == Py_None ? 0 : 1;
+      made.last = args[at + 4] == Py_None ? 0 : args.count(at + 4);
+      made.time_to_live_ms = args.integer(at + 5);
+    }
+  }
+  [[nodiscard]] const weft_topics_batch_message* data() const noexcept { return messages_.data(); }
+  [[nodiscard]] std::size_t size() const noexcept { return messages_.size(); }
+
+ private:
+  std::deque<Payload> data_;
+  std::deque<HeaderList> headers_;
+  std::vector<weft_topics_batch_message> messages_;
+};
+
+// PutArguments: the value of a key, at `at`, and the options after it: the sequence that must be seen, or None; and the
+// time to live in ms.
+struct PutArguments {
+  PutArguments(Args& args, Py_ssize_t at, int put_if) : data(args[at]) {
+    options.struct_size = sizeof options;
+    options.put_if = args[at + 1] == Py_None ? put_if : static_cast<int>(WEFT_TOPICS_PUT_IF_SEEN);
+    options.seen = args[at + 1] == Py_None ? 0 : args.count(at + 1);
+    options.time_to_live_ms = args.integer(at + 2);
+  }
+  const Payload data;
+  weft_topics_put_options options{};
 };
 
 // Names: a list of keys, which it frees.

@@ -40,26 +40,17 @@ PyObject* kv_open(Args& args) {
   return of_handle(kv);
 }
 
-// (kv, key, data) -> int
-template <int (*kPut)(weft_topics_kv*, const char*, const void*, std::size_t, std::uint64_t*)>
+// (kv, key, data, seen, time_to_live_ms) -> int
+template <int kPutIf>
 PyObject* kv_put(Args& args) {
-  args.expect(3);
+  args.expect(5);
   auto* const kv = args.handle<weft_topics_kv>(0);
   const char* const key = args.text(1);
-  const Payload data(args[2]);
+  const PutArguments put(args, 2, kPutIf);
   std::uint64_t revision = 0;
-  check(unlocked([&] { return kPut(kv, key, data.data(), data.size(), &revision); }), "put value of", args[1]);
-  return PyLong_FromUnsignedLongLong(revision);
-}
-// (kv, key, data, seen) -> int
-PyObject* kv_update(Args& args) {
-  args.expect(4);
-  auto* const kv = args.handle<weft_topics_kv>(0);
-  const char* const key = args.text(1);
-  const Payload data(args[2]);
-  const std::uint64_t seen = args.count(3);
-  std::uint64_t revision = 0;
-  check(unlocked([&] { return weft_topics_kv_update(kv, key, data.data(), data.size(), seen, &revision); }),
+  check(unlocked([&] {
+          return weft_topics_kv_put_with(kv, key, put.data.data(), put.data.size(), &put.options, &revision);
+        }),
         "put value of", args[1]);
   return PyLong_FromUnsignedLongLong(revision);
 }
@@ -109,9 +100,8 @@ std::vector<PyMethodDef> key_value_calls() {
   return {
       method<kv_open>("kv_open"),
       method<close<weft_topics_kv_close>>("kv_close"),
-      method<kv_put<weft_topics_kv_put>>("kv_put"),
-      method<kv_put<weft_topics_kv_create>>("kv_create"),
-      method<kv_update>("kv_update"),
+      method<kv_put<WEFT_TOPICS_PUT_ALWAYS>>("kv_put"),
+      method<kv_put<WEFT_TOPICS_PUT_IF_ABSENT>>("kv_create"),
       method<kv_get>("kv_get"),
       method<kv_delete>("kv_delete"),
       method<kv_keys>("kv_keys"),

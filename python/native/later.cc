@@ -44,9 +44,9 @@ PyObject* calls_request(Args& args) {
                "request", args[2]);
 }
 
-// (calls, tag, stream, topic, data, id, headers, timeout_ms, expected, strict) -> bool
+// (calls, tag, stream, topic, data, id, headers, timeout_ms, expected, strict, time_to_live_ms) -> bool
 PyObject* calls_publish(Args& args) {
-  args.expect(10);
+  args.expect(11);
   auto* const calls = args.handle<weft_topics_calls>(0);
   const std::uint64_t tag = args.count(1);
   auto* const stream = args.handle<weft_topics_stream>(2);
@@ -55,6 +55,15 @@ PyObject* calls_publish(Args& args) {
   const AppendOptions options(args, 5);
   return begun(weft_topics_calls_publish(calls, tag, stream, topic, data.data(), data.size(), options.get()), "publish",
                args[3]);
+}
+// (calls, tag, stream, name, timeout_ms, messages of BatchArguments...) -> bool
+PyObject* calls_publish_all(Args& args) {
+  args.expect(std::max<Py_ssize_t>(args.size(), 5));
+  const BatchArguments batch(args, 5);
+  return begun(weft_topics_calls_publish_all(args.handle<weft_topics_calls>(0), args.count(1),
+                                             args.handle<weft_topics_stream>(2), batch.data(), batch.size(),
+                                             sizeof(weft_topics_batch_message), args.integer(4)),
+               "publish to", args[3]);
 }
 // (calls, tag, stream, name, sequence) -> bool
 PyObject* calls_message(Args& args) {
@@ -111,21 +120,15 @@ struct OfKey {
   const char* const key;
 };
 
-// (calls, tag, kv, key, data) -> bool
-template <int (*kPut)(weft_topics_calls*, std::uint64_t, weft_topics_kv*, const char*, const void*, std::size_t)>
+// (calls, tag, kv, key, data, seen, time_to_live_ms) -> bool
+template <int kPutIf>
 PyObject* calls_put(Args& args) {
-  args.expect(5);
+  args.expect(7);
   const OfKey of(args);
-  const Payload data(args[4]);
-  return begun(kPut(of.calls, of.tag, of.kv, of.key, data.data(), data.size()), "put value of", args[3]);
-}
-// (calls, tag, kv, key, data, seen) -> bool
-PyObject* calls_update(Args& args) {
-  args.expect(6);
-  const OfKey of(args);
-  const Payload data(args[4]);
-  return begun(weft_topics_calls_update(of.calls, of.tag, of.kv, of.key, data.data(), data.size(), args.count(5)),
-               "put value of", args[3]);
+  const PutArguments put(args, 4, kPutIf);
+  return begun(
+      weft_topics_calls_put_with(of.calls, of.tag, of.kv, of.key, put.data.data(), put.data.size(), &put.options),
+      "put value of", args[3]);
 }
 // (calls, tag, kv, key) -> bool
 PyObject* calls_delete(Args& args) {
@@ -217,15 +220,15 @@ std::vector<PyMethodDef> later_calls() {
       method<descriptor<weft_topics_calls_fd>>("calls_fd"),
       method<calls_request>("calls_request"),
       method<calls_publish>("calls_publish"),
+      method<calls_publish_all>("calls_publish_all"),
       method<calls_message>("calls_message"),
       method<calls_newest>("calls_newest"),
       method<calls_purge>("calls_purge"),
       method<calls_info>("calls_info"),
       method<calls_remove>("calls_remove"),
       method<calls_ack_confirmed>("calls_ack_confirmed"),
-      method<calls_put<weft_topics_calls_put>>("calls_put"),
-      method<calls_put<weft_topics_calls_create>>("calls_create"),
-      method<calls_update>("calls_update"),
+      method<calls_put<WEFT_TOPICS_PUT_ALWAYS>>("calls_put"),
+      method<calls_put<WEFT_TOPICS_PUT_IF_ABSENT>>("calls_create"),
       method<calls_delete>("calls_delete"),
       method<calls_get>("calls_get"),
       method<calls_keys>("calls_keys"),

@@ -97,6 +97,7 @@ class Args {
   Args(PyObject* const* items, Py_ssize_t count) noexcept : items_(items), count_(count) {}
   // Throws Raised unless the call has this many arguments.
   void expect(Py_ssize_t count) const;
+  [[nodiscard]] Py_ssize_t size() const noexcept { return count_; }
   [[nodiscard]] PyObject* operator[](Py_ssize_t at) const noexcept { return items_[at]; }
   // A handle is an int.
   template <typename Handle>

@@ -28,9 +28,10 @@ PyObject* stream_open(Args& args) {
   return of_handle(stream);
 }
 
-// (stream, topic, data, id, headers, timeout_ms, expected, strict) -> (sequence, instance, duplicate)
+// (stream, topic, data, id, headers, timeout_ms, expected, strict, time_to_live_ms)
+// -> (sequence, instance, duplicate)
 PyObject* stream_publish(Args& args) {
-  args.expect(8);
+  args.expect(9);
   auto* const stream = args.handle<weft_topics_stream>(0);
   const char* const topic = args.text(1);
   const Payload data(args[2]);
@@ -42,9 +43,23 @@ PyObject* stream_publish(Args& args) {
         "publish", args[1]);
   return of_published(published);
 }
-// The same arguments -> pending
+// (stream, name, timeout_ms, messages of BatchArguments...) -> (sequence, instance, duplicate)
+PyObject* stream_publish_all(Args& args) {
+  args.expect(std::max<Py_ssize_t>(args.size(), 3));
+  auto* const stream = args.handle<weft_topics_stream>(0);
+  const std::int64_t timeout_ms = args.integer(2);
+  const BatchArguments batch(args, 3);
+  weft_topics_published published{};
+  check(unlocked([&] {
+          return weft_topics_stream_publish_all(stream, batch.data(), batch.size(), sizeof(weft_topics_batch_message),
+                                                timeout_ms, &published);
+        }),
+        "publish to", args[1]);
+  return of_published(published);
+}
+// The arguments of stream_publish -> pending
 PyObject* stream_publish_later(Args& args) {
-  args.expect(8);
+  args.expect(9);
   auto* const stream = args.handle<weft_topics_stream>(0);
   const char* const topic = args.text(1);
   const Payload data(args[2]);
@@ -200,6 +215,7 @@ std::vector<PyMethodDef> stream_calls() {
       method<stream_open>("stream_open"),
       method<close<weft_topics_stream_close>>("stream_close"),
       method<stream_publish>("stream_publish"),
+      method<stream_publish_all>("stream_publish_all"),
       method<stream_publish_later>("stream_publish_later"),
       method<pending_wait>("pending_wait"),
       method<pending_try>("pending_try"),

@@ -13,7 +13,7 @@ import os
 import threading
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Deque, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar, Union
+from typing import Any, Deque, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from . import _topics
 from ._sockets import Again, Error
@@ -205,6 +205,18 @@ class Published(NamedTuple):
     duplicate: bool
 
 
+class Draft(NamedTuple):
+    """A message of Stream.publish_all(), with the arguments of Stream.publish(). `expect_last` compares with the topic before
+    the batch."""
+
+    topic: str
+    data: Data = b""
+    id: Optional[str] = None
+    headers: Headers = None
+    expect_last: Optional[int] = None
+    ttl: Timeout = None
+
+
 class StreamInfo(NamedTuple):
     """`first` is the sequence of the oldest message, `next` that of the next one. `evicted` messages were dropped by a full
     stream, `dropped_unread` of any bound before a consumer had acknowledged them."""
@@ -389,6 +401,15 @@ def duration(value: Timeout) -> int:
 
 def header_dict(headers: Headers) -> Optional[Dict[str, str]]:
     return headers if headers is None or isinstance(headers, dict) else dict(headers)
+
+
+def batch(messages: Iterable[Draft]) -> List[Any]:
+    """The arguments of a call with a batch."""
+    given: List[Any] = []
+    for message in messages:
+        draft = Draft(*message)
+        given += (draft.topic, draft.data, draft.id, header_dict(draft.headers), draft.expect_last, duration(draft.ttl))
+    return given
 
 
 def start_of(start: Start) -> Tuple[int, int]:

@@ -13,14 +13,14 @@ import collections
 import functools
 import os
 import warnings
-from typing import (Any, Awaitable, Callable, ClassVar, Deque, Generator, Generic, List, Optional, Sequence, Type, TypeVar,
+from typing import (Any, Awaitable, Callable, ClassVar, Deque, Generator, Generic, Iterable, List, Optional, Sequence, Type, TypeVar,
                     Union)
 
 from . import _topics
 from ._home import Home
 from ._mixins import Filters, LiveReader, LiveWatch, Named
-from ._shared import (Closed, Code, Curve, Data, Entry, From, Full, Headers, Keep, Login, Message, NotFound, Outcome, Published,
-                      Request, Start, Stored, StreamInfo, Survives, Timeout, Tls, WhenFull, consume_arguments,
+from ._shared import (Closed, Code, Curve, Data, Draft, Entry, From, Full, Headers, Keep, Login, Message, NotFound, Outcome, Published,
+                      Request, Start, Stored, StreamInfo, Survives, Timeout, Tls, WhenFull, batch, consume_arguments,
                       duration, filters_of, give, give_error, header_dict, keep_rest, make_error, milliseconds,
                       open_arguments, start_of)
 from ._waits import ENTRY, INFO, KEYS, REPLY, STORED, Ready, Turns
@@ -283,14 +283,21 @@ class Stream(_Object):
     _native_close = staticmethod(_topics.stream_close)
 
     async def publish(self, topic: str, data: Data = b"", *, id: Optional[str] = None, headers: Headers = None,
-                      timeout: Timeout = None, expect_last: Optional[int] = None, strict: bool = False) -> Published:
+                      timeout: Timeout = None, expect_last: Optional[int] = None, strict: bool = False,
+                      ttl: Timeout = None) -> Published:
         """Waits until the stream keeps the message, for 30 s without `timeout`, with the arguments of weft.Stream.publish().
         4,096 messages and 8 MiB of a Topics are under way at most, and 8 strict ones; a publish beyond waits. A cancelled one
         may be kept."""
-        arguments = self._handle, topic, data, id, header_dict(headers), duration(timeout), expect_last, strict
+        arguments = (self._handle, topic, data, id, header_dict(headers), duration(timeout), expect_last, strict,
+                     duration(ttl))
         if strict:
             return Published(*await self._home.run(_topics.stream_publish, *arguments))
         return Published(*await self._home.calls().run("publish", topic, STORED, _topics.calls_publish, *arguments))
+
+    async def publish_all(self, messages: Iterable[Draft], *, timeout: Timeout = None) -> Published:
+        """Stores all of the messages, with consecutive sequences, or none, as weft.Stream.publish_all() does."""
+        return Published(*await self._home.calls().run("publish to", self._name, STORED, _topics.calls_publish_all,
+                                                       self._handle, self._name, duration(timeout), *batch(messages)))
 
     async def message(self, sequence: int) -> Stored:
         """The message with this sequence. Raises NotFound."""
@@ -338,17 +345,17 @@ class KeyValue(_Object):
 
     _native_close = staticmethod(_topics.kv_close)
 
-    async def put(self, key: str, value: Data) -> int:
-        """Sets the value, and returns the revision of the change, as every change does."""
-        return await self._change("put value of", key, _topics.calls_put, value)
+    async def put(self, key: str, value: Data, *, ttl: Timeout = None) -> int:
+        """Sets the value, and returns the revision of the change, as every change does. `ttl`: that of weft.KeyValue.put()."""
+        return await self._change("put value of", key, _topics.calls_put, value, None, duration(ttl))
 
-    async def create(self, key: str, value: Data) -> int:
+    async def create(self, key: str, value: Data, *, ttl: Timeout = None) -> int:
         """Raises Conflict if the key has a value."""
-        return await self._change("put value of", key, _topics.calls_create, value)
+        return await self._change("put value of", key, _topics.calls_create, value, None, duration(ttl))
 
-    async def update(self, key: str, value: Data, seen: int) -> int:
+    async def update(self, key: str, value: Data, seen: int, *, ttl: Timeout = None) -> int:
         """Raises Conflict unless `seen` is the revision of the key's newest change; 0: it never had a value."""
-        return await self._change("put value of", key, _topics.calls_update, value, seen)
+        return await self._change("put value of", key, _topics.calls_put, value, seen, duration(ttl))
 
     async def delete(self, key: str) -> int:
         return await self._change("delete value of", key, _topics.calls_delete)

@@ -14,18 +14,18 @@ import threading
 import warnings
 import weakref
 from types import TracebackType
-from typing import (Any, Callable, ClassVar, Deque, Generic, Iterator, List, Optional, Sequence, Type, TypeVar, Union,
+from typing import (Any, Callable, ClassVar, Deque, Generic, Iterable, Iterator, List, Optional, Sequence, Type, TypeVar, Union,
                     overload)
 
 from . import _topics
 from ._mixins import Filters, LiveReader, LiveWatch, Named
-from ._shared import (Closed, Code, Conflict, Curve, Data, Delivery, Entry, From, Full, Headers, Keep, Login, Message,
+from ._shared import (Closed, Code, Conflict, Curve, Data, Delivery, Draft, Entry, From, Full, Headers, Keep, Login, Message,
                       NotFound, OutcomeUnknown, Published, Request, Start, Stored, StreamInfo, Survives, TimedOut, Timeout, Tls,
-                      TopicsError, Unreachable, WhenFull, consume_arguments, duration, filters_of, give, give_error,
+                      TopicsError, Unreachable, WhenFull, batch, consume_arguments, duration, filters_of, give, give_error,
                       header_dict, keep_rest, milliseconds, open_arguments, start_of)
 
 __all__ = [
-    "Closed", "Code", "Conflict", "Consumer", "Curve", "Data", "Delivery", "Entry", "From", "Full", "Headers", "Keep",
+    "Closed", "Code", "Conflict", "Consumer", "Curve", "Data", "Delivery", "Draft", "Entry", "From", "Full", "Headers", "Keep",
     "KeyValue", "Login", "Message", "NotFound", "OutcomeUnknown", "Pending", "Published", "Publisher", "Reader", "Request", "Service",
     "Start", "Stored", "Stream", "StreamInfo", "Subscription", "Survives", "TimedOut", "Timeout", "Tls", "Topics",
     "TopicsError", "Unreachable", "Watch", "WhenFull",
@@ -288,18 +288,27 @@ class Stream(_Family):
     _native_close = staticmethod(_topics.stream_close)
 
     def publish(self, topic: str, data: Data = b"", *, id: Optional[str] = None, headers: Headers = None,
-                timeout: Timeout = None, expect_last: Optional[int] = None, strict: bool = False) -> Published:
+                timeout: Timeout = None, expect_last: Optional[int] = None, strict: bool = False,
+                ttl: Timeout = None) -> Published:
         """Waits until the stream keeps the message, for 30 s without `timeout`. `id`: the stream stores an id once.
         `expect_last`: raises Conflict unless the topic's last message has this sequence; 0: there is none. `strict`: one
-        message of a topic is under way at a time. Raises OutcomeUnknown: the message was sent, and no answer came in time."""
+        message of a topic is under way at a time. `ttl`: the message is readable for that time, 1 s to 100 years, in whole
+        seconds, rounded up. Raises OutcomeUnknown: the message was sent, and no answer came in time; TopicsError with
+        NOT_SUPPORTED for a `ttl`: servers of NATS before 2.11.3."""
         return Published(*_topics.stream_publish(self._handle, topic, data, id, header_dict(headers), duration(timeout),
-                                                 expect_last, strict))
+                                                 expect_last, strict, duration(ttl)))
 
     def publish_later(self, topic: str, data: Data = b"", *, id: Optional[str] = None, headers: Headers = None,
-                      timeout: Timeout = None, expect_last: Optional[int] = None) -> Pending:
+                      timeout: Timeout = None, expect_last: Optional[int] = None, ttl: Timeout = None) -> Pending:
         """The same, but waits only for a place: at most 4,096 messages and 8 MiB of a Topics are under way."""
         return Pending(_topics.stream_publish_later(self._handle, topic, data, id, header_dict(headers), duration(timeout),
-                                                    expect_last, False), topic)
+                                                    expect_last, False, duration(ttl)), topic)
+
+    def publish_all(self, messages: Iterable[Draft], *, timeout: Timeout = None) -> Published:
+        """Stores all of the messages, with consecutive sequences, or none: 1 to 1,000 messages, 1 MiB in all. Returns the
+        sequence of the first one. Raises Conflict also if a message of the id was stored before, unless a hub stored the
+        whole batch; TopicsError with NOT_SUPPORTED: servers of NATS before 2.12."""
+        return Published(*_topics.stream_publish_all(self._handle, self._name, duration(timeout), *batch(messages)))
 
     def message(self, sequence: int) -> Stored:
         """The message with this sequence. Raises NotFound."""
@@ -343,17 +352,19 @@ class KeyValue(_Family):
 
     _native_close = staticmethod(_topics.kv_close)
 
-    def put(self, key: str, value: Data) -> int:
-        """Sets the value, and returns the revision of the change, as every change does."""
-        return _topics.kv_put(self._handle, key, value)
+    def put(self, key: str, value: Data, *, ttl: Timeout = None) -> int:
+        """Sets the value, and returns the revision of the change, as every change does. `ttl`: after that time the key has no
+        value, and watches get its erasure; bounds and errors: those of Stream.publish(), and a bucket with a history on NATS
+        has none."""
+        return _topics.kv_put(self._handle, key, value, None, duration(ttl))
 
-    def create(self, key: str, value: Data) -> int:
+    def create(self, key: str, value: Data, *, ttl: Timeout = None) -> int:
         """Raises Conflict if the key has a value."""
-        return _topics.kv_create(self._handle, key, value)
+        return _topics.kv_create(self._handle, key, value, None, duration(ttl))
 
-    def update(self, key: str, value: Data, seen: int) -> int:
+    def update(self, key: str, value: Data, seen: int, *, ttl: Timeout = None) -> int:
         """Raises Conflict unless `seen` is the revision of the key's newest change; 0: it never had a value."""
-        return _topics.kv_update(self._handle, key, value, seen)
+        return _topics.kv_put(self._handle, key, value, seen, duration(ttl))
 
     def delete(self, key: str) -> int:
         return _topics.kv_delete(self._handle, key)

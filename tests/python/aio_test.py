@@ -483,6 +483,25 @@ class Kept(Case):
         self.assertEqual(((await bucket.get("k")).value, await bucket.keys()), (b"2", ["k"]))
         await bucket.delete("k")
         self.assertEqual([(await watch.next(PATIENCE)).erased for _ in range(2)], [False, True])
+        first = await bucket.create("k", b"4", ttl=3600)
+        second = await bucket.put("k", b"5", ttl=3600)
+        with self.assertRaises(weft.Conflict):
+            await bucket.update("k", b"6", first, ttl=1)
+        await bucket.update("k", b"6", second, ttl=1)
+        while not (await watch.next(PATIENCE)).erased:
+            pass
+        self.assertIsNone(await bucket.get("k"))
+        for wrong in (stream.publish("jobs.a", ttl=0.5), stream.publish("jobs.a", ttl=0.5, strict=True)):
+            with self.assertRaises(weft.TopicsError) as refused:
+                await wrong
+            self.assertEqual(refused.exception.code, weft.Code.INVALID_ARGUMENT)
+        self.assertEqual((await stream.publish("jobs.a", ttl=3600)).sequence, 21)
+        batch = [weft.Draft("jobs.a", b"1", expect_last=21), ("jobs.b", "2")]
+        with self.no_free_thread(topics):
+            self.assertEqual((await stream.publish_all(batch)).sequence, 22)
+        with self.assertRaises(weft.Conflict):
+            await stream.publish_all(batch)
+        self.assertEqual((await stream.info()).next, 24)
         await stream.remove()
         with self.assertRaises(weft.NotFound):
             await stream.publish("jobs.a")

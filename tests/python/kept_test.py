@@ -129,6 +129,41 @@ class Kept(Case):
         with self.raises(weft.NotFound, weft.Code.NOT_FOUND):
             self.stream.publish("jobs.a")
 
+    def test_a_message_and_a_key_end_with_their_time(self):
+        for wrong in (0.5, datetime.timedelta(days=40000)):
+            with self.raises(weft.TopicsError, weft.Code.INVALID_ARGUMENT):
+                self.stream.publish("jobs.a", ttl=wrong)
+        with self.assertRaises(ValueError):
+            self.stream.publish("jobs.a", ttl=-1)
+        self.assertEqual(self.stream.publish("jobs.a", b"1", ttl=1).sequence, 1)
+        self.assertEqual(self.stream.publish_later("jobs.a", b"2", ttl=3600).wait(PATIENCE).sequence, 2)
+        bucket = self.topics.key_value("conf", survives=weft.Survives.PROCESS)
+        watch = bucket.watch()
+        revision = bucket.create("a", b"1", ttl=3600)
+        bucket.put("a", b"2", ttl=datetime.timedelta(hours=1))
+        with self.raises(weft.Conflict, weft.Code.CONFLICT):
+            bucket.update("a", b"3", revision, ttl=1)
+        bucket.update("a", b"3", revision + 1, ttl=1)
+        while not watch.next(PATIENCE).erased:
+            pass
+        self.assertIsNone(bucket.get("a"))
+        self.assertEqual(self.stream.read().next(PATIENCE).data, b"2")  # the first one, published earlier, is over
+
+    def test_a_batch_is_stored_in_whole_or_not_at_all(self):
+        first = self.stream.publish_all([weft.Draft("jobs.a", "1", headers={"A": "b"}, ttl=3600), ("jobs.b", b"2")])
+        self.assertEqual((first.sequence, first.duplicate), (1, False))
+        stored = self.stream.message(1)
+        self.assertEqual((stored.data, stored.headers["A"]), (b"1", "b"))
+        with self.raises(weft.Conflict, weft.Code.CONFLICT):
+            self.stream.publish_all([("jobs.a", b"3"), weft.Draft("jobs.b", b"4", expect_last=1)])
+        for wrong in ([], [("jobs.a",)] * 1001, [("jobs.a", b"x"), ("else", b"y")]):
+            with self.raises(weft.TopicsError, weft.Code.INVALID_ARGUMENT):
+                self.stream.publish_all(wrong)
+        with self.assertRaises(TypeError):
+            self.stream.publish_all([("jobs.a", b"x", 7)])
+        self.assertEqual(self.stream.info().next, 3)
+        self.assertEqual(self.stream.publish_all(("jobs.a", b"x") for _ in range(1000)).sequence, 3)
+
     def test_a_volatile_fleet_keeps_nothing(self):
         with self.raises(weft.TopicsError, weft.Code.NOT_SUPPORTED, "open stream 'x': "):
             self.open(self.fleet).stream("x")

@@ -39,6 +39,47 @@ def publish_and_read(weft, here: list[str], settings: list[str]) -> None:
     assert end(follows) == "10 orders.eu new\n"
 
 
+def end_with_their_time(weft, here: list[str], settings: list[str], refuses: bool = False) -> None:
+    """Of the stream ends and the bucket ends, which are not there. `refuses`: so do the servers."""
+    weft("stream", "add", "ends", "ends.>", *settings)
+    weft("kv", "put", "ends", "color", "blue", *settings)
+    for wrong in ("-1", "x", "nan", "4e9"):
+        weft("stream", "publish", "ends", "ends.a", "x", "--ttl", wrong, code=2)
+    weft("stream", "publish", "ends", "ends.a", "x", "--ttl", "0.5", code=1)
+    weft("kv", "put", "ends", "color", "x", "--ttl", "0.5", code=1)
+    if refuses:
+        assert "2.11.3" in weft("stream", "publish", "ends", "ends.a", "x", "--ttl", "1", code=1)
+        assert "2.11.3" in weft("kv", "put", "ends", "color", "x", "--ttl", "1", code=1)
+        return
+    watch = start("kv", "watch", "ends", "color", "--json", *here)
+    assert json.loads(watch.stdout.readline())["change"] == "put"
+    assert weft("stream", "publish", "ends", "ends.a", "short", "--ttl", "1") == "1\n"
+    assert weft("stream", "publish", "ends", "ends.a", "long", "--ttl", "3600") == "2\n"
+    assert weft("kv", "put", "ends", "color", "red", "--ttl", "3600") == "2\n"
+    assert weft("kv", "put", "ends", "color", "gray", "--revision", "2", "--ttl", "2") == "3\n"
+    while json.loads(watch.stdout.readline())["change"] != "delete":
+        pass
+    watch.kill()
+    watch.communicate()
+    weft("kv", "get", "ends", "color", code=1)
+    assert weft("kv", "put", "ends", "color", "new", "--if-absent", "--ttl", "3600") == "5\n"
+    assert weft("stream", "read", "ends", "--stored") == "2 ends.a long\n"
+
+
+def publish_batches(weft, settings: list[str], refuses: bool = False) -> None:
+    """Of the stream batches, which is not there. `refuses`: so do the servers."""
+    weft("stream", "add", "batches", "batches.>", *settings)
+    if refuses:
+        assert "2.12" in weft("stream", "publish", "batches", "batches.a", "--atomic", text="1\n2\n", code=1)
+        return
+    assert weft("stream", "publish", "batches", "batches.a", "--atomic", text="1\n2\n3\n") == "1\n2\n3\n"
+    assert weft("stream", "publish", "batches", "batches.a", "--atomic", "--expect-last", "3", text="4\n5\n") == "4\n5\n"
+    weft("stream", "publish", "batches", "batches.a", "--atomic", "--expect-last", "3", text="6\n7\n", code=1)
+    weft("stream", "publish", "batches", "batches.a", "--atomic", text="x\n" * 1001, code=2)
+    weft("stream", "publish", "batches", "batches.a", "--atomic", text="", code=1)
+    assert weft("stream", "read", "batches", "--stored") == "".join(f"{n} batches.a {n}\n" for n in range(1, 6))
+
+
 def set_and_watch(weft, here: list[str], settings: list[str]) -> None:
     """Of the bucket config, which is not there."""
     assert "bucket" in weft("kv", "get", "config", "color", code=1)  # and makes no bucket

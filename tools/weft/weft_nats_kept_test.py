@@ -9,8 +9,8 @@ import sys
 import tempfile
 
 from weft_cli_support import LONG, PATIENCE, PROGRAM, objects, run, run_all, start, test
-from weft_kept_cases import publish_and_read, set_and_watch
-from weft_nats_support import SERVERS, keeping
+from weft_kept_cases import end_with_their_time, publish_and_read, publish_batches, set_and_watch
+from weft_nats_support import DEBIAN, SERVERS, keeping
 
 KEPT = ["--survives", "process"]
 
@@ -84,6 +84,16 @@ def consumes_as_a_member_of_the_consumer_that_is_there(weft, here) -> None:
 def keeps_keys_and_values(weft, here) -> None:
     set_and_watch(weft, here, KEPT)
     assert weft("kv", "put", "config", "color", "new", "--if-absent") == "6\n"
+
+
+@test
+def keeps_messages_and_keys_for_their_time():
+    for program in SERVERS:
+        with keeping(program) as url:
+            def weft(*arguments: str, url: str = url, **more) -> str:
+                return run(*arguments, "--fleet", url, *LONG, **more)
+            end_with_their_time(weft, ["--fleet", url, *LONG], KEPT, refuses=program == DEBIAN)
+            publish_batches(weft, KEPT, refuses=program == DEBIAN)
 
 
 @on_each_server

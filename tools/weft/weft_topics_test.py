@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from weft_cli_support import KEPT_SIDE, LONG, PATIENCE, PROGRAM, end, objects, run, run_all, start, test
-from weft_kept_cases import publish_and_read, set_and_watch
+from weft_kept_cases import end_with_their_time, publish_and_read, publish_batches, set_and_watch
 
 
 @contextlib.contextmanager
@@ -150,6 +150,8 @@ def keeps_keys_and_values():
             return run(*arguments, *here, *LONG, **more)
         set_and_watch(weft, [*here, *LONG], [])
         weft("kv", "put", "config", "color", code=2)
+        end_with_their_time(weft, [*here, *LONG], [])
+        publish_batches(weft, [])
 
 
 @test

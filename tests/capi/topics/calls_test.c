@@ -415,12 +415,36 @@ static void kept_topics(const char* directory) {
   REQUIRE(outcome.code == 0 && has_bytes(outcome.message, "8"));
   EXPECT(0, weft_topics_message_free(outcome.message));
 
+  weft_topics_batch_message batch[2];
+  memset(batch, 0, sizeof batch);
+  batch[0].topic = "orders.eu";
+  EXPECT(INVALID, weft_topics_calls_publish_all(calls, 5, stream, NULL, 2, sizeof *batch, 0));
+  EXPECT(INVALID, weft_topics_calls_publish_all(calls, 5, stream, batch, 2, sizeof *batch, 0)); /* a topic is missing */
+  EXPECT(INVALID, weft_topics_calls_publish_all(calls, 5, stream, batch, 0, sizeof *batch, 0));
+  EXPECT(INVALID, weft_topics_calls_publish_all(calls, 5, stream, batch, 1, sizeof *batch - 1, 0));
+  EXPECT(WEFT_TOPICS_NOT_SUPPORTED, weft_topics_calls_publish_all(calls, 5, stream, batch, 1, sizeof *batch + 8, 0));
+  batch[1].topic = "orders.us";
+  batch[1].expects_last = 1;
+  batch[1].last = 7;
+  outcome = answer_to(calls, weft_topics_calls_publish_all(calls, 5, stream, batch, 2, sizeof *batch, WAIT_MS));
+  EXPECT(WEFT_TOPICS_CONFLICT, outcome.code);
+
   outcome = answer_to(calls, weft_topics_calls_put(calls, 5, kv, "color", "blue", 4));
   REQUIRE(outcome.code == 0 && outcome.published.sequence == 1);
   outcome = answer_to(calls, weft_topics_calls_create(calls, 5, kv, "color", "red", 3));
   EXPECT(WEFT_TOPICS_CONFLICT, outcome.code);
   outcome = answer_to(calls, weft_topics_calls_update(calls, 5, kv, "color", "green", 5, 1));
   REQUIRE(outcome.code == 0 && outcome.published.sequence == 2);
+  weft_topics_put_options put;
+  memset(&put, 0, sizeof put);
+  put.struct_size = sizeof put;
+  put.put_if = WEFT_TOPICS_PUT_IF_SEEN;
+  put.seen = 1;
+  put.time_to_live_ms = 3600000;
+  outcome = answer_to(calls, weft_topics_calls_put_with(calls, 5, kv, "color", "gray", 4, &put));
+  EXPECT(WEFT_TOPICS_CONFLICT, outcome.code);
+  put.time_to_live_ms = 999;
+  EXPECT(INVALID, weft_topics_calls_put_with(calls, 5, kv, "color", "gray", 4, &put));
   outcome = answer_to(calls, weft_topics_calls_get(calls, 5, kv, "color"));
   REQUIRE(outcome.code == 0 && has_topic(outcome.message, "color") && has_bytes(outcome.message, "green"));
   EXPECT(0, weft_topics_message_free(outcome.message));

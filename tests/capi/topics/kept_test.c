@@ -58,6 +58,27 @@ static void a_stream_keeps(weft_topics* topics) {
   EXPECT(0, weft_topics_stream_publish(stream, "orders.eu", "two", 3, &options, NULL));
   EXPECT(3, (int64_t)append(stream, "orders.us", "three"));
   EXPECT(INVALID, weft_topics_stream_publish(stream, "px.a", "x", 1, NULL, NULL));
+  weft_topics_stream* const batches = open_stream(topics, "batches", "batches.>", WEFT_TOPICS_KEEP_LOG);
+  weft_topics_batch_message batch[3];
+  memset(batch, 0, sizeof batch);
+  batch[0].topic = batch[1].topic = batch[2].topic = "batches.a";
+  batch[1].data = "two";
+  batch[1].size = 3;
+  batch[1].headers = &header;
+  batch[1].header_count = 1;
+  batch[2].time_to_live_ms = 3600000;
+  weft_topics_published stored;
+  EXPECT(0, weft_topics_stream_publish_all(batches, batch, 3, sizeof *batch, WAIT_MS, &stored));
+  REQUIRE(stored.sequence == 1 && stored.duplicate == 0);
+  weft_topics_message* second = NULL;
+  EXPECT(0, weft_topics_stream_message(batches, 2, &second));
+  REQUIRE(has_bytes(second, "two"));
+  EXPECT(0, weft_topics_message_free(second));
+  batch[2].time_to_live_ms = 1;
+  EXPECT(INVALID, weft_topics_stream_publish_all(batches, batch, 3, sizeof *batch, 0, NULL));
+  EXPECT(INVALID, weft_topics_stream_publish_all(batches, NULL, 3, sizeof *batch, 0, NULL));
+  EXPECT(INVALID, weft_topics_stream_publish_all(NULL, batch, 3, sizeof *batch, 0, NULL));
+  EXPECT(0, weft_topics_stream_close(batches));
 
   weft_topics_message* message = NULL;
   EXPECT(0, weft_topics_stream_message(stream, 1, &message));
@@ -263,9 +284,34 @@ static void a_bucket_has_values(weft_topics* topics) {
   REQUIRE(weft_topics_message_size(message) == 0 && weft_topics_message_sequence(message) == next);
   EXPECT(0, weft_topics_message_free(message));
   EXPECT(1, weft_topics_watch_is_live(watch));
+
+  /* A value with a time to live, under each condition. */
+  weft_topics_put_options put;
+  memset(&put, 0, sizeof put);
+  put.struct_size = sizeof put;
+  put.put_if = WEFT_TOPICS_PUT_IF_ABSENT;
+  put.time_to_live_ms = 3600000;
+  EXPECT(0, weft_topics_kv_put_with(kv, "a.b", "4", 1, &put, &revision));
+  EXPECT(WEFT_TOPICS_CONFLICT, weft_topics_kv_put_with(kv, "a.b", "5", 1, &put, NULL));
+  put.put_if = WEFT_TOPICS_PUT_IF_SEEN;
+  put.seen = revision;
+  EXPECT(0, weft_topics_kv_put_with(kv, "a.b", "5", 1, &put, &next));
+  EXPECT(WEFT_TOPICS_CONFLICT, weft_topics_kv_put_with(kv, "a.b", "6", 1, &put, NULL));
+  EXPECT(0, weft_topics_kv_put_with(kv, "a.b", "6", 1, NULL, NULL));
+  put.put_if = WEFT_TOPICS_PUT_ALWAYS;
+  put.time_to_live_ms = 1000;
+  EXPECT(0, weft_topics_kv_put_with(kv, "a.b", "7", 1, &put, NULL));
+  int erased = 0;
+  while (!erased) {
+    EXPECT(0, weft_topics_watch_next(watch, WAIT_MS, &message));
+    erased = weft_topics_message_is_erased(message);
+    EXPECT(0, weft_topics_message_free(message));
+  }
+  EXPECT(WEFT_TOPICS_NOT_FOUND, weft_topics_kv_get(kv, "a.b", &message));
   EXPECT(0, weft_topics_watch_close(watch));
   EXPECT(CLOSED, weft_topics_watch_next(watch, WEFT_TOPICS_FOREVER, &message));
   EXPECT(0, weft_topics_kv_close(kv));
+  EXPECT(CLOSED, weft_topics_kv_put_with(kv, "c", "x", 1, NULL, NULL));
   EXPECT(CLOSED, weft_topics_kv_put(kv, "c", "x", 1, NULL));
 }
 
@@ -356,6 +402,26 @@ static void each_misuse_is_a_code(weft_topics* topics) {
   EXPECT(INVALID, weft_topics_kv_put(kv, NULL, "x", 1, NULL));
   EXPECT(INVALID, weft_topics_kv_put(kv, "", "x", 1, NULL));
   EXPECT(INVALID, weft_topics_kv_put(kv, "k", NULL, 1, NULL));
+  weft_topics_put_options put;
+  memset(&put, 0, sizeof put);
+  EXPECT(INVALID, weft_topics_kv_put_with(kv, "k", "x", 1, &put, NULL));
+  put.struct_size = sizeof put;
+  put.put_if = 3;
+  EXPECT(INVALID, weft_topics_kv_put_with(kv, "k", "x", 1, &put, NULL));
+  put.put_if = 0;
+  const int64_t wrong_times[] = {-1, 1, 999, INT64_MIN, INT64_MAX, INT64_C(3153600000001)};
+  weft_topics_append_options append;
+  memset(&append, 0, sizeof append);
+  append.struct_size = sizeof append;
+  for (size_t i = 0; i < sizeof wrong_times / sizeof *wrong_times; ++i) {
+    put.time_to_live_ms = append.time_to_live_ms = wrong_times[i];
+    EXPECT(INVALID, weft_topics_kv_put_with(kv, "k", "x", 1, &put, NULL));
+    EXPECT(INVALID, weft_topics_stream_publish(stream, "a", "x", 1, &append, NULL));
+  }
+  put.time_to_live_ms = append.time_to_live_ms = INT64_C(3153600000000);
+  EXPECT(0, weft_topics_kv_put_with(kv, "k", "x", 1, &put, NULL));
+  EXPECT(INVALID, weft_topics_kv_put_with(NULL, "k", "x", 1, NULL, NULL));
+  EXPECT(INVALID, weft_topics_kv_put_with(kv, NULL, "x", 1, NULL, NULL));
   EXPECT(INVALID, weft_topics_kv_get(kv, "k", NULL));
   EXPECT(INVALID, weft_topics_kv_get(kv, NULL, &message));
   EXPECT(INVALID, weft_topics_kv_delete(kv, NULL, NULL));

@@ -74,10 +74,11 @@ int kv_put(Console& console, const BucketOptions& options) {
   const std::string value = value_of(options.value, "VALUE");
   KeptLink kept(options.fleet);
   KeyValue bucket = open_bucket(kept, options, true);
+  const PutOptions how{seconds(options.time_to_live)};
   print_revision(console, kept.ask(key_text(options), [&] {
-    return options.absent     ? bucket.create(options.key, std::string_view(value))
-           : options.revision ? bucket.update(options.key, std::string_view(value), *options.revision)
-                              : bucket.put(options.key, std::string_view(value));
+    return options.absent     ? bucket.create(options.key, std::string_view(value), how)
+           : options.revision ? bucket.update(options.key, std::string_view(value), *options.revision, how)
+                              : bucket.put(options.key, std::string_view(value), how);
   }));
   return 0;
 }

@@ -19,6 +19,7 @@ struct BucketOptions {
   std::string filter{};  // of keys; empty: every one
   ValueOptions value{};
   std::optional<std::uint64_t> revision{};  // put, delete: that of the newest change
+  double time_to_live = 0;                  // put: s; 0: none
   bool absent = false;                      // put: only a key without a value
   std::string survives = "power";           // put: of a bucket that it makes
   bool all = false;                         // watch: the older values, too

@@ -12,6 +12,7 @@
 #include "weft/sys/clock.h"
 #include "weft/topic/kept/channel.h"
 #include "weft/topic/kept/stream_core.h"
+#include "weft/topic/wire/batch.h"
 
 namespace weft::cli {
 
@@ -218,6 +219,47 @@ int stream_rm(Console& console, const StreamOneOptions& options) {
   return 0;
 }
 
+namespace {
+
+void print_published(Console& console, const Published& kept_as) {
+  if (console.json) {
+    console.record({{"sequence", kept_as.sequence}, {"duplicate", kept_as.duplicate}});
+  } else {
+    console.line(std::to_string(kept_as.sequence) + (kept_as.duplicate ? " stored before" : ""));
+  }
+}
+
+// All messages of the source, or none.
+void publish_batch(Console& console, KeptLink& kept, Stream& stream, Source& source, std::string_view topic,
+                   const PublishOptions& how) {
+  std::vector<std::string> bodies;
+  for (auto parts = source.next(); parts; parts = source.next()) {
+    bodies.emplace_back((*parts)[0]);
+    if (bodies.size() > topic::kBatchMessagesMax) {
+      throw Usage("--atomic publishes at most 1000 messages");
+    }
+  }
+  std::vector<BatchMessage> batch;
+  for (const std::string& body : bodies) {
+    BatchMessage& message = batch.emplace_back();
+    message.topic = topic;
+    message.body = as_bytes(body);
+    message.headers = how.headers;
+    message.time_to_live = how.time_to_live;
+    if (batch.size() == 1) {
+      message.id = how.id;
+      message.expect_last = how.expect_last;
+    }
+  }
+  Published published =
+      kept.once("publish a batch", [&] { return stream.publish_all(batch, {.deadline = kept.answer_deadline()}); });
+  for (std::size_t i = 0; i < batch.size(); ++i, ++published.sequence) {
+    print_published(console, published);
+  }
+}
+
+}  // namespace
+
 int stream_publish(Console& console, const StreamPublishOptions& options) {
   std::vector<std::string> words = options.words;
   std::string topic = options.topic;
@@ -253,18 +295,19 @@ int stream_publish(Console& console, const StreamPublishOptions& options) {
     }
     const Published kept_as = kept.once(what, [&] { return pending.front().wait(); });
     pending.pop_front();
-    if (console.json) {
-      console.record({{"sequence", kept_as.sequence}, {"duplicate", kept_as.duplicate}});
-    } else {
-      console.line(std::to_string(kept_as.sequence) + (kept_as.duplicate ? " stored before" : ""));
-    }
+    print_published(console, kept_as);
     return true;
   };
+  PublishOptions how;
+  how.id = options.id;
+  how.headers = headers.block();
+  how.expect_last = options.expect_last;
+  how.time_to_live = seconds(options.time_to_live);
+  if (options.atomic) {
+    publish_batch(console, kept, stream, source, topic, how);
+    return 0;
+  }
   for (auto parts = source.next(); parts; parts = source.next()) {
-    PublishOptions how;
-    how.id = options.id;
-    how.headers = headers.block();
-    how.expect_last = options.expect_last;
     how.deadline = kept.answer_deadline();
     pending.push_back(kept.once(what, [&] { return stream.publish_later(topic, (*parts)[0], how); }));
     while (!pending.empty() && settle(pending.size() >= options.window)) {

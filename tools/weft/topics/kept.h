@@ -46,6 +46,8 @@ struct StreamPublishOptions {
   std::vector<std::string> headers{};
   std::string id{};
   std::optional<std::uint64_t> expect_last{};
+  double time_to_live = 0;   // s; 0: none
+  bool atomic = false;       // one batch
   std::uint64_t window = 1;  // messages under way
 };
 int stream_publish(Console& console, const StreamPublishOptions& options);

@@ -96,6 +96,11 @@ Run declare_stream_publish(CLI::App& app) {
   const CLI::Option* const expect =
       sequence(app, "--expect-last", *expected, "Only if the topic's last message has this sequence; 0: it has none")
           ->group(kMessages);
+  number(app, "--ttl", options->time_to_live, "SECONDS", "For which the message is readable; 0: any time")
+      ->group(kMessages);
+  app.add_flag("--atomic", options->atomic,
+               "All messages or none, at most 1000; --id and --expect-last are of the first")
+      ->group(kMessages);
   number(app, "--window", options->window, "N", "Messages on their way to the hub (1); more are faster")
       ->group(kMessages);
   return [options, expected, expect](Console& console) {
@@ -205,6 +210,7 @@ Run declare_kv_put(CLI::App& app) {
   text(app, "-f,--file", options->value.file, "FILE", "FILE is the value, byte by byte; - is standard input");
   app.add_flag("--hex", options->value.hex, "VALUE is hexadecimal");
   app.add_flag("--if-absent", options->absent, "Only if the key has no value");
+  number(app, "--ttl", options->time_to_live, "SECONDS", "For which the key has this value; 0: any time");
   text(app, "--survives", options->survives, "process|machine|power", kSurvivesHelp)->group(kSettings);
   return with_revision(app, options, kv_put);
 }
