@@ -240,10 +240,25 @@ void HubSession::append(const std::string& client, const Op& op, const store::No
   }
 }
 
+namespace {
+
+// Whether the message of a work stream was acknowledged. Its block stays until all of it was.
+bool is_finished(const store::StoredStream& stream, std::uint64_t sequence) {
+  return stream.settings().keep == Keep::work &&
+         std::any_of(stream.consumers().begin(), stream.consumers().end(),
+                     [&](const auto& each) { return each.second->state.done_with(sequence, sequence); });
+}
+
+}  // namespace
+
 void HubSession::get(const std::string& client, const Op& op, const store::Now& now) {
   store::StoredStream* stream = store_->find(op.name);
   if (stream == nullptr) {
     answer(client, op, store_->absence_of(op.name));
+    return;
+  }
+  if (op.has(OpFlags::by_sequence) && is_finished(*stream, op.number)) {
+    answer(client, op, Error(Errc::not_found, "no such message"));
     return;
   }
   const auto found =

@@ -56,6 +56,27 @@ class ShareTest : public HubTest {
   }
 };
 
+TEST_F(ShareTest, AMessageOfAWorkStreamIsFoundUntilItsConsumerAcknowledgedIt) {
+  TestMember m = member();
+  StreamSettings settings;
+  settings.keep = Keep::work;
+  settings.survives = Survives::process;
+  ASSERT_EQ(m.declare("s", settings), Errc::ok);
+  append(m, 3);
+  (void)consume(m, {});
+  for (std::uint64_t each = 1; each <= 3; ++each) {
+    ASSERT_EQ(next_delivery(m).op.number, each);
+  }
+  Op ack = op_of(OpKind::ack, "s", "c");
+  ack.number = 2;
+  ASSERT_EQ(m.request(ack).op.number, 1U);
+  Op get = op_of(OpKind::get, "s");
+  get.flags = OpFlags::by_sequence;
+  for (get.number = 1; get.number <= 3; ++get.number) {
+    EXPECT_EQ(m.request(get).op.error(), get.number == 2 ? Errc::not_found : Errc::ok) << get.number;
+  }
+}
+
 TEST_F(ShareTest, TheTimeToAcknowledgeAndTheTriesBeginWhenAProgramGetsTheMessage) {
   TestMember m = member();
   ASSERT_EQ(m.declare("s", in_memory()), Errc::ok);
