@@ -269,9 +269,13 @@ void Channels::handle_status(const std::shared_ptr<PullChannel>& channel, const 
   if (!status.ends()) {
     // Messages before the heartbeat came before it, or are lost.
     if (channel->reads() && status.last_consumer_sequence > channel->consumer_sequence) {
-      reconnect(channel);
-    } else if (channel->reads() && channel->may_check && !channel->request.checked &&
-               deadline_after(channel->request.since, kPlaceSilent) <= engine_.now()) {
+      return reconnect(channel);
+    }
+    // The server has no message. A reader that waits for stored ones asks the stream at once: a purge took them, or the
+    // server forgot them.
+    const bool silent =
+        channel->to_catch_up != 0 || deadline_after(channel->request.since, kPlaceSilent) <= engine_.now();
+    if (channel->reads() && silent && !channel->request.checked) {
       channel->request.checked = engine_.spawn(check_place(this, channel));
     }
     return;
@@ -298,16 +302,20 @@ void Channels::handle_status(const std::shared_ptr<PullChannel>& channel, const 
 rt::Task<void> Channels::check_place(Channels* self, std::shared_ptr<PullChannel> channel) {
   const std::uint64_t next = channel->next;
   const std::vector<std::string>& filters = channel->config.filters;
-  if (next == 0 || (channel->by_topic() && !channel->caught_up)) {
-    co_return;
+  if (channel->may_check && next != 0 && (!channel->by_topic() || channel->caught_up)) {
+    const js::Which which = js::Which::next_of(filters.empty() ? std::string_view(">") : filters.front(), next);
+    auto request = js::get_message(channel->stream->names.stream(), which);
+    const auto left = co_await Engine::call(&self->engine_, std::move(request), js::read_message);
+    channel->may_check = left || left.error() != Errc::not_permitted;
+    if (!channel->open || channel->next != next || (!left && channel->may_check)) {
+      co_return;
+    }
+    if (left && left->ok()) {
+      co_return self->reconnect(channel);
+    }
   }
-  const js::Which which = js::Which::next_of(filters.empty() ? std::string_view(">") : filters.front(), next);
-  auto request = js::get_message(channel->stream->names.stream(), which);
-  const auto left = co_await Engine::call(&self->engine_, std::move(request), js::read_message);
-  channel->may_check = left || left.error() != Errc::not_permitted;
-  if (left && left->ok() && channel->open && channel->next == next) {
-    self->reconnect(channel);
-  }
+  channel->to_catch_up = 0;
+  self->catch_up(*channel);
 }
 
 // A member that waits gets half of a queue that stands still.
