@@ -86,11 +86,17 @@ ROWS = {
     "stream ack": kept("", "orders billing 999", words="orders billing 1"),
     "stream purge": kept("--before=1 orders", "none", prints=False),
     "stream rm": kept("", "none", words="none"),
+    "stream export": kept("orders", "none", words="orders"),
+    "stream import": Row("--directory={hub} --as=moved --resume {moved}", "/none", "--directory={empty} {moved}",
+                         "--directory={empty} --timeout=0.1 {moved}", needs=KEPT_SIDE),
     "kv get": kept("config color", "config none"),
     "kv put": kept("config size 1", "--revision=999 config color x"),
     "kv delete": kept("config other", "--revision=999 config color", prints=False),
     "kv watch": kept("--count=1 config", "", "config"),
     "kv ls": kept("config", ""),
+    "kv export": kept("config", "none", words="config"),
+    "kv import": Row("--directory={hub} --as=moved --resume {moved_bucket}", "/none", "--directory={empty} {moved_bucket}",
+                     "--directory={empty} --timeout=0.1 {moved_bucket}", needs=KEPT_SIDE),
     "topic pub": Row("--directory={hub} --wait=0 a x", "--directory={empty} a..b x", "--directory={empty} nobody x",
                      "--directory={empty} --timeout=0.1 nobody x", prints=False, needs=KEPT_SIDE),
     "topic sub": Row("--directory={side} --count=1 asked", "--directory={empty} a..b", "--directory={empty} asked",
@@ -189,6 +195,9 @@ def places():
             run("stream", "consume", here, "orders", "billing", "--count", "1")
             run("kv", "put", here, "config", "color", "blue")
             run("request", here, "svc.echo", "x", "--timeout", "20")
+            names |= {"moved": f"{folders['folder']}/moved", "moved_bucket": f"{folders['folder']}/moved-bucket"}
+            run("stream", "export", here, "orders", names["moved"])
+            run("kv", "export", here, "config", names["moved_bucket"])
         yield names
 
 

@@ -19,6 +19,7 @@ inline constexpr const char* kBodyHelp =
     "The topic and the message. BODY is -: standard input as one message. Without BODY: lines of input";
 
 void declare_local(CLI::App& app, FleetOptions& fleet);
+void declare_kept(CLI::App& app, FleetOptions& fleet);  // of a command of kept topics
 void declare_shown(CLI::App& app, ShownOptions& shown);
 void declare_count(CLI::App& app, std::uint64_t& count, const char* help);
 // Words that the command takes apart: a topic may be --topic instead.
@@ -27,5 +28,8 @@ void declare_headers(CLI::App& app, std::vector<std::string>& headers);
 
 // The rows of kept_table.cc.
 [[nodiscard]] std::vector<Command> kept_commands();
+// The rows of move_table.cc.
+[[nodiscard]] std::vector<Command> stream_move_commands();
+[[nodiscard]] std::vector<Command> bucket_move_commands();
 
 }  // namespace weft::cli

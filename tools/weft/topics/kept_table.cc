@@ -14,23 +14,6 @@ namespace weft::cli {
 
 namespace {
 
-void declare_kept(CLI::App& app, FleetOptions& fleet) {
-  text(app, "--fleet", fleet.fleet, "FLEET", "local (the default), local:NAME, or nats://HOST:PORT,...")->group(kFleet);
-  text(app, "--directory", fleet.directory, "DIR", "Where the programs of a local fleet meet")->group(kFleet);
-  text(app, "--hub", fleet.hub, "ENDPOINT",
-       "tls+tcp://HOST:PORT, tcp://HOST:PORT, ipc://PATH: a hub of another host or user; else that of the fleet")
-      ->group(kFleet);
-  declare_tls(app, fleet, " for tls+tcp and tls", "");
-  text(app, "--creds", fleet.credentials, "FILE", "Of a nats fleet: the credentials of its user")->group(kSecurity);
-  text(app, "--curve-key", fleet.curve_key, "FILE",
-       "For a hub at tcp://: our pair, as `weft keygen --out FILE` writes it")
-      ->group(kSecurity);
-  text(app, "--curve-server-key", fleet.curve_hub_key, "KEY", "The public key of that hub, or its file")
-      ->group(kSecurity);
-  text(app, "--space", fleet.space, "SPACE", "The first token of every name")->group(kFleet);
-  number(app, "--timeout", fleet.timeout, "SECONDS", "For each answer (30) and each message (no end)")->group(kFleet);
-}
-
 constexpr const char* kSurvivesHelp =
     "The fault that loses no message (power); on NATS process, or machine with three servers";
 
@@ -313,8 +296,10 @@ std::vector<Command> bucket_rows() {
 
 std::vector<Command> kept_commands() {
   std::vector<Command> all = stream_rows();
-  for (Command& row : bucket_rows()) {
-    all.push_back(std::move(row));
+  for (auto* const rows : {stream_move_commands, bucket_rows, bucket_move_commands}) {
+    for (Command& row : rows()) {
+      all.push_back(std::move(row));
+    }
   }
   return all;
 }
