@@ -12,7 +12,7 @@ target_include_directories(weft_fuzzed PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(weft_fuzzed PUBLIC Threads::Threads ${CMAKE_DL_LIBS} PRIVATE ${sodium_LINK_LIBRARIES}
   ${weft_optional_link})
 if(TARGET weft_topic)
-  target_sources(weft_fuzzed PRIVATE weft/topic/wire/ops.cc weft/topic/wire/control.cc weft/topic/wire/headers.cc)
+  target_sources(weft_fuzzed PRIVATE weft/topic/wire/batch.cc weft/topic/wire/ops.cc weft/topic/wire/control.cc weft/topic/wire/headers.cc)
 endif()
 if(SQLite3_FOUND)
   target_link_libraries(weft_fuzzed PRIVATE ${SQLite3_LIBRARIES})
