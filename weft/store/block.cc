@@ -172,14 +172,20 @@ Result<std::shared_ptr<const Block>> Block::parse(std::vector<std::uint8_t> byte
   block->at_.reserve(count);
   std::size_t next = kBlockHeader;
   while (block->at_.size() < count) {
-    if (bytes.size() - next < kMessageHeader || load_header(at + next).size() > bytes.size() - next) {
+    if (bytes.size() - next < kMessageHeader) {
       return Error(Errc::corrupt, "a block whose messages exceed it");
     }
     const MessageHeader header = load_header(at + next);
+    if (header.size() > bytes.size() - next) {
+      return Error(Errc::corrupt, "a block whose messages exceed it");
+    }
     if (header.count() == 0 || header.count() > count - block->at_.size()) {
       return Error(Errc::corrupt, "a block with a wrong count");
     }
-    block->at_.insert(block->at_.end(), header.count(), static_cast<std::uint32_t>(next));
+    block->at_.push_back(static_cast<std::uint32_t>(next));
+    if (header.count() > 1) {
+      block->at_.resize(block->at_.size() + header.count() - 1, static_cast<std::uint32_t>(next));
+    }
     next += header.size();
   }
   if (next != bytes.size()) {
