@@ -451,11 +451,22 @@ TEST_P(KeptNatsOther, AUserWithoutThePermissionIsTold) {
   constexpr int kTimes = 20;
   const Instant begin = sys::now();
   for (int i = 0; i < kTimes; ++i) {
+    EXPECT_TRUE(s.publish("s.a", "x"));
     const Error published = s.publish("s.denied", "x").error();
     EXPECT_EQ(published, Errc::not_permitted);
     EXPECT_NE(published.message().find("s.denied"), std::string::npos) << published.message();
     EXPECT_EQ(s.remove().error(), Errc::not_permitted);
+    if (GetParam() == "nats_current") {  // it takes batches
+      const BatchMessage first[] = {{.topic = "s.denied"}, {.topic = "s.a"}};
+      const BatchMessage last[] = {{.topic = "s.a"}, {.topic = "s.denied"}};
+      for (const auto& batch : {first, last}) {
+        const Error why = s.publish_all({batch, 2}).error();
+        EXPECT_EQ(why, Errc::not_permitted) << why.message();
+        EXPECT_NE(why.message().find("s.denied"), std::string::npos) << why.message();
+      }
+    }
   }
+  EXPECT_EQ(s.info()->next, 2u + kTimes) << "no message of a batch is stored";
   EXPECT_LT(sys::now() - begin, kTimes * 1500ms) << "each refusal is told when it comes";
 }
 

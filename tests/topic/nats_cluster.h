@@ -88,10 +88,10 @@ class NatsCluster {
  public:
   static constexpr int kServers = 3;
 
-  explicit NatsCluster(const std::string& program) : ports_(free_ports()) {
-    for (int i = 0; i < kServers; ++i) {
-      directories_.push_back(*sys::make_private_directory());
-      servers_.push_back(std::make_unique<nats::test::NatsServer>(config(i), std::vector<std::string>(), program));
+  explicit NatsCluster(std::string program, int started = kServers)
+      : program_(std::move(program)), ports_(free_ports()) {
+    while (static_cast<int>(servers_.size()) < started) {
+      start_next();
     }
   }
   NatsCluster(const NatsCluster&) = delete;
@@ -103,6 +103,11 @@ class NatsCluster {
     }
   }
 
+  void start_next() {
+    directories_.push_back(*sys::make_private_directory());
+    const std::string settings = config(static_cast<int>(servers_.size()));
+    servers_.push_back(std::make_unique<nats::test::NatsServer>(settings, std::vector<std::string>(), program_));
+  }
   [[nodiscard]] nats::test::NatsServer& server(int number) { return *servers_[static_cast<std::size_t>(number)]; }
   [[nodiscard]] std::string urls() const {
     std::string all;
@@ -143,6 +148,7 @@ class NatsCluster {
     return ports;
   }
 
+  const std::string program_;
   const std::vector<std::string> ports_;
   std::vector<std::string> directories_;
   std::vector<std::unique_ptr<nats::test::NatsServer>> servers_;

@@ -17,7 +17,7 @@ struct Meaning {
 
 // server/errors.json of nats-server.
 constexpr Meaning kMeanings[] = {
-    {10005, Error(Errc::not_supported, "the servers cannot hold so many copies of the stream")},
+    {kNoPeers, Error(Errc::not_supported, "the servers cannot hold so many copies of the stream")},
     {10012, Error(Errc::invalid_argument, "the server does not take the configuration of the consumer")},
     {10013, Error(Errc::conflict, "another consumer has the name")},
     {10014, Error(Errc::not_found, "the consumer")},

@@ -28,6 +28,7 @@ struct ApiRequest {
 };
 
 // The errors that a caller treats in a way of their own.
+inline constexpr std::uint32_t kNoPeers = 10005;  // too few servers for the copies, or they do not know each other yet
 inline constexpr std::uint32_t kConsumerNotFound = 10014;
 inline constexpr std::uint32_t kNoMessageFound = 10037;
 inline constexpr std::uint32_t kNotEnabledForAccount = 10039;

@@ -76,9 +76,6 @@ void Appends::append(std::unique_ptr<Asked> asked) {
   if (const auto named = made.stream->names.append_subject(op.key, made.subject); !named) {
     return engine_.refuse(*asked, named.error());
   }
-  if (!made.stream->takes(op.key)) {
-    return engine_.refuse(*asked, kNotOfStream);
-  }
   made.asked = std::move(asked);
   std::optional<std::uint64_t> last;
   if (op.has(OpFlags::expect_last)) {
@@ -90,16 +87,14 @@ void Appends::append(std::unique_ptr<Asked> asked) {
     return engine_.refuse(*made.asked, whole.error());
   }
   made.give_up = deadline_after(engine_.now(), made.stream->id_window / 2);
-  // Only a stream of that life counts the sequence.
-  made.waits =
-      (op.has(OpFlags::expect_last) && op.number != 0 && op.second != 0) ||
-      (op.has(OpFlags::expires) && !(made.stream->lets_expire && ends_messages(engine_.client().server_version())));
+  // Only a stream of that life counts the sequence. A stream that does not take the message may have been changed.
+  made.waits = expects_life(op, op.second) || !streams_.check(*made.stream, op, op.second);
   const bool checks = made.waits;
   const std::uint64_t order = ++last_;
   const auto at = waiting_.emplace_hint(waiting_.end(), order, std::move(made));
   arm();
   if (checks) {
-    return (void)engine_.spawn(check_life(this, order));
+    return (void)engine_.spawn(check_stream(this, order));
   }
   send(order, at->second);
 }
@@ -246,9 +241,7 @@ void Appends::handle_ack(Waiting::iterator at, const js::PublishAck& ack) {
 void Appends::answer(Waiting::iterator at, std::uint64_t sequence, bool duplicate) {
   const Append append = std::move(at->second);
   waiting_.erase(at);
-  const std::uint64_t asked = append.asked->op.second;
-  const bool other = asked != 0 && append.stream->instance != 0 && asked != append.stream->instance;
-  const std::string instance = other ? std::to_string(append.stream->instance) : std::string();
+  const std::string instance = append.stream->other_life(append.asked->op.second);
   engine_.answer(
       *append.asked,
       {.flags = duplicate ? OpFlags::duplicate : std::uint16_t{0}, .number = sequence, .message_id = instance});
@@ -317,7 +310,7 @@ rt::Task<void> Appends::recover(Appends* self, std::shared_ptr<KeptStream> strea
 
 // --- appends with an expectation ---
 
-rt::Task<void> Appends::check_life(Appends* self, std::uint64_t order) {
+rt::Task<void> Appends::check_stream(Appends* self, std::uint64_t order) {
   auto at = self->waiting_.find(order);
   if (at == self->waiting_.end()) {
     co_return;
@@ -330,12 +323,11 @@ rt::Task<void> Appends::check_life(Appends* self, std::uint64_t order) {
   }
   if (!found || !found->ok()) {
     self->finish(at, error_of(found), text_of(found));
-  } else if (at->second.asked->op.has(OpFlags::expires) &&
-             !(stream->lets_expire && ends_messages(self->engine_.client().server_version()))) {
-    self->finish(at, kNeverExpires);
-  } else if (at->second.asked->op.has(OpFlags::expect_last) && at->second.asked->op.number != 0 &&
-             at->second.asked->op.second != 0 && at->second.asked->op.second != stream->instance) {
-    self->finish(at, kOtherLife);
+    co_return;
+  }
+  const Op& op = at->second.asked->op;
+  if (const auto taken = self->streams_.check(*stream, op, op.second); !taken) {
+    self->finish(at, taken.error());
   } else {
     at->second.waits = false;
     self->send(order, at->second);

@@ -17,10 +17,6 @@
 
 namespace weft::topic {
 
-inline constexpr Error kNotOfStream(Errc::invalid_argument, "the stream does not take the topic");
-inline constexpr Error kNeverExpires(
-    Errc::not_supported,
-    "a time to live on NATS: servers since 2.11.3, a stream that was declared since then or again, and no history");
 // The headers of this side, then the program's block. Errors: invalid_argument; message_too_large.
 [[nodiscard]] Result<std::string> join_headers(const nats::Headers& own, Bytes program);
 
@@ -74,7 +70,7 @@ class Appends {
   static void timer_fired(void* self) { static_cast<Appends*>(self)->handle_timer(); }
   [[nodiscard]] Waiting::iterator find(std::uint32_t number);
 
-  static rt::Task<void> check_life(Appends* self, std::uint64_t order);
+  static rt::Task<void> check_stream(Appends* self, std::uint64_t order);
   static rt::Task<void> answer_after_look(Appends* self, std::uint64_t order, std::uint64_t sequence);
   static rt::Task<void> create_after_erasure(Appends* self, std::uint64_t order);
   static rt::Task<void> recover(Appends* self, std::shared_ptr<KeptStream> stream);

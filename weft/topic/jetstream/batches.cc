@@ -27,16 +27,7 @@ Result<std::vector<Batches::Part>> Batches::parts_of(const Asked& asked, const K
   const std::vector<Op> messages = WEFT_TRY(parse_batch(asked.op.body));
   std::vector<Part> parts;
   for (const Op& message : messages) {
-    if (!stream.takes(message.key)) {
-      return kNotOfStream;
-    }
-    if (message.has(OpFlags::expires) && !(stream.lets_expire && ends_messages(engine_.client().server_version()))) {
-      return kNeverExpires;
-    }
-    if (message.has(OpFlags::expect_last) && message.number != 0 && asked.op.second != 0 &&
-        asked.op.second != stream.instance) {
-      return kOtherLife;
-    }
+    WEFT_TRY(streams_.check(stream, message, asked.op.second));
     Part& part = parts.emplace_back();
     WEFT_TRY(stream.names.append_subject(message.key, part.subject));
     const bool again =
@@ -81,6 +72,10 @@ rt::Task<void> Batches::append(Batches* self, std::unique_ptr<Asked> asked) {
     engine.refuse(*asked, parts.error());
     co_return;
   }
+  std::vector<std::string_view> subjects;
+  for (const Part& part : *parts) {
+    subjects.push_back(part.subject);
+  }
   for (std::size_t i = 0; i + 1 < parts->size(); ++i) {
     const Part& part = parts->at(i);
     const auto published = engine.client().publish(part.subject, part.body, {{}, as_bytes(part.headers)});
@@ -91,7 +86,14 @@ rt::Task<void> Batches::append(Batches* self, std::unique_ptr<Asked> asked) {
   }
   const Part& last = parts->back();
   const Instant ack_by = std::min(deadline, deadline_after(engine.now(), kBatchAckMost));
-  const auto answer = co_await engine.client().request(last.subject, last.body, ack_by, as_bytes(last.headers));
+  Engine::Question question(subjects);
+  rt::Task<Result<nats::Answer>> request =
+      engine.client().request(last.subject, last.body, ack_by, as_bytes(last.headers));
+  const auto answer = co_await Engine::answer_to(&engine, &question, std::move(request));
+  if (question.refused != Errc::ok) {  // the server stores none
+    engine.refuse(*asked, question.refused, text_of_refusal(question.refused_subject, question.refused));
+    co_return;
+  }
   if (!answer) {
     engine.refuse(*asked, answer.error().fate() == Fate::not_sent ? kBatchUnsent : kBatchUnknown);
     co_return;
@@ -101,8 +103,7 @@ rt::Task<void> Batches::append(Batches* self, std::unique_ptr<Asked> asked) {
     engine.refuse(*asked, error_of(ack), text_of(ack));
     co_return;
   }
-  const bool other = asked->op.second != 0 && asked->op.second != (*stream)->instance;
-  const std::string instance = other ? std::to_string((*stream)->instance) : std::string();
+  const std::string instance = (*stream)->other_life(asked->op.second);
   const std::uint64_t count = parts->size();
   engine.answer(*asked, {.number = ack->value.sequence + 1 - count, .second = count, .message_id = instance});
 }

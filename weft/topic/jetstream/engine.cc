@@ -64,28 +64,27 @@ rt::Task<Result<nats::Answer>> Engine::ask(Engine* self, nats::jetstream::ApiReq
   const Instant begin = self->now();
   const Instant deadline = deadline_after(begin, kAskMost);
   const bool of_api = request.subject.starts_with(js::kApiPrefix);
+  const std::string_view subject = request.subject;
   Instant none_until = kNever;
+  Instant no_peers_until = kNever;
   for (;;) {
     const auto up = co_await self->client_->connected(deadline);
     if (!up) {
       co_return up.error();
     }
-    ApiQuestion question;
-    question.subject = request.subject;
-    self->questions_.push_back(question);
+    Question question({&subject, 1});
     rt::Task<Result<nats::Answer>> asked = self->client_->request(
-        request.subject, as_bytes(request.body), std::min(deadline, deadline_after(self->now(), kTryMost)));
-    rt::Task<Result<nats::Answer>> refused = refusal_of(&question);
-    auto ended = co_await rt::when_any(std::move(asked), std::move(refused));
-    auto answer = ended.index() == 0 ? std::move(std::get<0>(ended)) : std::move(std::get<1>(ended));
+        subject, as_bytes(request.body), std::min(deadline, deadline_after(self->now(), kTryMost)));
+    auto answer = co_await answer_to(self, &question, std::move(asked));
     const js::ApiError failure = answer ? failure_in(*answer) : js::ApiError();
     const bool disabled = failure.number == js::kNotEnabledForAccount || failure.number == js::kNotEnabled;
-    if (answer && !disabled && !failure.is_temporary()) {
+    const bool no_peers = failure.number == js::kNoPeers;
+    if (answer && !disabled && !no_peers && !failure.is_temporary()) {
       self->answered_ = true;
       self->handle_answer();
       co_return Result<nats::Answer>(std::in_place, std::move(*answer));
     }
-    const Error why = !answer ? answer.error() : disabled ? failure.error() : kNoLeader;
+    const Error why = !answer ? answer.error() : disabled || no_peers ? failure.error() : kNoLeader;
     if (why == Errc::cancelled || why == Errc::closed || why == Errc::invalid_argument ||
         why == Errc::message_too_large || why == Errc::not_permitted) {
       co_return why;
@@ -93,7 +92,8 @@ rt::Task<Result<nats::Answer>> Engine::ask(Engine* self, nats::jetstream::ApiReq
     const Instant now = self->now();
     const bool nobody = !answer && why == Errc::unreachable && self->client_->is_connected();
     none_until = nobody || disabled ? std::min(none_until, deadline_after(now, kNoneMost)) : kNever;
-    if (now >= none_until && disabled) {
+    no_peers_until = no_peers ? std::min(no_peers_until, deadline_after(now, kPeersMost)) : kNever;
+    if ((now >= none_until && disabled) || now >= no_peers_until) {
       co_return Result<nats::Answer>(std::in_place, std::move(*answer));
     }
     if (now >= none_until && !(of_api && self->answered_)) {
@@ -176,14 +176,25 @@ void Engine::answer(const Asked& asked, Op answer) {
 
 // --- refusals of a server ---
 
-rt::Task<Result<nats::Answer>> Engine::refusal_of(ApiQuestion* question) {
+rt::Task<Result<nats::Answer>> Engine::answer_to(Engine* self, Question* question,
+                                                 rt::Task<Result<nats::Answer>> request) {
+  self->questions_.push_back(*question);
+  rt::Task<Result<nats::Answer>> refused = refusal_of(question);
+  auto ended = co_await rt::when_any(std::move(request), std::move(refused));
+  question->unhook();
+  co_return ended.index() == 0 ? std::move(std::get<0>(ended)) : std::move(std::get<1>(ended));
+}
+
+rt::Task<Result<nats::Answer>> Engine::refusal_of(Question* question) {
   const auto waited = co_await question->ended.wait();
   co_return waited ? question->refused : waited.error();
 }
 
 void Engine::handle_refused(std::string_view subject, const Error& why) noexcept {
-  for (ApiQuestion* each = questions_.first(); each != nullptr; each = questions_.next(*each)) {
-    if (each->subject == subject) {
+  for (Question* each = questions_.first(); each != nullptr; each = questions_.next(*each)) {
+    const auto refused = std::find(each->subjects.begin(), each->subjects.end(), subject);
+    if (refused != each->subjects.end() && each->refused == Errc::ok) {
+      each->refused_subject = *refused;
       each->refused = why;
       each->ended.set();
     }

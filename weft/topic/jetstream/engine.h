@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -77,11 +78,13 @@ class ServersTrouble {
 //   1. No request waits beyond kAskMost.
 //   2. A request fails after kNoneMost if the account has no JetStream, or if the JetStream of the servers has never
 //      answered. If it has answered before, the request is repeated until the deadline: JetStream may come back.
+//   3. A request fails after kPeersMost if there are too few servers for the copies of a stream.
 class Engine {
  public:
-  static constexpr Duration kAskMost = std::chrono::seconds(25);  // a handle waits for 30 s
-  static constexpr Duration kTryMost = std::chrono::seconds(2);   // for one answer
-  static constexpr Duration kNoneMost = std::chrono::seconds(2);  // servers of a cluster may not know each other yet
+  static constexpr Duration kAskMost = std::chrono::seconds(25);    // a handle waits for 30 s
+  static constexpr Duration kTryMost = std::chrono::seconds(2);     // for one answer
+  static constexpr Duration kNoneMost = std::chrono::seconds(2);    // servers of a cluster may not know each other yet
+  static constexpr Duration kPeersMost = std::chrono::seconds(10);  // the first moments of a cluster
   static constexpr Duration kPause = std::chrono::milliseconds(50);
 
   Engine(Socket router, rt::Loop& loop, std::shared_ptr<ServersTrouble> trouble)
@@ -99,6 +102,20 @@ class Engine {
   [[nodiscard]] std::string fresh_inbox();  // with a last dot; for messages of one consumer
   [[nodiscard]] std::string fresh_name();   // of an ephemeral consumer
 
+  // Question: one request until its answer. A server that refuses the subject of a message names it, and sends no
+  // answer.
+  struct Question : ListHook {
+    explicit Question(std::span<const std::string_view> of) : subjects(of) {}
+
+    const std::span<const std::string_view> subjects;  // of all messages to which the answer belongs
+    std::string_view refused_subject{};                // one of `subjects`, if the server refused it
+    Error refused{};
+    rt::AsyncEvent ended{};
+  };
+  // Sends the request and waits for its answer, or for the refusal of one of the question's subjects. Errors: those of
+  // nats::Client::request(), and of the refusal.
+  [[nodiscard]] static rt::Task<Result<nats::Answer>> answer_to(Engine* self, Question* question,
+                                                                rt::Task<Result<nats::Answer>> request);
   // `lost`: the treatment of a request whose answer is lost.
   enum class Lost : std::uint8_t { again, outcome_unknown };
   // Errors: timed_out or the reason of a missing connection; not_supported (invariant 2); not_permitted;
@@ -137,13 +154,7 @@ class Engine {
   void handle_refused(std::string_view subject, const Error& why) noexcept;
 
  private:
-  // ApiQuestion: a request until its answer. A server that refuses the subject names it, and sends no answer.
-  struct ApiQuestion : ListHook {
-    std::string_view subject{};
-    Error refused{};  // ok: it is not
-    rt::AsyncEvent ended{};
-  };
-  static rt::Task<Result<nats::Answer>> refusal_of(ApiQuestion* question);
+  static rt::Task<Result<nats::Answer>> refusal_of(Question* question);
 
   void note_trouble(const Error& why) noexcept;
 
@@ -155,7 +166,7 @@ class Engine {
   bool troubled_ = false;  // since its last answer
   std::unique_ptr<nats::Client> client_;
   std::unique_ptr<nats::Inbox> inbox_;  // of publications, and of requests without an answer
-  List<ApiQuestion> questions_;
+  List<Question> questions_;
   std::uint64_t fresh_ = 0;
 };
 

@@ -19,6 +19,9 @@ namespace js = nats::jetstream;
 
 constexpr std::size_t kNamesOfPage = 256;
 constexpr std::size_t kNamesMax = 65'536;
+constexpr Error kNeverExpires(
+    Errc::not_supported,
+    "a time to live on NATS: servers since 2.11.3, a stream that was declared since then or again, and no history");
 constexpr Error kOtherSettings(Errc::conflict, "the stream is there with other settings");
 
 std::uint64_t next_of(const js::StreamCounts& state) noexcept { return state.last_sequence + 1; }
@@ -55,6 +58,11 @@ bool can_gain(const js::StreamConfig& there, const js::StreamConfig& config) noe
 bool KeptStream::takes(std::string_view topic) const noexcept {
   return topics.empty() ||
          std::any_of(topics.begin(), topics.end(), [&](const Filter& each) { return each.matches(topic); });
+}
+
+std::string KeptStream::other_life(std::uint64_t asked) const {
+  const bool other = asked != 0 && instance != 0 && asked != instance;
+  return other ? std::to_string(instance) : std::string();
 }
 
 std::uint64_t instance_of(const js::StreamReport& info) noexcept { return wall_ns(info.created); }
@@ -107,6 +115,16 @@ void KeptStreams::learn(KeptStream& stream, const js::StreamReport& info) {
       stream.topics.push_back(*filter);
     }
   }
+}
+
+Result<void> KeptStreams::check(const KeptStream& stream, const Op& message, std::uint64_t instance) const {
+  if (!stream.takes(message.key)) {
+    return kNotOfStream;
+  }
+  if (message.has(OpFlags::expires) && !(stream.lets_expire && ends_messages(engine_.client().server_version()))) {
+    return kNeverExpires;
+  }
+  return expects_life(message, instance) && instance != stream.instance ? Result<void>(kOtherLife) : Result<void>();
 }
 
 // --- requests about a stream ---
@@ -367,8 +385,7 @@ rt::Task<void> KeptStreams::get(KeptStreams* self, std::unique_ptr<Asked> asked)
   const StoredHeaders headers = stored_headers(message.headers());
   std::string topic;
   (*stream)->names.append_topic(message.subject, topic);
-  const bool other = op.second != 0 && op.second != (*stream)->instance;
-  const std::string instance = other ? std::to_string((*stream)->instance) : std::string();
+  const std::string instance = (*stream)->other_life(op.second);
   const Op result{.flags = headers.erased ? OpFlags::erased : std::uint16_t{0},
                   .number = message.sequence,
                   .second = wall_ns(message.time),

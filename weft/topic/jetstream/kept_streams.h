@@ -32,6 +32,8 @@ struct KeptStream {
   bool recovering = false;  // a task waits for the leader of the stream
 
   [[nodiscard]] bool takes(std::string_view topic) const noexcept;
+  // Its instance as text; empty if it is the asked one, or if none was asked (0) or looked at.
+  [[nodiscard]] std::string other_life(std::uint64_t asked) const;
 };
 
 // KeptStreams: the ops about whole streams, and the streams that handles named.
@@ -56,6 +58,9 @@ class KeptStreams {
   using Look = Result<nats::jetstream::Reply<nats::jetstream::StreamReport>>;
   static rt::Task<Look> look(KeptStreams* self, std::shared_ptr<KeptStream> stream);
   static void learn(KeptStream& stream, const nats::jetstream::StreamReport& info);
+  // Whether the stream, as it was last looked at, takes a message that was meant for `instance` (0: any). Errors:
+  // invalid_argument (its topic); not_supported (its time to live); conflict (its expectation is of another instance).
+  [[nodiscard]] Result<void> check(const KeptStream& stream, const Op& message, std::uint64_t instance) const;
 
  private:
   static rt::Task<Look> make(KeptStreams* self, std::shared_ptr<KeptStream> stream,
@@ -65,7 +70,13 @@ class KeptStreams {
   std::map<std::string, std::shared_ptr<KeptStream>, std::less<>> known_;
 };
 
+inline constexpr Error kNotOfStream(Errc::invalid_argument, "the stream does not take the topic");
 inline constexpr Error kOtherLife(Errc::conflict, "the sequence is of another life of the stream");
+
+// Whether the message counts on the sequences of one life of the stream.
+[[nodiscard]] inline bool expects_life(const Op& message, std::uint64_t instance) noexcept {
+  return message.has(OpFlags::expect_last) && message.number != 0 && instance != 0;
+}
 
 // The life of a stream: the time of its creation in ns.
 [[nodiscard]] std::uint64_t instance_of(const nats::jetstream::StreamReport& info) noexcept;
