@@ -37,6 +37,7 @@ SendSide::SendSide(ConnectionCommon& common)
 }
 
 Offered SendSide::try_send(Outbound& part, bool wide) noexcept {
+  injected_delay();
   if (!baton_.try_take()) {
     return queue_for_holder(part);
   }
@@ -95,6 +96,7 @@ Offered SendSide::queue_for_holder(Outbound& part) noexcept {
 bool SendSide::send_parts(std::span<Cell> parts, bool wide, Outbound* call) noexcept {
   std::size_t size = 0;
   for (const Cell& part : parts) {
+    injected_delay();
     size += part.bytes().size();
   }
   const bool big = size >= MessageWriter::kBigPart;
@@ -157,7 +159,6 @@ bool SendSide::queue_subscription(bool subscribe, const FilterView& topic, bool 
 
 // Returns false if there is no room, nothing changed. The reference to `buffer` is taken over; a big part has one.
 bool SendSide::append_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) noexcept {
-  injected_delay();
   if (body.size() < MessageWriter::kBigPart) {
     if (!writer_.prepare(body.size())) {
       return false;
