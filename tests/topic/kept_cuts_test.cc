@@ -113,6 +113,12 @@ class KeptCuts : public OnEachServer {
     return one;
   }
 
+  // The instance "Many" runs in the nightly effort.
+  static int messages() {
+    const std::string suite = testing::UnitTest::GetInstance()->current_test_suite()->name();
+    return suite.starts_with("Many/") ? many_messages() : kMessages;
+  }
+
   // The handles connect to the leader first. A half of the messages is under way when the cut begins, the other half is
   // published during it.
   template <typename Choose>
@@ -126,19 +132,20 @@ class KeptCuts : public OnEachServer {
     ASSERT_GE(leader, 0);
     options.fleet = cluster_->url(leader);
     options.ping_every = 2s;
-    Load load(options, Survives::machine, kMessages);
-    load.release(kMessages / 2);
-    ASSERT_TRUE(load.acknowledged(kMessages / 4));
+    const int all = messages();
+    Load load(options, Survives::machine, all);
+    load.release(all / 2);
+    ASSERT_TRUE(load.acknowledged(all / 4));
     const Cuts cuts = choose(leader);
     for (const auto& [from, to] : cuts) {
       ASSERT_TRUE(networks_->cut(from, to));
     }
     const int before = load.acknowledged();
-    load.release(kMessages);
+    load.release(all);
     load.pass(sys::now() + kCut);
     const int during = load.acknowledged() - before;
     if (cuts.front().first != StarNetworks::kMiddle && cuts.front().second != StarNetworks::kMiddle) {
-      EXPECT_LT(before + during, kMessages) << "the server of the program is cut off";
+      EXPECT_LT(before + during, all) << "the server of the program is cut off";
     }
     for (const auto& [from, to] : cuts) {
       ASSERT_TRUE(networks_->heal(from, to));
@@ -153,6 +160,8 @@ class KeptCuts : public OnEachServer {
   std::optional<SeparateCluster> cluster_;
 };
 INSTANTIATE_TEST_SUITE_P(Servers, KeptCuts, testing::Values("nats", "nats_current"),
+                         [](const auto& kind) { return kind.param; });
+INSTANTIATE_TEST_SUITE_P(Many, KeptCuts, testing::Values("nats", "nats_current"),
                          [](const auto& kind) { return kind.param; });
 
 TEST_P(KeptCuts, TheLeaderIsCutFromTheOtherServers) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/support/nats_authority.h"
@@ -257,6 +259,73 @@ void KeptFaults::let_credentials_expire(int messages, int times, Duration away) 
 TEST_P(KeptFaults, TheCredentialsExpire) { let_credentials_expire(kMessages, 1, 0s); }
 TEST_P(ManyKeptFaults, TheCredentialsAreExpiredForLongerThanARequest) {
   let_credentials_expire(many_messages(), 2, 40s);
+}
+
+// --- batches ---
+
+// Servers since 2.12 take batches.
+class BatchKeptFaults : public KeptFaults {};
+INSTANTIATE_TEST_SUITE_P(Servers, BatchKeptFaults, testing::Values("nats_current"),
+                         [](const auto& kind) { return kind.param; });
+
+TEST_P(BatchKeptFaults, TheLeaderIsKilledInTheMiddleOfABatch) {
+  start_cluster();
+  const StreamOptions declared{.name = "jobs", .topics = {"jobs.>"}, .survives = Survives::machine};
+  ASSERT_TRUE(declare_in_cluster(options(), declared));
+  Context context;
+  Topics topics = *Topics::open(context, options());
+  Stream jobs = *topics.stream(declared);
+  constexpr std::size_t kOfBatch = 50;
+  constexpr int kKills = 3;
+  std::atomic<int> acknowledged{0};
+  std::atomic<bool> ended{false};
+  std::vector<Error> outcomes;  // by the number of the batch
+  std::thread publishing([&] {
+    while (!ended) {
+      const std::string body = std::to_string(outcomes.size()) + ":" + std::string(16U << 10U, '.');
+      const std::vector<BatchMessage> batch(kOfBatch, {.topic = "jobs.a", .body = as_bytes(body)});
+      const auto published = jobs.publish_all(batch);
+      outcomes.push_back(published ? Error() : published.error());
+      acknowledged += published ? 1 : 0;
+    }
+  });
+  for (int i = 0; i <= kKills; ++i) {
+    const int before = acknowledged;
+    for (const Instant end = sys::now() + kLoadMost; acknowledged < before + 5 && sys::now() < end;) {
+      std::this_thread::yield();
+    }
+    EXPECT_GE(acknowledged, before + 5) << "after " << i << " kills";
+    if (i < kKills) {
+      const int lost = leader();
+      ASSERT_GE(lost, 0);
+      cluster_->server(lost).kill();
+      cluster_->server(lost).restart();
+    }
+  }
+  ended = true;
+  publishing.join();
+  std::vector<std::size_t> stored(outcomes.size());
+  const std::uint64_t end = jobs.info()->next;
+  Reader reader = *jobs.read();
+  std::size_t last = outcomes.size();
+  for (std::uint64_t sequence = 1; sequence < end; ++sequence) {
+    const auto message = reader.next_until(soon());
+    ASSERT_TRUE(message) << message.error().message();
+    const auto batch = static_cast<std::size_t>(std::stoi(std::string(message->text())));
+    EXPECT_TRUE(batch == last || stored[batch] == 0) << "another batch stands between messages of " << batch;
+    ++stored[batch];
+    last = batch;
+  }
+  int unknown = 0;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const Error& outcome = outcomes[i];
+    const bool is_unknown = outcome == Errc::outcome_unknown;
+    unknown += is_unknown ? 1 : 0;
+    EXPECT_TRUE(stored[i] == kOfBatch || (stored[i] == 0 && outcome != Errc::ok)) << i << ": " << stored[i];
+    EXPECT_TRUE(is_unknown || (stored[i] == 0) == (outcome != Errc::ok)) << i << ": " << outcome.message();
+  }
+  std::printf("[ INFO ] the leader is killed: %zu batches, %d acknowledged, %d unknown\n", outcomes.size(),
+              acknowledged.load(), unknown);
 }
 
 // --- a full disk ---

@@ -72,6 +72,7 @@ constexpr std::uint32_t kMessageDeleteFailed = 10057;
 [[nodiscard]] Error error_of_code(std::uint32_t code) noexcept {
   switch (code) {
     case 400: return {Errc::invalid_argument, "the server does not take the request"};
+    case kNotPermittedCode: return {Errc::not_permitted, "the server does not permit the request"};
     case 404: return {Errc::not_found, "the server does not find what the request names"};
     case 429: return {Errc::resource_exhausted, "the server has too many requests"};
     default: return {Errc::system, "the server failed to carry out the request"};

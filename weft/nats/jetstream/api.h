@@ -42,6 +42,8 @@ inline constexpr std::uint32_t kStoreFailed = 10077;        // also "maximum mes
 inline constexpr std::uint32_t kWrongLastSequenceConstant = 10164;
 inline constexpr std::uint32_t kDuplicateInProcess = 10158;  // since 2.11: a message of this id is being stored
 
+inline constexpr std::uint32_t kNotPermittedCode = 403;  // no answer has it: a server refuses the subject
+
 // ApiError: the `error` of an answer. A value.
 struct ApiError {
   std::uint32_t code = 0;    // like that of HTTP; 0: not an error
@@ -51,7 +53,7 @@ struct ApiError {
   [[nodiscard]] bool failed() const noexcept { return code != 0 || number != 0; }
   // Whether the same request may succeed later: the cluster elects a leader, a server starts.
   [[nodiscard]] bool is_temporary() const noexcept;
-  // conflict, invalid_argument, not_found, resource_exhausted, message_too_large, not_supported, unreachable (if
+  // conflict, invalid_argument, not_permitted, not_found, resource_exhausted, message_too_large, not_supported, unreachable (if
   // is_temporary()) or other ones, with a static text and Fate::answered; ok if it is not an error.
   [[nodiscard]] Error error() const noexcept;
 };

@@ -159,10 +159,11 @@ rt::Task<Result<void>> Channels::acknowledge(Channels* self, const Asked* asked,
     }
     auto look = js::consumer_info((*stream)->names.stream(), consumer);
     const auto info = co_await Engine::call(&self->engine_, std::move(look), js::read_consumer_info);
-    if (info && !info->ok()) {
+    const bool told = info && error_of(info) != Errc::not_permitted;
+    if (told && !info->ok()) {
       co_return error_of(info) == Errc::not_found ? kNoConsumer : error_of(info);
     }
-    if (!info || self->engine_.now() >= deadline) {
+    if (!told || self->engine_.now() >= deadline) {
       co_return kAckUnknown;
     }
   }

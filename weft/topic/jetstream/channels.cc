@@ -306,7 +306,7 @@ rt::Task<void> Channels::check_place(Channels* self, std::shared_ptr<PullChannel
     const js::Which which = js::Which::next_of(filters.empty() ? std::string_view(">") : filters.front(), next);
     auto request = js::get_message(channel->stream->names.stream(), which);
     const auto left = co_await Engine::call(&self->engine_, std::move(request), js::read_message);
-    channel->may_check = left || left.error() != Errc::not_permitted;
+    channel->may_check = error_of(left) != Errc::not_permitted;
     if (!channel->open || channel->next != next || (!left && channel->may_check)) {
       co_return;
     }

@@ -122,7 +122,8 @@ class Engine {
   // outcome_unknown; unreachable (no subscription has the subject, which is not one of the API); cancelled.
   [[nodiscard]] static rt::Task<Result<nats::Answer>> ask(Engine* self, nats::jetstream::ApiRequest request,
                                                           Lost lost = Lost::again);
-  // The same, and reads the answer with `read`. Errors: those of ask(), of `read`, and of the request.
+  // The same, and reads the answer with `read`. A request that is not permitted has a reply that names its subject.
+  // Errors: those of ask(), of `read`, and of the request.
   template <typename T>
   [[nodiscard]] static rt::Task<Result<nats::jetstream::Reply<T>>> call(
       Engine* self, Result<nats::jetstream::ApiRequest> request,
@@ -130,7 +131,12 @@ class Engine {
     if (!request) {
       co_return request.error();
     }
-    const auto answer = co_await ask(self, *std::move(request), lost);
+    const auto answer = co_await ask(self, *request, lost);
+    if (!answer && answer.error() == Errc::not_permitted) {
+      nats::jetstream::Reply<T> refused;
+      refused.failure = {.code = nats::jetstream::kNotPermittedCode, .description = std::move(request->subject)};
+      co_return refused;
+    }
     if (!answer) {
       co_return answer.error();
     }

@@ -369,8 +369,8 @@ rt::Task<void> KeptStreams::get(KeptStreams* self, std::unique_ptr<Asked> asked)
   }
   if (op.second != 0 && op.second != (*stream)->instance) {  // it may be an older life
     const Look found = co_await look(self, *stream);
-    if (!found) {
-      self->engine_.refuse(*asked, found.error());
+    if (!found || !found->ok()) {
+      self->engine_.refuse(*asked, found);
       co_return;
     }
   }
