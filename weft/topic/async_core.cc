@@ -8,6 +8,7 @@
 #include "weft/base/no_memory.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/topic/async_topics.h"
+#include "weft/topic/kept/moved_from.h"
 
 namespace weft {
 
@@ -19,9 +20,6 @@ namespace topic {
 
 rt::Task<Result<TopicMessage>> next_of([[maybe_unused]] IntrusivePtr<AsyncSubscriptionCore> keep, Node* node,
                                        SubscriptionCore* subscription) {
-  if (node == nullptr) {
-    co_return topic::kAsyncMoved;
-  }
   thread_local unsigned burst = 0;
   while (true) {
     if (const bool cancelled = co_await rt::is_cancelled(); cancelled) {
@@ -71,9 +69,7 @@ TakenRequest AsyncRequestQueue::taken(AsyncSubscriptionCore& core, const Message
   return {core.node, topic.share(), std::move(request)};
 }
 rt::Task<Result<TakenRequest>> AsyncRequestQueue::next_taken(IntrusivePtr<AsyncSubscriptionCore> core, Message topic) {
-  if (core == nullptr) {
-    co_return topic::kAsyncMoved;
-  }
+  WEFT_CO_TRY(topic::borrow(core));
   Result<TopicMessage> request = co_await topic::next_of(core, core->node.get(), core->subscription.get());
   if (!request) {
     co_return request.error();
@@ -82,19 +78,16 @@ rt::Task<Result<TakenRequest>> AsyncRequestQueue::next_taken(IntrusivePtr<AsyncS
 }
 rt::Task<Result<TakenRequest>> AsyncRequestQueue::next() { return next_taken(core_, topic_.share()); }
 Result<TakenRequest> AsyncRequestQueue::try_next() {
-  if (core_ == nullptr) {
-    return topic::kAsyncMoved;
-  }
-  return taken(*core_, topic_, WEFT_TRY(core_->node->try_next(*core_->subscription)));
+  auto* const core = WEFT_TRY(topic::borrow(core_));
+  return taken(*core, topic_, WEFT_TRY(core->node->try_next(*core->subscription)));
 }
 Result<void> AsyncRequestQueue::status() const noexcept {
-  return core_ == nullptr ? Result<void>(topic::kAsyncMoved) : core_->node->service_status(*core_->subscription);
+  const auto* const core = WEFT_TRY(topic::borrow(core_));
+  return core->node->service_status(*core->subscription);
 }
 
 Result<AsyncRequestQueue> AsyncTopics::serve(std::string_view topic, const ServiceOptions& options) {
-  if (node_ == nullptr) {
-    return topic::kAsyncMoved;
-  }
+  WEFT_TRY(topic::borrow(node_));
   constexpr std::size_t kQueueMost = std::size_t{1} << 20;
   if (options.queue_max == 0 || options.queue_max > kQueueMost) {
     return Error(Errc::invalid_argument, "a queue of requests has 1 to 1,048,576 places");

@@ -11,8 +11,6 @@
 
 namespace weft::topic {
 
-inline constexpr Error kAsyncMoved(Errc::closed, "the object was moved from");
-
 // A handle of a loop shares these with its calls that are under way. One count for all of it, and no atomic one: the
 // calls are the loop's, as the handle is.
 struct AsyncPublisherCore : Counted<AsyncPublisherCore> {
@@ -27,6 +25,12 @@ struct AsyncSubscriptionCore : Counted<AsyncSubscriptionCore> {
   const std::shared_ptr<Node> node;
   const IntrusivePtr<SubscriptionCore> subscription;
 };
+
+// The task of a call that is refused before it begins.
+template <typename T>
+[[nodiscard]] rt::Task<Result<T>> refused(Error error) {
+  co_return error;
+}
 
 // Takes the next message of a subscription, or request of a service. `keep` keeps the node and the subscription; null:
 // the awaiter does.

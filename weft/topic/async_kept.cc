@@ -12,28 +12,18 @@
 
 namespace weft {
 
-namespace {
-template <typename Kept>
-rt::Task<Result<Kept>> refused(Error error) {
-  co_return error;
-}
-}  // namespace
-
 rt::Task<Result<AsyncStream>> AsyncTopics::stream(const StreamOptions& options) {
-  auto link =
-      node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(topic::kAsyncMoved) : topic::hub_link_of(*node_);
-  return link ? AsyncStream::declare(*std::move(link), options) : refused<AsyncStream>(link.error());
+  auto link = topic::hub_link_of(node_);
+  return link ? AsyncStream::declare(*std::move(link), options) : topic::refused<AsyncStream>(link.error());
 }
 rt::Task<Result<AsyncKeyValue>> AsyncTopics::key_value(std::string_view name, const KeyValueOptions& options) {
-  auto link =
-      node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(topic::kAsyncMoved) : topic::hub_link_of(*node_);
-  return link ? AsyncKeyValue::declare(*std::move(link), name, options) : refused<AsyncKeyValue>(link.error());
+  auto link = topic::hub_link_of(node_);
+  return link ? AsyncKeyValue::declare(*std::move(link), name, options) : topic::refused<AsyncKeyValue>(link.error());
 }
 rt::Task<Result<std::vector<StreamInfo>>> AsyncTopics::streams() {
-  auto link =
-      node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(topic::kAsyncMoved) : topic::hub_link_of(*node_);
+  auto link = topic::hub_link_of(node_);
   return link ? AsyncStream::list(*std::move(link), node_->space_prefix())
-              : refused<std::vector<StreamInfo>>(link.error());
+              : topic::refused<std::vector<StreamInfo>>(link.error());
 }
 KeptStatistics AsyncTopics::kept_statistics() const { return topic::kept_statistics_of(node_.get()); }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "weft/topic/kept/key_value_calls.h"
+#include "weft/topic/kept/moved_from.h"
 #include "weft/topic/kept/stream_core.h"
 
 namespace weft {
@@ -11,17 +12,12 @@ namespace weft {
 namespace {
 
 using topic::HubLink;
-using topic::kKeptMoved;
 using Core = topic::BucketPtr;
 
 rt::Task<Result<std::vector<std::string>>> list_keys(Core core, Result<Filter> wanted) {
-  if (core == nullptr) {
-    co_return kKeptMoved;
-  }
-  if (!wanted) {
-    co_return wanted.error();
-  }
-  topic::BucketKeys list(core, *wanted);
+  WEFT_CO_TRY(topic::borrow(core));
+  WEFT_CO_TRY(Filter filter, std::move(wanted));
+  topic::BucketKeys list(core, std::move(filter));
   Result<std::vector<std::string>> keys = co_await topic::run_series(core->link(), &list);
   co_return keys;
 }
@@ -56,7 +52,9 @@ rt::Task<Result<std::optional<KeyValueEntry>>> AsyncKeyValueWatch::next_stored()
   };
   return kNext(core_, reader_.next_stored());
 }
-Result<KeyValueEntry> AsyncKeyValueWatch::try_next() { return core_->entry(WEFT_TRY(reader_.try_next())); }
+Result<KeyValueEntry> AsyncKeyValueWatch::try_next() {
+  return WEFT_TRY(topic::borrow(core_))->entry(WEFT_TRY(reader_.try_next()));
+}
 
 AsyncKeyValue::AsyncKeyValue(Core core) noexcept : core_(std::move(core)) {}
 
@@ -95,10 +93,10 @@ rt::Task<Result<std::vector<std::string>>> AsyncKeyValue::keys(std::string_view 
   return list_keys(core_, Filter::parse(filter));
 }
 rt::Task<Result<AsyncKeyValueWatch>> AsyncKeyValue::watch(std::string_view filter, bool all) {
-  using Channel = Result<IntrusivePtr<topic::KeptChannel>>;
-  return open_watch(
-      core_, topic::open_channel<AsyncReader>(core_ == nullptr ? nullptr : core_->link(),
-                                              core_ == nullptr ? Channel(kKeptMoved) : core_->watch(filter, all)));
+  const auto make = [&](const topic::KeyValueCore* core) { return core->watch(filter, all); };
+  auto link = core_ == nullptr ? nullptr : core_->link();
+  auto opening = topic::open_channel<AsyncReader>(std::move(link), topic::borrow(core_).and_then(make));
+  return open_watch(core_, std::move(opening));
 }
 std::string_view AsyncKeyValue::name() const noexcept {
   return core_ == nullptr ? std::string_view() : std::string_view(core_->name());

@@ -6,6 +6,7 @@
 #include "weft/base/no_memory.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/sync/lock.h"
+#include "weft/topic/kept/moved_from.h"
 #include "weft/topic/kept/stream_calls.h"
 
 namespace weft {
@@ -15,7 +16,6 @@ namespace {
 using topic::HubCall;
 using topic::HubLink;
 using topic::KeptChannel;
-using topic::kKeptMoved;
 using topic::StreamCore;
 using Link = std::shared_ptr<HubLink>;
 using CallPtr = IntrusivePtr<HubCall>;
@@ -33,9 +33,7 @@ rt::Task<Result<AsyncPendingPublish>> later_call(Link link, Result<CallPtr> call
 }
 
 rt::Task<Result<Published>> wait_answer(Link link, CallPtr call) {
-  if (call == nullptr) {
-    co_return kKeptMoved;
-  }
+  WEFT_CO_TRY(topic::borrow(call));
   const auto end = [raw = call.get()] { return topic::pending_result(*raw); };
   const Result<Published> published = co_await HubLink::wait_task<Published>(link, &call->changed, end, call);
   co_return published;
@@ -116,11 +114,9 @@ AsyncPendingPublish::AsyncPendingPublish(Link link, CallPtr call) noexcept
     : link_(std::move(link)), call_(std::move(call)) {}
 rt::Task<Result<Published>> AsyncPendingPublish::wait() { return wait_answer(link_, call_); }
 Result<Published> AsyncPendingPublish::try_result() {
-  if (call_ == nullptr) {
-    return kKeptMoved;
-  }
+  const auto* const call = WEFT_TRY(topic::borrow(call_));
   const sync::LockGuard lock(link_->mutex());
-  return topic::pending_result(*call_);
+  return topic::pending_result(*call);
 }
 
 AsyncStream::AsyncStream(std::shared_ptr<StreamCore> core) noexcept : core_(std::move(core)) {}
@@ -150,12 +146,12 @@ rt::Task<Result<Published>> AsyncStream::publish_all(std::span<const BatchMessag
   return topic::publish_all(core_, messages, options).task();
 }
 rt::Task<Result<AsyncConsumer>> AsyncStream::consumer(std::string_view name, const ConsumerOptions& options) {
-  return topic::open_channel<AsyncConsumer>(
-      link(), core_ == nullptr ? Result<ChannelPtr>(kKeptMoved) : core_->consumer(name, options));
+  const auto make = [&](const StreamCore* core) { return core->consumer(name, options); };
+  return topic::open_channel<AsyncConsumer>(link(), topic::borrow(core_).and_then(make));
 }
 rt::Task<Result<AsyncReader>> AsyncStream::read(const ReadOptions& options) {
-  return topic::open_channel<AsyncReader>(link(),
-                                          core_ == nullptr ? Result<ChannelPtr>(kKeptMoved) : core_->reader(options));
+  const auto make = [&](const StreamCore* core) { return core->reader(options); };
+  return topic::open_channel<AsyncReader>(link(), topic::borrow(core_).and_then(make));
 }
 
 rt::Task<Result<KeptMessage>> AsyncStream::message(std::uint64_t sequence) {

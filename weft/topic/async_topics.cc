@@ -14,6 +14,7 @@
 #include "weft/topic/async_core.h"
 #include "weft/topic/fleet_calls.h"
 #include "weft/topic/hub_link_of.h"
+#include "weft/topic/kept/moved_from.h"
 #include "weft/topic/node/node.h"
 
 namespace weft {
@@ -42,15 +43,12 @@ AsyncPublisher& AsyncPublisher::operator=(AsyncPublisher&&) noexcept = default;
 AsyncPublisher::~AsyncPublisher() = default;
 
 Result<void> AsyncPublisher::publish(Bytes body, const Headers& headers) {
-  return core_ == nullptr ? Result<void>(topic::kAsyncMoved)
-                          : core_->node->publish(*core_->publisher, body, headers.block(), false);
+  auto* const core = WEFT_TRY(topic::borrow(core_));
+  return core->node->publish(*core->publisher, body, headers.block(), false);
 }
 
 namespace {
 rt::Task<Result<void>> publish_when_room(IntrusivePtr<AsyncPublisherCore> core, Message body, Headers headers) {
-  if (core == nullptr) {
-    co_return topic::kAsyncMoved;
-  }
   Node* const node = core->node.get();
   while (true) {
     if (const bool cancelled = co_await rt::is_cancelled(); cancelled) {
@@ -76,9 +74,7 @@ rt::Task<Result<void>> publish_when_room(IntrusivePtr<AsyncPublisherCore> core, 
 
 rt::Task<Result<std::size_t>> ready_subscribers(IntrusivePtr<AsyncPublisherCore> core, std::size_t count,
                                                 Instant deadline) {
-  if (core == nullptr) {
-    co_return topic::kAsyncMoved;
-  }
+  WEFT_CO_TRY(topic::borrow(core));
   topic::SubscriberCount call(*core->node, *core->publisher, count, deadline);
   const Result<std::size_t> ready = co_await topic::run_fleet_call(core->node, &call);
   co_return ready;
@@ -86,7 +82,8 @@ rt::Task<Result<std::size_t>> ready_subscribers(IntrusivePtr<AsyncPublisherCore>
 }  // namespace
 
 rt::Task<Result<void>> AsyncPublisher::publish_wait(Message body, Headers headers) {
-  return publish_when_room(core_, std::move(body), std::move(headers));
+  return core_ == nullptr ? topic::refused<void>(topic::kMovedFrom)
+                          : publish_when_room(core_, std::move(body), std::move(headers));
 }
 rt::Task<Result<std::size_t>> AsyncPublisher::wait_subscribers(std::size_t count, Instant deadline) {
   return ready_subscribers(core_, count, deadline);
@@ -114,28 +111,31 @@ void AsyncSubscription::close() noexcept {
 }
 
 rt::Task<Result<TopicMessage>> AsyncSubscription::next() {
-  return core_ == nullptr ? next_of(nullptr, nullptr, nullptr)
+  return core_ == nullptr ? topic::refused<TopicMessage>(topic::kMovedFrom)
                           : next_of(core_, core_->node.get(), core_->subscription.get());
 }
 Result<TopicMessage> AsyncSubscription::try_next() {
-  return core_ == nullptr ? Result<TopicMessage>(topic::kAsyncMoved) : core_->node->try_next(*core_->subscription);
+  auto* const core = WEFT_TRY(topic::borrow(core_));
+  return core->node->try_next(*core->subscription);
 }
 Result<void> AsyncSubscription::add(std::string_view filter) {
-  return core_ == nullptr ? Result<void>(topic::kAsyncMoved)
-                          : core_->node->add_text_filter(*core_->subscription, filter);
+  auto* const core = WEFT_TRY(topic::borrow(core_));
+  return core->node->add_text_filter(*core->subscription, filter);
 }
 Result<void> AsyncSubscription::add(const Filter& filter) {
-  return core_ == nullptr ? Result<void>(topic::kAsyncMoved) : core_->node->add_filter(*core_->subscription, filter);
+  auto* const core = WEFT_TRY(topic::borrow(core_));
+  return core->node->add_filter(*core->subscription, filter);
 }
 Result<void> AsyncSubscription::add(const Result<Filter>& filter) {
   return filter ? add(*filter) : Result<void>(filter.error());
 }
 Result<void> AsyncSubscription::remove(std::string_view filter) {
-  return core_ == nullptr ? Result<void>(topic::kAsyncMoved)
-                          : core_->node->remove_text_filter(*core_->subscription, filter);
+  auto* const core = WEFT_TRY(topic::borrow(core_));
+  return core->node->remove_text_filter(*core->subscription, filter);
 }
 Result<void> AsyncSubscription::remove(const Filter& filter) {
-  return core_ == nullptr ? Result<void>(topic::kAsyncMoved) : core_->node->remove_filter(*core_->subscription, filter);
+  auto* const core = WEFT_TRY(topic::borrow(core_));
+  return core->node->remove_filter(*core->subscription, filter);
 }
 Result<void> AsyncSubscription::remove(const Result<Filter>& filter) {
   return filter ? remove(*filter) : Result<void>(filter.error());
@@ -185,11 +185,9 @@ void Ongoing::stop() noexcept {
   }
 }
 Result<void> Ongoing::status() const noexcept {
-  if (state_ == nullptr) {
-    return topic::kAsyncMoved;
-  }
-  return state_->serves && state_->node != nullptr ? state_->node->service_status(*state_->messages)
-                                                   : state_->messages->status();
+  const auto* const state = WEFT_TRY(topic::borrow(state_));
+  return state->serves && state->node != nullptr ? state->node->service_status(*state->messages)
+                                                 : state->messages->status();
 }
 
 namespace {
@@ -292,21 +290,15 @@ rt::Task<Result<AsyncTopics>> AsyncTopics::open(rt::Loop& loop, Context& context
 }
 
 Result<AsyncPublisher> AsyncTopics::publisher(std::string_view topic) {
-  if (node_ == nullptr) {
-    return topic::kAsyncMoved;
-  }
   return or_no_memory([&]() -> Result<AsyncPublisher> {
-    IntrusivePtr<PublisherCore> core = WEFT_TRY(node_->make_publisher(topic));
+    IntrusivePtr<PublisherCore> core = WEFT_TRY(WEFT_TRY(topic::borrow(node_))->make_publisher(topic));
     return AsyncPublisher(make_intrusive<AsyncPublisherCore>(node_, std::move(core)));
   });
 }
 
 Result<AsyncSubscription> AsyncTopics::subscribe(std::initializer_list<std::string_view> filters,
                                                  const SubscriptionOptions& options) {
-  if (node_ == nullptr) {
-    return topic::kAsyncMoved;
-  }
-  IntrusivePtr<SubscriptionCore> core = WEFT_TRY(node_->subscribe({}, options));
+  IntrusivePtr<SubscriptionCore> core = WEFT_TRY(WEFT_TRY(topic::borrow(node_))->subscribe({}, options));
   AsyncSubscription subscription = WEFT_TRY(subscribed(std::move(core)));
   for (const std::string_view filter : filters) {
     WEFT_TRY(subscription.add(filter));
@@ -325,18 +317,17 @@ Result<AsyncSubscription> AsyncTopics::subscribe(std::string_view filter, const 
   return subscribe({filter}, options);
 }
 Result<AsyncSubscription> AsyncTopics::subscribe(const Result<Filter>& filter, const SubscriptionOptions& options) {
-  if (!filter || node_ == nullptr) {
-    return filter ? topic::kAsyncMoved : filter.error();
+  if (!filter) {
+    return filter.error();
   }
-  return subscribed(WEFT_TRY(node_->subscribe({&*filter, 1}, options)));
+  IntrusivePtr<SubscriptionCore> core = WEFT_TRY(WEFT_TRY(topic::borrow(node_))->subscribe({&*filter, 1}, options));
+  return subscribed(std::move(core));
 }
 
 namespace {
 
 rt::Task<Result<TopicMessage>> ask(NodePtr node, std::string topic, Message body, Instant deadline, Headers headers) {
-  if (node == nullptr) {
-    co_return topic::kAsyncMoved;
-  }
+  WEFT_CO_TRY(topic::borrow(node));
   topic::RequestStart call(*node, topic, body.bytes(), headers.block(), deadline);
   const Result<Node::Request> request = co_await topic::run_fleet_call(node, &call);
   if (!request) {
@@ -349,9 +340,7 @@ rt::Task<Result<TopicMessage>> ask(NodePtr node, std::string topic, Message body
 }
 
 rt::Task<Result<std::vector<NodeInfo>>> sync_with(NodePtr node, Instant deadline) {
-  if (node == nullptr) {
-    co_return topic::kAsyncMoved;
-  }
+  WEFT_CO_TRY(topic::borrow(node));
   const Result<std::uint64_t> ask = or_no_memory([&] { return node->ask_rosters(); });
   if (!ask) {
     co_return ask.error();
@@ -379,14 +368,12 @@ rt::Task<Result<TopicMessage>> AsyncTopics::request(std::string topic, Message b
 rt::Task<Result<std::vector<NodeInfo>>> AsyncTopics::sync(Instant deadline) { return sync_with(node_, deadline); }
 
 Result<Ongoing> AsyncTopics::serve(std::string_view topic, const ServiceOptions& options, AsyncRequestHandler handler) {
-  if (node_ == nullptr) {
-    return topic::kAsyncMoved;
-  }
+  auto* const node = WEFT_TRY(topic::borrow(node_));
   if (options.at_a_time == 0 || options.at_a_time > kHandlersMax || options.queue_max == 0) {
     return Error(Errc::invalid_argument, "a service has 1 to 65,536 handlers at a time, and a queue");
   }
   auto state =
-      std::make_shared<Ongoing::State>(node_, WEFT_TRY(node_->serve(topic, options.group, options.queue_max)), true);
+      std::make_shared<Ongoing::State>(node_, WEFT_TRY(node->serve(topic, options.group, options.queue_max)), true);
   state->handler = std::move(handler);
   Ongoing ongoing(state);
   WEFT_TRY(state->scope.spawn(serve_requests(state, options.at_a_time)));
@@ -396,15 +383,13 @@ Result<Ongoing> AsyncTopics::serve(std::string_view topic, const ServiceOptions&
 Result<Ongoing> AsyncTopics::forward(std::string_view filter, serve::Server& server, serve::GroupId group,
                                      std::function<Result<serve::SharedFrame>(const TopicMessage&)> encode,
                                      const SubscriptionOptions& options) {
-  if (node_ == nullptr) {
-    return topic::kAsyncMoved;
-  }
-  if (!node_->loop().on_loop_thread()) {
+  auto* const node = WEFT_TRY(topic::borrow(node_));
+  if (!node->loop().on_loop_thread()) {
     return Error(Errc::invalid_state, "forward() on another thread than the loop's");
   }
-  auto state = std::make_shared<Ongoing::State>(node_, WEFT_TRY(node_->subscribe({}, options)), false);
+  auto state = std::make_shared<Ongoing::State>(node_, WEFT_TRY(node->subscribe({}, options)), false);
   Ongoing ongoing(state);  // unsubscribes if the rest fails
-  WEFT_TRY(node_->add_text_filter(*state->messages, filter));
+  WEFT_TRY(node->add_text_filter(*state->messages, filter));
   WEFT_TRY(state->scope.spawn(forward_messages(state, &server, group, std::move(encode))));
   return ongoing;
 }
@@ -413,9 +398,7 @@ rt::Task<Result<Owned>> AsyncTopics::create(std::string topic, Instant deadline)
   return own(node_, std::move(topic), deadline);
 }
 rt::Task<Result<Owned>> AsyncTopics::own(NodePtr node, std::string topic, Instant deadline) {
-  if (node == nullptr) {
-    co_return topic::kAsyncMoved;
-  }
+  WEFT_CO_TRY(topic::borrow(node));
   Result<std::string> wire = node->names().encode(topic);
   if (!wire) {
     co_return wire.error();
@@ -430,9 +413,7 @@ rt::Task<Result<Owned>> AsyncTopics::own(NodePtr node, std::string topic, Instan
 
 namespace {
 rt::Task<Result<std::vector<NodeInfo>>> watch(NodePtr node, std::vector<NodeInfo> known, Instant deadline) {
-  if (node == nullptr) {
-    co_return topic::kAsyncMoved;
-  }
+  WEFT_CO_TRY(topic::borrow(node));
   topic::NodesChange call(*node, known, deadline);
   Result<std::vector<NodeInfo>> now = co_await topic::run_fleet_call(node, &call);
   co_return now;
@@ -453,20 +434,18 @@ TopicsStatistics AsyncTopics::statistics() const { return node_ == nullptr ? Top
 bool AsyncTopics::exists(std::string_view topic) const { return node_ != nullptr && node_->is_owned(topic); }
 bool AsyncTopics::is_local(std::string_view topic) const { return node_ != nullptr && node_->owns_now(topic); }
 Result<std::vector<std::string>> AsyncTopics::list(std::string_view filter) const {
-  return node_ == nullptr ? Result<std::vector<std::string>>(topic::kAsyncMoved) : node_->owned_topics(filter);
+  return WEFT_TRY(topic::borrow(node_))->owned_topics(filter);
 }
 Result<void> AsyncTopics::add_peer(std::string_view endpoint) {
-  return node_ == nullptr ? Result<void>(topic::kAsyncMoved) : node_->add_peer(endpoint);
+  return WEFT_TRY(topic::borrow(node_))->add_peer(endpoint);
 }
 Result<void> AsyncTopics::remove_peer(std::string_view endpoint) {
-  return node_ == nullptr ? Result<void>(topic::kAsyncMoved) : node_->remove_peer(endpoint);
+  return WEFT_TRY(topic::borrow(node_))->remove_peer(endpoint);
 }
 Result<void> AsyncTopics::route(std::string_view filter, std::string_view endpoint) {
-  if (node_ == nullptr) {
-    return topic::kAsyncMoved;
-  }
-  WEFT_TRY(node_->names().filter(filter));
-  return node_->add_peer(endpoint);
+  auto* const node = WEFT_TRY(topic::borrow(node_));
+  WEFT_TRY(node->names().filter(filter));
+  return node->add_peer(endpoint);
 }
 std::vector<NodeInfo> AsyncTopics::nodes() const {
   return node_ == nullptr ? std::vector<NodeInfo>() : node_->with_mesh(topic::present_nodes);

@@ -10,6 +10,7 @@
 #include "weft/topic/hub/hub.h"
 #include "weft/topic/jetstream/server.h"
 #include "weft/topic/kept/hub_link.h"
+#include "weft/topic/kept/moved_from.h"
 #include "weft/topic/node/node.h"
 #include "weft/topic/node/stored_feed.h"
 
@@ -130,7 +131,9 @@ Result<void> set_hub_keys(Socket& socket, const FleetSecurity& keys) {
   return socket.set(option::tls_server_name, keys.tls_server_name);
 }
 
-Result<std::shared_ptr<HubLink>> hub_link_of(Node& node) { return node.hub_link(make); }
+Result<std::shared_ptr<HubLink>> hub_link_of(const std::shared_ptr<Node>& node) {
+  return WEFT_TRY(borrow(node))->hub_link(make);
+}
 
 KeptStatistics kept_statistics_of(Node* node) {
   const auto link = node == nullptr ? nullptr : node->used_hub_link();

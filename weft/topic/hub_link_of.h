@@ -23,8 +23,8 @@ struct LinkSettings;
 
 // Returns the link to the hub of a handle: that of TopicsOptions::hub, of its local fleet, or the handle's own server
 // of the streams of NATS. The first call makes it. Errors: not_supported (a fleet of another kind, and no hub is
-// named); closed; errors of the runtime directory; those of JetStreamServer::start().
-[[nodiscard]] Result<std::shared_ptr<HubLink>> hub_link_of(Node& node);
+// named); closed, also without a node; errors of the runtime directory; those of JetStreamServer::start().
+[[nodiscard]] Result<std::shared_ptr<HubLink>> hub_link_of(const std::shared_ptr<Node>& node);
 // Makes the server of the streams of a fleet on NATS, for one link: `settings`, whose id names the endpoint, gets its
 // part. Errors: those of JetStreamServer::start().
 [[nodiscard]] Result<Hosting> host_jetstream(msg::ContextCore& context, const GateOptions& options,

@@ -4,23 +4,24 @@
 #include <utility>
 
 #include "weft/topic/kept/key_value_calls.h"
+#include "weft/topic/kept/moved_from.h"
 #include "weft/topic/kept/stream_core.h"
 
 namespace weft {
-
-using topic::kKeptMoved;
 
 KeyValueWatch::KeyValueWatch(std::shared_ptr<const topic::KeyValueCore> core, Reader reader) noexcept
     : core_(std::move(core)), reader_(std::move(reader)) {}
 
 Result<KeyValueEntry> KeyValueWatch::next() { return next_until(kNever); }
 Result<KeyValueEntry> KeyValueWatch::next_until(Instant deadline) {
-  const auto core = core_;
+  const auto core = WEFT_TRY(topic::share(core_));
   return core->entry(WEFT_TRY(reader_.next_until(deadline)));
 }
-Result<KeyValueEntry> KeyValueWatch::try_next() { return core_->entry(WEFT_TRY(reader_.try_next())); }
+Result<KeyValueEntry> KeyValueWatch::try_next() {
+  return WEFT_TRY(topic::borrow(core_))->entry(WEFT_TRY(reader_.try_next()));
+}
 Result<std::optional<KeyValueEntry>> KeyValueWatch::next_stored() {
-  const auto core = core_;
+  const auto core = WEFT_TRY(topic::share(core_));
   auto stored = WEFT_TRY(reader_.next_stored());
   if (!stored) {
     return std::optional<KeyValueEntry>();
@@ -65,19 +66,13 @@ Result<std::uint64_t> KeyValue::erase(std::string_view key, std::optional<std::u
 Result<KeyValueEntry> KeyValue::value(std::string_view key) { return topic::value(core_, key).wait(); }
 
 Result<std::vector<std::string>> KeyValue::keys(std::string_view filter) {
-  const auto core = core_;
-  if (core == nullptr) {
-    return kKeptMoved;
-  }
+  const auto core = WEFT_TRY(topic::share(core_));
   topic::BucketKeys list(core, WEFT_TRY(Filter::parse(filter)));
   return topic::wait_for_series(*core->link(), list);
 }
 
 Result<KeyValueWatch> KeyValue::watch(std::string_view filter, bool all) {
-  const auto core = core_;
-  if (core == nullptr) {
-    return kKeptMoved;
-  }
+  const auto core = WEFT_TRY(topic::share(core_));
   return KeyValueWatch(core, WEFT_TRY(topic::wait_for_channel<Reader>(core->link(), core->watch(filter, all))));
 }
 

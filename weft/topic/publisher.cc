@@ -4,13 +4,10 @@
 #include <utility>
 
 #include "weft/topic/fleet_calls.h"
+#include "weft/topic/kept/moved_from.h"
 #include "weft/topic/node/node.h"
 
 namespace weft {
-
-namespace {
-constexpr Error kPublisherMoved(Errc::closed, "the publisher was moved from");
-}
 
 Publisher::Publisher(std::shared_ptr<topic::Node> node, IntrusivePtr<topic::PublisherCore> core,
                      PublisherOptions options) noexcept
@@ -20,10 +17,8 @@ Publisher& Publisher::operator=(Publisher&&) noexcept = default;
 Publisher::~Publisher() = default;
 
 Result<void> Publisher::publish(Bytes body, const Headers& headers) {
-  if (node_ == nullptr) {
-    return kPublisherMoved;
-  }
-  return options_.when_full == WhenFull::drop ? node_->publish(*core_, body, headers.block(), false)
+  auto* const node = WEFT_TRY(topic::borrow(node_));
+  return options_.when_full == WhenFull::drop ? node->publish(*core_, body, headers.block(), false)
                                               : publish_until(kNever, body, headers);
 }
 Result<void> Publisher::publish_until(Instant deadline, Bytes body, const Headers& headers) {
@@ -36,15 +31,12 @@ Result<void> Publisher::publish_until(Instant deadline, Bytes body, const Header
   return node->publish_until(*core, body, headers.block(), deadline);
 }
 Result<void> Publisher::try_publish(Bytes body, const Headers& headers) {
-  return node_ == nullptr ? Result<void>(kPublisherMoved) : node_->publish(*core_, body, headers.block(), true);
+  return WEFT_TRY(topic::borrow(node_))->publish(*core_, body, headers.block(), true);
 }
 
 Result<std::size_t> Publisher::wait_subscribers(std::size_t count, Instant deadline) {
-  const auto node = node_;
+  const auto node = WEFT_TRY(topic::share(node_));
   const auto core = core_;
-  if (node == nullptr) {
-    return kPublisherMoved;
-  }
   topic::SubscriberCount call(*node, *core, count, deadline);
   return topic::wait_for_fleet(*node, call);
 }

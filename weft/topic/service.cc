@@ -7,12 +7,12 @@
 
 #include "weft/sync/lock.h"
 #include "weft/sys/thread.h"
+#include "weft/topic/kept/moved_from.h"
 #include "weft/topic/node/node.h"
 
 namespace weft {
 
 namespace {
-constexpr Error kRequestsMoved(Errc::closed, "the service was moved from");
 constexpr std::size_t kReplyBytesMax = std::size_t{64} << 20;  // the bound of every volatile message
 }  // namespace
 
@@ -92,11 +92,9 @@ void Service::stop() noexcept {
 }
 
 Result<void> Service::status() const noexcept {
-  if (run_ == nullptr) {
-    return kRequestsMoved;
-  }
-  const std::shared_ptr<topic::Node> node = run_->of.lock();
-  return node == nullptr ? run_->requests->status() : node->service_status(*run_->requests);
+  const auto* const run = WEFT_TRY(topic::borrow(run_));
+  const std::shared_ptr<topic::Node> node = run->of.lock();
+  return node == nullptr ? run->requests->status() : node->service_status(*run->requests);
 }
 
 // --- TakenRequest ---
@@ -166,23 +164,18 @@ Result<TakenRequest> RequestQueue::taken(std::shared_ptr<topic::Node> node, Mess
                  : Result<TakenRequest>(request.error());
 }
 Result<TakenRequest> RequestQueue::next_until(Instant deadline) {
-  if (node_ == nullptr) {
-    return kRequestsMoved;
-  }
-  const auto node = node_;  // another thread may destroy the queue while this one waits
+  const auto node = WEFT_TRY(topic::share(node_));
   const auto requests = requests_;
   Message topic = topic_.share();
   return taken(node, std::move(topic), node->next_until(*requests, deadline));
 }
 Result<TakenRequest> RequestQueue::try_next() {
-  return node_ == nullptr ? Result<TakenRequest>(kRequestsMoved)
-                          : taken(node_, topic_.share(), node_->try_next(*requests_));
+  Result<TopicMessage> request = WEFT_TRY(topic::borrow(node_))->try_next(*requests_);
+  return taken(node_, topic_.share(), std::move(request));
 }
-Result<int> RequestQueue::descriptor() {
-  return node_ == nullptr ? Result<int>(kRequestsMoved) : requests_->descriptor();
-}
+Result<int> RequestQueue::descriptor() { return WEFT_TRY(topic::borrow(requests_))->descriptor(); }
 Result<void> RequestQueue::status() const noexcept {
-  return node_ == nullptr ? Result<void>(kRequestsMoved) : node_->service_status(*requests_);
+  return WEFT_TRY(topic::borrow(node_))->service_status(*requests_);
 }
 
 }  // namespace weft

@@ -13,6 +13,7 @@
 #include "weft/rt/core/core.h"
 #include "weft/rt/task/task_scope.h"
 #include "weft/topic/async_topics.h"
+#include "weft/topic/kept/moved_from.h"
 #include "weft/topic/node/node.h"
 #include "weft/topic/wire/control.h"
 
@@ -21,7 +22,6 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kSessionToken = "session";
-constexpr Error kSessionTopicsMoved(Errc::closed, "the object was moved from");
 
 // "session.00c4…-3.", for the third object of this process. Two objects of one handle have no topic in common.
 std::string prefix_of(std::uint64_t instance, char separator) {
@@ -194,7 +194,7 @@ SessionTopics& SessionTopics::operator=(SessionTopics&& other) noexcept {
 SessionTopics::~SessionTopics() { stop(); }
 
 Result<void> SessionTopics::add(std::string_view topic, serve::SessionId session) {
-  return state_ == nullptr ? Result<void>(kSessionTopicsMoved) : state_->add(topic, session);
+  return WEFT_TRY(topic::borrow(state_))->add(topic, session);
 }
 Result<void> SessionTopics::remove(std::string_view topic, serve::SessionId session) {
   if (state_ == nullptr || !state_->remove(topic, session)) {
@@ -212,7 +212,7 @@ std::string SessionTopics::topic_of(serve::SessionId session) const {
 }
 std::size_t SessionTopics::topics() const noexcept { return state_ == nullptr ? 0 : state_->topics.size(); }
 Result<void> SessionTopics::status() const noexcept {
-  const Error why = state_ == nullptr ? kSessionTopicsMoved : state_->ended;
+  const Error why = WEFT_TRY(topic::borrow(state_))->ended;
   return why == Errc::ok ? Result<void>() : Result<void>(why);
 }
 void SessionTopics::stop() noexcept {
@@ -244,17 +244,15 @@ rt::Task<void> send_to_sessions(std::shared_ptr<SessionTopics::State> state) {
 
 Result<SessionTopics> AsyncTopics::session_topics(serve::Server& server, SessionFrame encode,
                                                   const SubscriptionOptions& options) {
-  if (node_ == nullptr) {
-    return Error(Errc::closed, "the object was moved from");
-  }
-  if (!node_->loop().on_loop_thread() || rt::Core::current() == nullptr ||
-      &rt::Core::current()->loop() != &node_->loop()) {
+  auto* const node = WEFT_TRY(topic::borrow(node_));
+  if (!node->loop().on_loop_thread() || rt::Core::current() == nullptr ||
+      &rt::Core::current()->loop() != &node->loop()) {
     return Error(Errc::invalid_state, "session_topics() on another thread than the handle's core");
   }
   return or_no_memory([&]() -> Result<SessionTopics> {
     AsyncSubscription messages = WEFT_TRY(subscribe(std::initializer_list<std::string_view>(), options));
     auto state = std::make_shared<SessionTopics::State>(node_, std::move(messages), server, std::move(encode),
-                                                        node_->names().separator());
+                                                        node->names().separator());
     WEFT_TRY(state->messages.add(Filter::prefix(state->prefix)));
     SessionTopics made(state);
     WEFT_TRY(state->scope.spawn(send_to_sessions(std::move(state))));

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "weft/base/no_memory.h"
+#include "weft/topic/kept/moved_from.h"
 #include "weft/topic/kept/stream_calls.h"
 
 namespace weft {
 
-using topic::kKeptMoved;
 using topic::StreamCore;
 
 // --- PendingPublish ---
@@ -22,29 +22,23 @@ PendingPublish::~PendingPublish() = default;
 
 Result<Published> PendingPublish::wait() { return wait_until(kNever); }
 Result<Published> PendingPublish::wait_until(Instant deadline) {
-  if (call_ == nullptr) {
-    return kKeptMoved;
-  }
-  return link_->wait(call_->changed, deadline, [&] { return topic::pending_result(*call_); });
+  auto* const call = WEFT_TRY(topic::borrow(call_));
+  return link_->wait(call->changed, deadline, [&] { return topic::pending_result(*call); });
 }
 Result<Published> PendingPublish::try_result() {
-  if (call_ == nullptr) {
-    return kKeptMoved;
-  }
+  auto* const call = WEFT_TRY(topic::borrow(call_));
   const sync::LockGuard lock(link_->mutex());
-  const auto result = topic::pending_result(*call_);
+  const auto result = topic::pending_result(*call);
   if (!result && result.error() == Errc::would_block) {
-    call_->changed.found_nothing();
+    call->changed.found_nothing();
     link_->flush_sent();  // the caller is about to wait
   }
   return result;
 }
 Result<int> PendingPublish::descriptor() {
-  if (call_ == nullptr) {
-    return kKeptMoved;
-  }
+  auto* const call = WEFT_TRY(topic::borrow(call_));
   const sync::LockGuard lock(link_->mutex());
-  return call_->changed.descriptor();
+  return call->changed.descriptor();
 }
 
 // --- Stream ---
@@ -81,10 +75,7 @@ Result<Published> Stream::publish_all(std::span<const BatchMessage> messages, co
 }
 
 Result<Published> Stream::publish_strict(std::string_view topic, Bytes body, PublishOptions options) {
-  const auto core = core_;
-  if (core == nullptr) {
-    return kKeptMoved;
-  }
+  const auto core = WEFT_TRY(topic::share(core_));
   topic::HubLink& link = *core->link();
   const std::string name = WEFT_TRY(or_no_memory([&] { return Result<std::string>(std::string(topic)); }));
   options.deadline = core->answer_by(options.deadline);
@@ -94,14 +85,12 @@ Result<Published> Stream::publish_strict(std::string_view topic, Bytes body, Pub
 }
 
 Result<Consumer> Stream::consumer(std::string_view name, const ConsumerOptions& options) {
-  const auto core = core_;
-  return core == nullptr ? Result<Consumer>(kKeptMoved)
-                         : topic::wait_for_channel<Consumer>(core->link(), core->consumer(name, options));
+  const auto core = WEFT_TRY(topic::share(core_));
+  return topic::wait_for_channel<Consumer>(core->link(), core->consumer(name, options));
 }
 Result<Reader> Stream::read(const ReadOptions& options) {
-  const auto core = core_;
-  return core == nullptr ? Result<Reader>(kKeptMoved)
-                         : topic::wait_for_channel<Reader>(core->link(), core->reader(options));
+  const auto core = WEFT_TRY(topic::share(core_));
+  return topic::wait_for_channel<Reader>(core->link(), core->reader(options));
 }
 
 Result<KeptMessage> Stream::message(std::uint64_t sequence) { return topic::message(core_, sequence).wait(); }

@@ -5,12 +5,9 @@
 
 #include "weft/sync/lock.h"
 #include "weft/topic/kept/hub_link.h"
+#include "weft/topic/kept/moved_from.h"
 
 namespace weft::topic {
-
-namespace {
-constexpr Error kChannelMoved(Errc::closed, "the consumer or reader was moved from");
-}
 
 ChannelEnd& ChannelEnd::operator=(ChannelEnd&& other) noexcept {
   if (this != &other) {
@@ -28,9 +25,7 @@ void ChannelEnd::close() noexcept {
 }
 
 Result<KeptMessage> ChannelEnd::wait_next(const Held& held, Instant deadline) {
-  if (held.channel == nullptr) {
-    return kChannelMoved;
-  }
+  WEFT_TRY(borrow(held.channel));
   auto message = held.link->wait(held.channel->changed, deadline,
                                  [&] { return held.link->in_lock(), held.link->try_next(*held.channel); });
   if (!message && message.error() == Errc::timed_out && held.channel->counted()) {
@@ -42,38 +37,30 @@ Result<KeptMessage> ChannelEnd::wait_next(const Held& held, Instant deadline) {
 }
 
 Result<std::optional<KeptMessage>> ChannelEnd::wait_next_stored(const Held& held) {
-  if (held.channel == nullptr) {
-    return kChannelMoved;
-  }
+  WEFT_TRY(borrow(held.channel));
   return held.link->wait(held.channel->changed, kNever,
                          [&] { return held.link->in_lock(), held.link->try_next_stored(*held.channel); });
 }
 
 Result<KeptMessage> ChannelEnd::try_take() {
-  if (channel_ == nullptr) {
-    return kChannelMoved;
-  }
+  auto* const channel = WEFT_TRY(borrow(channel_));
   const sync::LockGuard lock(link_->mutex());
-  auto message = link_->try_next(*channel_, HubLink::Count::sent);
+  auto message = link_->try_next(*channel, HubLink::Count::sent);
   if (!message && message.error() == Errc::would_block) {
-    channel_->changed.found_nothing();
+    channel->changed.found_nothing();
     link_->flush_sent();  // the caller is about to wait
   }
   return message;
 }
 
 Result<int> ChannelEnd::descriptor() {
-  if (channel_ == nullptr) {
-    return kChannelMoved;
-  }
+  auto* const channel = WEFT_TRY(borrow(channel_));
   const sync::LockGuard lock(link_->mutex());
-  return channel_->changed.descriptor();
+  return channel->changed.descriptor();
 }
 
 rt::Task<Result<KeptMessage>> ChannelEnd::next_task(std::shared_ptr<HubLink> link, IntrusivePtr<KeptChannel> channel) {
-  if (channel == nullptr) {
-    co_return kChannelMoved;
-  }
+  WEFT_CO_TRY(borrow(channel));
   const auto take = [self = link.get(), raw = channel.get()] { return self->in_lock(), self->try_next(*raw); };
   Result<KeptMessage> taken = co_await HubLink::wait_task<KeptMessage>(link, &channel->changed, take, channel);
   if (!taken) {  // cancelled, perhaps while the hub counted a delivery
@@ -86,9 +73,7 @@ rt::Task<Result<KeptMessage>> ChannelEnd::next_task(std::shared_ptr<HubLink> lin
 rt::Task<Result<std::optional<KeptMessage>>> ChannelEnd::next_stored_task(std::shared_ptr<HubLink> link,
                                                                           IntrusivePtr<KeptChannel> channel) {
   using Stored = std::optional<KeptMessage>;
-  if (channel == nullptr) {
-    co_return kChannelMoved;
-  }
+  WEFT_CO_TRY(borrow(channel));
   const auto take = [self = link.get(), raw = channel.get()] { return self->in_lock(), self->try_next_stored(*raw); };
   Result<Stored> taken = co_await HubLink::wait_task<Stored>(link, &channel->changed, take, channel);
   co_return taken;

@@ -9,10 +9,9 @@
 #include "weft/rt/task/task.h"
 #include "weft/topic/kept/call.h"
 #include "weft/topic/kept/hub_link.h"
+#include "weft/topic/kept/moved_from.h"
 
 namespace weft::topic {
-
-inline constexpr Error kKeptMoved(Errc::closed, "the object was moved from");
 
 // Operation: a call to the hub, and the meaning of its answer. A thread carries it out by wait(), a coroutine by
 // task().
@@ -23,11 +22,11 @@ class Operation {
   // Returns the result. `ran`: whether there is an answer.
   using Read = Result<T> (*)(Core& core, HubCall& call, const Result<void>& ran);
 
-  // `make` gets the core and prepares the call. Without a core the operation fails with kKeptMoved.
+  // `make` gets the core and prepares the call. Without a core the operation fails with kMovedFrom.
   template <typename Make>
   Operation(std::shared_ptr<Core> core, Make make, Read read)
       : core_(std::move(core)),
-        call_(core_ == nullptr ? Result<IntrusivePtr<HubCall>>(kKeptMoved) : make(*core_)),
+        call_(borrow(core_).and_then([&](Core* own) { return make(*own); })),
         read_(read) {}
 
   [[nodiscard]] Result<T> wait() const {
@@ -68,18 +67,12 @@ template <typename Series>
 template <typename Series>
 [[nodiscard]] auto run_series(std::shared_ptr<HubLink> link, Series* series) -> rt::Task<decltype(series->result())> {
   for (;;) {
-    const Result<IntrusivePtr<HubCall>> call = series->next();
-    if (!call) {
-      co_return call.error();
-    }
-    if (*call == nullptr) {
+    WEFT_CO_TRY(const IntrusivePtr<HubCall> call, series->next());
+    if (call == nullptr) {
       co_return series->result();
     }
-    const Result<void> ran = co_await HubLink::run_task(link, *call);
-    const Result<void> taken = series->take(**call, ran);
-    if (!taken) {
-      co_return taken.error();
-    }
+    const Result<void> ran = co_await HubLink::run_task(link, call);
+    WEFT_CO_TRY(series->take(*call, ran));
   }
 }
 

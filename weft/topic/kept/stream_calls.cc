@@ -5,6 +5,7 @@
 
 #include "weft/base/no_memory.h"
 #include "weft/sync/lock.h"
+#include "weft/topic/kept/moved_from.h"
 
 namespace weft::topic {
 
@@ -73,13 +74,11 @@ StreamOperation<void> remove_consumer(const StreamPtr& stream, std::string_view 
 
 Result<CallPtr> prepare_later(const StreamPtr& stream, std::string_view topic, Bytes body,
                               const PublishOptions& options) {
-  if (stream == nullptr) {
-    return kKeptMoved;
-  }
+  const auto* const core = WEFT_TRY(borrow(stream));
   if (options.order == Order::strict) {
     return Error(Errc::invalid_argument, "a strict order has one message of a topic under way: publish()");
   }
-  return stream->append(topic, body, options, {});
+  return core->append(topic, body, options, {});
 }
 Result<Published> pending_result(const HubCall& call) {
   WEFT_TRY(HubLink::outcome(call));
