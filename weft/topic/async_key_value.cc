@@ -64,29 +64,25 @@ rt::Task<Result<AsyncKeyValue>> AsyncKeyValue::declare(std::shared_ptr<HubLink> 
                                            options.redeclare);
 }
 
-AsyncKeyValue::Revision AsyncKeyValue::change(std::string_view key, Bytes value, const topic::KeyChange& change) {
-  return topic::change(core_, key, value, change).task();
-}
 AsyncKeyValue::Revision AsyncKeyValue::put(std::string_view key, Bytes value, const PutOptions& options) {
-  return change(key, value, {.time_to_live = options.time_to_live});
+  return topic::put(core_, key, value, options).task();
 }
 AsyncKeyValue::Revision AsyncKeyValue::create(std::string_view key, Bytes value, const PutOptions& options) {
-  return change(key, value, {.absent = true, .time_to_live = options.time_to_live});
+  return topic::create(core_, key, value, options).task();
 }
 AsyncKeyValue::Revision AsyncKeyValue::update(std::string_view key, Bytes value, std::uint64_t revision,
                                               const PutOptions& options) {
-  return change(key, value, {.revision = revision, .time_to_live = options.time_to_live});
+  return topic::update(core_, key, value, revision, options).task();
 }
 AsyncKeyValue::Revision AsyncKeyValue::update(std::string_view key, Bytes value, const KeyValueEntry& seen,
                                               const PutOptions& options) {
-  return change(key, value,
-                {.revision = seen.revision(), .instance = seen.instance(), .time_to_live = options.time_to_live});
+  return topic::update(core_, key, value, seen, options).task();
 }
 AsyncKeyValue::Revision AsyncKeyValue::erase(std::string_view key, const KeyValueEntry& seen) {
-  return change(key, {}, {.revision = seen.revision(), .instance = seen.instance(), .erase = true});
+  return topic::erase(core_, key, seen).task();
 }
 AsyncKeyValue::Revision AsyncKeyValue::erase(std::string_view key, std::optional<std::uint64_t> revision) {
-  return change(key, {}, {.revision = revision, .erase = true});
+  return topic::erase(core_, key, revision).task();
 }
 rt::Task<Result<KeyValueEntry>> AsyncKeyValue::value(std::string_view key) { return topic::value(core_, key).task(); }
 rt::Task<Result<std::vector<std::string>>> AsyncKeyValue::keys(std::string_view filter) {

@@ -72,8 +72,6 @@ class AsyncKeyValue {
                                                                std::string_view name, const KeyValueOptions& options);
 
  private:
-  [[nodiscard]] Revision change(std::string_view key, Bytes value, const topic::KeyChange& change);
-
   std::shared_ptr<const topic::KeyValueCore> core_;
 };
 

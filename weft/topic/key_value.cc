@@ -37,30 +37,25 @@ Result<KeyValue> KeyValue::declare(std::shared_ptr<topic::HubLink> link, std::st
                                             options.redeclare);
 }
 
-Result<std::uint64_t> KeyValue::change(std::string_view key, Bytes value, const topic::KeyChange& change) {
-  return topic::change(core_, key, value, change).wait();
-}
-
 Result<std::uint64_t> KeyValue::put(std::string_view key, Bytes value, const PutOptions& options) {
-  return change(key, value, {.time_to_live = options.time_to_live});
+  return topic::put(core_, key, value, options).wait();
 }
 Result<std::uint64_t> KeyValue::create(std::string_view key, Bytes value, const PutOptions& options) {
-  return change(key, value, {.absent = true, .time_to_live = options.time_to_live});
+  return topic::create(core_, key, value, options).wait();
 }
 Result<std::uint64_t> KeyValue::update(std::string_view key, Bytes value, std::uint64_t revision,
                                        const PutOptions& options) {
-  return change(key, value, {.revision = revision, .time_to_live = options.time_to_live});
+  return topic::update(core_, key, value, revision, options).wait();
 }
 Result<std::uint64_t> KeyValue::update(std::string_view key, Bytes value, const KeyValueEntry& seen,
                                        const PutOptions& options) {
-  return change(key, value,
-                {.revision = seen.revision(), .instance = seen.instance(), .time_to_live = options.time_to_live});
+  return topic::update(core_, key, value, seen, options).wait();
 }
 Result<std::uint64_t> KeyValue::erase(std::string_view key, const KeyValueEntry& seen) {
-  return change(key, {}, {.revision = seen.revision(), .instance = seen.instance(), .erase = true});
+  return topic::erase(core_, key, seen).wait();
 }
 Result<std::uint64_t> KeyValue::erase(std::string_view key, std::optional<std::uint64_t> revision) {
-  return change(key, {}, {.revision = revision, .erase = true});
+  return topic::erase(core_, key, revision).wait();
 }
 
 Result<KeyValueEntry> KeyValue::value(std::string_view key) { return topic::value(core_, key).wait(); }

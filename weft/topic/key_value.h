@@ -87,8 +87,6 @@ class KeyValue {
   [[nodiscard]] const std::shared_ptr<const topic::KeyValueCore>& core() const noexcept { return core_; }
 
  private:
-  Result<std::uint64_t> change(std::string_view key, Bytes value, const topic::KeyChange& change);
-
   std::shared_ptr<const topic::KeyValueCore> core_;
 };
 

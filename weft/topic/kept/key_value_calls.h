@@ -21,9 +21,19 @@ using BucketOperation = Operation<const KeyValueCore, T>;
 using BucketPtr = std::shared_ptr<const KeyValueCore>;
 
 [[nodiscard]] BucketOperation<void> declare(const BucketPtr& bucket, bool redeclare);
-// Returns the revision.
-[[nodiscard]] BucketOperation<std::uint64_t> change(const BucketPtr& bucket, std::string_view key, Bytes value,
-                                                    const KeyChange& change);
+// Each change of a key returns its revision.
+[[nodiscard]] BucketOperation<std::uint64_t> put(const BucketPtr& bucket, std::string_view key, Bytes value,
+                                                 const PutOptions& options);
+[[nodiscard]] BucketOperation<std::uint64_t> create(const BucketPtr& bucket, std::string_view key, Bytes value,
+                                                    const PutOptions& options);
+[[nodiscard]] BucketOperation<std::uint64_t> update(const BucketPtr& bucket, std::string_view key, Bytes value,
+                                                    std::uint64_t revision, const PutOptions& options);
+[[nodiscard]] BucketOperation<std::uint64_t> update(const BucketPtr& bucket, std::string_view key, Bytes value,
+                                                    const KeyValueEntry& seen, const PutOptions& options);
+[[nodiscard]] BucketOperation<std::uint64_t> erase(const BucketPtr& bucket, std::string_view key,
+                                                   std::optional<std::uint64_t> revision);
+[[nodiscard]] BucketOperation<std::uint64_t> erase(const BucketPtr& bucket, std::string_view key,
+                                                   const KeyValueEntry& seen);
 [[nodiscard]] BucketOperation<KeyValueEntry> value(const BucketPtr& bucket, std::string_view key);
 
 // BucketKeys: the series of calls for the keys of a bucket that a filter passes.
