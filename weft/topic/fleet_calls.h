@@ -46,18 +46,12 @@ template <typename Call>
 template <typename Call>
 [[nodiscard]] auto run_fleet_call(NodePtr node, Call* call) -> rt::Task<decltype(call->result())> {
   for (;;) {
-    Result<std::optional<FleetWait>> wait = or_no_memory([call] { return call->next(); });
+    WEFT_CO_TRY(std::optional<FleetWait> wait, or_no_memory([call] { return call->next(); }));
     if (!wait) {
-      co_return wait.error();
-    }
-    if (!*wait) {
       co_return call->result();
     }
-    const Result<void> waited = co_await run_fleet_wait(node, **std::move(wait));
-    const Result<void> taken = or_no_memory([&] { return call->take(waited); });
-    if (!taken) {
-      co_return taken.error();
-    }
+    const Result<void> waited = co_await run_fleet_wait(node, *std::move(wait));
+    WEFT_CO_TRY(or_no_memory([&] { return call->take(waited); }));
   }
 }
 
