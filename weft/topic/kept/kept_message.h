@@ -50,7 +50,8 @@ class KeptMessage {
 
  private:
   [[nodiscard]] std::string_view text(std::size_t at, std::size_t size) const noexcept {
-    return as_text(bytes_.bytes()).substr(at, size);
+    const std::string_view all = as_text(bytes_.bytes());
+    return at <= all.size() ? all.substr(at, size) : std::string_view();  // a moved-from message has no bytes
   }
 
   Message bytes_;
