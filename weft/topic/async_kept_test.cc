@@ -188,57 +188,6 @@ TEST_F(AsyncKept, WhatIsStoredReachesVolatileSubscribersToo) {
   run(hear_what_is_stored(&runtime_->core(0), &context_, fleet_.options()));
 }
 
-rt::Task<Result<void>> misuse(rt::Core* core, Context* context, TopicsOptions options) {
-  WEFT_CO_TRY(AsyncTopics topics, co_await AsyncTopics::open(*core, *context, options));
-  const StreamOptions declared{.name = "s"};
-  WEFT_CO_TRY(AsyncStream stream, co_await topics.stream(declared));
-  WEFT_CO_TRY(AsyncPendingPublish pending, co_await stream.publish_later("a", "x"));
-  const ReadOptions all;
-  WEFT_CO_TRY(AsyncReader reader, co_await stream.read(all));
-  WEFT_CO_TRY(AsyncKeyValue bucket, co_await topics.key_value("b"));
-  WEFT_CO_TRY(AsyncKeyValueWatch watch, co_await bucket.watch());
-  // NOLINTBEGIN(bugprone-use-after-move)
-  const AsyncStream other = std::move(stream);
-  AsyncPendingPublish other_pending = std::move(pending);
-  const AsyncReader other_reader = std::move(reader);
-  const AsyncKeyValue other_bucket = std::move(bucket);
-  const AsyncKeyValueWatch other_watch = std::move(watch);
-  const AsyncTopics other_topics = std::move(topics);
-  const Result<Published> published = co_await stream.publish("a", "x");
-  EXPECT_EQ(published.error(), Errc::closed);
-  const Result<AsyncPendingPublish> later = co_await stream.publish_later("a", "x");
-  EXPECT_EQ(later.error(), Errc::closed);
-  const Result<StreamInfo> info = co_await stream.info();
-  EXPECT_EQ(info.error(), Errc::closed);
-  const Result<void> removed = co_await stream.remove();
-  EXPECT_EQ(removed.error(), Errc::closed);
-  const ConsumerOptions consumer_options;
-  const Result<AsyncConsumer> consumer = co_await stream.consumer("c", consumer_options);
-  EXPECT_EQ(consumer.error(), Errc::closed);
-  const Result<Published> waited = co_await pending.wait();
-  EXPECT_EQ(waited.error(), Errc::closed);
-  EXPECT_EQ(pending.try_result().error(), Errc::closed);
-  const Result<KeptMessage> next = co_await reader.next();
-  EXPECT_EQ(next.error(), Errc::closed);
-  EXPECT_FALSE(reader.live());
-  const Result<std::uint64_t> put = co_await bucket.put("a", "x");
-  EXPECT_EQ(put.error(), Errc::closed);
-  const Result<std::vector<std::string>> keys = co_await bucket.keys();
-  EXPECT_EQ(keys.error(), Errc::closed);
-  const Result<AsyncKeyValueWatch> watching = co_await bucket.watch();
-  EXPECT_EQ(watching.error(), Errc::closed);
-  const Result<KeyValueEntry> change = co_await watch.next();
-  EXPECT_EQ(change.error(), Errc::closed);
-  const Result<AsyncStream> declared_again = co_await topics.stream(declared);
-  EXPECT_EQ(declared_again.error(), Errc::closed);
-  EXPECT_EQ(topics.kept_statistics().appended, 0u);
-  // NOLINTEND(bugprone-use-after-move)
-  WEFT_CO_TRY(co_await other_pending.wait());
-  co_return Result<void>();
-}
-
-TEST_F(AsyncKept, WhatWasMovedFromIsClosed) { run(misuse(&runtime_->core(0), &context_, fleet_.options())); }
-
 rt::Task<Result<void>> refuse(rt::Core* core, Context* context, TopicsOptions options) {
   WEFT_CO_TRY(AsyncTopics topics, co_await AsyncTopics::open(*core, *context, options));
   const StreamOptions declared{.name = "s"};
