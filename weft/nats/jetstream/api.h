@@ -53,8 +53,8 @@ struct ApiError {
   [[nodiscard]] bool failed() const noexcept { return code != 0 || number != 0; }
   // Whether the same request may succeed later: the cluster elects a leader, a server starts.
   [[nodiscard]] bool is_temporary() const noexcept;
-  // conflict, invalid_argument, not_permitted, not_found, resource_exhausted, message_too_large, not_supported, unreachable (if
-  // is_temporary()) or other ones, with a static text and Fate::answered; ok if it is not an error.
+  // conflict, invalid_argument, not_permitted, not_found, resource_exhausted, message_too_large, not_supported,
+  // unreachable (if is_temporary()) or other ones, with a static text and Fate::answered; ok if it is not an error.
   [[nodiscard]] Error error() const noexcept;
 };
 

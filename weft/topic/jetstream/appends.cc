@@ -293,8 +293,7 @@ rt::Task<void> Appends::recover(Appends* self, std::shared_ptr<KeptStream> strea
   }
   const KeptStreams::Look found = co_await KeptStreams::look(&self->streams_, stream);
   stream->recovering = false;
-  const bool given_up = found ? !found->ok() && !found->failure.is_temporary()
-                              : found.error() == Errc::not_supported;
+  const bool given_up = found ? !found->ok() && !found->failure.is_temporary() : found.error() == Errc::not_supported;
   if (given_up) {
     stalled([&](Waiting::iterator at) { self->finish(at, error_of(found), text_of(found)); });
   } else {

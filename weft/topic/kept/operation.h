@@ -25,9 +25,7 @@ class Operation {
   // `make` gets the core and prepares the call. Without a core the operation fails with kMovedFrom.
   template <typename Make>
   Operation(std::shared_ptr<Core> core, Make make, Read read)
-      : core_(std::move(core)),
-        call_(borrow(core_).and_then([&](Core* own) { return make(*own); })),
-        read_(read) {}
+      : core_(std::move(core)), call_(borrow(core_).and_then([&](Core* own) { return make(*own); })), read_(read) {}
 
   [[nodiscard]] Result<T> wait() const {
     const IntrusivePtr<HubCall> call = WEFT_TRY(call_);
