@@ -150,7 +150,8 @@ class KeptCuts : public OnEachServer {
     for (const auto& [from, to] : cuts) {
       ASSERT_TRUE(networks_->heal(from, to));
     }
-    load.finish(fault);
+    // Servers of 2.9.10 lost messages in such a run. docs/fleet.md has the numbers.
+    load.finish(fault, GetParam() == "nats" ? Load::Servers::lossy : Load::Servers::whole);
     std::printf("[ INFO ] %s: %d acknowledged during the cut\n", fault, during);
   }
 
