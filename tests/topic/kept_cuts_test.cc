@@ -144,14 +144,14 @@ class KeptCuts : public OnEachServer {
     load.release(all);
     load.pass(sys::now() + kCut);
     const int during = load.acknowledged() - before;
-    if (cuts.front().first != StarNetworks::kMiddle && cuts.front().second != StarNetworks::kMiddle) {
+    const bool of_servers = cuts.front().first != StarNetworks::kMiddle && cuts.front().second != StarNetworks::kMiddle;
+    if (of_servers) {
       EXPECT_LT(before + during, all) << "the server of the program is cut off";
     }
     for (const auto& [from, to] : cuts) {
       ASSERT_TRUE(networks_->heal(from, to));
     }
-    // Servers of 2.9.10 lost messages in such a run. docs/fleet.md has the numbers.
-    load.finish(fault, GetParam() == "nats" ? Load::Servers::lossy : Load::Servers::whole);
+    load.finish(fault, of_servers ? Load::servers_of(GetParam()) : Load::Servers::whole);
     std::printf("[ INFO ] %s: %d acknowledged during the cut\n", fault, during);
   }
 

@@ -62,12 +62,6 @@ class KeptFaults : public OnEachServer {
     return found;
   }
 
-  // Debian's servers, 2.9.10, lost acknowledged messages and stored others twice in runs of these cases. docs/fleet.md
-  // has the numbers.
-  [[nodiscard]] static Load::Servers servers() {
-    return GetParam() == "nats" ? Load::Servers::lossy : Load::Servers::whole;
-  }
-
   void kill_leaders(int messages, int kills, Duration each);
   void pause_leaders(int messages, int pauses);
   void stop_two_of_three(int messages, int times);
@@ -120,7 +114,7 @@ void KeptFaults::pause_leaders(int messages, int pauses) {
     cluster_->server(stands_still).resume();
     ASSERT_TRUE(load.acknowledged((i + 1) * part));
   }
-  load.finish("the leader stands still for 6 s", servers());
+  load.finish("the leader stands still for 6 s", Load::servers_of(GetParam()));
 }
 TEST_P(KeptFaults, TheLeaderStandsStillFor6Seconds) { pause_leaders(kMessages, 1); }
 TEST_P(ManyKeptFaults, TheLeaderStandsStillFor6SecondsManyTimes) { pause_leaders(many_messages(), 5); }
@@ -143,7 +137,7 @@ void KeptFaults::stop_two_of_three(int messages, int times) {
     cluster_->server(second).restart();
     ASSERT_TRUE(load.acknowledged((i + 1) * part));
   }
-  load.finish("two of three servers are away for 4 s", servers());
+  load.finish("two of three servers are away for 4 s", Load::servers_of(GetParam()));
 }
 TEST_P(KeptFaults, TwoOfThreeServersAreAway) { stop_two_of_three(kMessages, 1); }
 TEST_P(ManyKeptFaults, TwoOfThreeServersAreAwayManyTimes) { stop_two_of_three(many_messages(), 5); }
