@@ -29,7 +29,7 @@ SOURCE = Path(sys.argv[2])
 METRICS_SIDE = sys.argv[3]
 KEPT_SIDE = sys.argv[4] if len(sys.argv) > 4 else ""  # a process that hosts a hub; empty: a build without SQLite
 PATIENCE = 20
-LONG = ["--timeout", "60"]
+LONG = ["--timeout", "50"]  # less than the tests wait: the command tells why it failed
 tests = []
 
 

@@ -72,6 +72,7 @@ class JetStreamServer::Session final : public rt::Watcher {
  private:
   void unwatch() noexcept { engine_.loop().unwatch(std::exchange(watch_, 0)); }
   void handle_input();
+  unsigned take_ops();
   [[nodiscard]] bool take_op();
   void handle(std::unique_ptr<Asked> asked);
   void handle_connection(const nats::ClientEvent& event);
@@ -86,7 +87,19 @@ class JetStreamServer::Session final : public rt::Watcher {
   rt::Loop::WatchId watch_ = 0;
 };
 
+// A turn that ends before the socket is empty may leave ops of which a cleared descriptor has no sign. So another turn
+// follows.
 void JetStreamServer::Session::handle_input() {
+  while (watch_ != 0 && take_ops() == kOpsMost) {
+    try {
+      engine_.loop().post([this] { handle_input(); });
+      return;
+    } catch (const std::bad_alloc&) {  // no memory for a later turn: go on in this one
+    }
+  }
+}
+
+unsigned JetStreamServer::Session::take_ops() {
   unsigned taken = 0;
   while (taken < kOpsMost && take_op()) {
     ++taken;
@@ -95,7 +108,7 @@ void JetStreamServer::Session::handle_input() {
   if (core.closed() || core.terminated()) {
     unwatch();  // the descriptor would stay readable for ever
   }
-  // Level-triggered: the rest comes in the next turn.
+  return taken;
 }
 
 // One message of a handle: its routing id, and the op. Returns false if none waits.

@@ -57,6 +57,7 @@ bool ControlReader::retry() noexcept {
   if (!begin()) {
     watch_ = 0;
   }
+  loop_.request(NodeLoop::kReadOut);  // a cleared descriptor has no sign of those after it
   return taken;
 }
 
