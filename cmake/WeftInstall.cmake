@@ -10,7 +10,7 @@ install(TARGETS weft weft_topics EXPORT weftTargets ARCHIVE ${development})
 install(TARGETS weft_shared EXPORT weftTargets LIBRARY COMPONENT library NAMELINK_COMPONENT development)
 install(TARGETS weft_topics_shared EXPORT weftTargets LIBRARY COMPONENT topics_library NAMELINK_COMPONENT development)
 install(TARGETS weft_topics_c EXPORT weftTargets LIBRARY COMPONENT topics_c_library NAMELINK_COMPONENT development)
-install(FILES capi/weft_topics.h capi/weft_error.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${development})
+install(FILES capi/weft_topics.h capi/weft_topics_kept.h capi/weft_error.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${development})
 # The list is made at the time of the installation: an #include may have come since the build was configured.
 install(CODE "
   include(\"${PROJECT_SOURCE_DIR}/cmake/WeftHeaders.cmake\")

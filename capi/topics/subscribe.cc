@@ -44,6 +44,13 @@ int weft_topics_unsubscribe(weft_topics_subscription* subscription) {
   return call([&] { return HandleTable::instance().close(subscription, Kind::subscription); });
 }
 
+int weft_topics_subscription_drain(weft_topics_subscription* subscription) {
+  return call([&]() -> Result<void> {
+    WEFT_TRY(pin<SubscriptionObject>(subscription))->value.drain();
+    return {};
+  });
+}
+
 int weft_topics_subscription_add(weft_topics_subscription* subscription, const char* filter) {
   return call([&]() -> Result<void> {
     const auto own = WEFT_TRY(pin<SubscriptionObject>(subscription));

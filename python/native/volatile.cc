@@ -143,6 +143,12 @@ PyObject* subscribe(Args& args) {
         args[1]);
   return of_handle(subscription);
 }
+// (subscription, name)
+PyObject* subscription_drain(Args& args) {
+  args.expect(2);
+  check(weft_topics_subscription_drain(args.handle<weft_topics_subscription>(0)), "close", args[1]);
+  return none();
+}
 // (subscription, filter)
 PyObject* subscription_add(Args& args) {
   args.expect(2);
@@ -232,6 +238,7 @@ std::vector<PyMethodDef> volatile_calls() {
       method<wait_subscribers>("wait_subscribers"),
       method<subscribe>("subscribe"),
       method<close<weft_topics_unsubscribe>>("unsubscribe"),
+      method<subscription_drain>("subscription_drain"),
       method<subscription_add>("subscription_add"),
       method<subscription_remove>("subscription_remove"),
       method<subscription_missed>("subscription_missed"),

@@ -13,7 +13,7 @@ import os
 import threading
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Deque, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar, Union
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from . import _topics
 from ._sockets import Again, Error
@@ -451,15 +451,6 @@ def consume_arguments(stream: int, name: str, filter: Optional[str], start: Star
     """The arguments of _topics.consume()."""
     return (stream, name, filter, *start_of(start), tries_max, duration(ack_wait), tuple(map(duration, retry_waits)),
             dead_letters, unacked_max, queue_messages_max, queue_bytes_max, redeclare)
-
-
-def keep_rest(subscription: int, name: str, rest: Deque[Message]) -> None:
-    """Takes the queued messages of a subscription that closes, up to the bounds of its queue."""
-    try:
-        while (message := _topics.try_next(subscription, name, Message)) is not None:
-            rest.append(message)
-    except TopicsError:  # it has ended
-        pass
 
 
 def give(request: Request, answer: Optional[Data]) -> None:

@@ -20,8 +20,8 @@ from . import _topics
 from ._home import Home
 from ._mixins import Filters, LiveReader, LiveWatch, Named
 from ._shared import (Closed, Code, Curve, Data, Draft, Entry, From, Full, Headers, Keep, Login, Message, NotFound, Outcome, Published,
-                      Request, Start, Stored, StreamInfo, Survives, Timeout, Tls, WhenFull, batch, consume_arguments,
-                      duration, filters_of, give, give_error, header_dict, keep_rest, make_error, milliseconds,
+                      Request, Start, Stored, StreamInfo, Survives, Timeout, Tls, TopicsError, WhenFull, batch,
+                      consume_arguments, duration, filters_of, give, give_error, header_dict, make_error, milliseconds,
                       open_arguments, start_of)
 from ._waits import ENTRY, INFO, KEYS, REPLY, STORED, Ready, Turns
 
@@ -184,7 +184,11 @@ class Subscription(Filters, _Source[Message]):
         """Ends the coroutines that wait. The queued messages stay readable."""
         if not self._closed:
             self._home.check_thread()
-            keep_rest(self._handle, self._name, self._rest)
+            try:
+                while (message := self.try_next()) is not None:
+                    self._rest.append(message)
+            except TopicsError:  # it has ended
+                pass
         super().close()
 
 

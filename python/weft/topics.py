@@ -8,13 +8,12 @@ of its own.
 
 from __future__ import annotations
 
-import collections
 import os
 import threading
 import warnings
 import weakref
 from types import TracebackType
-from typing import (Any, Callable, ClassVar, Deque, Generic, Iterable, Iterator, List, Optional, Sequence, Type, TypeVar, Union,
+from typing import (Any, Callable, ClassVar, Generic, Iterable, Iterator, List, Optional, Sequence, Type, TypeVar, Union,
                     overload)
 
 from . import _topics
@@ -22,7 +21,7 @@ from ._mixins import Filters, LiveReader, LiveWatch, Named
 from ._shared import (Closed, Code, Conflict, Curve, Data, Delivery, Draft, Entry, From, Full, Headers, Keep, Login, Message,
                       NotFound, OutcomeUnknown, Published, Request, Start, Stored, StreamInfo, Survives, TimedOut, Timeout, Tls,
                       TopicsError, Unreachable, WhenFull, batch, consume_arguments, duration, filters_of, give, give_error,
-                      header_dict, keep_rest, milliseconds, open_arguments, start_of)
+                      header_dict, milliseconds, open_arguments, start_of)
 
 __all__ = [
     "Closed", "Code", "Conflict", "Consumer", "Curve", "Data", "Delivery", "Draft", "Entry", "From", "Full", "Headers", "Keep",
@@ -85,31 +84,15 @@ class _Source(_Object, Generic[_M]):
     _native_fd: ClassVar["staticmethod[[int, str], int]"]
     _kind: ClassVar[Type[Message]]
 
-    def __init__(self, handle: int, name: str) -> None:
-        super().__init__(handle, name)
-        self._rest: Deque[_M] = collections.deque()  # what close() kept
-
     def next(self, timeout: Timeout = None) -> _M:
         """The next message. Raises TimedOut, also for a timeout of 0 if there is none, and Closed."""
-        try:
-            found: _M = self._native_next(self._handle, self._name, milliseconds(timeout), self._kind)
-            return found
-        except Closed:
-            rest = self._take_rest()
-            if rest is None:
-                raise
-            return rest
+        found: _M = self._native_next(self._handle, self._name, milliseconds(timeout), self._kind)
+        return found
 
     def try_next(self) -> Optional[_M]:
         """The next message, or None: there is none now. Raises Closed."""
-        try:
-            found: Optional[_M] = self._native_try_next(self._handle, self._name, self._kind)
-            return found
-        except Closed:
-            rest = self._take_rest()
-            if rest is None:
-                raise
-            return rest
+        found: Optional[_M] = self._native_try_next(self._handle, self._name, self._kind)
+        return found
 
     def fileno(self) -> int:
         """A descriptor for select, selectors and event loops: readable while there may be a message. After a try_next() that
@@ -124,18 +107,9 @@ class _Source(_Object, Generic[_M]):
             found: _M = self._native_next(self._handle, self._name, -1, self._kind)
             return found
         except Closed:
-            rest = self._take_rest()
-            if rest is not None:
-                return rest
             if self._closed:
                 raise StopIteration from None
             raise
-
-    def _take_rest(self) -> Optional[_M]:
-        try:
-            return self._rest.popleft()
-        except IndexError:
-            return None
 
 
 class Publisher(_Object):
@@ -171,8 +145,13 @@ class Subscription(Filters, _Source[Message]):
     def close(self) -> None:
         """Ends the calls that wait. The queued messages stay readable."""
         if not self._closed:
-            keep_rest(self._handle, self._name, self._rest)
-        super().close()
+            self._closed = True
+            _topics.subscription_drain(self._handle, self._name)
+
+    def __del__(self) -> None:
+        super().__del__()
+        if getattr(self, "_closed", False) and self._process == os.getpid():
+            self._native_close(self._handle, self._name)
 
 
 class Service(_Source[Request]):

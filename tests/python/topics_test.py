@@ -7,6 +7,7 @@ import gc
 import pickle
 import select
 import signal
+import sys
 import threading
 import unittest
 import warnings
@@ -280,6 +281,30 @@ class Threads(Case):
                 part = [number for number in mine if number // MESSAGES == of]
                 self.assertEqual(part, sorted(part))
         self.assertEqual(sorted(sum(got, [])), list(range(2 * MESSAGES)))
+
+    def test_a_close_keeps_the_order_of_each_thread_that_takes(self):
+        topics = self.open()
+        switch = sys.getswitchinterval()
+        self.addCleanup(sys.setswitchinterval, switch)
+        sys.setswitchinterval(1e-5)
+        for _ in range(10):
+            subscription = topics.subscribe("a")
+            for number in range(MESSAGES):
+                topics.publish("a", b"%d" % number)
+            got = [[] for _ in range(3)]
+
+            def take(mine, subscription=subscription):
+                mine.extend(int(message.data) for message in subscription)
+
+            joins = [self.start(take, mine) for mine in got]
+            subscription.close()
+            topics.publish("a", b"-1")
+            for join in joins:
+                join()
+            self.assertEqual([mine == sorted(mine) for mine in got], [True] * 3)
+            self.assertEqual(sorted(sum(got, [])), list(range(MESSAGES)))
+            with self.raises(weft.Closed, weft.Code.CLOSED):
+                subscription.add("b")
 
     def test_a_descriptor_announces_messages(self):
         topics = self.open()

@@ -27,6 +27,12 @@ void Subscription::close() noexcept {
   }
 }
 
+void Subscription::drain() noexcept {
+  if (node_ != nullptr) {
+    node_->drain(*core_);
+  }
+}
+
 Result<TopicMessage> Subscription::next() { return next_until(kNever); }
 Result<TopicMessage> Subscription::next_until(Instant deadline) {
   Result<TopicMessage> message = WEFT_TRY(topic::borrow(core_))->try_pop();

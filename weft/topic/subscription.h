@@ -31,6 +31,7 @@ class Subscription {
   Subscription& operator=(Subscription&&) noexcept;
   ~Subscription();
   void close() noexcept;  // idempotent; wakes every next(); drops and counts the queued messages
+  void drain() noexcept;  // the same, but next() returns the queued messages first
 
   // Errors: closed (the subscription or its handle); resource_exhausted (the subscription ended, see Full::end).
   Result<TopicMessage> next();

@@ -236,6 +236,46 @@ TEST_F(OneHandle, WhatIsQueuedWhenASubscriptionClosesIsCounted) {
   expect_balance(topics);
 }
 
+TEST_F(OneHandle, ADrainedSubscriptionGivesWhatItHasAlsoAfterItsHandle) {
+  auto topics = std::make_unique<Topics>(open());
+  Subscription kept = *topics->subscribe("a");
+  Subscription dropped = *topics->subscribe("a");
+  Publisher a = *topics->publisher("a");
+  for (const char* const body : {"1", "2"}) {
+    ASSERT_TRUE(a.publish(body));
+  }
+  for (Subscription* const each : {&kept, &dropped, &kept}) {
+    each->drain();
+  }
+  ASSERT_TRUE(a.publish("unseen"));
+  EXPECT_EQ(kept.add("b").error(), Errc::closed);
+  EXPECT_EQ(kept.remove("a").error(), Errc::invalid_argument);
+  EXPECT_EQ(kept.next()->text(), "1");
+  dropped.close();
+  EXPECT_EQ(dropped.next().error(), Errc::closed);
+  EXPECT_EQ(topics->statistics().dropped_closed, 2u);
+  expect_balance(*topics);
+  topics.reset();
+  EXPECT_EQ(kept.try_next()->text(), "2");
+  EXPECT_EQ(kept.try_next().error(), Errc::closed);
+  EXPECT_EQ(kept.next().error(), Errc::closed);
+}
+
+TEST_F(OneHandle, ADrainEndsTheCallsThatWait) {
+  Topics topics = open();
+  Subscription s = *topics.subscribe("a");
+  std::vector<std::thread> threads;
+  std::atomic<int> closed{0};
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] { closed += s.next().error() == Errc::closed ? 1 : 0; });
+  }
+  s.drain();
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(closed, 3);
+}
+
 // Prints the cost of a message; bench/ has the figure.
 TEST(QuietTopics, PublishThenNextTakesEachMessageOnce) {
   Context context;

@@ -32,6 +32,7 @@ static void refuses_subscription(int code, weft_topics_subscription* subscriptio
   EXPECT(code, weft_topics_next(subscription, WEFT_TOPICS_FOREVER, &message));
   EXPECT(code, weft_topics_subscription_add(subscription, "a"));
   EXPECT(code, weft_topics_subscription_remove(subscription, "a"));
+  EXPECT(code, weft_topics_subscription_drain(subscription));
   EXPECT(code, weft_topics_subscription_fd(subscription));
   EXPECT(code, weft_topics_subscription_missed(subscription, &missed));
   REQUIRE(message == NULL && missed == 0);

@@ -105,6 +105,27 @@ static void a_full_queue_drops_by_its_policy(void) {
   EXPECT(0, weft_topics_close(topics));
 }
 
+static void a_drained_subscription_gives_what_it_has(void) {
+  weft_topics* const topics = open_fleet("inproc:drained", NULL);
+  weft_topics_subscription* const subscription = subscribe(topics, "a");
+  weft_topics_message* message = NULL;
+  EXPECT(0, weft_topics_publish(topics, "a", "1", 1, NULL));
+  EXPECT(0, weft_topics_publish(topics, "a", "2", 1, NULL));
+  EXPECT(0, weft_topics_subscription_drain(subscription));
+  EXPECT(0, weft_topics_subscription_drain(subscription));
+  EXPECT(0, weft_topics_publish(topics, "a", "unseen", 6, NULL));
+  EXPECT(WEFT_TOPICS_CLOSED, weft_topics_subscription_add(subscription, "b"));
+  EXPECT(0, weft_topics_next(subscription, WAIT_MS, &message));
+  REQUIRE(has_bytes(message, "1"));
+  EXPECT(0, weft_topics_message_free(message));
+  EXPECT(0, weft_topics_close(topics));
+  EXPECT(0, weft_topics_next(subscription, WAIT_MS, &message));
+  REQUIRE(has_bytes(message, "2"));
+  EXPECT(0, weft_topics_message_free(message));
+  EXPECT(WEFT_TOPICS_CLOSED, weft_topics_next(subscription, WAIT_MS, &message));
+  EXPECT(0, weft_topics_unsubscribe(subscription));
+}
+
 static void a_descriptor_announces_messages(void) {
   weft_topics* const topics = open_fleet("inproc:descriptor", NULL);
   weft_topics_subscription* const subscription = subscribe(topics, "a.>");
@@ -293,6 +314,7 @@ int main(int argc, char** argv) {
   messages_flow("inproc:flow", NULL);
   messages_flow("local:flow", directory);
   a_full_queue_drops_by_its_policy();
+  a_drained_subscription_gives_what_it_has();
   a_descriptor_announces_messages();
   a_loop_takes_a_flood();
   a_loop_takes_the_messages_of_other_handles("inproc:loop", NULL);

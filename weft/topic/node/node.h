@@ -133,6 +133,7 @@ class Node final : public std::enable_shared_from_this<Node>,
   [[nodiscard]] Result<void> remove_filter(SubscriptionCore& subscription, const Filter& filter);
   [[nodiscard]] Result<void> remove_text_filter(SubscriptionCore& subscription, std::string_view text);
   void unsubscribe(SubscriptionCore& subscription) noexcept;
+  void drain(SubscriptionCore& subscription) noexcept;  // the same, without the messages in the queue
   [[nodiscard]] Result<TopicMessage> try_next(SubscriptionCore& subscription) { return lead_.try_next(subscription); }
   [[nodiscard]] Result<TopicMessage> next_until(SubscriptionCore& subscription, Instant deadline) {
     return lead_.next_until(subscription, deadline);
@@ -243,6 +244,7 @@ class Node final : public std::enable_shared_from_this<Node>,
   [[nodiscard]] Result<void> want(const Filter& filter);
   void unwant(const Filter& filter) noexcept;
   [[nodiscard]] Result<void> add(SubscriptionCore& subscription, std::string text, const Filter& wire);
+  void forget_filters(SubscriptionCore& subscription) noexcept;
   void interest_changed() noexcept;
 
   // mesh.cc

@@ -28,10 +28,13 @@ class OpenSubscriptions {
       subscription.add_counts(past_);
     }
   }
+  // The messages of those that have ended can still be taken.
   void close_all(const Error& reason) noexcept {
     const sync::LockGuard lock(mutex_);
     for (const auto& each : open_) {
-      each->close(reason);
+      if (each->status()) {
+        each->close(reason);
+      }
     }
   }
   [[nodiscard]] std::vector<IntrusivePtr<SubscriptionCore>> all() const {  // throws std::bad_alloc

@@ -9,6 +9,12 @@
 
 namespace weft::topic {
 
+namespace {
+
+constexpr Error kSubscriptionClosed(Errc::closed, "the subscription was closed");
+
+}  // namespace
+
 // The one place that defines a filter on the wire. Publishers of Weft send the messages that match the filter,
 // any other one sends those that begin with its literal head.
 Result<void> Node::want(const Filter& filter) { return sockets_.in().subscribe(filter); }
@@ -49,6 +55,7 @@ Result<void> Node::add_text_filter(SubscriptionCore& subscription, std::string_v
 // The peers get the filter before the index does: a peer that finds the subscription in an answer to a probe has the
 // filter, because both go over one connection.
 Result<void> Node::add(SubscriptionCore& subscription, std::string text, const Filter& wire) {
+  WEFT_TRY(subscription.status());
   auto own = make_intrusive<const OwnFilter>(std::move(text), wire);
   WEFT_TRY(want(wire));
   const auto added = interest_.add(subscription, std::move(own));
@@ -61,6 +68,13 @@ Result<void> Node::add(SubscriptionCore& subscription, std::string text, const F
     (void)interest_.remove(subscription, wire);
     unwant(wire);
     return wanted;
+  }
+  if (auto open = subscription.status(); !open && open.error() == Errc::closed) {  // by another thread, meanwhile
+    if (interest_.remove(subscription, wire)) {
+      unwant(wire);
+      gate_unwant(wire);
+    }
+    return open;
   }
   interest_changed();
   return {};
@@ -90,12 +104,19 @@ Result<void> Node::remove_text_filter(SubscriptionCore& subscription, std::strin
 }
 
 void Node::unsubscribe(SubscriptionCore& subscription) noexcept {
-  subscription.close(Error(Errc::closed, "the subscription was closed"));
+  subscription.close(kSubscriptionClosed);
+  forget_filters(subscription);
+  subscriptions_.remove(subscription);
+}
+void Node::drain(SubscriptionCore& subscription) noexcept {
+  subscription.end(kSubscriptionClosed);
+  forget_filters(subscription);
+}
+void Node::forget_filters(SubscriptionCore& subscription) noexcept {
   for (const auto& [filter, own] : interest_.remove_all(subscription)) {
     unwant(filter);
     gate_unwant(filter);
   }
-  subscriptions_.remove(subscription);
   interest_changed();
 }
 

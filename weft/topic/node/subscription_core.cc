@@ -100,13 +100,12 @@ bool SubscriptionCore::has_input() noexcept { return has_input_.load(std::memory
 
 void SubscriptionCore::close(const Error& reason) noexcept {
   const sync::LockGuard lock(mutex_);
-  if (closed_) {
-    return;
-  }
   while (queue_.pop()) {
     ++dropped_closed_;
   }
-  close_input(reason);
+  if (!closed_) {
+    close_input(reason);
+  }
 }
 
 void SubscriptionCore::end(const Error& reason) noexcept {
