@@ -106,7 +106,11 @@ class Load {
   void finish(const char* fault, Servers servers = Servers::whole) {
     release(count_);
     EXPECT_TRUE(acknowledged(count_)) << acknowledged_ << " of " << count_;
-    const std::vector<std::uint8_t> stored = read_stream();
+    const Places places = read_stream();
+    std::vector<std::uint8_t> stored(acked_.size());
+    for (const auto& [sequence, number] : places) {
+      ++stored[static_cast<std::size_t>(number)];
+    }
     const int in_all = std::accumulate(stored.begin(), stored.end(), 0);
     const bool all = until([&] {
       const auto unread = [&](std::size_t i) { return stored[i] != 0 && consumed_[i] == 0; };
@@ -122,8 +126,16 @@ class Load {
     int stored_twice = 0;
     int consumed_again = 0;
     int read_otherwise = 0;
+    // Of sequences that an acknowledgement or a delivery named, and at which the stream has another message.
+    int moved = 0;
+    for (const auto& [sequence, number] : read_at_) {
+      const auto found = places.find(sequence);
+      moved += found != places.end() && found->second != number ? 1 : 0;
+    }
     for (std::size_t i = 0; i < acked_.size(); ++i) {
       lost += acked_[i] != 0 && stored[i] == 0 ? 1 : 0;
+      const auto acked_at = places.find(acked_[i]);
+      moved += acked_at != places.end() && acked_at->second != int(i) ? 1 : 0;
       stored_twice += stored[i] > 1 ? 1 : 0;
       read_otherwise += read_[i] != stored[i] ? 1 : 0;
       consumed_again += consumed_[i] > 1 ? 1 : 0;
@@ -132,15 +144,16 @@ class Load {
       EXPECT_EQ(lost, 0);
       EXPECT_EQ(stored_twice, 0);
       EXPECT_EQ(read_otherwise, 0);
+      EXPECT_EQ(moved, 0);
     }
     std::string again;
     for (const auto& [text, times] : failed_) {
       again += ", " + std::to_string(times) + " times \"" + text + "\"";
     }
     std::printf(
-        "[ INFO ] %s: %d acknowledged, %d lost, %d stored twice, %d read otherwise, %d out of order, %d consumed "
-        "again%s\n",
-        fault, acknowledged_, lost, stored_twice, read_otherwise, late_, consumed_again, again.c_str());
+        "[ INFO ] %s: %d acknowledged, %d lost, %d stored twice, %d read otherwise, %d at the sequence of "
+        "another one, %d out of order, %d consumed again%s\n",
+        fault, acknowledged_, lost, stored_twice, read_otherwise, moved, late_, consumed_again, again.c_str());
   }
 
  private:
@@ -162,9 +175,10 @@ class Load {
     return ended_;
   }
 
-  // How often the stream has each message.
-  [[nodiscard]] std::vector<std::uint8_t> read_stream() const {
-    std::vector<std::uint8_t> stored(acked_.size());
+  using Places = std::map<std::uint64_t, int>;  // of sequences: the number of the message
+
+  [[nodiscard]] Places read_stream() const {
+    Places places;
     Context context;
     Topics topics = *Topics::open(context, options_);
     auto jobs = topics.stream(stream());
@@ -178,9 +192,9 @@ class Load {
         break;
       }
       last = message->sequence();
-      ++stored[static_cast<std::size_t>(std::stoi(std::string(message->text())))];
+      places.emplace(last, std::stoi(std::string(message->text())));
     }
-    return stored;
+    return places;
   }
   void publish() {
     constexpr std::size_t kInFlight = 1000;
@@ -203,7 +217,7 @@ class Load {
       }
       if (published) {
         const std::lock_guard lock(mutex_);
-        acked_[static_cast<std::size_t>(number)] = 1;
+        acked_[static_cast<std::size_t>(number)] = published->sequence;
         ++acknowledged_;
         changed_.notify_all();
       }
@@ -253,6 +267,7 @@ class Load {
       const std::lock_guard lock(mutex_);
       ++reads_;
       ++read_[static_cast<std::size_t>(number)];
+      read_at_.emplace(last, number);
       late_ += number < newest ? 1 : 0;
       newest = std::max(newest, number);
       changed_.notify_all();
@@ -289,10 +304,11 @@ class Load {
   bool ended_ = false;
   int acknowledged_ = 0;
   int reads_ = 0;
-  int consumes_ = 0;  // different messages
-  int late_ = 0;      // messages after one with a larger number
-  std::vector<std::uint8_t> acked_;
+  int consumes_ = 0;                  // different messages
+  int late_ = 0;                      // messages after one with a larger number
+  std::vector<std::uint64_t> acked_;  // the sequence of each acknowledgement
   std::vector<std::uint8_t> read_;
+  Places read_at_;
   std::vector<std::uint8_t> consumed_;
   std::map<std::string, int> failed_;  // publishes, which were repeated, by their errors
   std::vector<std::thread> threads_;

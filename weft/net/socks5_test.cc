@@ -23,7 +23,6 @@ struct Talk {
   std::string end;  // "done", "waiting", or the fault
   int os_errno = 0;
   std::size_t taken = 0;  // bytes of the proxy's that were taken
-  friend bool operator==(const Talk&, const Talk&) = default;
 };
 
 std::string take_output(Socks5& client) {

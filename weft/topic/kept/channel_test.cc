@@ -258,7 +258,6 @@ TEST_F(ChannelTest, AMessageThatAnotherMemberHasIsNotGivenToAProgram) {
 }
 
 TEST_F(ChannelTest, ARecallTakesTheEndOfTheQueueThatNoProgramHasSeen) {
-  std::atomic<int> acks{0};
   FakeHub hub(context_, endpoint_, store_, [&](FakeHub& self, const Op& op) {
     if (op.kind == OpKind::append && as_text(op.body) == "4") {
       self.send({.kind = OpKind::recall, .id = 0});  // no channel: nothing

@@ -427,7 +427,6 @@ TEST_F(HubLinkTest, AStoreThatCannotBeOpenedIsToldAtOnce) {
 
 TEST_F(HubLinkTest, StrictOrderHasOneMessageOfATopicUnderWayAndFencesOthers) {
   TestLink link(context_, endpoint_);
-  std::atomic<int> under_way{0};
   FakeHub hub(context_, endpoint_, store_);
   Stream orders = link.stream({.name = "orders"});
   Stream other = link.stream({.name = "orders"});
