@@ -64,53 +64,53 @@ struct Inside {
 class StopInside : public StopAttack, public testing::WithParamInterface<Inside> {};
 
 TEST_P(StopInside, EndsAllAndARestartServesAgain) {
-  const auto [place, act, cores] = GetParam();
+  const Inside inside = GetParam();
   watchdog_.begin("inside a callback");
-  start_runtime(cores);
+  start_runtime(inside.cores);
   Signal acted;
   std::atomic<bool> once{false};
-  const auto run = [&, act = act] {
+  const auto run = [&, inside] {
     if (once.exchange(true)) {
       return;
     }
-    switch (act) {
+    switch (inside.act) {
       case Act::begin_stop: server_->begin_stop(sys::now() + kAnHour); break;
       case Act::stop: EXPECT_TRUE(server_->stop(sys::now())); break;
       case Act::destroy: server_.reset(); break;
     }
     acted.give();
   };
-  script_.on_open = [&, place = place](HeaderSession&) {
-    if (place == Place::on_open) {
+  script_.on_open = [&, inside](HeaderSession&) {
+    if (inside.place == Place::on_open) {
       run();
     }
   };
-  script_.on_frame = [&, place = place](HeaderSession& session, const HeaderCodec::Frame&) {
-    if (place == Place::on_frame) {
+  script_.on_frame = [&, inside](HeaderSession& session, const HeaderCodec::Frame&) {
+    if (inside.place == Place::on_frame) {
       run();
-    } else if (place == Place::coroutine) {
+    } else if (inside.place == Place::coroutine) {
       EXPECT_TRUE(session.spawn(call_later(run)));
     }
   };
-  script_.on_close = [&, place = place](HeaderSession&, const Error&) {
-    if (place == Place::on_close) {
+  script_.on_close = [&, inside](HeaderSession&, const Error&) {
+    if (inside.place == Place::on_close) {
       run();
     }
   };
   const std::string endpoint = listen();
   std::optional<Client> idle;
-  if (place != Place::on_open) {
+  if (inside.place != Place::on_open) {
     idle.emplace(endpoint);
   }
   {
     Client client(endpoint);
     client.send(1, "");
-    if (place == Place::on_close) {
+    if (inside.place == Place::on_close) {
       client.close();
     }
     ASSERT_TRUE(acted.take());
   }
-  if (act != Act::destroy) {
+  if (inside.act != Act::destroy) {
     (void)stop_now();
     EXPECT_EQ(server_->sessions(), 0u);
     restart_and_echo(endpoint);

@@ -2,6 +2,7 @@
 """weft_nats_doctor_test.py PROGRAM SOURCE METRICS_SIDE KEPT_SIDE: fleet doctor for the kept topics of a fleet on NATS, on
 Debian's server and on that of deps/go.txt if it was built. 77: there is none."""
 
+import json
 import os
 import subprocess
 import sys
@@ -130,6 +131,22 @@ def the_doctor_names_a_server_that_is_stopped_or_runs_without_jetstream() -> Non
             servers.kill(lost)
             servers.start(lost)
             until(lambda told: "; 3 of 3 copies, led by s" in told["value"], servers.fleet())
+
+
+@test
+def the_doctor_names_a_consumer_without_a_leader() -> None:
+    for program in SERVERS:
+        with cluster(program) as servers:
+            add_orders(servers.fleet())
+            # A consumer with one copy, of another client.
+            made = json.loads(request(f"127.0.0.1:{servers.ports[0]}", "$JS.API.CONSUMER.DURABLE.CREATE.orders.lone", {
+                "stream_name": "orders", "config": {"durable_name": "lone", "ack_policy": "explicit", "num_replicas": 1}}))
+            servers.kill(int(made["cluster"]["leader"].removeprefix("s")))
+            end = time.monotonic() + 90
+            while not (lone := findings(servers.fleet(), timeout="15").get("consumer orders lone")):
+                assert time.monotonic() < end
+            assert (lone["state"], lone["value"]) == ("warning", "its leader does not answer"), lone
+            assert "no server leads it: nothing is delivered" in lone["advice"], lone
 
 
 @test

@@ -100,8 +100,8 @@ def cluster(program: str):
                 servers.kill(number)
 
 
-def request(address: str, subject: str, body: dict) -> None:
-    """A request of another client, and its first answer."""
+def request(address: str, subject: str, body: dict) -> bytes:
+    """The first answer to a request of another client."""
     host, port = address.rsplit(":", 1)
     with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection, connection.makefile("rwb") as lines:
         text = json.dumps(body).encode()
@@ -111,5 +111,6 @@ def request(address: str, subject: str, body: dict) -> None:
         for line in lines:
             assert not line.startswith(b"-ERR"), line
             if line.startswith((b"MSG", b"HMSG")):
-                return
+                *_, headers, size = line.split()
+                return lines.read(int(size))[int(headers) if line.startswith(b"HMSG") else 0:]
         raise AssertionError("no answer")

@@ -25,6 +25,7 @@ constexpr std::uint32_t kCopiesOfMachine = 3;
 constexpr std::int64_t kPendingDefault = 1000;  // of a consumer whose max_ack_pending is not set
 constexpr Duration kFirstMost = std::chrono::seconds(5);
 constexpr Duration kAnswerMost = std::chrono::seconds(2);  // then the request is sent again
+constexpr Duration kListMost = std::chrono::seconds(6);    // a list waits for 4 s for leaders that are away
 constexpr Duration kAskAgain = std::chrono::milliseconds(100);
 constexpr Duration kSilentMost = std::chrono::seconds(5);  // of a copy, which answers its leader every second
 constexpr double kNearlyFull = 0.9;
@@ -58,11 +59,12 @@ std::string trouble_of(const Result<js::Reply<T>>& reply, const std::string& sub
 // it does not answer, and names the subject.
 template <typename T>
 rt::Task<Result<js::Reply<T>>> ask(nats::Client* client, const KeptFacts* facts, js::ApiRequest request,
-                                   Duration patience, Result<js::Reply<T>> (*read)(std::string_view)) {
+                                   Duration patience, Result<js::Reply<T>> (*read)(std::string_view),
+                                   Duration answer_most = kAnswerMost) {
   const Instant end = deadline_after(sys::now(), patience);
   for (;;) {
     const auto answer = co_await client->request(request.subject, as_bytes(request.body),
-                                                 std::min(end, deadline_after(sys::now(), kAnswerMost)));
+                                                 std::min(end, deadline_after(sys::now(), answer_most)));
     auto reply = answer ? read(as_text(answer->body())) : Result<js::Reply<T>>(answer.error());
     const bool again = reply ? reply->failure.is_temporary() : reply.error() == Errc::timed_out;
     if (std::find(facts->refused.begin(), facts->refused.end(), request.subject) != facts->refused.end()) {
@@ -264,7 +266,7 @@ rt::Task<Result<void>> ask_kept(nats::Client* client, Duration patience, KeptFac
   facts->answers = true;
   facts->account = account->value;
   for (std::uint64_t offset = 0; facts->streams.size() < kStreamsMost;) {
-    auto page = co_await ask(client, facts, js::stream_list(offset), patience, js::read_stream_list);
+    auto page = co_await ask(client, facts, js::stream_list(offset), patience, js::read_stream_list, kListMost);
     if (!page || !page->ok()) {
       facts->trouble = trouble_of(page, "$JS.API.STREAM.LIST");
       co_return Result<void>();
@@ -283,17 +285,24 @@ rt::Task<Result<void>> ask_kept(nats::Client* client, Duration patience, KeptFac
     }
   }
   for (const js::StreamReport& stream : facts->streams) {
-    for (std::uint64_t offset = 0; offset < stream.state.consumers && facts->consumers.size() < kConsumersMost;) {
+    // The leader of a stream does not count the consumers of servers that are away.
+    bool asks = clustered(stream.cluster);
+    for (std::uint64_t offset = 0;
+         (asks || offset < stream.state.consumers) && facts->consumers.size() < kConsumersMost;) {
+      asks = false;
       auto request = js::consumer_list(stream.config.name, offset);
       if (!request) {
         break;
       }
-      auto page = co_await ask(client, facts, *std::move(request), patience, js::read_consumer_list);
+      auto page = co_await ask(client, facts, *std::move(request), patience, js::read_consumer_list, kListMost);
       if (!page || !page->ok()) {
         facts->trouble = trouble_of(page, "$JS.API.CONSUMER.LIST." + printable(stream.config.name));
         co_return Result<void>();
       }
-      offset += page->value.items.size();
+      for (std::string& each : page->value.missing) {
+        facts->leaderless_consumers.emplace_back(stream.config.name, std::move(each));
+      }
+      offset += page->value.items.size() + page->value.missing.size();
       if (page->value.items.empty()) {
         break;
       }
@@ -368,6 +377,11 @@ void add_kept_findings(const KeptFacts& facts, const std::vector<MonitorFacts>& 
   }
   for (const js::ConsumerInfo& each : facts.consumers) {
     add_consumer(each, all);
+  }
+  for (const auto& [stream, consumer] : facts.leaderless_consumers) {
+    all.push_back({"consumer " + printable(stream) + " " + printable(consumer), State::warning,
+                   "its leader does not answer",
+                   "no server leads it: nothing is delivered until a majority of its servers is back"});
   }
   if (facts.answers && !facts.trouble.empty()) {
     all.push_back({"more streams", State::warning, facts.trouble, "the rest is not compared"});

@@ -27,6 +27,7 @@ struct KeptFacts {
   std::vector<nats::jetstream::StreamReport> streams{};    // the first ones
   std::vector<std::string> leaderless{};                   // streams without an answer of their leaders
   std::vector<nats::jetstream::ConsumerInfo> consumers{};  // of those streams
+  std::vector<std::pair<std::string, std::string>> leaderless_consumers{};  // stream and consumer: the same
 };
 // Asks for at most 256 streams and 1,024 consumers, and again while the servers choose a leader. Each answer within
 // `patience`.

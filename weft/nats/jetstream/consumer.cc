@@ -242,6 +242,7 @@ Result<Reply<Page<ConsumerInfo>>> read_consumer_list(std::string_view json) {
       json,
       [&](JsonFields& fields, Page<ConsumerInfo>& page) {
         add_page(fields, page.total, page.offset, type);
+        fields.add("", "missing", page.missing);
         add_consumer(fields, kListedConsumer, scratch, replica);
         fields.add_items(kListedConsumer.whole, scratch, answers);
       },
