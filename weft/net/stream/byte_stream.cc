@@ -26,7 +26,7 @@ class SocketStream final : public ByteStream {
     const auto address = sys::peer_address(fd());
     return address ? address->to_text() : std::string();
   }
-  void name_peer(std::string address) override { peer_ = std::make_unique<const std::string>(std::move(address)); }
+  void name_peer(const std::string& address) override { peer_ = std::make_unique<const std::string>(address); }
 
  private:
   sys::Fd fd_;

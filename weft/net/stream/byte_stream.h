@@ -52,7 +52,7 @@ class ByteStream {
   virtual void admit() noexcept {}
   [[nodiscard]] virtual std::string peer_address() const = 0;  // "192.0.2.1:4711", "/path", "@name"; empty if unknown
   // For a socket whose peer is a proxy, before any layer is put on it: peer_address() returns this from now on.
-  virtual void name_peer(std::string /*address*/) {}
+  virtual void name_peer(const std::string& /*address*/) {}
   [[nodiscard]] virtual StreamState state() const noexcept { return {}; }
   // Requests a sign of life from the peer by a means of the stream's own; read() receives it. Returns false if the
   // stream has no such means.

@@ -154,7 +154,7 @@ Timed<T> with_timeout(Task<T> task, Duration timeout) noexcept {
 template <typename Awaiter>
   requires(!std::is_lvalue_reference_v<Awaiter> && requires(Awaiter& awaiter) { awaiter.await_resume(); })
 auto with_timeout(Awaiter&& awaiter, Duration timeout) {
-  return with_timeout(detail::await_moved(std::move(awaiter)), timeout);
+  return with_timeout(detail::await_moved(std::forward<Awaiter>(awaiter)), timeout);
 }
 
 }  // namespace weft::rt

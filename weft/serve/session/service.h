@@ -102,7 +102,7 @@ class SessionOf final : public Session {
 
   SessionOf(Shard& shard, const ServiceSlot& slot) noexcept
       : Session(shard, slot), codec_(*static_cast<const Codec*>(slot.codec)) {}
-  ~SessionOf() = default;
+  ~SessionOf() override = default;
 
   Result<void> send_body(const typename Codec::Header& header, Bytes body) {
     const Bytes back = codec_.trailer();

@@ -13,8 +13,10 @@ namespace weft::serve::detail {
 // The functions of a service, and spellings by which one may mean them.
 struct ServiceNames {
   int on_open, on_frame, on_end, on_drain, on_writable, on_close;
+  // NOLINTBEGIN(readability-identifier-naming)
   int onOpen, onFrame, onEnd, onDrain, onWritable, onClose;
   int OnOpen, OnFrame, OnEnd, OnDrain, OnWritable, OnClose;
+  // NOLINTEND(readability-identifier-naming)
 };
 // A name that both bases have is ambiguous here, whether it is a function, a template or overloaded.
 template <typename Service>
