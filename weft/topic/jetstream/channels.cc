@@ -63,6 +63,9 @@ Result<std::shared_ptr<PullChannel>> Channels::make(const Asked& asked) {
   if (op.number > kCreditMax) {
     return Error(Errc::invalid_argument, "more credit than 1,048,576");
   }
+  if (op.has(OpFlags::prioritized)) {
+    return Error(Errc::not_supported, "a priority on NATS");
+  }
   if (channels_.size() >= kChannelsMax) {
     return Error(Errc::resource_exhausted, "4,096 consumers and readers of a handle");
   }
