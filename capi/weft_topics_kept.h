@@ -170,6 +170,11 @@ typedef struct weft_topics_consume_options {
   uint32_t queue_messages_max; /* that wait in this handle; 0: 256 */
   size_t queue_bytes_max;      /* 0: 8 MiB */
   int redeclare;               /* like a stream's */
+  /* Not 0: this member has the number `priority`, 0 (first) to 9; otherwise it has 0. A message goes to a member of the
+     lowest number that has room in its queue. not_supported: servers of NATS before 2.12. conflict: a consumer on NATS
+     whose first member had none, without `redeclare`. */
+  int prioritized;
+  uint32_t priority;
 } weft_topics_consume_options;
 
 /* Makes the consumer or joins it: all members with the name share the messages of the stream. Each message goes to a

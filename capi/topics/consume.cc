@@ -30,6 +30,9 @@ Result<ConsumerOptions> consumer_options_of(const weft_topics_consume_options* g
   options.queue_messages_max = c.queue_messages_max == 0 ? options.queue_messages_max : c.queue_messages_max;
   options.queue_bytes_max = c.queue_bytes_max == 0 ? options.queue_bytes_max : c.queue_bytes_max;
   options.redeclare = c.redeclare != 0;
+  if (c.prioritized != 0) {
+    options.priority = c.priority;
+  }
   return options;
 }
 

@@ -154,9 +154,9 @@ PyObject* read(Args& args) {
 }
 
 // (stream, name, filter, from, from_value, tries_max, ack_wait_ms, retry waits in ms, dead_letters, unacked_max,
-// queue_messages_max, queue_bytes_max, redeclare) -> handle
+// queue_messages_max, queue_bytes_max, redeclare, priority or None) -> handle
 PyObject* consume(Args& args) {
-  args.expect(13);
+  args.expect(14);
   auto* const stream = args.handle<weft_topics_stream>(0);
   const char* const name = args.text(1);
   std::vector<std::int64_t> waits;
@@ -182,6 +182,10 @@ PyObject* consume(Args& args) {
   options.queue_messages_max = args.small_count(10);
   options.queue_bytes_max = args.count(11);
   options.redeclare = args.truth(12) ? 1 : 0;
+  if (args[13] != Py_None) {
+    options.prioritized = 1;
+    options.priority = args.small_count(13);
+  }
   weft_topics_consumer* consumer = nullptr;
   check(unlocked([&] { return weft_topics_consume(stream, name, &options, &consumer); }), "consume by", args[1]);
   return of_handle(consumer);

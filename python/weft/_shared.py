@@ -447,10 +447,10 @@ def open_arguments(fleet: str, space: Optional[str], node: Optional[str], listen
 
 def consume_arguments(stream: int, name: str, filter: Optional[str], start: Start, tries_max: int, ack_wait: Timeout,
                       retry_waits: Sequence[Timeout], dead_letters: Optional[str], unacked_max: int, queue_messages_max: int,
-                      queue_bytes_max: int, redeclare: bool) -> Tuple[Any, ...]:
+                      queue_bytes_max: int, redeclare: bool, priority: Optional[int]) -> Tuple[Any, ...]:
     """The arguments of _topics.consume()."""
     return (stream, name, filter, *start_of(start), tries_max, duration(ack_wait), tuple(map(duration, retry_waits)),
-            dead_letters, unacked_max, queue_messages_max, queue_bytes_max, redeclare)
+            dead_letters, unacked_max, queue_messages_max, queue_bytes_max, redeclare, priority)
 
 
 def give(request: Request, answer: Optional[Data]) -> None:

@@ -337,10 +337,10 @@ class Stream(_Object):
     async def consume(self, name: str, filter: Optional[str] = None, *, start: Start = From.FIRST, tries_max: int = 0,
                       ack_wait: Timeout = None, retry_waits: Sequence[Timeout] = (), dead_letters: Optional[str] = None,
                       unacked_max: int = 0, queue_messages_max: int = 0, queue_bytes_max: int = 0,
-                      redeclare: bool = False) -> Consumer:
+                      redeclare: bool = False, priority: Optional[int] = None) -> Consumer:
         """Makes the consumer or joins it, with the arguments of weft.Stream.consume()."""
         arguments = consume_arguments(self._handle, name, filter, start, tries_max, ack_wait, retry_waits, dead_letters,
-                                      unacked_max, queue_messages_max, queue_bytes_max, redeclare)
+                                      unacked_max, queue_messages_max, queue_bytes_max, redeclare, priority)
         return Consumer(self._home, await self._home.run(_topics.consume, *arguments, undo=_topics.consumer_close), name)
 
 

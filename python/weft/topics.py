@@ -317,13 +317,15 @@ class Stream(_Family):
     def consume(self, name: str, filter: Optional[str] = None, *, start: Start = From.FIRST, tries_max: int = 0,
                 ack_wait: Timeout = None, retry_waits: Sequence[Timeout] = (), dead_letters: Optional[str] = None,
                 unacked_max: int = 0, queue_messages_max: int = 0, queue_bytes_max: int = 0,
-                redeclare: bool = False) -> Consumer:
+                redeclare: bool = False, priority: Optional[int] = None) -> Consumer:
         """Makes the consumer or joins it. `tries_max`: deliveries of one message; 0: any number; a message beyond goes to the
         topic `dead_letters`. `ack_wait` (30 s): after it the hub delivers a message again. `retry_waits`: after each refused
-        delivery. A bound of 0 has its default. Raises Conflict: it has other settings."""
+        delivery. A bound of 0 has its default. `priority`: of this member, 0 (first) to 9; a message goes to a member of the
+        lowest number that has room in its queue; None is 0. Raises Conflict: it has other settings, or on NATS its first member
+        had no priority; TopicsError with NOT_SUPPORTED for a `priority`: servers of NATS before 2.12."""
         return self._adopt(Consumer(_topics.consume(*consume_arguments(
             self._handle, name, filter, start, tries_max, ack_wait, retry_waits, dead_letters, unacked_max,
-            queue_messages_max, queue_bytes_max, redeclare)), name))
+            queue_messages_max, queue_bytes_max, redeclare, priority)), name))
 
 
 class KeyValue(_Family):

@@ -465,6 +465,10 @@ class Kept(Case):
         await delivery.ack_confirmed()
         with self.assertRaises(weft.TopicsError):
             delivery.nak()
+        standby = await stream.consume("workers", retry_waits=[0.001], priority=1)
+        with self.assertRaises(weft.TopicsError):
+            await stream.consume("workers", retry_waits=[0.001], priority=10)
+        standby.close()
         self.assertEqual((await stream.message(3)).sequence, 3)
         self.assertEqual((await stream.newest("jobs.a")).sequence, 20)
         await stream.purge(10)

@@ -97,6 +97,24 @@ class Kept(Case):
         with self.raises(weft.Closed, weft.Code.CLOSED, "'workers'"):
             consumer.next()
 
+    def test_a_member_of_a_lower_number_gets_messages_while_it_has_room(self):
+        later = self.stream.consume("workers", priority=9)
+        first = self.stream.consume("workers", priority=0, queue_messages_max=2)
+        for number in range(3):
+            self.stream.publish("jobs.a", b"%d" % number)
+        with later.next(PATIENCE) as delivery:
+            self.assertEqual(delivery.data, b"2")
+        for data in (b"0", b"1"):
+            with first.next(PATIENCE) as delivery:
+                self.assertEqual(delivery.data, data)
+        for wrong in (10, 2**32 - 1):
+            with self.raises(weft.TopicsError, weft.Code.INVALID_ARGUMENT, "'workers'"):
+                self.stream.consume("workers", priority=wrong)
+        with self.assertRaises(OverflowError):
+            self.stream.consume("workers", priority=-1)
+        with self.assertRaises(TypeError):
+            self.stream.consume("workers", priority="1")
+
     def test_keys_have_values(self):
         bucket = self.topics.key_value("conf", history=3, survives=weft.Survives.PROCESS)
         self.assertIsNone(bucket.get("a"))

@@ -118,7 +118,7 @@ TEST_P(KeptNats, WhatJetStreamDoesNotKeepIsRefused) {
       << "a subject has one stream";
 }
 
-TEST(ServerVersions, TimesToLiveAreThoseOfServersThatKeepThem) {
+TEST(ServerVersions, TimesToLiveAndPrioritiesAreThoseOfServersThatKeepThem) {
   for (const char* version : {"2.11.3", "2.11.10", "2.12.0", "2.15.2", "3.0.0", "2.12.0-RC.1", "2.12"}) {
     EXPECT_TRUE(ends_messages(version)) << version;
   }
@@ -126,6 +126,8 @@ TEST(ServerVersions, TimesToLiveAreThoseOfServersThatKeepThem) {
        {"", ".", "...", "2", "2.", "2.9.10", "2.11", "2.11.2", "2.11.0-preview.2", "1.12.9", "x.y"}) {
     EXPECT_FALSE(ends_messages(version)) << version;
   }
+  EXPECT_TRUE(takes_priorities("2.12.0"));
+  EXPECT_FALSE(takes_priorities("2.11.11"));
 }
 
 TEST_P(KeptNats, AStreamThatWasMadeWithoutTimesToLiveGetsThemByADeclarationThatChangesIt) {
@@ -273,6 +275,73 @@ TEST_P(KeptNats, AQueueThatStandsStillIsSharedWithAMemberThatWaits) {
   const auto shared = waits.next_until(soon());
   ASSERT_TRUE(shared) << shared.error().message();
   EXPECT_NE(shared->sequence(), first.sequence());
+}
+
+TEST_P(KeptNats, OtherClientsShareAConsumerForWhichNoMemberNamedAPriority) {
+  if (!std::filesystem::exists(WEFT_NATS_CLIENT)) {
+    GTEST_SKIP() << "there is no nats: deps/setup.sh tests builds it with Go";
+  }
+  Topics topics = open();
+  Stream s = *topics.stream({.name = "s", .topics = {"s.>"}, .survives = Survives::process});
+  ASSERT_TRUE(s.consumer("c"));
+  ASSERT_TRUE(s.publish("s.a", "of the other client"));
+  EXPECT_NE(run_client("consumer next s c --raw").find("of the other client"), std::string::npos);
+}
+
+TEST_P(KeptNats, MembersKeepTheirPrioritiesWhenTheServerIsKilled) {
+  if (GetParam() == "nats") {
+    return;  // none of its consumers has priorities
+  }
+  Topics topics = open();
+  Topics others = open();
+  const StreamOptions declared{.name = "s", .topics = {"s.>"}, .survives = Survives::process};
+  Stream s = *topics.stream(declared);
+  Stream same = *others.stream(declared);
+  Consumer next = *same.consumer("c", {.priority = 3});
+  Consumer first = *s.consumer("c", {.priority = 2});
+  server_->restart();
+  const Instant end = soon();
+  for (bool served = false; !served;) {
+    ASSERT_TRUE(s.publish("s.a", "x"));
+    served = first.next_until(sys::now() + 20ms).has_value();
+    ASSERT_LT(sys::now(), end);
+  }
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(s.publish("s.a", std::to_string(i)));
+    auto got = first.next_until(soon());
+    while (got && got->text() == "x") {
+      got = first.next_until(soon());
+    }
+    ASSERT_TRUE(got) << i << ": " << got.error().message();
+    EXPECT_EQ(got->text(), std::to_string(i));
+  }
+  for (auto got = next.try_next(); got; got = next.try_next()) {
+    EXPECT_EQ(got->text(), "x");
+  }
+}
+
+// Another program set a group of its own.
+TEST_P(KeptNats, MembersTakePartInAGroupThatAnotherClientNamed) {
+  if (!std::filesystem::exists(WEFT_NATS_CLIENT)) {
+    GTEST_SKIP() << "there is no nats: deps/setup.sh tests builds it with Go";
+  }
+  if (GetParam() == "nats") {
+    return;  // no such consumers
+  }
+  Topics topics = open();
+  Stream s = *topics.stream({.name = "s", .topics = {"s.>"}, .survives = Survives::process});
+  const std::string made = run_client(
+      "request '$JS.API.CONSUMER.CREATE.s.c' '{\"stream_name\":\"s\",\"config\":{\"name\":\"c\",\"durable_name\":"
+      "\"c\",\"ack_policy\":\"explicit\",\"deliver_policy\":\"all\",\"priority_policy\":\"prioritized\","
+      "\"priority_groups\":[\"jobs\"]}}'");
+  auto first = s.consumer("c");
+  ASSERT_TRUE(first) << first.error().message() << made;
+  ASSERT_TRUE(s.publish("s.a", "1"));
+  EXPECT_EQ(first->next_until(soon())->text(), "1");
+  Consumer last = *s.consumer("c", {.priority = 4});
+  ASSERT_TRUE(s.publish("s.a", "2"));
+  EXPECT_EQ(first->next_until(soon())->text(), "2");
+  EXPECT_EQ(last.try_next().error(), Errc::would_block);
 }
 
 // A message in the queue of a handle is neither tried nor given to another member while its ack_wait passes.

@@ -98,6 +98,10 @@ const std::map<std::string, std::vector<Call>>& calls_of_rows() {
          const BatchMessage batch[] = {{.topic = "batch.a"}, {.topic = "batch.b"}};
          return error_of(s.publish_all(batch));
        }}},
+      {"the priority of a member of a consumer (`priority`)", {[](Topics& t) {
+         Stream s = *t.stream(stream_of("priority"));
+         return error_of(s.consumer("c", {.priority = 1}));
+       }}},
       {"a topic that a handle owns (`create`)", {[](Topics& t) { return error_of(t.create("owned", soon())); }}},
   };
   return calls;

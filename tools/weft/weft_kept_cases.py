@@ -80,6 +80,32 @@ def publish_batches(weft, settings: list[str], refuses: bool = False) -> None:
     assert weft("stream", "read", "batches", "--stored") == "".join(f"{n} batches.a {n}\n" for n in range(1, 6))
 
 
+def consume_with_priorities(weft, here: list[str], settings: list[str], refuses: bool = False, of_server: bool = False) -> None:
+    """Of the stream shares, which is not there. `refuses`: so do the servers. `of_server`: a consumer has them or not."""
+    weft("stream", "add", "shares", "shares.>", *settings)
+    for wrong in ("10", "-1", "x", "4294967296"):
+        weft("stream", "consume", "shares", "c", "--priority", wrong, "-n", "1", code=2)
+    if refuses:
+        assert "2.12" in weft("stream", "consume", "shares", "c", "--priority", "0", "-n", "1", code=1)
+        assert json.loads(weft("stream", "info", "shares", "--json"))["consumers"] == []
+        return
+    standby = start("stream", "consume", "shares", "c", "--priority", "9", *here)
+    assert weft("stream", "publish", "shares", "shares.a", "alone") == "1\n"
+    assert standby.stdout.readline() == "1 shares.a alone\n"
+    first = start("stream", "consume", "shares", "c", "--priority", "0", "-n", "1", *here)
+    while first.poll() is None:  # once it is a member it gets the next message
+        weft("stream", "publish", "shares", "shares.a", "x")
+    assert end(first).endswith(" shares.a x\n")
+    standby.kill()
+    standby.communicate()
+    weft("stream", "publish", "shares", "shares.a", "y")
+    weft("stream", "consume", "shares", "plain", "-n", "1")
+    if of_server:
+        assert "redeclare" in weft("stream", "consume", "shares", "plain", "--priority", "1", "-n", "1", code=1)
+    else:
+        assert weft("stream", "consume", "shares", "plain", "--priority", "1", "-n", "1") == "2 shares.a x\n"
+
+
 def set_and_watch(weft, here: list[str], settings: list[str]) -> None:
     """Of the bucket config, which is not there."""
     assert "bucket" in weft("kv", "get", "config", "color", code=1)  # and makes no bucket

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from weft_cli_support import KEPT_SIDE, LONG, PATIENCE, PROGRAM, end, objects, run, run_all, start, test
-from weft_kept_cases import end_with_their_time, publish_and_read, publish_batches, set_and_watch
+from weft_kept_cases import consume_with_priorities, end_with_their_time, publish_and_read, publish_batches, set_and_watch
 
 
 @contextlib.contextmanager
@@ -152,6 +152,7 @@ def keeps_keys_and_values():
         weft("kv", "put", "config", "color", code=2)
         end_with_their_time(weft, [*here, *LONG], [])
         publish_batches(weft, [])
+        consume_with_priorities(weft, [*here, *LONG], [])
 
 
 @test

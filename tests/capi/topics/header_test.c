@@ -38,7 +38,7 @@ CHECK(put_options, sizeof(weft_topics_put_options) == 32);
 CHECK(published, sizeof(weft_topics_published) == 24);
 CHECK(stream_info, sizeof(weft_topics_stream_info) == 48);
 CHECK(read_options, sizeof(weft_topics_read_options) == 40);
-CHECK(consume_options, sizeof(weft_topics_consume_options) == 88);
+CHECK(consume_options, sizeof(weft_topics_consume_options) == 96);
 CHECK(kv_options, sizeof(weft_topics_kv_options) == 40);
 CHECK(outcome, sizeof(weft_topics_outcome) == 48);
 CHECK(subscribe_options, sizeof(weft_topics_subscribe_options) == 32);

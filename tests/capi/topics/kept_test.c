@@ -178,6 +178,41 @@ static void many_messages_are_under_way(weft_topics* topics) {
   EXPECT(0, weft_topics_stream_close(stream));
 }
 
+static void a_member_of_a_lower_number_is_first(weft_topics* topics) {
+  weft_topics_stream* const stream = open_stream(topics, "priorities", "priorities.>", WEFT_TOPICS_KEEP_LOG);
+  weft_topics_consume_options options;
+  memset(&options, 0, sizeof options);
+  options.struct_size = sizeof options;
+  options.prioritized = 1;
+  weft_topics_consumer* next = NULL;
+  weft_topics_consumer* first = NULL;
+  weft_topics_message* message = NULL;
+  options.priority = 9;
+  EXPECT(0, weft_topics_consume(stream, "workers", &options, &next));
+  options.priority = 0;
+  options.queue_messages_max = 2;
+  EXPECT(0, weft_topics_consume(stream, "workers", &options, &first));
+  for (int i = 0; i < 3; ++i) {
+    (void)append(stream, "priorities.a", i == 2 ? "last" : "a");
+  }
+  EXPECT(0, weft_topics_consumer_next(next, WAIT_MS, &message)); /* the first member has no room */
+  REQUIRE(has_bytes(message, "last"));
+  EXPECT(0, weft_topics_message_free(message));
+  EXPECT(0, weft_topics_consumer_next(first, WAIT_MS, &message));
+  REQUIRE(has_bytes(message, "a"));
+  EXPECT(0, weft_topics_message_free(message));
+  EXPECT(0, weft_topics_consumer_close(first));
+  EXPECT(0, weft_topics_consumer_close(next));
+  options.priority = 10;
+  EXPECT(INVALID, weft_topics_consume(stream, "workers", &options, &next));
+  options.priority = UINT32_MAX;
+  EXPECT(INVALID, weft_topics_consume(stream, "workers", &options, &next));
+  options.prioritized = 0; /* then the number is no number */
+  EXPECT(0, weft_topics_consume(stream, "workers", &options, &next));
+  EXPECT(0, weft_topics_consumer_close(next));
+  EXPECT(0, weft_topics_stream_close(stream));
+}
+
 static void a_consumer_acknowledges(weft_topics* topics) {
   weft_topics_stream* const stream = open_stream(topics, "work", "work.>", WEFT_TOPICS_KEEP_LOG);
   weft_topics_consume_options options;
@@ -511,6 +546,7 @@ int main(int argc, char** argv) {
   a_stream_keeps(topics);
   many_messages_are_under_way(topics);
   a_consumer_acknowledges(topics);
+  a_member_of_a_lower_number_is_first(topics);
   a_bucket_has_values(topics);
   each_misuse_is_a_code(topics);
   EXPECT(0, weft_topics_close(topics));

@@ -362,6 +362,9 @@ std::optional<ConsumerSettings> settings_of(const FleetOptions& fleet, const Str
 }
 
 Consumer open_consumer(KeptLink& kept, Stream& stream, const StreamConsumeOptions& options, const From& from) {
+  if (options.priority && *options.priority > topic::kPriorityMax) {
+    throw Usage("--priority is 0 to 9");
+  }
   const std::string context = "the consumer " + printable(options.consumer);
   auto settings = settings_of(options.fleet, options);
   if (!settings) {
@@ -372,11 +375,18 @@ Consumer open_consumer(KeptLink& kept, Stream& stream, const StreamConsumeOption
     how.tries_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(options.tries_max, 1'000'000));
     how.dead_letters = options.dead_letters;
     how.queue_messages_max = 1;
+    if (options.priority) {
+      how.priority = static_cast<std::uint32_t>(*options.priority);
+    }
     return kept.ask(context, [&] { return stream.consumer(options.consumer, how); });
   }
   return kept.ask(context, [&]() -> Result<Consumer> {
-    const auto channel = IntrusivePtr<topic::KeptChannel>::adopt(
-        new topic::KeptChannel(wire_name(kept, options.name), options.consumer, *settings, 1, std::size_t{8} << 20U));
+    std::optional<std::uint8_t> priority;
+    if (options.priority) {
+      priority = static_cast<std::uint8_t>(*options.priority);
+    }
+    const auto channel = IntrusivePtr<topic::KeptChannel>::adopt(new topic::KeptChannel(
+        wire_name(kept, options.name), options.consumer, *settings, 1, std::size_t{8} << 20U, false, priority));
     channel->open_until = sys::now() + topic::kAnswerWait;
     WEFT_TRY(kept.link()->open(*channel));
     Consumer consumer(kept.link(), channel);

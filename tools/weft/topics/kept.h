@@ -73,6 +73,7 @@ struct StreamConsumeOptions {
   double ack_wait = 30;         // seconds
   std::uint64_t tries_max = 0;  // 0: any number
   std::string dead_letters{};
+  std::optional<std::uint64_t> priority{};  // of this member
   bool no_ack = false;
   std::uint64_t count = 0;
 };

@@ -123,10 +123,19 @@ Run declare_stream_consume(CLI::App& app) {
       ->group(kSettings);
   text(app, "--dead-letters", options->dead_letters, "TOPIC", "Of a new consumer: where dead letters go")
       ->group(kSettings);
+  auto priority = std::make_shared<std::uint64_t>(0);
+  const CLI::Option* const given =
+      number(app, "--priority", *priority, "N", "Of this member, 0 to 9: messages go to the lowest number with room")
+          ->group(kMessages);
   app.add_flag("--no-ack", options->no_ack, "Only print; `weft stream ack` acknowledges by sequence")->group(kMessages);
   declare_shown(app, options->shown);
   declare_count(app, options->count, "End after so many messages");
-  return [options](Console& console) { return stream_consume(console, *options); };
+  return [options, priority, given](Console& console) {
+    if (given->count() != 0) {
+      options->priority = *priority;
+    }
+    return stream_consume(console, *options);
+  };
 }
 
 Run declare_stream_ack(CLI::App& app) {

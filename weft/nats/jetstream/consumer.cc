@@ -274,6 +274,9 @@ void append_pull(const PullRequest& request, std::string& out) {
   if (!request.group.empty()) {
     body.text("group", request.group);
   }
+  if (request.priority != 0) {
+    body.number("priority", request.priority);
+  }
   out += std::move(body).take();
 }
 

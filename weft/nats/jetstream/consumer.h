@@ -104,6 +104,7 @@ struct PullRequest {
   bool no_wait = false;         // the server answers with 404 if it has no message now
   Duration idle_heartbeat{0};   // at most half of `expires`; 0: none
   std::string_view group{};     // of priority_groups
+  std::uint32_t priority = 0;   // in the group of a prioritized consumer: 0 (first) to 9
 };
 [[nodiscard]] Result<ApiRequest> pull(std::string_view stream, std::string_view consumer, const PullRequest& request);
 // The body alone, appended: the subject of a consumer's pulls does not change.

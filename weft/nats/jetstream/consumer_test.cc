@@ -67,10 +67,11 @@ TEST(JetStreamConsumer, TheOtherRequestsNameTheirConsumer) {
                .bytes_max = 4096,
                .expires = std::chrono::seconds(30),
                .idle_heartbeat = std::chrono::seconds(5),
-               .group = "g\""},
+               .group = "g\"",
+               .priority = 9},
               body);
   EXPECT_EQ(body, R"(before {"batch":256,"max_bytes":4096,"expires":30000000000,"idle_heartbeat":5000000000,)"
-                  R"("group":"g\""})");
+                  R"("group":"g\"","priority":9})");
 }
 
 TEST(JetStreamConsumer, ANameThatNoServerTakesIsRefused) {

@@ -75,7 +75,7 @@ void HubSession::handle(const std::string& client, Bytes bytes, const store::Now
     case OpKind::list: return list(client, *op, now);
     case OpKind::consume: return consume(client, *op);
     case OpKind::read: return read(client, *op, now);
-    case OpKind::credit: return credit(client, *op);
+    case OpKind::credit: return credit(client, *op, now);
     case OpKind::end: return end(client, *op, now);
     case OpKind::begin:
     case OpKind::ack:
@@ -357,6 +357,10 @@ void HubSession::consume(const std::string& client, const Op& op, std::uint64_t 
     answer(client, op, store_->absence_of(op.name));
     return;
   }
+  if (op.has(OpFlags::prioritized) && op.second > kPriorityMax) {
+    answer(client, op, Error(Errc::invalid_argument, "a priority is 0 to 9"));
+    return;
+  }
   if (next == 0 && !op.body.empty()) {
     const auto settings = parse_consumer_settings(as_text(op.body));
     const store::StoredConsumer* there = stream->find_consumer(op.key);
@@ -383,6 +387,7 @@ void HubSession::consume(const std::string& client, const Op& op, std::uint64_t 
     (*channel)->stream_id = stream->id();
     (*channel)->in_memory = stream->in_memory();
     (*channel)->consumer = (*consumer)->name;
+    (*channel)->priority = op.has(OpFlags::prioritized) ? static_cast<std::uint8_t>(op.second) : std::uint8_t{0};
     (*consumer)->cursor.scan_max = kScanMax;
     (*channel)->holder = op.has(OpFlags::begins) ? ++last_holder_ : store::kNoHolder;
     reply.message_id = std::to_string(store_->instance_of(*stream));
@@ -423,7 +428,7 @@ void HubSession::read(const std::string& client, const Op& op, const store::Now&
   }
 }
 
-void HubSession::credit(const std::string& client, const Op& op) {
+void HubSession::credit(const std::string& client, const Op& op, const store::Now& now) {
   auto& channels = clients_[client].channels;
   const auto at = channels.find(op.id);
   if (at == channels.end()) {
@@ -436,6 +441,9 @@ void HubSession::credit(const std::string& client, const Op& op) {
     return;
   }
   at->second.credit += op.number;
+  if (op.number == 0) {  // a member that gave messages back: its program waits for the next one
+    note_taken(client, op.id, now);
+  }
   answer(client, op).number = at->second.credit;
 }
 
@@ -463,6 +471,9 @@ std::uint64_t HubSession::begin_or_give_back(const std::string& client, const Op
                                                : store_->give_back(consumer, sequence, holder, now);
     return held ? 1 : 0;
   };
+  if (op.kind == OpKind::begin) {
+    note_taken(client, op.id, now);
+  }
   std::uint64_t count = settle_one(op.number);
   for (std::size_t i = 0; i < sequence_count(op.body); ++i) {
     count += settle_one(sequence_at(op.body, i));
@@ -497,6 +508,7 @@ void HubSession::settle(const std::string& client, const Op& op, const store::No
   }
   switch (op.kind) {
     case OpKind::ack: {
+      note_taken(client, op.id, now);
       waited += store_->ack(*consumer, op.number, !quiet) ? 1 : 0;
       for (std::size_t i = 0; i < sequence_count(op.body); ++i) {
         waited += store_->ack(*consumer, sequence_at(op.body, i), !quiet) ? 1 : 0;

@@ -36,10 +36,13 @@ struct HubChannel {
   std::string consumer{};       // likewise
   // Of a member of a consumer:
   store::Holder holder = store::kNoHolder;  // kNoHolder: its deliveries begin when they are sent
+  std::uint8_t priority = 0;                // the members of a lower number are served first
   std::uint64_t served = 0;                 // when it got its last message, in deliveries
   std::size_t group = 0;                    // its place in groups_, in the turn
   std::size_t queued_before = 0;            // messages in its queue at the last count
   Instant moved{};                          // the time of the last change of that number
+  Instant took{};                           // the program took a message, or the queue was empty
+  bool stands_still = false;                // since then ack_wait has passed, and other members got its queue
   std::optional<Instant> recalled{};        // the time of the request to give some back; empty: it has answered
   store::StoredReader reader{};             // of a reader
   std::uint64_t caught_up = 0;              // of a reader: messages below this sequence were stored when it was opened
@@ -127,7 +130,7 @@ class HubSession {
   // `next`: the begin of the channel, if a scan found it; 0: the settings decide.
   void consume(const std::string& client, const Op& op, std::uint64_t next = 0);
   void read(const std::string& client, const Op& op, const store::Now& now, std::uint64_t next = 0);
-  void credit(const std::string& client, const Op& op);
+  void credit(const std::string& client, const Op& op, const store::Now& now);
   void end(const std::string& client, const Op& op, const store::Now& now);
   void settle(const std::string& client, const Op& op, const store::Now& now);
   // The number of messages in the op that the member's queue has.
@@ -168,6 +171,7 @@ class HubSession {
   };
   void gather_groups();
   [[nodiscard]] Member* next_member(Group& group);  // null if no member takes a message
+  void note_taken(const std::string& client, std::uint32_t id, const store::Now& now);
   void recall(const store::Now& now);  // for members without messages, from those whose queue does not move
   void recall(Group& group, const store::Now& now);
   void give_back_queue(const HubChannel& channel, const store::Now& now);

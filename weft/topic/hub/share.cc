@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // How the members of a consumer share its messages.
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -44,11 +46,13 @@ void HubSession::gather_groups() {
   }
 }
 
-// The one that has the least to do; of several the one that waits longest.
+// One of the lowest number: the one that has the least to do; of several the one that waits longest.
 HubSession::Member* HubSession::next_member(Group& group) {
   Member* best = nullptr;
   const auto rank = [&group](const Member& member) {
-    return std::tuple(group.consumer->state.load(member.channel->holder), member.channel->served);
+    const HubChannel& channel = *member.channel;
+    return std::tuple(channel.stands_still, channel.priority, group.consumer->state.load(channel.holder),
+                      channel.served);
   };
   for (Member& member : group.members) {
     if (member.takes && member.channel->credit != 0 && (best == nullptr || rank(member) < rank(*best))) {
@@ -88,6 +92,9 @@ bool HubSession::deliver_consumer(const std::string& name, std::uint32_t id, Hub
   }
   --chosen.credit;
   chosen.served = ++deliveries_;
+  if (consumer.state.queued(chosen.holder) <= 1) {
+    chosen.took = now.steady;
+  }
   const std::uint64_t sequence = (*delivery)->read.message.sequence;
   if (!send_message(*member->client, member->id, (*delivery)->read, (*delivery)->tries - 1)) {
     (void)store_->give_back(consumer, sequence, chosen.holder, now);
@@ -106,15 +113,29 @@ void HubSession::recall(const store::Now& now) {
   }
 }
 
+void HubSession::note_taken(const std::string& client, std::uint32_t id, const store::Now& now) {
+  auto& channels = clients_[client].channels;
+  if (const auto at = channels.find(id); at != channels.end()) {
+    at->second.took = now.steady;
+    at->second.stands_still = false;
+  }
+}
+
+// Idle members of a lower or the same number get messages of a queue that stands still for kRecallAfter; those of a
+// higher number when its program has taken none for ack_wait.
 void HubSession::recall(Group& group, const store::Now& now) {
   store::ConsumerState& state = group.consumer->state;
-  const auto idle = static_cast<std::size_t>(
-      std::count_if(group.members.begin(), group.members.end(), [&state](const Member& member) {
-        const HubChannel& channel = *member.channel;
-        return member.takes && channel.credit != 0 && channel.holder != store::kNoHolder &&
-               state.load(channel.holder) == 0;
-      }));
+  const Duration ack_wait = group.consumer->settings.ack_wait;
+  std::array<std::size_t, kPriorityMax + 1> idle{};  // of this number; then also of lower ones
+  for (const Member& member : group.members) {
+    const HubChannel& channel = *member.channel;
+    const bool waits = member.takes && channel.credit != 0 && channel.holder != store::kNoHolder &&
+                       !channel.stands_still && state.load(channel.holder) == 0;
+    idle[channel.priority] += waits ? 1 : 0;
+  }
+  std::partial_sum(idle.begin(), idle.end(), idle.begin());
   Member* most = nullptr;
+  std::size_t takers = 0;
   bool asked = false;
   for (Member& member : group.members) {
     HubChannel& channel = *member.channel;
@@ -124,7 +145,7 @@ void HubSession::recall(Group& group, const store::Now& now) {
     }
     if (channel.recalled) {
       // A member that does not answer has ended its queue as one that does not acknowledge ends a delivery.
-      const Instant until = deadline_after(*channel.recalled, group.consumer->settings.ack_wait);
+      const Instant until = deadline_after(*channel.recalled, ack_wait);
       if (until <= now.steady) {
         (void)state.give_back_queue(channel.holder, now.steady);
         channel.recalled.reset();
@@ -133,11 +154,18 @@ void HubSession::recall(Group& group, const store::Now& now) {
         recall_at_ = std::min(recall_at_, until);
         asked = true;
       }
-    } else if (queued != 0 && (most == nullptr || queued > state.queued(most->channel->holder))) {
-      most = &member;
+    } else if (queued != 0 && idle.back() != 0) {
+      const Instant late = deadline_after(channel.took, ack_wait);
+      const std::size_t of_it = idle[channel.stands_still || late <= now.steady ? kPriorityMax : channel.priority];
+      if (of_it == 0) {
+        recall_at_ = std::min(recall_at_, late);
+      } else if (most == nullptr || queued > state.queued(most->channel->holder)) {
+        most = &member;
+        takers = of_it;
+      }
     }
   }
-  if (idle == 0 || most == nullptr || asked) {
+  if (most == nullptr || asked) {
     return;
   }
   HubChannel& channel = *most->channel;
@@ -148,10 +176,11 @@ void HubSession::recall(Group& group, const store::Now& now) {
   Op op;
   op.kind = OpKind::recall;
   op.id = most->id;
-  op.number = channel.queued_before - channel.queued_before / (idle + 1);
+  op.number = channel.queued_before - channel.queued_before / (takers + 1);
   if (queue_delivery(*most->client, op)) {
     channel.recalled = now.steady;
-    recall_at_ = std::min(recall_at_, deadline_after(now.steady, group.consumer->settings.ack_wait));
+    channel.stands_still = channel.stands_still || idle[channel.priority] == 0;
+    recall_at_ = std::min(recall_at_, deadline_after(now.steady, ack_wait));
   }
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The share of each member in the messages of a consumer, and when a delivery begins.
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,11 +19,13 @@ using namespace std::chrono_literals;
 class ShareTest : public HubTest {
  protected:
   // Opens a member's channel. Returns its id.
-  std::uint32_t consume(TestMember& m, const ConsumerSettings& settings, std::uint64_t credit = 1000) {
+  std::uint32_t consume(TestMember& m, const ConsumerSettings& settings, std::uint64_t credit = 1000,
+                        std::optional<std::uint64_t> priority = std::nullopt) {
     const std::string text = write_settings(settings);
     Op op = op_of(OpKind::consume, "s", "c", text);
-    op.flags = OpFlags::begins;
+    op.flags = static_cast<std::uint16_t>(OpFlags::begins | (priority ? OpFlags::prioritized : 0U));
     op.number = credit;
+    op.second = priority.value_or(0);
     const std::uint32_t id = m.send(op);
     EXPECT_EQ(m.answer_to(id).op.error(), Errc::ok);
     return id;
@@ -41,6 +46,19 @@ class ShareTest : public HubTest {
   static Op begin_op(std::uint32_t channel, std::uint64_t sequence) {
     Op op = op_of(OpKind::begin, "s", "c");
     op.id = channel;
+    op.number = sequence;
+    return op;
+  }
+  static Op credit_op(std::uint32_t channel, std::uint64_t more) {
+    Op op = op_of(OpKind::credit);
+    op.id = channel;
+    op.number = more;
+    return op;
+  }
+  static Op give_back_op(std::uint32_t channel, std::uint64_t sequence) {
+    Op op = op_of(OpKind::nak, "s", "c");
+    op.id = channel;
+    op.flags = OpFlags::unseen | OpFlags::quiet;
     op.number = sequence;
     return op;
   }
@@ -217,6 +235,165 @@ TEST_F(ShareTest, ASequenceOfAnotherLifeOfTheStreamIsNoneOfThisOne) {
   EXPECT_EQ(m.request(op_of(OpKind::remove, "d")).op.error(), Errc::ok);
   ASSERT_EQ(m.declare("d", kept), Errc::ok);
   EXPECT_NE(m.request(op_of(OpKind::read, "d")).op.message_id, before);
+}
+
+TEST_F(ShareTest, AMemberOfALowerNumberIsServedFirstAndTheNextOneWhileItHasNoCredit) {
+  TestMember first = member();
+  TestMember next = member();
+  ASSERT_EQ(first.declare("s", in_memory()), Errc::ok);
+  const std::uint32_t later = consume(next, {}, 1000, 9);
+  const std::uint32_t channel = consume(first, {}, 2, 1);
+  append(first, 4);
+  EXPECT_EQ(next_delivery(first).op.number, 1U);
+  EXPECT_EQ(next_delivery(first).op.number, 2U);
+  EXPECT_EQ(next_delivery(next).op.number, 3U);
+  EXPECT_EQ(next_delivery(next).op.number, 4U);
+  EXPECT_EQ(first.request(credit_op(channel, 1)).op.error(), Errc::ok);
+  append(first, 2);
+  EXPECT_EQ(next_delivery(first).op.number, 5U);
+  EXPECT_EQ(next_delivery(next).op.number, 6U);
+  // A message that comes again goes by priority, too.
+  EXPECT_EQ(next.request(begin_op(later, 3)).op.number, 1U);
+  EXPECT_EQ(first.request(credit_op(channel, 1)).op.error(), Errc::ok);
+  Op nak = op_of(OpKind::nak, "s", "c");
+  nak.number = 3;
+  EXPECT_EQ(next.request(nak).op.number, 1U);
+  const OwnedOp again = next_delivery(first);
+  EXPECT_EQ(again.op.number, 3U);
+  EXPECT_EQ(again.op.code, 1U);
+}
+
+TEST_F(ShareTest, AMemberWithoutANumberIsOneOfTheFirst) {
+  TestMember without = member();
+  TestMember with = member();
+  ASSERT_EQ(without.declare("s", in_memory()), Errc::ok);
+  (void)consume(with, {}, 1000, 1);
+  (void)consume(without, {}, 1000);
+  append(without, 3);
+  for (std::uint64_t each = 1; each <= 3; ++each) {
+    EXPECT_EQ(next_delivery(without).op.number, each);
+  }
+  EXPECT_TRUE(with.all_until_probe().empty());
+}
+
+TEST_F(ShareTest, MembersOfTheSameNumberShareAndThoseOfAHigherOneWait) {
+  TestMember one = member();
+  TestMember two = member();
+  TestMember last = member();
+  ASSERT_EQ(one.declare("s", in_memory()), Errc::ok);
+  (void)consume(last, {.ack_wait = 1h}, 1000, 4);
+  (void)consume(one, {.ack_wait = 1h}, 1000, 3);
+  (void)consume(two, {.ack_wait = 1h}, 1000, 3);
+  append(one, 10);
+  for (TestMember* each : {&one, &two}) {
+    for (int i = 0; i < 5; ++i) {
+      EXPECT_EQ(next_delivery(*each).op.kind, OpKind::delivery);
+    }
+  }
+  EXPECT_TRUE(last.all_until_probe().empty());
+}
+
+TEST_F(ShareTest, WhenAMemberDiesTheNextNumberGetsItsQueueAtOnceAndTheRestAfterAckWait) {
+  TestMember dies = member();
+  TestMember next = member();
+  ASSERT_EQ(dies.declare("s", in_memory()), Errc::ok);
+  const std::uint32_t channel = consume(dies, {.ack_wait = 20ms}, 1000, 0);
+  append(dies, 3);
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    EXPECT_EQ(next_delivery(dies).op.number, i);
+  }
+  EXPECT_EQ(dies.request(begin_op(channel, 1)).op.number, 1U);
+  dies.close();  // as by kill -9
+  (void)consume(next, {.ack_wait = 20ms}, 1000, 5);
+  std::map<std::uint64_t, std::uint16_t> tries;
+  while (tries.size() < 3) {
+    const OwnedOp op = next_delivery(next);
+    ASSERT_EQ(op.op.kind, OpKind::delivery);
+    tries.emplace(op.op.number, op.op.code);
+  }
+  EXPECT_EQ(tries[1], 1U);
+  EXPECT_EQ(tries[2], 0U);
+  EXPECT_EQ(tries[3], 0U);
+}
+
+TEST_F(ShareTest, AQueueOfALowerNumberIsNoOtherMembersBeforeItStandsStillForAckWait) {
+  TestMember busy = member();
+  ASSERT_EQ(busy.declare("s", in_memory()), Errc::ok);
+  (void)consume(busy, {.ack_wait = 1h}, 1000, 0);
+  append(busy, 3);
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    EXPECT_EQ(next_delivery(busy).op.number, i);
+  }
+  TestMember idle = member();
+  (void)consume(idle, {.ack_wait = 1h}, 1000, 1);
+  // A recall of the same number would come after 5 ms.
+  for (const Instant until = sys::now() + 50ms; sys::now() < until;) {
+    ASSERT_TRUE(busy.all_until_probe().empty());
+  }
+  EXPECT_TRUE(idle.all_until_probe().empty());
+}
+
+TEST_F(ShareTest, AMemberWhoseProgramTakesNothingForAckWaitIsTheLastUntilItTakesAMessage) {
+  TestMember hangs = member();
+  TestMember next = member();
+  ASSERT_EQ(hangs.declare("s", in_memory()), Errc::ok);
+  const std::uint32_t channel = consume(hangs, {.ack_wait = 20ms}, 1000, 0);
+  append(hangs, 1);
+  EXPECT_EQ(next_delivery(hangs).op.number, 1U);
+  (void)consume(next, {.ack_wait = 20ms}, 1000, 1);
+  const auto work = [&](std::uint64_t sequence) {
+    EXPECT_EQ(next_delivery(next).op.number, sequence);
+    EXPECT_EQ(next.request(ack_op(sequence)).op.number, 1U);
+  };
+  const OwnedOp recall = hangs.next();
+  ASSERT_EQ(recall.op.kind, OpKind::recall);
+  EXPECT_EQ(recall.op.number, 1U);
+  (void)hangs.send(give_back_op(channel, 1));
+  work(1);
+  append(next, 1);
+  work(2);  // though the member that hangs has credit
+  // The program asks for its next message.
+  EXPECT_EQ(hangs.request(credit_op(channel, 0)).op.error(), Errc::ok);
+  append(next, 1);
+  EXPECT_EQ(next_delivery(hangs).op.number, 3U);
+}
+
+TEST_F(ShareTest, AMemberThatDoesNotAnswerLosesItsQueueToAHigherNumber) {
+  TestMember hung = member();
+  TestMember next = member();
+  ASSERT_EQ(hung.declare("s", in_memory()), Errc::ok);
+  (void)consume(hung, {.ack_wait = 20ms}, 1000, 0);
+  append(hung, 1);
+  EXPECT_EQ(hung.next().op.number, 1U);
+  (void)consume(next, {.ack_wait = 20ms}, 1000, 9);
+  EXPECT_EQ(hung.next().op.kind, OpKind::recall);
+  EXPECT_EQ(next.next().op.number, 1U);
+}
+
+TEST_F(ShareTest, AnIdleMemberOfALowerNumberGetsAQueueThatStandsStill) {
+  TestMember busy = member();
+  ASSERT_EQ(busy.declare("s", in_memory()), Errc::ok);
+  const std::uint32_t channel = consume(busy, {.ack_wait = 1h}, 1000, 6);
+  append(busy, 1);
+  EXPECT_EQ(busy.next().op.number, 1U);
+  TestMember first = member();
+  (void)consume(first, {.ack_wait = 1h}, 1000, 2);
+  EXPECT_EQ(busy.next().op.kind, OpKind::recall);
+  (void)busy.send(give_back_op(channel, 1));
+  EXPECT_EQ(next_delivery(first).op.number, 1U);
+}
+
+TEST_F(ShareTest, ANumberBeyondNineOpensNothing) {
+  TestMember m = member();
+  ASSERT_EQ(m.declare("s", in_memory()), Errc::ok);
+  Op op = op_of(OpKind::consume, "s", "c", "filter=\n");
+  op.flags = OpFlags::begins | OpFlags::prioritized;
+  for (const std::uint64_t wrong : {std::uint64_t{kPriorityMax} + 1, std::uint64_t{256}, ~std::uint64_t{0}}) {
+    op.second = wrong;
+    EXPECT_EQ(m.request(op).op.error(), Errc::invalid_argument) << wrong;
+  }
+  const OwnedOp info = m.request(op_of(OpKind::info, "s"));
+  EXPECT_EQ(as_text(info.op.body).find("consumer="), std::string_view::npos);
 }
 
 }  // namespace

@@ -96,6 +96,9 @@ void Channels::settle(std::unique_ptr<Asked> asked) {
       default: publish(held.reply, js::kTerminate); break;
     }
   }
+  if (op.kind == OpKind::begin || op.kind == OpKind::ack) {
+    note_taken(*asked);
+  }
   if (!replies.empty()) {
     engine_.spawn(confirm(this, std::move(asked), std::move(replies)));
     return;

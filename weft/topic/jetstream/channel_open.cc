@@ -25,6 +25,9 @@ constexpr Error kStreamGone(Errc::not_found, "the stream is gone");
 constexpr Error kOtherFilter(Errc::not_supported, "the filter of a consumer cannot be changed");
 constexpr Error kReadsWork(Errc::not_supported, "a work stream is read by its consumer");
 constexpr Error kOtherConsumer(Errc::conflict, "the consumer is there with other settings");
+constexpr Error kNoPriorities(Errc::not_supported, "a priority on NATS: servers since 2.12");
+constexpr Error kWithoutPriorities(
+    Errc::conflict, "the consumer has no priorities, since its first member named none: redeclare changes that");
 
 }  // namespace
 
@@ -174,6 +177,10 @@ rt::Task<Channels::Opened> Channels::attempt_consumer(Channels* self, std::share
   const std::string& stream = channel->stream->names.stream();
   const js::ConsumerConfig& own = channel->config;
   const bool was_open = channel->instance != 0;
+  if (channel->request.priority && !takes_priorities(self->engine_.client().server_version())) {
+    opened.error = kNoPriorities;
+    co_return opened;
+  }
   const auto info =
       co_await Engine::call(&self->engine_, js::consumer_info(stream, channel->name), js::read_consumer_info);
   const bool there = info && info->ok();
@@ -191,11 +198,15 @@ rt::Task<Channels::Opened> Channels::attempt_consumer(Channels* self, std::share
       channel->settings = settings_of(channel->stream->names, found);
       channel->config = found;
     }
-    if (was_open || same_consumer(found, own)) {
+    channel->config.priority_policy = found.priority_policy;
+    channel->config.priority_groups = found.priority_groups;
+    const bool same = was_open || same_consumer(found, own);
+    const bool lacks = channel->request.priority && !channel->prioritized();
+    if (same && !lacks) {
       co_return opened;
     }
     if (!redeclare || found.filters != own.filters) {
-      opened.error = redeclare ? kOtherFilter : kOtherConsumer;
+      opened.error = redeclare ? kOtherFilter : same ? kWithoutPriorities : kOtherConsumer;
       co_return opened;
     }
     moves = found.deliver != own.deliver || found.start_sequence != own.start_sequence ||
@@ -209,10 +220,18 @@ rt::Task<Channels::Opened> Channels::attempt_consumer(Channels* self, std::share
       co_return opened;
     }
   }
+  if (channel->request.priority && !channel->prioritized()) {
+    channel->config.priority_policy = kPrioritized;
+    channel->config.priority_groups.assign(1, std::string(kPriorityGroup));
+  }
   auto request =
       js::create_consumer(stream, own, there && !moves ? js::ConsumerAction::update : js::ConsumerAction::create);
   const auto made = co_await Engine::call(&self->engine_, std::move(request), js::read_consumer_info);
   if (made && made->ok()) {
+    if (channel->request.priority && made->value.config.priority_policy != kPrioritized) {
+      opened.error = kNoPriorities;  // the servers of the cluster have several versions
+      co_return opened;
+    }
     opened.floor = made->value.ack_floor.stream + 1;
     co_return opened;
   }

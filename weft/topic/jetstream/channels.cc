@@ -25,6 +25,13 @@ constexpr Duration kPullAgain = std::chrono::milliseconds(100);  // after a refu
 constexpr Duration kStandsStill = std::chrono::seconds(1);       // a queue from which no program takes
 constexpr int kRenewals = 3;                                     // of a message within its ack_wait
 
+// The time after which other members get messages of the channel's queue. Of a prioritized consumer members of other
+// numbers may get them.
+Duration still_after(const PullChannel& channel) noexcept {
+  return channel.prioritized() && !channel.request.stands_still ? std::max(kStandsStill, channel.settings.ack_wait)
+                                                                : kStandsStill;
+}
+
 }  // namespace
 
 std::string Channels::key_of(std::string_view stream, std::string_view consumer) {
@@ -80,6 +87,12 @@ Result<std::shared_ptr<PullChannel>> Channels::make(const Asked& asked) {
     channel->joins = op.body.empty();
     channel->config = WEFT_TRY(consumer_config(channel->stream->names, op.key, channel->settings));
     channel->name = channel->config.name;
+    if (op.has(OpFlags::prioritized)) {
+      if (op.second > kPriorityMax) {
+        return Error(Errc::invalid_argument, "a priority is 0 to 9");
+      }
+      channel->request.priority = static_cast<std::uint8_t>(op.second);
+    }
   }
   return channel;
 }
@@ -99,6 +112,9 @@ void Channels::credit(const Asked& asked) {
   }
   channel.credit += op.number;
   engine_.answer(asked, {.number = channel.credit});
+  if (op.number == 0) {  // a member that gave messages back: its program waits for the next one
+    note_taken(asked);
+  }
   pull(channel);
 }
 
@@ -151,14 +167,20 @@ Result<void> Channels::subscribe(PullChannel& channel) {
 }
 
 void Channels::pull(PullChannel& channel) {
-  if (!channel.open || channel.ended || channel.request.outstanding != 0 || channel.credit == 0 ||
+  const std::uint64_t outstanding = channel.request.outstanding;
+  const bool enough = channel.prioritized() ? 2 * outstanding > channel.credit : outstanding != 0;
+  if (!channel.open || channel.ended || channel.request.stands_still || enough || channel.credit == 0 ||
       !engine_.client().is_connected()) {
     return;
   }
   js::PullRequest request;
-  request.batch = static_cast<std::uint32_t>(channel.credit);
+  request.batch = static_cast<std::uint32_t>(channel.credit - outstanding);
   request.expires = kPullExpires;
   request.idle_heartbeat = kHeartbeat;
+  if (!channel.config.priority_groups.empty()) {  // then a server refuses a request without a group
+    request.group = channel.config.priority_groups.front();
+    request.priority = channel.request.priority.value_or(0);
+  }
   const auto made = js::pull(channel.stream->names.stream(), channel.name, request);
   if (!made) {
     return;
@@ -167,9 +189,19 @@ void Channels::pull(PullChannel& channel) {
   const std::uint64_t number = ++channel.request.number;
   const std::string reply = channel.request.inbox + std::to_string(number);
   if (engine_.client().publish(made->subject, as_bytes(made->body), {.reply = reply})) {
-    channel.request.outstanding = channel.credit;
+    channel.request.outstanding = channel.credit;  // with those of the requests before
     channel.request.checked = false;
     channel.heard = channel.request.since = engine_.now();
+  }
+}
+
+// The program of the channel has got a message, or waits for one.
+void Channels::note_taken(const Asked& asked) {
+  const auto found = channels_.find(Key(asked.client, asked.op.id));
+  if (found != channels_.end() && found->second->prioritized()) {
+    found->second->moved = engine_.now();
+    found->second->request.stands_still = false;
+    pull(*found->second);
   }
 }
 
@@ -283,15 +315,22 @@ void Channels::handle_status(const std::shared_ptr<PullChannel>& channel, const 
   std::uint64_t number = 0;
   (void)std::from_chars(message.subject.data() + channel->request.inbox.size(),
                         message.subject.data() + message.subject.size(), number);
-  if (number != channel->request.number) {
+  const bool last = number == channel->request.number;
+  if (!last && !channel->prioritized()) {
     return;
   }
-  channel->request.outstanding = 0;
+  std::uint64_t& outstanding = channel->request.outstanding;
+  const bool counts = channel->prioritized() && status.pending_messages != 0;
+  outstanding -= counts ? std::min(outstanding, status.pending_messages) : outstanding;
   switch (status.kind) {
     case Kind::consumer_deleted:
     case Kind::no_responders: return reconnect(channel);
-    case Kind::limit_exceeded:
     case Kind::refused:
+      if (!channel->reads() && takes_priorities(engine_.client().server_version())) {
+        return reconnect(channel);  // another member or program gave the consumer groups
+      }
+      [[fallthrough]];
+    case Kind::limit_exceeded:
     case Kind::leadership_change:
     case Kind::too_large: (void)engine_.spawn(pull_later(this, channel, kPullAgain)); return;
     default: pull(*channel);
@@ -318,9 +357,14 @@ rt::Task<void> Channels::check_place(Channels* self, std::shared_ptr<PullChannel
   self->catch_up(*channel);
 }
 
-// A member that waits gets half of a queue that stands still.
+// A member that waits gets half of a queue that stands still. The servers give it to the lowest number: that of the
+// channel itself, unless its requests end, with their inbox.
 rt::Task<void> Channels::recall(Channels* self, std::shared_ptr<PullChannel> channel) {
   channel->moved = self->engine_.now();
+  if (channel->prioritized() && !channel->request.stands_still) {
+    channel->request.stands_still = true;
+    (void)self->subscribe(*channel);  // if it fails, the next request stays silent, and the channel opens again
+  }
   const auto info = co_await Engine::call(
       &self->engine_, js::consumer_info(channel->stream->names.stream(), channel->name), js::read_consumer_info);
   channel->looking = false;
@@ -452,7 +496,7 @@ void Channels::handle_timer() {
     for (const auto& [key, channel] : channels_) {
       renew(*channel);
       if (!channel->queue.empty() && !channel->looking && channel->open &&
-          deadline_after(channel->moved, kStandsStill) <= engine_.now()) {
+          deadline_after(channel->moved, still_after(*channel)) <= engine_.now()) {
         still.push_back(channel);
       }
       if (channel->request.outstanding != 0 && engine_.client().is_connected() &&

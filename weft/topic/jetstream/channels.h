@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,15 +27,22 @@ struct HeldMessage {
   std::uint64_t instance = 0;
 };
 
+inline constexpr std::string_view kPrioritized = "prioritized";  // the policy of servers since 2.12
+inline constexpr std::string_view kPriorityGroup = "weft";
+
 // LastPull: the last request of a channel for messages. A server reports the early end of a request, and not that
-// all of its messages came: so there is one request at a time.
+// all of its messages came: so there is one request at a time. Only a prioritized consumer gets the next one before
+// the end of the last one: otherwise messages between both would go to other numbers.
 struct LastPull {
   std::string inbox{};    // with its last dot; then the number
   std::string subject{};  // of the request
   std::uint64_t number = 0;
-  std::uint64_t outstanding = 0;  // messages that the servers may still send; 0: none waits
-  Instant since{};                // it was sent, or a message came
-  bool checked = false;           // by check_place(), since then
+  std::uint64_t outstanding = 0;           // messages that the servers may still send; 0: none waits
+  Instant since{};                         // it was sent, or a message came
+  bool checked = false;                    // by check_place(), since then
+  std::optional<std::uint8_t> priority{};  // of the member, as it was named
+  // Of a prioritized consumer: no program has got a message for ack_wait. No request is sent until one does.
+  bool stands_still = false;
 };
 
 // PullChannel: deliveries of a consumer of JetStream to a consumer or a reader of a handle.
@@ -73,6 +81,9 @@ struct PullChannel {
   Instant renewed{};
   Instant moved{};  // the last time that a program got one
   bool looking = false;
+
+  // Its consumer serves the requests of lower numbers first.
+  [[nodiscard]] bool prioritized() const noexcept { return config.priority_policy == kPrioritized; }
 
   [[nodiscard]] bool reads() const noexcept { return consumer.empty(); }
   [[nodiscard]] bool by_topic() const noexcept { return settings.from.kind == From::Kind::last_per_topic; }
@@ -132,6 +143,7 @@ class Channels {
   [[nodiscard]] Result<void> subscribe(PullChannel& channel);
   void reconnect(const std::shared_ptr<PullChannel>& channel);
   void pull(PullChannel& channel);
+  void note_taken(const Asked& asked);
   void handle_message(const std::shared_ptr<PullChannel>& channel, const std::string& inbox,
                       const nats::Message& message);
   void handle_status(const std::shared_ptr<PullChannel>& channel, const nats::Message& message,

@@ -67,6 +67,9 @@ bool ends_messages(std::string_view version) noexcept {
 bool takes_batches(std::string_view version) noexcept {
   return numbers_of(version) >= std::array<unsigned, 3>{2, 12, 0};
 }
+bool takes_priorities(std::string_view version) noexcept {
+  return numbers_of(version) >= std::array<unsigned, 3>{2, 12, 0};
+}
 
 Result<js::StreamConfig> stream_config(const StreamNames& names, const StreamSettings& settings) {
   WEFT_TRY(check_settings(settings));

@@ -21,6 +21,7 @@ namespace weft::topic {
 [[nodiscard]] bool ends_messages(std::string_view version) noexcept;
 // Whether it stores a batch of messages in whole or not at all.
 [[nodiscard]] bool takes_batches(std::string_view version) noexcept;
+[[nodiscard]] bool takes_priorities(std::string_view version) noexcept;
 
 // The configuration for servers with ends_messages(). Errors: invalid_argument; not_supported (with a text that names
 // the setting and its alternative).

@@ -80,9 +80,11 @@ Op KeptChannel::open_op(OpenTexts& texts) {
   credit = credit_due();
   return {.kind = reads() ? OpKind::read : OpKind::consume,
           .flags = static_cast<std::uint16_t>((reads() ? 0U : OpFlags::begins) |
-                                              (redeclares && !opened ? OpFlags::redeclare : 0U)),
+                                              (redeclares && !opened ? OpFlags::redeclare : 0U) |
+                                              (priority ? OpFlags::prioritized : 0U)),
           .id = id,
           .number = credit,
+          .second = priority.value_or(0),
           .name = stream,
           .key = consumer,
           .message_id = reads() ? std::string_view(texts.instance) : std::string_view(),

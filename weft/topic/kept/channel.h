@@ -56,13 +56,14 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
   static constexpr std::size_t kAcksMax = 512;  // of one op
 
   KeptChannel(std::string on_stream, std::string of_consumer, ConsumerSettings with, std::uint32_t messages,
-              std::size_t bytes, bool changes = false)
+              std::size_t bytes, bool changes = false, std::optional<std::uint8_t> with_priority = std::nullopt)
       : stream(std::move(on_stream)),
         consumer(std::move(of_consumer)),
         settings(std::move(with)),
         window(messages),
         bytes_max(bytes),
-        redeclares(changes) {}
+        redeclares(changes),
+        priority(with_priority) {}
 
   const std::string stream;    // in the hub's form
   const std::string consumer;  // empty: a reader
@@ -70,6 +71,7 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
   const std::uint32_t window;
   const std::size_t bytes_max;
   const bool redeclares;  // for the first open
+  const std::optional<std::uint8_t> priority;
   [[nodiscard]] bool reads() const noexcept { return consumer.empty(); }
   [[nodiscard]] bool counted() const noexcept { return !reads() && settings.tries_max != 0; }
 
@@ -88,11 +90,13 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
   bool closing = false;  // the member closed; messages on their way return, until the hub has ended the channel
   bool caught_up = false;
   std::size_t stored = 0;  // messages in the queue that came before `caught_up`
-  // The sequences, of messages of `instance`, that no op has taken to the hub yet.
+  // The sequences, of messages of `instance`, that no op has taken to the hub yet, and another report.
   struct Unsent {
     std::vector<std::uint64_t> begins;  // begun deliveries
     std::vector<std::uint64_t> acks;
     bool posted = false;  // the work that sends both
+    // The queue gave messages back, and the hub does not know yet that the program asked for its next one.
+    bool next = false;
   };
   Unsent unsent;
   // The first message of the queue of a consumer with tries_max.

@@ -284,6 +284,59 @@ TEST_F(ChannelTest, ARecallTakesTheEndOfTheQueueThatNoProgramHasSeen) {
   EXPECT_GE(hub.given_back.load(), 1u);
 }
 
+TEST_F(ChannelTest, AMemberThatGaveMessagesBackReportsThatItsProgramWaits) {
+  std::atomic<int> reports{0};
+  FakeHub hub(context_, endpoint_, store_, [&](FakeHub& self, const Op& op) {
+    reports += op.kind == OpKind::credit && op.number == 0 ? 1 : 0;
+    if (op.kind == OpKind::append && as_text(op.body) == "2") {
+      self.recall(9);
+    }
+    return true;
+  });
+  TestLink link(context_, endpoint_);
+  Stream stream = link.stream({.name = "s"});
+  Consumer consumer = *stream.consumer("c");
+  fill(stream, 0, 3);
+  for (const Instant end = soon(); hub.given_back == 0 && sys::now() < end;) {
+    fill(stream, 3, 4);
+  }
+  ASSERT_GE(hub.given_back.load(), 1u);
+  EXPECT_EQ(reports.load(), 0);
+  while (consumer.try_next()) {
+  }
+  fill(stream, 4, 5);  // after the report
+  EXPECT_EQ(reports.load(), 1);
+  while (consumer.try_next()) {
+  }
+  fill(stream, 5, 6);
+  EXPECT_EQ(reports.load(), 1);
+}
+
+TEST_F(ChannelTest, AMembersPriorityStandsInTheOpThatOpensItsChannelAfterAChangeOfTheHubToo) {
+  std::atomic<int> with{0};
+  std::atomic<int> without{0};
+  const auto count = [&](FakeHub& /*self*/, const Op& op) {
+    if (op.kind == OpKind::consume) {
+      (op.has(OpFlags::prioritized) && op.second == 7 ? with : without) += 1;
+    }
+    return true;
+  };
+  auto hub = std::make_unique<FakeHub>(context_, endpoint_, store_, count);
+  TestLink link(context_, endpoint_);
+  Stream stream = link.stream({.name = "s"});
+  Consumer plain = *stream.consumer("plain");
+  EXPECT_EQ(without.load(), 1);
+  ConsumerOptions how;
+  how.priority = 7;
+  Consumer consumer = *stream.consumer("c", how);
+  EXPECT_EQ(with.load(), 1);
+  hub.reset();
+  hub = std::make_unique<FakeHub>(context_, endpoint_, store_, count);
+  fill(stream, 0, 1);
+  EXPECT_TRUE(consumer.next_until(soon()));
+  EXPECT_EQ(with.load(), 2);
+}
+
 TEST_F(ChannelTest, AnAcknowledgementHoldsAfterItsConsumerWasClosed) {
   FakeHub hub(context_, endpoint_, store_);
   TestLink link(context_, endpoint_);

@@ -84,6 +84,9 @@ Result<KeptMessage> HubLink::try_next(KeptChannel& channel, Count count) {
     send_settled(channel, channel.id);
   }
   give_credit(channel);  // also without a message: memory may have been short for an earlier credit
+  if (channel.unsent.next) {
+    channel.unsent.next = !send_op({.kind = OpKind::credit, .flags = OpFlags::quiet, .id = channel.id});
+  }
   return message;
 }
 
@@ -328,6 +331,7 @@ void HubLink::handle_recall(KeptChannel& channel, std::uint64_t count) noexcept 
            .body = Bytes(body.data(), size)});
   flush_sent();
   give_credit(channel);
+  channel.unsent.next = channel.unsent.next || first != 0;
 }
 
 }  // namespace weft::topic

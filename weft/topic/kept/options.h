@@ -100,6 +100,12 @@ struct ConsumerOptions {
   // Bytes of these messages. The hub may exceed the bound by the messages that it was permitted to send before their
   // size was known.
   std::size_t queue_bytes_max = std::size_t{8} << 20;
+  // Of this member: 0 (first) to 9. A message, also one that comes again, goes to a member with the lowest number that
+  // has room in its queue. A member whose program takes no message from its queue for ack_wait is the last of all until
+  // the program takes one, and other members get its queue. Empty: 0, also on an engine without priorities.
+  // not_supported: servers of NATS before 2.12, and a hub of a revision without it. conflict: a consumer on NATS whose
+  // first member named no priority; `redeclare` changes that.
+  std::optional<std::uint32_t> priority{};
   // Change the settings of another declaration, except the filter, instead of failing with conflict. Another `from`
   // moves the consumer there, and the hub forgets the deliveries without an acknowledgement. Members may still get the
   // messages in their queues.

@@ -36,6 +36,7 @@ inline constexpr std::size_t kOpBodyMax = 1024 * 1024;   // bytes
 inline constexpr std::size_t kOpExpirySize = 4;
 inline constexpr std::size_t kOpSizeMax = kOpHeaderSize + kOpExpirySize + 3 * kOpNameMax + kOpHeadersMax + kOpBodyMax;
 inline constexpr std::size_t kOpSequencesMax = 4096;  // of one ack, besides its first
+inline constexpr std::uint8_t kPriorityMax = 9;       // of a member of a consumer; 0 is served first
 
 enum class OpKind : std::uint8_t {
   // From the server.
@@ -97,7 +98,9 @@ struct OpFlags {
   static constexpr std::uint16_t unseen = 1U << 12U;
   // append: the op has `expires_after`. A hub of a revision without this flag refuses the op with not_supported.
   static constexpr std::uint16_t expires = 1U << 13U;
-  static constexpr std::uint16_t all = (1U << 14U) - 1U;
+  // consume: `second` is the priority of the member. A hub of a revision without this flag refuses the op, likewise.
+  static constexpr std::uint16_t prioritized = 1U << 15U;
+  static constexpr std::uint16_t all = ((1U << 14U) - 1U) | prioritized;
 };
 
 // Op: one op. The views point into the bytes that it was parsed from, or to the caller's.
