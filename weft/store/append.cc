@@ -7,6 +7,12 @@
 #include "weft/store/stream.h"
 
 namespace weft::store {
+namespace {
+
+constexpr Error kKnown(Errc::conflict, "a message of the batch was stored before");
+constexpr Error kFull(Errc::resource_exhausted, "the stream is full");
+
+}  // namespace
 
 Result<void> StoredStream::check_message(const NewMessage& message) const {
   WEFT_TRY(BlockBuilder::check(message));
@@ -33,23 +39,38 @@ Result<void> StoredStream::check_expectation(std::string_view topic, const Expec
   return {};
 }
 
-std::uint64_t StoredStream::stage(const NewMessage& message, WallTime time) {
+std::uint64_t StoredStream::stage(const NewMessage& message, WallTime time, bool with_id) {
   const std::uint64_t sequence = std::visit([&](auto& messages) { return messages.stage(message, time); }, messages_);
   newest_ = time;
   add_work();
-  if (settings_.same_id_window > Duration::zero()) {
+  if (with_id && settings_.same_id_window > Duration::zero()) {
     ids_.add(message.id, sequence, time, ids_since());
   }
   return sequence;
 }
 
+std::optional<std::uint64_t> StoredStream::find_id(std::string_view id) const {
+  if (settings_.same_id_window == Duration::zero() || id.empty()) {
+    return std::nullopt;
+  }
+  if (const auto before = ids_.find(id, ids_since())) {
+    return before;
+  }
+  return delayed_.knows(id, delayed_ids_since()) ? std::optional<std::uint64_t>(0) : std::nullopt;
+}
+
 Result<Appended> StoredStream::append(const NewMessage& message, const Expect& expect, WallTime now) {
   WEFT_TRY(check_message(message));
   const WallTime time = std::max(now, newest_);  // a clock that goes back does not reorder messages
-  if (settings_.same_id_window > Duration::zero() && !message.id.empty()) {
-    if (const auto before = ids_.find(message.id, ids_since())) {
-      return Appended{*before, true};
-    }
+  if (const auto before = find_id(message.id)) {
+    return Appended{*before, true};
+  }
+  if (message.delay != Duration::zero()) {
+    WEFT_TRY(check_delayed(message, expect));
+    const bool with_id = settings_.same_id_window > Duration::zero();
+    delayed_.stage(message, now, with_id ? std::optional(delayed_ids_since()) : std::nullopt);
+    add_work();
+    return Appended{};
   }
   WEFT_TRY(check_expectation(message.topic, expect, time));
   if (settings_.when_full == Discard::refuse) {
@@ -63,7 +84,41 @@ Result<Appended> StoredStream::append(const NewMessage& message, const Expect& e
       latest->supersede(replaced);
     }
   }
-  return Appended{stage(message, time), false};
+  return Appended{stage(message, time, true), false};
+}
+
+// With `oldest`, delayed messages push out readable ones, and take at most half of the room: each of them was promised.
+Result<void> StoredStream::check_delayed(const NewMessage& message, const Expect& expect) {
+  if (expect.last || expect.absent) {
+    return Error(Errc::invalid_argument, "a message with a delay has no expected last sequence");
+  }
+  if (delayed_.count() >= DelayedMessages::kMessagesMax) {
+    return Error(Errc::resource_exhausted, "a stream has 1,000,000 messages with a delay");
+  }
+  const std::uint64_t delayed = delayed_.bytes() + DelayedMessages::size_of(message);
+  if (settings_.when_full == Discard::oldest) {
+    return delayed > settings_.bytes_max / 2
+               ? Result<void>(Error(Errc::resource_exhausted, "messages with a delay take half of the stream"))
+               : Result<void>();
+  }
+  const auto* latest = std::get_if<Latest>(&messages_);
+  const std::uint64_t superseded = latest == nullptr ? 0 : latest->superseded_bytes();
+  if (bytes() + staged_bytes() + delayed > settings_.bytes_max + superseded) {
+    ++refused_;
+    (void)update_work();  // a sweep may make room
+    return kFull;
+  }
+  return {};
+}
+
+void StoredStream::stage_due(WallTime now, DelayedMessages::Budget& budget) {
+  const auto taken = delayed_.take_due(now, budget, [&](const NewMessage& message) {
+    (void)stage(message, std::max(now, newest_), false);  // its id counts from its publish
+  });
+  damaged_ += taken.error() == Errc::corrupt ? 1 : 0;
+  if (delayed_.has_staged()) {
+    add_work();
+  }
 }
 
 // The sequence of the first message, if the batch was stored before.
@@ -74,8 +129,11 @@ Result<std::optional<std::uint64_t>> StoredStream::find_batch(std::span<const Ba
   bool in_order = true;
   for (std::size_t i = 0; settings_.same_id_window > Duration::zero() && i < entries.size(); ++i) {
     const std::string_view id = entries[i].message.id;
-    const auto before = id.empty() ? std::nullopt : ids_.find(id, ids_since());
+    const auto before = find_id(id);
     with_id += id.empty() ? 0 : 1;
+    if (before && *before == 0) {
+      return kKnown;
+    }
     if (before) {
       first = first.value_or(*before - i);
       in_order = in_order && *first + i == *before;
@@ -83,7 +141,7 @@ Result<std::optional<std::uint64_t>> StoredStream::find_batch(std::span<const Ba
     }
   }
   if (known != 0 && (known != with_id || !in_order)) {
-    return Error(Errc::conflict, "a message of the batch was stored before");
+    return kKnown;
   }
   return first;
 }
@@ -98,6 +156,9 @@ Result<Appended> StoredStream::append_all(std::span<const BatchEntry> entries, W
   std::size_t size = 0;
   for (const auto& [message, expect] : entries) {
     WEFT_TRY(check_message(message));
+    if (message.delay != Duration::zero()) {
+      return Error(Errc::invalid_argument, "a message of a batch has no delay");
+    }
     if (!message.id.empty() && !ids.insert(message.id).second) {
       return Error(Errc::invalid_argument, "two messages of the batch have the same id");
     }
@@ -118,9 +179,9 @@ Result<Appended> StoredStream::append_all(std::span<const BatchEntry> entries, W
   if (settings_.when_full == Discard::refuse) {
     WEFT_TRY(take_room(entries, size));
   }
-  const std::uint64_t first = stage(entries.front().message, time);
+  const std::uint64_t first = stage(entries.front().message, time, true);
   for (const auto& [message, expect] : entries.subspan(1)) {
-    (void)stage(message, time);
+    (void)stage(message, time, true);
   }
   return Appended{first, false};
 }
@@ -134,12 +195,12 @@ Result<void> StoredStream::take_room(std::span<const BatchEntry> entries, std::s
       replaced += WEFT_TRY(last_of(message.topic, WallTime::min())).size;
     }
   }
-  const std::size_t staged = std::visit([](const auto& messages) { return messages.staged_bytes(); }, messages_);
+  const std::uint64_t there = bytes() + staged_bytes() + delayed_.bytes();
   const std::uint64_t superseded = latest == nullptr ? 0 : latest->superseded_bytes();
-  if (bytes() + staged + size > settings_.bytes_max + superseded + replaced) {
+  if (there + size > settings_.bytes_max + superseded + replaced) {
     ++refused_;
     (void)update_work();  // a sweep may make room
-    return Error(Errc::resource_exhausted, "the stream is full");
+    return kFull;
   }
   if (latest != nullptr) {
     latest->supersede(replaced);
@@ -149,7 +210,7 @@ Result<void> StoredStream::take_room(std::span<const BatchEntry> entries, std::s
 
 // The bytes of the value that the message takes the place of.
 Result<std::uint64_t> StoredStream::check_room(const NewMessage& message, std::size_t size) {
-  const std::size_t staged = std::visit([](const auto& messages) { return messages.staged_bytes(); }, messages_);
+  const std::uint64_t there = bytes() + staged_bytes() + delayed_.bytes();
   std::uint64_t replaced = 0;
   std::uint64_t superseded = 0;
   if (const auto* latest = std::get_if<Latest>(&messages_)) {
@@ -161,8 +222,8 @@ Result<std::uint64_t> StoredStream::check_room(const NewMessage& message, std::s
       return replaced;  // a bucket that is full can be emptied: of each value there is one erasure
     }
   }
-  if (bytes() + staged + size > settings_.bytes_max + superseded + replaced) {
-    return Error(Errc::resource_exhausted, "the stream is full");
+  if (there + size > settings_.bytes_max + superseded + replaced) {
+    return kFull;
   }
   return replaced;
 }

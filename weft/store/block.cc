@@ -66,6 +66,9 @@ Result<void> BlockBuilder::check(const NewMessage& message) noexcept {
       (message.time_to_live < kTimeToLiveMin || message.time_to_live > kTimeToLiveMax)) {
     return Error(Errc::invalid_argument, "a time to live: 1 s to 100 years");
   }
+  if (message.delay < Duration::zero() || message.delay > kDelayMax) {
+    return Error(Errc::invalid_argument, "a delay: 0 to 100 years");
+  }
   return {};
 }
 

@@ -22,6 +22,7 @@ struct NewMessage {
   Bytes body{};
   bool erased = false;       // the topic has no value any longer
   Duration time_to_live{0};  // 0: none
+  Duration delay{0};         // from the publish to the time at which it enters the stream; 0: none
 };
 
 // A stored message. Its views point into the bytes of `block`, or of the row that made it.
@@ -63,7 +64,8 @@ inline constexpr std::size_t kBlockMessagesMax = kBlockMax / 20;
 // Owner: a value. Affinity: one thread. Cost: a copy of each message.
 class BlockBuilder {
  public:
-  // Errors: message_too_large (a field exceeds its bound); invalid_argument (no topic, or an impossible time to live).
+  // Errors: message_too_large (a field exceeds its bound); invalid_argument (no topic, or an impossible time
+  // to live or delay).
   [[nodiscard]] static Result<void> check(const NewMessage& message) noexcept;
   [[nodiscard]] static std::size_t size_of(const NewMessage& message) noexcept;
 

@@ -99,13 +99,13 @@ Result<void> parse_ids(Bytes bytes, const RowHead& head, IdWindow& ids) {
 
 }  // namespace
 
-Result<IdSql> IdSql::prepare(Database& database) {
+Result<IdSql> IdSql::prepare(Database& database, std::string_view table) {
   IdSql sql;
-  const Database::Prepared all[] = {
-      {&sql.insert, "INSERT INTO id(stream, last, bytes) VALUES(?,?,?)"},
-      {&sql.list, "SELECT last, bytes FROM id WHERE stream=? ORDER BY last"},
-      {&sql.drop_before, "DELETE FROM id WHERE stream=? AND last<?"},
-  };
+  const std::string name(table);
+  const std::string insert = "INSERT INTO " + name + "(stream, last, bytes) VALUES(?,?,?)";
+  const std::string list = "SELECT last, bytes FROM " + name + " WHERE stream=? ORDER BY last";
+  const std::string drop_before = "DELETE FROM " + name + " WHERE stream=? AND last<?";
+  const Database::Prepared all[] = {{&sql.insert, insert}, {&sql.list, list}, {&sql.drop_before, drop_before}};
   WEFT_TRY(database.prepare_all(all));
   return sql;
 }

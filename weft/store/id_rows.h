@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "weft/base/result.h"
 #include "weft/store/database.h"
@@ -10,10 +11,11 @@
 
 namespace weft::store {
 
-// IdSql: the statements of the ids of all streams of one database.
+// IdSql: the statements of the ids of all streams of one database. `table`: `id`, or `delayed_id` of messages whose
+// sequence is that of DelayedMessages.
 class IdSql {
  public:
-  [[nodiscard]] static Result<IdSql> prepare(Database& database);
+  [[nodiscard]] static Result<IdSql> prepare(Database& database, std::string_view table = "id");
 
   Statement insert, list, drop_before;
 };

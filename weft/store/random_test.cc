@@ -38,6 +38,13 @@ struct ModelStream {
   };
   std::map<std::string, Id> ids{};
   Duration newest{};
+  struct Waiting {
+    ModelMessage message;
+    Duration lives;
+    bool kept = false;  // by a commit
+  };
+  std::multimap<Duration, Waiting> waiting{};     // by the time at which each is due
+  std::map<std::string, Duration> waiting_ids{};  // the times of their publishes
   std::set<std::uint64_t> acked{};
   std::set<std::uint64_t> kept_acked{};   // those of `acked` that a commit kept
   std::set<std::uint64_t> maybe_acked{};  // acknowledged before a crash, and the outcome is unknown
@@ -57,8 +64,25 @@ struct ModelStream {
     newest = message.time;
     return next++;
   }
+  // A commit moves the messages of earlier commits that are due.
+  void move_due(Duration now) {
+    for (auto at = waiting.begin(); at != waiting.end() && at->first <= now;) {
+      if (!at->second.kept) {
+        ++at;
+        continue;
+      }
+      auto [message, lives, kept] = std::move(at->second);
+      at = waiting.erase(at);
+      message.time = std::max(now, newest);
+      message.expires = lives == 0ns ? Duration::max() : message.time + lives;
+      append(message, {});
+    }
+  }
   // A commit leaves the newest values of each topic.
-  void trim() {
+  void keep() {
+    for (auto& [due, message] : waiting) {
+      message.kept = true;
+    }
     if (settings.keep != Keep::latest) {
       return;
     }
@@ -190,15 +214,34 @@ class RandomRun {
       given.time_to_live = pick(3) == 0 ? Duration(1s + std::chrono::milliseconds(pick(1000))) : Duration(0);
       message.expires = given.time_to_live == 0ns ? Duration::max() : message.time + given.time_to_live;
     }
+    if (pick(4) == 0) {
+      given.delay = std::chrono::milliseconds(1 + pick(100));
+      expect = {};
+    }
     const auto appended = store_->append(stream, given, expect, now());
     const auto known = id.empty() ? model.ids.end() : model.ids.find(id);
+    const auto waits = id.empty() ? model.waiting_ids.end() : model.waiting_ids.find(id);
+    if (appended && appended->duplicate && appended->sequence == 0) {
+      ASSERT_NE(waits, model.waiting_ids.end());
+      return;
+    }
     if (appended && appended->duplicate) {
       ASSERT_NE(known, model.ids.end());
       EXPECT_EQ(appended->sequence, known->second.sequence);
       return;
     }
-    ASSERT_TRUE(known == model.ids.end() || known->second.time < now_ - model.settings.same_id_window)
-        << id << " is stored again";
+    const Duration since = now_ - model.settings.same_id_window;
+    ASSERT_TRUE(known == model.ids.end() || known->second.time < since) << id << " is stored again";
+    ASSERT_TRUE(waits == model.waiting_ids.end() || waits->second < since) << id << " is stored again";
+    if (given.delay != 0ns) {
+      ASSERT_TRUE(appended) << appended.error().message();
+      EXPECT_EQ(appended->sequence, 0U);
+      model.waiting.emplace(now_ + given.delay, ModelStream::Waiting{message, given.time_to_live});
+      if (!id.empty()) {
+        model.waiting_ids[id] = now_;
+      }
+      return;
+    }
     // A message that retention may have removed is not checked.
     const bool unsure = last != nullptr && model.may_be_gone(last->first, now_);
     const bool refused = (expect.last && *expect.last != (last == nullptr ? 0 : last->first)) ||
@@ -258,7 +301,7 @@ class RandomRun {
 
   void keep_turn(bool positions_too) {
     for (auto& [name, stream] : turn_) {
-      stream.trim();
+      stream.keep();
       if (positions_too || name == "memory") {
         stream.kept_acked = stream.acked;
       }
@@ -267,7 +310,14 @@ class RandomRun {
     durable_ = turn_;
   }
 
+  void move_due() {
+    for (auto& [name, stream] : turn_) {
+      stream.move_due(now_);
+    }
+  }
+
   void commit() {
+    move_due();
     const Store::Committed done = store_->commit(now());
     if (done.memory == Errc::ok && done.disk == Errc::ok) {
       keep_turn(true);
@@ -295,6 +345,7 @@ class RandomRun {
       case 0: disk_.fail_sync(1 + pick(2)); break;
       default: disk_.die_at(1 + pick(60)); break;
     }
+    move_due();
     const Store::Committed done = store_->commit(now());
     const bool loses_power = pick(2) == 0;
     store_.reset();
@@ -309,6 +360,13 @@ class RandomRun {
         ASSERT_TRUE(!there || *there == (next == stream.next)) << "half of a turn";
         there = next == stream.next;
       }
+      const std::size_t waited = durable_[name].waiting.size();
+      if (name != "memory" && stream.waiting.size() != waited) {
+        const std::uint64_t count = (*opened)->find(name)->delayed().count();
+        ASSERT_TRUE(count == stream.waiting.size() || count == waited) << name;
+        ASSERT_TRUE(!there || *there == (count != waited)) << "half of a turn";
+        there = count != waited;
+      }
     }
     ASSERT_TRUE(done.disk != Errc::ok || there.value_or(true)) << "an acknowledged turn is gone";
     const bool whole = done.disk == Errc::ok || there.value_or(false);
@@ -316,7 +374,7 @@ class RandomRun {
       ModelStream& durable = durable_[name];
       if (whole) {
         durable = stream;
-        durable.trim();
+        durable.keep();
         durable.kept_acked = durable.acked;
       }
       durable.acked = stream.acked;
@@ -357,6 +415,7 @@ class RandomRun {
   void compare(const std::string& name, ModelStream& model) {
     StoredStream& stream = *store_->find(name);
     ASSERT_EQ(stream.next(), model.next) << name;
+    ASSERT_EQ(stream.delayed().count(), model.waiting.size()) << name;
     model.messages.merge(std::exchange(model.gone, {}));
     for (auto at = model.messages.begin(); at != model.messages.end();) {
       const auto found = stream.message_at(at->first, now().wall);

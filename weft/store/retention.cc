@@ -31,7 +31,7 @@ bool StoredStream::must_drop(WallTime now) const noexcept {
   if (!std::visit([](const auto& messages) { return messages.has_rows(); }, messages_)) {
     return false;
   }
-  return must_sweep() || bytes() > settings_.bytes_max || oldest() < age_limit(now) ||
+  return must_sweep() || bytes() + delayed_.bytes() > settings_.bytes_max || oldest() < age_limit(now) ||
          std::visit([now](const auto& messages) { return messages.ends() < now; }, messages_) ||
          std::visit([below = floor()](const auto& messages) { return messages.may_drop(below); }, messages_);
 }
@@ -84,7 +84,7 @@ Result<void> StoredStream::drop_over(std::uint64_t before, WallTime now, DropBud
 // A sweep reads all blocks: it begins when much was acknowledged since the last one, or a message was refused. A life
 // begins with two sweeps that take the jobs that earlier lives finished: their acknowledgements are not counted.
 bool StoredStream::must_sweep() const noexcept {
-  if (settings_.keep != Keep::work || consumers_.empty() || bytes() < settings_.bytes_max / 8 * 7) {
+  if (settings_.keep != Keep::work || consumers_.empty() || bytes() + delayed_.bytes() < settings_.bytes_max / 8 * 7) {
     return false;
   }
   const std::uint64_t acked = consumers_.begin()->second->state.acknowledged() - sweep_.acked;
@@ -113,9 +113,10 @@ Result<void> StoredStream::sweep(WallTime now, DropBudget& budget) {
 }
 
 Result<void> StoredStream::evict(std::uint64_t before, WallTime now) {
-  const std::size_t staged = std::visit([](const auto& messages) { return messages.staged_bytes(); }, messages_);
+  const std::size_t staged = staged_bytes();
   const std::uint64_t trimmed = std::visit([](const auto& messages) { return messages.trimmed_bytes(); }, messages_);
-  std::uint64_t size = bytes() + staged - std::min(bytes() + staged, trimmed);
+  const std::uint64_t all = bytes() + staged + delayed_.bytes();
+  std::uint64_t size = all - std::min(all, trimmed);
   for (const MessageLog::Dropped& dropped : drops_) {
     size -= std::min(size, dropped.bytes);
   }

@@ -20,6 +20,8 @@ constexpr std::int32_t kApplication = 0x57454654;  // "WEFT"
 // kGoneMark is removed; its rows go a part at a time.
 // topic.expires, kv.expires: the time from which on the message is not read; NULL: never. block.expires: the time at
 // which half of the bytes of the block are of such messages, or all of its messages are; NULL: never.
+// delayed: messages until they are due. bytes: a block of one message, whose time is `due` and whose sequence is the
+// number. delayed_id: like `id`, with their numbers.
 // id: the ids of the window, see id_rows.h. stream.has_ids: 0 until the ids of an older format's messages are in it.
 constexpr std::array<const char*, kFormat> kSteps{
     "CREATE TABLE stream(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, settings TEXT NOT NULL,"
@@ -53,6 +55,12 @@ constexpr std::array<const char*, kFormat> kSteps{
     "ALTER TABLE kv ADD COLUMN expires INTEGER;"
     "CREATE INDEX block_expires ON block(stream, expires) WHERE expires IS NOT NULL;"
     "CREATE INDEX kv_expires ON kv(stream, expires) WHERE expires IS NOT NULL;",
+
+    "CREATE TABLE delayed(stream INTEGER NOT NULL, due INTEGER NOT NULL, number INTEGER NOT NULL, bytes BLOB NOT NULL,"
+    " sum INTEGER NOT NULL);"
+    "CREATE INDEX delayed_due ON delayed(stream, due, number);"
+    "CREATE TABLE delayed_id(stream INTEGER NOT NULL, last INTEGER NOT NULL, bytes BLOB NOT NULL);"
+    "CREATE INDEX delayed_id_last ON delayed_id(stream, last);",
 };
 
 Result<void> upgrade(Database& database, int from) {

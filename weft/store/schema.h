@@ -8,7 +8,7 @@ namespace weft::store {
 
 // The tables of a store. The format is the number of steps that made them; each step converts the tables of the format
 // before it to the next one.
-inline constexpr int kFormat = 5;
+inline constexpr int kFormat = 6;
 
 // The first character of the name of a removed stream whose rows still exist. No other name has it.
 inline constexpr char kGoneMark = '\x01';

@@ -79,7 +79,8 @@ TEST_F(SchemaTest, TheIdsOfAnOlderFormatsMessagesAreKnown) {
   }
   // Format 2 had no rows of ids.
   run_sql(
-      "DROP TABLE id; ALTER TABLE stream DROP COLUMN has_ids; ALTER TABLE stream DROP COLUMN purged; ALTER TABLE "
+      "DROP TABLE delayed; DROP TABLE delayed_id; DROP TABLE id; ALTER TABLE stream DROP COLUMN has_ids; ALTER TABLE "
+      "stream DROP COLUMN purged; ALTER TABLE "
       "stream DROP COLUMN sum;"
       " ALTER TABLE consumer DROP COLUMN sum; ALTER TABLE topic DROP COLUMN sum; DROP INDEX block_expires; DROP INDEX "
       "kv_expires; ALTER TABLE block DROP COLUMN expires; ALTER TABLE topic DROP COLUMN expires; ALTER TABLE kv DROP "
@@ -108,7 +109,8 @@ TEST_F(SchemaTest, AStoreWithoutTimesToLiveIsTakenToThisFormatAndGetsThem) {
     ASSERT_EQ((*store)->commit(kNow).disk, Errc::ok);
   }
   run_sql(
-      "DROP INDEX block_expires; DROP INDEX kv_expires; ALTER TABLE block DROP COLUMN expires; "
+      "DROP TABLE delayed; DROP TABLE delayed_id; DROP INDEX block_expires; DROP INDEX kv_expires; ALTER TABLE block "
+      "DROP COLUMN expires; "
       "ALTER TABLE topic DROP COLUMN expires; ALTER TABLE kv DROP COLUMN expires; PRAGMA user_version=4;");
   auto store = Store::open({path()}, kNow);
   ASSERT_TRUE(store) << store.error().message();

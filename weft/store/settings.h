@@ -19,6 +19,8 @@ using WallTime = std::chrono::sys_time<Duration>;
 // The time to live of a message: it is readable for so long after it was stored.
 inline constexpr Duration kTimeToLiveMin = std::chrono::seconds(1);
 inline constexpr Duration kTimeToLiveMax = std::chrono::hours(100 * 365 * 24);
+// The delay of a message: it is readable so long after its publish.
+inline constexpr Duration kDelayMax = kTimeToLiveMax;
 
 // The messages that a stream keeps.
 enum class Keep : std::uint8_t {

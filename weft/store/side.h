@@ -9,6 +9,7 @@
 
 #include "weft/base/result.h"
 #include "weft/store/database.h"
+#include "weft/store/delayed.h"
 #include "weft/store/id_rows.h"
 #include "weft/store/latest.h"
 #include "weft/store/log.h"
@@ -23,10 +24,11 @@ struct Store::Side {
   LogSql log;
   LatestSql latest;
   IdSql ids;
+  DelayedSql delayed;
   Statement insert_stream, update_stream, remove_stream, list_streams, set_has_ids, set_purged, set_name, set_sum,
       mend_stream;
   Statement write_consumer, remove_consumer, remove_consumers, list_consumers;
-  Statement clear_blocks, clear_topics, clear_values, clear_ids;
+  Statement clear_blocks, clear_topics, clear_values, clear_ids, clear_delayed, clear_delayed_ids;
   std::vector<std::uint32_t> gone{};  // removed streams that still have rows
 
   [[nodiscard]] static Result<std::unique_ptr<Side>> open(const DatabaseOptions& options) {
@@ -35,6 +37,7 @@ struct Store::Side {
     side->log = WEFT_TRY(LogSql::prepare(side->database));
     side->latest = WEFT_TRY(LatestSql::prepare(side->database));
     side->ids = WEFT_TRY(IdSql::prepare(side->database));
+    side->delayed = WEFT_TRY(DelayedSql::prepare(side->database));
     const Database::Prepared all[] = {
         {&side->insert_stream, "INSERT INTO stream(name, settings, next, has_ids) VALUES(?,?,1,1) RETURNING id"},
         {&side->update_stream, "UPDATE stream SET settings=? WHERE id=?"},
@@ -64,6 +67,10 @@ struct Store::Side {
         {&side->clear_values,
          "DELETE FROM kv WHERE rowid IN (SELECT rowid FROM kv WHERE stream=? LIMIT 128) RETURNING 1"},
         {&side->clear_ids, "DELETE FROM id WHERE rowid IN (SELECT rowid FROM id WHERE stream=? LIMIT 128) RETURNING 1"},
+        {&side->clear_delayed,
+         "DELETE FROM delayed WHERE rowid IN (SELECT rowid FROM delayed WHERE stream=? LIMIT 128) RETURNING 1"},
+        {&side->clear_delayed_ids,
+         "DELETE FROM delayed_id WHERE rowid IN (SELECT rowid FROM delayed_id WHERE stream=? LIMIT 128) RETURNING 1"},
     };
     WEFT_TRY(side->database.prepare_all(all));
     return side;

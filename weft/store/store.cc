@@ -34,7 +34,7 @@ std::unique_ptr<StoredStream> Store::make_stream(Side& side, std::uint32_t id, s
                       ? std::variant<MessageLog, Latest>(Latest(side.latest, id, settings.history))
                       : std::variant<MessageLog, Latest>(MessageLog(side.log, id));
   return std::make_unique<StoredStream>(id, std::string(name), settings, std::move(topics), std::move(messages),
-                                        side.ids, work_);
+                                        DelayedMessages(side.delayed, id), side.ids, work_);
 }
 
 Error Store::absence_of(std::string_view name) const noexcept {
@@ -362,6 +362,8 @@ Store::SideCommitted Store::commit_side(Side& side, bool in_memory, const Now& n
   std::vector<StoredStream*> changed;
   Flush flush = Flush::process;
   std::uint64_t messages = 0;
+  std::uint64_t delayed = 0;
+  std::uint64_t moved = 0;
   for (StoredStream* stream = work_.first(); stream != nullptr; stream = work_.next(*stream)) {
     if (stream->in_memory() != in_memory) {
       continue;
@@ -375,7 +377,10 @@ Store::SideCommitted Store::commit_side(Side& side, bool in_memory, const Now& n
     }
     changed.push_back(stream);
     messages += stream->staged_count();
+    delayed += stream->delayed().staged_count();
+    moved += stream->delayed().moving_count();
   }
+  const bool has_messages = messages + delayed != 0;
   if (changed.empty() && side.gone.empty()) {
     return {};
   }
@@ -400,7 +405,7 @@ Store::SideCommitted Store::commit_side(Side& side, bool in_memory, const Now& n
   };
   const Result<void> all = try_to_write();
   Result<void> done = all;
-  if (!done && messages != 0 && done.error() == Errc::resource_exhausted) {
+  if (!done && has_messages && done.error() == Errc::resource_exhausted) {
     done = try_to_write();  // without the messages
   }
   if (!done && !in_memory && done.error() == Errc::resource_exhausted) {
@@ -426,14 +431,16 @@ Store::SideCommitted Store::commit_side(Side& side, bool in_memory, const Now& n
   }
   std::for_each(changed.begin(), changed.end(), [this](StoredStream* stream) { update_work(*stream); });
   ++(all ? counts_.commits : counts_.commits_failed);
-  (all ? counts_.appended : counts_.refused) += messages;
+  (all ? counts_.appended : counts_.refused) += all ? messages : messages - moved + delayed;
+  counts_.delayed += all ? delayed : 0;
   // A turn without messages is done when its acknowledgements are.
-  return {messages == 0 ? done.error() : all.error(), done.error()};
+  return {!has_messages ? done.error() : all.error(), done.error()};
 }
 
 Result<bool> Store::clear_gone(Side& side) {
   bool rows = false;
-  for (Statement* part : {&side.clear_blocks, &side.clear_topics, &side.clear_values, &side.clear_ids}) {
+  for (Statement* part : {&side.clear_blocks, &side.clear_topics, &side.clear_values, &side.clear_ids,
+                          &side.clear_delayed, &side.clear_delayed_ids}) {
     part->set(0, side.gone.back());
     const Rows reset(*part);
     while (WEFT_TRY(part->step())) {
@@ -448,8 +455,10 @@ Result<bool> Store::clear_gone(Side& side) {
 
 Store::Committed Store::commit(const Now& now) {
   stored_.clear();
+  DelayedMessages::Budget moves;
   for (auto at = ages_.begin(); at != ages_.end() && at->first < now.wall; ++at) {
     at->second->add_work();
+    at->second->stage_due(now.wall, moves);
   }
   if (!removed_.empty() && removed_.back()->free_some()) {
     removed_.pop_back();

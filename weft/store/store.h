@@ -39,7 +39,8 @@ struct Now {
 
 // Counts since the store was opened.
 struct StoreCounts {
-  std::uint64_t appended = 0;    // messages that a commit made durable
+  std::uint64_t appended = 0;    // messages that a commit made durable and readable
+  std::uint64_t delayed = 0;     // messages with a delay that a commit made durable
   std::uint64_t duplicates = 0;  // messages with a known id
   std::uint64_t refused = 0;     // messages that append() refused, or whose commit failed
   std::uint64_t commits = 0;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A process that dies, or a machine that loses its power, at every single write of a small life of a store.
+#include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/sanitized.h"
@@ -201,6 +204,75 @@ TEST(StoreCrash, ALossOfPowerAtAnyWriteLosesNothingThatSurvivesPower) {
       live(disk, done, kTurns);
       disk.lose_power(seed);
       check(disk, done, {"power"});
+    }
+  }
+}
+
+// Turns until the first failure: each publishes a message whose delay is of one to three turns. Returns the number of
+// acknowledged ones; message `n` is due at the time `due(n)`.
+constexpr int kDelayedTurns = 10;
+int due(int n) { return n + 1 + n * 7 % 3; }
+int live_with_delays(TestDisk& disk) {
+  auto opened = Store::open({"store.db", disk.name()}, at(0));
+  if (!opened) {
+    return 0;
+  }
+  const auto stream = (*opened)->declare("power", settings_of(Survives::power), false, at(0));
+  if (!stream) {
+    return 0;
+  }
+  for (int turn = 1; turn <= kDelayedTurns; ++turn) {
+    const std::string body = std::to_string(turn) + std::string(700, '.');
+    const auto kept = (*opened)->append(
+        **stream, {.topic = "a", .id = body.substr(0, 2), .body = as_bytes(body), .delay = 1ms * (due(turn) - turn)},
+        {}, at(turn));
+    EXPECT_TRUE(kept || disk.died()) << kept.error().message();
+    if ((*opened)->commit(at(turn)).disk != Errc::ok) {
+      return turn - 1;
+    }
+  }
+  return kDelayedTurns;
+}
+
+// The acknowledged messages enter once, in their order; the one under way enters once or never.
+void check_delays(TestDisk& disk, int acknowledged) {
+  auto opened = Store::open({"store.db", disk.name()}, at(100));
+  ASSERT_TRUE(opened) << opened.error().message();
+  StoredStream* const stream = (*opened)->find("power");
+  if (stream == nullptr) {
+    ASSERT_EQ(acknowledged, 0);
+    return;
+  }
+  ASSERT_EQ((*opened)->commit(at(100)).disk, Errc::ok);
+  EXPECT_EQ(stream->delayed().count(), 0U);
+  EXPECT_EQ(stream->damaged(), 0U);
+  std::vector<int> there;
+  for (const auto& [sequence, body] : read_all(*stream)) {
+    there.push_back(std::stoi(body));
+  }
+  EXPECT_TRUE(std::is_sorted(there.begin(), there.end(),
+                             [](int a, int b) { return std::pair(due(a), a) < std::pair(due(b), b); }));
+  std::set<int> once(there.begin(), there.end());
+  EXPECT_EQ(once.size(), there.size()) << "one came twice";
+  const bool under_way = once.erase(acknowledged + 1) != 0;
+  EXPECT_EQ(once.size(), static_cast<std::size_t>(acknowledged)) << under_way;
+  EXPECT_TRUE(once.empty() || *once.rbegin() == acknowledged);
+}
+
+TEST(StoreCrash, ADeathAtAnyWriteLosesNoMessageWithADelayAndNoneComesTwice) {
+  TestDisk whole;
+  ASSERT_EQ(live_with_delays(whole), kDelayedTurns);
+  const std::uint64_t operations = whole.operations();
+  check_delays(whole, kDelayedTurns);
+  for (std::uint64_t n = 1; n <= operations && !testing::Test::HasFailure(); n += kStep) {
+    for (int how = 0; how < 3; ++how) {
+      SCOPED_TRACE("dies at operation " + std::to_string(n) + ", " + std::to_string(how));
+      TestDisk disk;
+      disk.die_at(n);
+      const int acknowledged = live_with_delays(disk);
+      ASSERT_TRUE(disk.died());
+      how == 0 ? disk.restart() : disk.lose_power(how == 1 ? 0 : n);
+      check_delays(disk, acknowledged);
     }
   }
 }

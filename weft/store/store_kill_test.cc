@@ -60,11 +60,12 @@ struct Counter {
 //   1. An acknowledged message is read, at its sequence, until retention takes it; retention only goes on.
 //   2. The messages of a publisher are there once, in its order.
 //   3. The value of a key is the acknowledged one, or the one under way.
-//   4. A job whose acknowledgement was committed is not delivered again, and none is stored again.
+//   4. A message with a delay is there from its time on, once, in the order of its publisher.
+//   5. A job whose acknowledgement was committed is not delivered again, and none is stored again.
 class KilledStore {
  public:
   KilledStore(Kill kill, std::uint64_t seed) : kill_(kill), random_(seed) {
-    publishers_ = {{"log", "a"}, {"log", "b"}, {"log", "c"}, {"work", "j"}};
+    publishers_ = {{"log", "a"}, {"log", "b"}, {"log", "c"}, {"work", "j"}, {"later", "d"}};
     if (kill_ == Kill::process) {
       publishers_.push_back({"process", "p"});
     }
@@ -96,6 +97,9 @@ class KilledStore {
       const std::string name = "j-" + std::to_string(job);
       EXPECT_TRUE(done_.contains(name) || maybe_done_.contains(name)) << name << " was never delivered";
     }
+    check_delayed();
+    EXPECT_EQ(store_->find("later")->delayed().count(), 0U);
+    EXPECT_GT(publishers_[4].next, kills / 4);
     EXPECT_GT(publishers_[0].next, kills / 4);  // the lives were long enough to publish
     EXPECT_GT(counters_[0].value, kills / 8);
     EXPECT_GT(done_.size(), kills / 4);
@@ -119,6 +123,7 @@ class KilledStore {
     const auto made = [&]() -> Result<void> {
       WEFT_TRY(store_->declare("log", kept_as(Keep::log, Survives::power, 64 * 1024), false, now()));
       WEFT_TRY(store_->declare("process", kept_as(Keep::log, Survives::process, 64 * 1024), false, now()));
+      WEFT_TRY(store_->declare("later", kept_as(Keep::log, Survives::power, 64 * 1024), false, now()));
       WEFT_TRY(store_->declare("kv", kept_as(Keep::latest, Survives::power), false, now()));
       StoredStream* work = WEFT_TRY(store_->declare("work", kept_as(Keep::work, Survives::power), false, now()));
       ConsumerSettings worker;
@@ -157,7 +162,8 @@ class KilledStore {
         continue;  // unanswered ones leave later
       }
       const auto appended =
-          store_->append(*store_->find(each.stream), {.topic = "t.a", .id = id, .body = as_bytes(text)}, {}, now());
+          store_->append(*store_->find(each.stream),
+                         {.topic = "t.a", .id = id, .body = as_bytes(text), .delay = delay_of(each)}, {}, now());
       ASSERT_TRUE(appended || disk_.died()) << appended.error().message();
       if (appended) {
         each.given = appended->sequence;
@@ -210,11 +216,16 @@ class KilledStore {
     const bool whole = committed.disk == Errc::ok;
     EXPECT_TRUE(whole || disk_.died()) << committed.disk.message();
     if (whole) {
+      committed_ = now_;
       done_.merge(doing_);
       for (Publisher& each : publishers_) {
         if (each.given) {
-          const auto [at, fresh] = books_[each.stream].try_emplace(*each.given, each.text());
-          EXPECT_TRUE(fresh || at->second == each.text()) << each.text() << " has the sequence of " << at->second;
+          if (delay_of(each) != 0ns) {
+            due_[each.next] = now_ + delay_of(each);
+          } else {
+            const auto [at, fresh] = books_[each.stream].try_emplace(*each.given, each.text());
+            EXPECT_TRUE(fresh || at->second == each.text()) << each.text() << " has the sequence of " << at->second;
+          }
           ++each.next;
         }
       }
@@ -242,6 +253,7 @@ class KilledStore {
         check_log(name);
       }
     }
+    check_delayed();
     StoredStream& kv = *store_->find("kv");
     for (const Counter& each : counters_) {
       const auto newest = kv.newest_of(each.key, now().wall);
@@ -284,6 +296,29 @@ class KilledStore {
     book = std::move(there);  // messages that a life has read, the next one reads, too
   }
 
+  void check_delayed() {
+    StoredStream& stream = *store_->find("later");
+    StoredReader reader = *stream.open_reader("", From::first(), now().wall);
+    std::uint64_t last = 0;
+    for (auto message = stream.read(reader, now().wall); message && *message;
+         message = stream.read(reader, now().wall)) {
+      const std::string text(as_text((*message)->message.body));
+      const std::uint64_t number = std::stoull(text.substr(2));
+      ASSERT_TRUE(last == 0 || number == last + 1) << text << " comes after " << last;
+      last = number;
+    }
+    ASSERT_GE(last, last_delayed_) << "a message went back";
+    last_delayed_ = last;
+    ASSERT_LE(last, publishers_[4].next);
+    // The last turn moved those that were due before it. An answer that was lost was for a time before the last one.
+    for (const auto& [number, due] : due_) {
+      ASSERT_TRUE(number <= last || due > committed_) << number << " is late";
+    }
+  }
+  [[nodiscard]] static Duration delay_of(const Publisher& publisher) {
+    return publisher.stream == "later" ? Duration(20ms) : Duration(0);  // some turns: most lives find some waiting
+  }
+
   const Kill kill_;
   std::mt19937_64 random_;
   TestDisk disk_;
@@ -294,7 +329,10 @@ class KilledStore {
   std::vector<Counter> counters_;
   std::map<std::string, std::map<std::uint64_t, std::string>> books_;  // by stream: acknowledged, or read
   std::map<std::string, std::uint64_t> first_;
-  std::set<std::string> doing_;  // acknowledged in the turn under way
+  std::map<std::uint64_t, Duration> due_;  // of messages with a delay, by number
+  std::uint64_t last_delayed_ = 0;         // that was read
+  Duration committed_{};                   // the time of the last turn that was
+  std::set<std::string> doing_;            // acknowledged in the turn under way
   std::set<std::string> done_;
   std::set<std::string> maybe_done_;  // acknowledged in a turn whose commit failed
 };

@@ -61,12 +61,14 @@ void StoredConsumer::change() noexcept {
 }
 
 StoredStream::StoredStream(std::uint32_t id, std::string name, StreamSettings settings, std::vector<Filter> topics,
-                           std::variant<MessageLog, Latest> messages, IdSql& id_sql, List<StoredStream>& work)
+                           std::variant<MessageLog, Latest> messages, DelayedMessages delayed, IdSql& id_sql,
+                           List<StoredStream>& work)
     : id_(id),
       name_(std::move(name)),
       settings_(std::move(settings)),
       topics_(std::move(topics)),
       messages_(std::move(messages)),
+      delayed_(std::move(delayed)),
       id_sql_(&id_sql),
       work_(&work) {
   if (auto* log = std::get_if<MessageLog>(&messages_)) {
@@ -94,17 +96,22 @@ WallTime StoredStream::oldest() const noexcept {
 std::uint64_t StoredStream::staged_count() const noexcept {
   return std::visit([](const auto& messages) { return messages.next_staged() - messages.next(); }, messages_);
 }
+std::size_t StoredStream::staged_bytes() const noexcept {
+  return std::visit([](const auto& messages) { return messages.staged_bytes(); }, messages_);
+}
 
 Result<void> StoredStream::open(std::uint64_t next, std::uint64_t purged, WallTime now) {
   WEFT_TRY(std::visit([next, purged](auto& messages) { return messages.open(next, purged); }, messages_));
   newest_ = std::visit([](const auto& messages) { return messages.newest(); }, messages_);
+  std::optional<WallTime> since;
   if (settings_.same_id_window > Duration::zero()) {
     // A clock that went back finds more of them. The newest message may be gone, and its id is not.
-    const WallTime since = std::min(now, newest_ == WallTime() ? now : newest_) - settings_.same_id_window;
-    const ReadIds read = WEFT_TRY(read_ids(*id_sql_, id_, since, ids_));
+    since = std::min(now, newest_ == WallTime() ? now : newest_) - settings_.same_id_window;
+    const ReadIds read = WEFT_TRY(read_ids(*id_sql_, id_, *since, ids_));
     damaged_ += read.damaged;
     newest_ = std::max(newest_, read.newest);
   }
+  damaged_ += WEFT_TRY(delayed_.open(since));
   newest_kept_ = newest_;
   return {};
 }
@@ -331,7 +338,9 @@ WallTime StoredStream::ages_at() const noexcept {
   const bool has_rows = std::visit([](const auto& messages) { return messages.has_rows(); }, messages_);
   const bool ages = settings_.age_max != Duration::zero() && has_rows && oldest() < WallTime::max() - settings_.age_max;
   const WallTime ends = std::visit([](const auto& messages) { return messages.ends(); }, messages_);
-  return std::min(ends, ages ? oldest() + settings_.age_max : WallTime::max());
+  const WallTime due = delayed_.next_due();  // the store has work after this time: a ns is taken from it
+  return std::min(
+      {ends, ages ? oldest() + settings_.age_max : WallTime::max(), due == WallTime::max() ? due : due - Duration(1)});
 }
 
 Result<std::optional<StoredDelivery>> StoredStream::next_delivery(StoredConsumer& consumer, Instant now, WallTime wall,
@@ -414,11 +423,15 @@ Result<void> StoredStream::write_staged() {
     WEFT_TRY(write_ids(*id_sql_, id_, ids_, next()));
     ids_from_ = oldest;
   }
+  if (delayed_.has_staged()) {
+    WEFT_TRY(delayed_.write_staged());
+  }
   return std::visit([](auto& messages) { return messages.write_staged(); }, messages_);
 }
 
 void StoredStream::keep_staged() {
   std::visit([](auto& messages) { messages.keep_staged(); }, messages_);
+  delayed_.keep_staged();
   for (const MessageLog::Dropped& dropped : std::exchange(drops_, {})) {
     std::visit([&dropped](auto& messages) { messages.keep_dropped(dropped); }, messages_);
   }
@@ -426,6 +439,7 @@ void StoredStream::keep_staged() {
   sweep_ = sweeping_;
   evicted_ += std::exchange(evicting_, 0);
   ids_.forget_before(ids_since(), kIdsPerCommit);
+  delayed_.forget_ids(delayed_ids_since(), kIdsPerCommit);
   for (auto& [name, consumer] : consumers_) {
     // Without a filter, undelivered messages were unread, too.
     const std::uint64_t unseen = consumer->filter ? 0 : first() - std::min(first(), consumer->state.next());
@@ -441,6 +455,7 @@ void StoredStream::drop_staged() {
   drops_.clear();
   sweeping_ = sweep_;
   evicting_ = 0;
+  delayed_.drop_staged();
   std::visit([](auto& messages) { messages.drop_staged(); }, messages_);
   newest_ = newest_kept_;
   ids_.forget_from(next());

@@ -17,6 +17,7 @@
 #include "weft/base/list.h"
 #include "weft/base/result.h"
 #include "weft/store/consumer_state.h"
+#include "weft/store/delayed.h"
 #include "weft/store/id_rows.h"
 #include "weft/store/id_window.h"
 #include "weft/store/latest.h"
@@ -39,8 +40,8 @@ struct BatchEntry {
 };
 
 struct Appended {
-  std::uint64_t sequence = 0;
-  bool duplicate = false;  // `sequence` is the earlier message's
+  std::uint64_t sequence = 0;  // 0: of a message with a delay
+  bool duplicate = false;      // `sequence` is the earlier message's
 };
 
 class StoredStream;
@@ -85,7 +86,8 @@ class StoredStream : public ListHook {
   static constexpr std::size_t kConsumerNameMax = 255;
 
   StoredStream(std::uint32_t id, std::string name, StreamSettings settings, std::vector<Filter> topics,
-               std::variant<MessageLog, Latest> messages, IdSql& id_sql, List<StoredStream>& work);
+               std::variant<MessageLog, Latest> messages, DelayedMessages delayed, IdSql& id_sql,
+               List<StoredStream>& work);
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const StreamSettings& settings() const noexcept { return settings_; }
@@ -98,15 +100,16 @@ class StoredStream : public ListHook {
   [[nodiscard]] WallTime oldest() const noexcept;
 
   // Stages a message: it is invisible before the store's commit. A duplicate is not staged: its first answer is given
-  // again, whatever `expect` is. Errors: invalid_argument (the topic has a wrong form, or is not one of the stream's),
-  // message_too_large, conflict, resource_exhausted (full).
+  // again, whatever `expect` is. A message with a delay waits: it gets its sequence from the first commit at that time
+  // or after it. Errors: invalid_argument (the topic has a wrong form, or is not one of the stream's; a delay and an
+  // expectation), message_too_large, conflict, resource_exhausted (full; DelayedMessages::kMessagesMax).
   [[nodiscard]] Result<Appended> append(const NewMessage& message, const Expect& expect, WallTime now);
 
   // Stages all of the messages, with consecutive sequences, or none. Returns that of the first one. If all messages
   // with an id are duplicates, in this order, the batch is one, and its first answer is given again: a caller gives one
   // message of a batch an id of the batch, unless each has an id. Otherwise a duplicate is a conflict. The conditions
   // compare with the topics before the batch. Errors: those of append(); invalid_argument (no messages, an id twice, or
-  // a condition on a topic of an earlier one); message_too_large (beyond bytes_max in all).
+  // a condition on a topic of an earlier one, or a delay); message_too_large (beyond bytes_max in all).
   [[nodiscard]] Result<Appended> append_all(std::span<const BatchEntry> entries, WallTime now);
 
   // Reading finds committed messages only. Errors: corrupt (the block there is damaged, and the reader stays before
@@ -169,8 +172,8 @@ class StoredStream : public ListHook {
   }
   // Whether the next commit writes it. Leaves the list if there is no work, and joins it if there is some.
   bool update_work() noexcept;
-  // The time at which its oldest message exceeds the age of the settings, or the bytes of messages that are over are to
-  // be removed; WallTime::max(): never.
+  // The time at which its oldest message exceeds the age of the settings, the bytes of messages that are over are to be
+  // removed, or a message with a delay is due after the next ns; WallTime::max(): never.
   [[nodiscard]] WallTime ages_at() const noexcept;
   // The time in the store's list, by ages_at().
   [[nodiscard]] WallTime listed_age() const noexcept { return listed_age_; }
@@ -182,9 +185,12 @@ class StoredStream : public ListHook {
   [[nodiscard]] Result<void> make_id_rows();
   void set_settings(StreamSettings settings, std::vector<Filter> topics);
   // After its removal: gives a part of its memory back. Returns true when the rest is small.
-  [[nodiscard]] bool free_some() noexcept { return ids_.free_some(kIdsPerCommit); }
-  [[nodiscard]] bool has_staged() const noexcept { return staged_count() != 0; }
+  [[nodiscard]] bool free_some() noexcept { return ids_.free_some(kIdsPerCommit) && delayed_.free_some(kIdsPerCommit); }
+  [[nodiscard]] bool has_staged() const noexcept { return staged_count() != 0 || delayed_.has_staged(); }
   [[nodiscard]] std::uint64_t staged_count() const noexcept;
+  [[nodiscard]] const DelayedMessages& delayed() const noexcept { return delayed_; }
+  // Stages the messages that are due, in the commit of the turn. Their ids are not compared: each was acknowledged.
+  void stage_due(WallTime now, DelayedMessages::Budget& budget);
   [[nodiscard]] Result<void> write_staged();
   struct DropBudget;
   [[nodiscard]] Result<void> write_drops(WallTime now, DropBudget& budget);
@@ -201,7 +207,9 @@ class StoredStream : public ListHook {
   // latest those that were the newest of their topics.
   [[nodiscard]] std::uint64_t evicted() const noexcept { return evicted_; }
   [[nodiscard]] std::uint64_t dropped_unread() const noexcept { return dropped_unread_; }
-  [[nodiscard]] std::uint64_t damaged() const noexcept { return damaged_; }  // damaged blocks and rows that were read
+  [[nodiscard]] std::uint64_t damaged() const noexcept {  // damaged blocks and rows that were read
+    return damaged_ + delayed_.damaged();
+  }
   void count_damaged_row() noexcept { ++damaged_; }
 
   static constexpr std::size_t kDropsPerCommit = 64;
@@ -251,18 +259,26 @@ class StoredStream : public ListHook {
   // The room of a batch, after which stage() takes each message.
   [[nodiscard]] Result<void> take_room(std::span<const BatchEntry> entries, std::size_t size);
   [[nodiscard]] Result<std::optional<std::uint64_t>> find_batch(std::span<const BatchEntry> entries) const;
-  std::uint64_t stage(const NewMessage& message, WallTime time);
+  std::uint64_t stage(const NewMessage& message, WallTime time, bool with_id);
+  [[nodiscard]] Result<void> check_delayed(const NewMessage& message, const Expect& expect);
+  // The sequence of the message that had the id within the window; 0: it had a delay.
+  [[nodiscard]] std::optional<std::uint64_t> find_id(std::string_view id) const;
+  [[nodiscard]] std::size_t staged_bytes() const noexcept;
   [[nodiscard]] std::uint64_t floor() const noexcept;  // below it no message is needed any longer
   [[nodiscard]] std::uint64_t purged() const noexcept;
   [[nodiscard]] WallTime age_limit(WallTime now) const noexcept;
   // An id of an earlier time is unknown, although the window may have it.
   [[nodiscard]] WallTime ids_since() const noexcept { return newest_kept_ - settings_.same_id_window; }
+  [[nodiscard]] WallTime delayed_ids_since() const noexcept {
+    return std::max(newest_kept_, delayed_.newest()) - settings_.same_id_window;
+  }
 
   std::uint32_t id_;
   std::string name_;
   StreamSettings settings_;
   std::vector<Filter> topics_;  // empty: every topic
   std::variant<MessageLog, Latest> messages_;
+  DelayedMessages delayed_;
   IdWindow ids_;
   IdSql* id_sql_;
   List<StoredStream>* work_;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Rows that changed on the disk: reported, and the rest of the store is whole.
+#include "weft/store/row_sum.h"
+
 #include <filesystem>
 #include <string>
 
