@@ -74,7 +74,7 @@ Result<Appended> StoredStream::append(const NewMessage& message, const Expect& e
   }
   WEFT_TRY(check_expectation(message.topic, expect, time));
   if (settings_.when_full == Discard::refuse) {
-    const auto room = check_room(message, BlockBuilder::size_of(message));
+    const auto room = check_room(message, BlockBuilder::size_of(message) + kBlockHeader);
     if (room.error() == Errc::resource_exhausted) {
       ++refused_;
       (void)update_work();  // a sweep may make room
@@ -214,7 +214,6 @@ Result<std::uint64_t> StoredStream::check_room(const NewMessage& message, std::s
   std::uint64_t replaced = 0;
   std::uint64_t superseded = 0;
   if (const auto* latest = std::get_if<Latest>(&messages_)) {
-    size += kBlockHeader;  // each value is a row
     const TopicLast last = WEFT_TRY(last_of(message.topic, WallTime::min()));
     superseded = latest->superseded_bytes();
     replaced = settings_.history == 1 ? last.size : 0;

@@ -45,6 +45,24 @@ TEST_F(BatchTest, AllMessagesAreStoredWithConsecutiveSequences) {
   }
 }
 
+// The header of its block takes room, too.
+TEST_F(BatchTest, AStreamThatRefusesIsFullBeforeItLosesAMessage) {
+  constexpr std::uint64_t kBytes = 64 * 1024;
+  for (std::size_t less = 0; less <= 48; ++less) {
+    StoredStream& stream = declare(keeping(Keep::work, kBytes), "s" + std::to_string(less));
+    ASSERT_TRUE(store_->consumer(stream, "c", {}, false));
+    append(stream, {.topic = "t", .body = as_bytes(std::string(30'000, 'x'))});
+    const std::string rest(kBytes - stream.bytes() - less, 'x');
+    const auto last = store_->append(stream, {.topic = "t", .body = as_bytes(rest)}, {}, at(1s));
+    ASSERT_EQ(last.has_value(), less >= 45) << less << ": the headers of a block and a message, and the topic";
+    for (int turn = 0; turn < 3; ++turn) {
+      ASSERT_EQ(store_->commit(at(2s)).disk, Errc::ok);
+    }
+    ASSERT_EQ(stream.evicted(), 0U) << less;
+    ASSERT_EQ(stream.first(), 1U) << less;
+  }
+}
+
 TEST_F(BatchTest, OneWrongMessageRefusesAll) {
   StreamSettings settings = keeping(Keep::log);
   settings.topics = {"s.>"};

@@ -134,12 +134,13 @@ std::uint64_t MessageLog::stage(const NewMessage& message, WallTime time) {
   if (!builder_.takes(message, block_max_)) {
     close_block();
   }
+  staged_bytes_ += BlockBuilder::size_of(message);
   if (builder_.count() == 0) {
+    staged_bytes_ += kBlockHeader;
     builder_first_ = next_staged_;
   }
   builder_.add(message, time);
   builder_time_ = time;
-  staged_bytes_ += BlockBuilder::size_of(message);
   std::string topic(message.topic);
   const std::uint64_t sequence = next_staged_++;
   staged_topics_[topic] = {sequence, message.erased, 0, expiry_of(time, message.time_to_live)};
