@@ -102,6 +102,10 @@ const std::map<std::string, std::vector<Call>>& calls_of_rows() {
          Stream s = *t.stream(stream_of("priority"));
          return error_of(s.consumer("c", {.priority = 1}));
        }}},
+      {"a message with a delay", {[](Topics& t) {
+         Stream s = *t.stream(stream_of("delay"));
+         return error_of(s.publish("delay.a", "x", {.delay = 1s}));
+       }}},
       {"a topic that a handle owns (`create`)", {[](Topics& t) { return error_of(t.create("owned", soon())); }}},
   };
   return calls;

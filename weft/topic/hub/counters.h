@@ -20,6 +20,8 @@ namespace weft::topic {
       "Messages by their outcome: their id was known.", "store/store.cc")                                              \
   ROW(refused, counter, "messages_total", "outcome", "refused", "messages",                                            \
       "Messages by their outcome: refused, or their commit failed.", "store/store.cc")                                 \
+  ROW(delayed, counter, "messages_delayed_total", "", "", "messages",                                                  \
+      "Messages with a delay that are durable. Each counts as appended when it is due.", "store/store.cc")             \
   ROW(delivered, counter, "deliveries_total", "", "", "messages",                                                      \
       "Messages that were sent to consumers and readers.", "topic/hub/deliver.cc")                                     \
   ROW(dead_letters, counter, "dead_letters_total", "outcome", "kept", "messages",                                      \

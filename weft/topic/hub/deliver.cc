@@ -52,6 +52,7 @@ store::Store::Committed HubSession::commit(const store::Now& now) {
   }
   const store::StoreCounts& counts = store_->counts();
   counters_.appended.store(counts.appended, std::memory_order_relaxed);
+  counters_.delayed.store(counts.delayed, std::memory_order_relaxed);
   counters_.duplicates.store(counts.duplicates, std::memory_order_relaxed);
   counters_.refused.store(counts.refused, std::memory_order_relaxed);
   counters_.dead_letters.store(counts.dead_letters, std::memory_order_relaxed);
@@ -185,10 +186,11 @@ bool HubSession::finish_turn(const store::Now& now) {
   }
   go_on_with_slow_ops(now);
   send_answers(commit(now));
-  const bool more = deliver(now);
+  bool more = deliver(now);
   // Deliveries of consumers with a bound of tries are counted on the disk before they leave.
   if (store_->has_work(now) && now.steady >= retry_at_) {
     (void)commit(now);
+    more = more || !store_->stored().empty();  // dead letters, and messages that are due
   }
   outgoing_bytes_ = 0;
   for (Outgoing& outgoing : std::exchange(outgoing_, {})) {

@@ -157,7 +157,8 @@ std::string HubSession::describe(const store::StoredStream& stream) const {
   };
   add("first", stream.first());
   add("next", stream.next());
-  add("bytes", stream.bytes());
+  add("bytes", stream.bytes() + stream.delayed().bytes());
+  add("delayed", stream.delayed().count());
   add("evicted", stream.evicted());
   add("dropped_unread", stream.dropped_unread());
   add("damaged", stream.damaged());
@@ -223,6 +224,7 @@ void HubSession::append(const std::string& client, const Op& op, const store::No
   message.body = op.body;
   message.erased = op.has(OpFlags::erased);
   message.time_to_live = op.time_to_live();
+  message.delay = op.delay();
   store::Expect expect;
   if (op.has(OpFlags::expect_last)) {
     expect.last = op.number;
@@ -236,7 +238,7 @@ void HubSession::append(const std::string& client, const Op& op, const store::No
     reply.flags = appended->duplicate ? OpFlags::duplicate : 0;
     reply.needs = stream->in_memory() ? PendingAnswer::Needs::memory : PendingAnswer::Needs::disk;
     reply.message_id = news_of_instance(op, *stream);
-    reply.in_run = op.has(OpFlags::run) && !appended->duplicate && reply.message_id.empty();
+    reply.in_run = op.has(OpFlags::run) && appended->sequence != 0 && !appended->duplicate && reply.message_id.empty();
   }
 }
 

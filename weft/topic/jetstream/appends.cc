@@ -24,6 +24,9 @@ constexpr unsigned kCreatesMax = 5;
 constexpr Error kAppendUnsent(Errc::timed_out, "no server took the message in time");
 constexpr Error kAppendUnknown(Errc::outcome_unknown,
                                "the servers did not acknowledge the message in time: they may have it");
+// A server keeps it as a message of the stream under another subject, which each consumer of all subjects gets at once.
+constexpr Error kNoDelay(Errc::not_supported,
+                         "servers of NATS deliver a message with a delay to other readers before it");
 constexpr Error kHasValue(Errc::conflict, "the topic has a value");
 
 }  // namespace
@@ -70,6 +73,9 @@ void Appends::append(std::unique_ptr<Asked> asked) {
   const auto stream = streams_.find(op.name);
   if (!stream || refused_ != Errc::ok) {
     return engine_.refuse(*asked, stream ? refused_ : stream.error());
+  }
+  if (op.has(OpFlags::delayed)) {
+    return engine_.refuse(*asked, kNoDelay);
   }
   Append made;
   made.stream = *stream;

@@ -51,6 +51,11 @@ struct PublishOptions {
   // The message is readable for so long after it was stored: 1 s to 100 years, in whole seconds, rounded up. 0: as long
   // as the stream keeps it. not_supported: servers of NATS before 2.11.3, and a hub of a revision without it.
   Duration time_to_live{0};
+  // The message is readable so long after the hub got it: 0 to 100 years. The stream keeps it meanwhile. Its sequence
+  // and its time to live begin when it is readable: `Published::sequence` is 0. A purge leaves it. Errors:
+  // invalid_argument (also with expect_last or a strict order); resource_exhausted (1,000,000 of them, or the bytes of
+  // the stream, with `oldest` half); not_supported (a fleet on NATS, and a hub of a revision without it).
+  Duration delay{0};
   Order order = Order::pipelined;
   Instant deadline = kNever;  // at the latest half of the stream's same_id_window; kNever: 30 s
 };
@@ -79,7 +84,7 @@ struct PutOptions {
 
 // Published: the hub's answer. The stream keeps the message, as its `survives` promises.
 struct Published {
-  std::uint64_t sequence = 0;
+  std::uint64_t sequence = 0;  // 0: of a message with a delay
   bool duplicate = false;      // a message of this id was stored before; `sequence` is its sequence
   std::uint64_t instance = 0;  // the life of the stream that counts the sequence; 0: unknown
 };
@@ -137,11 +142,12 @@ struct StreamInfo {
     std::uint64_t floor = 0;    // every message below it was acknowledged, or does not belong to the consumer
     std::uint64_t waiting = 0;  // delivered and not acknowledged
   };
-  std::string name;         // with the handle's space
-  StreamSettings settings;  // topics in the form of the hub
-  std::uint64_t first = 0;  // sequence of the oldest message
-  std::uint64_t next = 0;   // of the next message; equal to `first`: the stream is empty
-  std::uint64_t bytes = 0;
+  std::string name;            // with the handle's space
+  StreamSettings settings;     // topics in the form of the hub
+  std::uint64_t first = 0;     // sequence of the oldest message
+  std::uint64_t next = 0;      // of the next message; equal to `first`: the stream is empty
+  std::uint64_t bytes = 0;     // of all its messages
+  std::uint64_t delayed = 0;   // messages that are not readable yet; `bytes` counts them
   std::uint64_t instance = 0;  // the life of the stream that counts its sequences; 0: unknown
   // Counts since the hub opened the stream. `evicted`: messages that `when_full = oldest` dropped; of a work stream
   // only those that were not acknowledged, of a stream that keeps the latest only those that were the newest of their

@@ -117,6 +117,7 @@ Result<CallPtr> StrictPublish::next() {
   if (step_ == Step::appended) {
     return CallPtr();
   }
+  WEFT_TRY(StreamCore::check_delay(options_));
   if (step_ == Step::begun && !options_.expect_last && !turn_.known) {
     step_ = Step::asked;
     return stream_->get(topic_, 0);

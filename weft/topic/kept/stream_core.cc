@@ -104,6 +104,16 @@ Result<void> StreamCore::declared(const HubCall& call) {
   });
 }
 
+Result<void> StreamCore::check_delay(const PublishOptions& options) {
+  if (options.delay < Duration::zero() || options.delay > kDelayMax) {
+    return Error(Errc::invalid_argument, "a delay: 0 to 100 years");
+  }
+  if (options.delay != Duration::zero() && (options.expect_last || options.order == Order::strict)) {
+    return Error(Errc::invalid_argument, "a message with a delay has no expected last sequence and no strict order");
+  }
+  return {};
+}
+
 Result<IntrusivePtr<HubCall>> StreamCore::append(std::string_view topic, Bytes body, const PublishOptions& options,
                                                  Flags flags) const {
   return or_no_memory([&]() -> Result<IntrusivePtr<HubCall>> {
@@ -130,6 +140,9 @@ Result<IntrusivePtr<HubCall>> StreamCore::append_wire(std::string_view wire, Byt
     op.second = options.expect_instance != 0 ? options.expect_instance : seen_->last();
     op.expires_after = WEFT_TRY(seconds_of(options.time_to_live));
     op.flags |= op.expires_after != 0 ? OpFlags::expires : std::uint16_t{0};
+    WEFT_TRY(check_delay(options));
+    op.delay_ns = static_cast<std::uint64_t>(options.delay.count());
+    op.flags |= op.delay_ns != 0 ? OpFlags::delayed : std::uint16_t{0};
     op.flags |= flags.expect_absent ? OpFlags::expect_absent : std::uint16_t{0};
     op.flags |= flags.erased ? OpFlags::erased : std::uint16_t{0};
     return seeing(
@@ -311,6 +324,8 @@ Result<StreamInfo> StreamCore::read_info(const HubCall& call, std::string_view w
         info.next = number;
       } else if (name == "bytes") {
         info.bytes = number;
+      } else if (name == "delayed") {
+        info.delayed = number;
       } else if (name == "evicted") {
         info.evicted = number;
       } else if (name == "dropped_unread") {

@@ -52,6 +52,7 @@ class StreamCore {
     bool expect_absent = false;
     bool erased = false;
   };
+  [[nodiscard]] static Result<void> check_delay(const PublishOptions& options);  // fails with invalid_argument
   [[nodiscard]] Result<IntrusivePtr<HubCall>> append(std::string_view topic, Bytes body, const PublishOptions& options,
                                                      Flags flags) const;
   [[nodiscard]] Result<IntrusivePtr<HubCall>> append_wire(std::string_view wire, Bytes body,

@@ -66,6 +66,9 @@ Result<void> check_op(const Op& op) noexcept {
   if (op.has(OpFlags::expires) != (op.expires_after != 0) || (op.expires_after != 0 && op.kind != OpKind::append)) {
     return Error(Errc::invalid_argument, "a time to live of an op that has none");
   }
+  if (op.has(OpFlags::delayed) != (op.delay_ns != 0) || (op.delay_ns != 0 && op.kind != OpKind::append)) {
+    return Error(Errc::invalid_argument, "a delay of an op that has none");
+  }
   if (op.name.size() > kOpNameMax || op.key.size() > kOpNameMax || op.message_id.size() > kOpNameMax) {
     return Error(Errc::message_too_large, "a name beyond 255 bytes");
   }
@@ -79,8 +82,9 @@ Result<void> check_op(const Op& op) noexcept {
 }
 
 std::size_t encoded_size(const Op& op) noexcept {
-  return kOpHeaderSize + (op.has(OpFlags::expires) ? kOpExpirySize : 0) + op.name.size() + op.key.size() +
-         op.message_id.size() + op.headers.size() + op.body.size();
+  return kOpHeaderSize + (op.has(OpFlags::expires) ? kOpExpirySize : 0) +
+         (op.has(OpFlags::delayed) ? kOpDelaySize : 0) + op.name.size() + op.key.size() + op.message_id.size() +
+         op.headers.size() + op.body.size();
 }
 
 void encode_op(const Op& op, MutableBytes into) noexcept {
@@ -101,6 +105,10 @@ void encode_op(const Op& op, MutableBytes into) noexcept {
   if (op.has(OpFlags::expires)) {
     store_big_endian(at, op.expires_after);
     at += kOpExpirySize;
+  }
+  if (op.has(OpFlags::delayed)) {
+    store_big_endian(at, op.delay_ns);
+    at += kOpDelaySize;
   }
   for (const Bytes field : {as_bytes(op.name), as_bytes(op.key), as_bytes(op.message_id), op.headers, op.body}) {
     copy_bytes(at, field);
@@ -137,6 +145,13 @@ Result<Op> parse_op(Bytes bytes) noexcept {
       return Error(Errc::protocol_error, "an op with a wrong time to live");
     }
     rest = rest.subspan(kOpExpirySize);
+  }
+  if (op.has(OpFlags::delayed)) {
+    op.delay_ns = rest.size() < kOpDelaySize ? 0 : load_big_endian<std::uint64_t>(rest.data());
+    if (op.kind != OpKind::append || op.delay_ns == 0) {
+      return Error(Errc::protocol_error, "an op with a wrong delay");
+    }
+    rest = rest.subspan(kOpDelaySize);
   }
   if (headers > kOpHeadersMax || name + key + message_id + headers > rest.size()) {
     return Error(Errc::protocol_error, "an op whose fields exceed its size");

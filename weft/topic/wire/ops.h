@@ -26,7 +26,8 @@ namespace weft::topic {
 //       27     size of the key
 //       28     size of the message id
 //       29..31 size of the headers
-//       32..   with the flag `expires` the time to live in s (4); name, key, message id, headers, body: the rest
+//       32..   with the flag `expires` the time to live in s (4); with `delayed` the delay in ns (8); name, key,
+//              message id, headers, body: the rest
 // All numbers are big-endian.
 inline constexpr std::uint8_t kOpVersion = 1;
 inline constexpr std::size_t kOpHeaderSize = 32;
@@ -34,7 +35,9 @@ inline constexpr std::size_t kOpNameMax = 255;           // bytes of a name, of 
 inline constexpr std::size_t kOpHeadersMax = 64 * 1024;  // bytes
 inline constexpr std::size_t kOpBodyMax = 1024 * 1024;   // bytes
 inline constexpr std::size_t kOpExpirySize = 4;
-inline constexpr std::size_t kOpSizeMax = kOpHeaderSize + kOpExpirySize + 3 * kOpNameMax + kOpHeadersMax + kOpBodyMax;
+inline constexpr std::size_t kOpDelaySize = 8;
+inline constexpr std::size_t kOpSizeMax =
+    kOpHeaderSize + kOpExpirySize + kOpDelaySize + 3 * kOpNameMax + kOpHeadersMax + kOpBodyMax;
 inline constexpr std::size_t kOpSequencesMax = 4096;  // of one ack, besides its first
 inline constexpr std::uint8_t kPriorityMax = 9;       // of a member of a consumer; 0 is served first
 
@@ -100,7 +103,9 @@ struct OpFlags {
   static constexpr std::uint16_t expires = 1U << 13U;
   // consume: `second` is the priority of the member. A hub of a revision without this flag refuses the op, likewise.
   static constexpr std::uint16_t prioritized = 1U << 15U;
-  static constexpr std::uint16_t all = ((1U << 14U) - 1U) | prioritized;
+  // append: the op has `delay_ns`. A hub of a revision without this flag refuses the op with not_supported.
+  static constexpr std::uint16_t delayed = 1U << 14U;
+  static constexpr std::uint16_t all = 0xffff;
 };
 
 // Op: one op. The views point into the bytes that it was parsed from, or to the caller's.
@@ -112,6 +117,7 @@ struct Op {
   std::uint64_t second = 0;
   std::uint16_t code = 0;
   std::uint32_t expires_after = 0;  // s, of an append with OpFlags::expires: the time to live; otherwise 0
+  std::uint64_t delay_ns = 0;       // of an append with OpFlags::delayed: until it is readable; otherwise 0
   std::string_view name{};
   std::string_view key{};
   std::string_view message_id{};
@@ -120,6 +126,9 @@ struct Op {
 
   [[nodiscard]] bool has(std::uint16_t flag) const noexcept { return (flags & flag) != 0; }
   [[nodiscard]] Duration time_to_live() const noexcept { return std::chrono::seconds(expires_after); }
+  [[nodiscard]] Duration delay() const noexcept {  // Duration::max(): of an op with an impossible one
+    return delay_ns > std::uint64_t{INT64_MAX} ? Duration::max() : Duration(static_cast<Duration::rep>(delay_ns));
+  }
   // Of an answer or of `ended`; Errc::other for a number that this version does not know.
   [[nodiscard]] Errc error() const noexcept;
 };

@@ -77,6 +77,7 @@ TEST(Ops, TheKindsAndFlagsOfTheFirstVersionKeepTheirNumbers) {
   EXPECT_EQ(OpFlags::more, 512);
   EXPECT_EQ(OpFlags::expires, 1 << 13) << "a revision without it refuses the op as one with an unknown flag";
   EXPECT_EQ(OpFlags::prioritized, 1 << 15) << "likewise";
+  EXPECT_EQ(OpFlags::delayed, 1 << 14) << "likewise";
 }
 
 TEST(Ops, ATimeToLiveIsAnAppendsAndStandsBeforeItsFields) {
@@ -111,6 +112,45 @@ TEST(Ops, ATimeToLiveIsAnAppendsAndStandsBeforeItsFields) {
   EXPECT_EQ(check_op(op).error(), Errc::invalid_argument);
 }
 
+TEST(Ops, ADelayIsAnAppendsAndStandsAfterTheTimeToLive) {
+  Op op = full_op();
+  op.flags |= OpFlags::delayed;
+  op.delay_ns = 0x0102030405060708;
+  const std::vector<std::uint8_t> alone = encoded(op);
+  EXPECT_EQ(alone[2], 0x40);
+  EXPECT_EQ(as_text(Bytes(alone).subspan(32)), "\x01\x02\x03\x04\x05\x06\x07\x08ordersorders.eun-17A: b\r\nbody");
+  op.flags |= OpFlags::expires;
+  op.expires_after = 0x11121314;
+  const std::vector<std::uint8_t> bytes = encoded(op);
+  EXPECT_EQ(as_text(Bytes(bytes).subspan(32, 13)), "\x11\x12\x13\x14\x01\x02\x03\x04\x05\x06\x07\x08o");
+  const auto again = parse_op(bytes);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->delay(), Duration(0x0102030405060708));
+  EXPECT_EQ(again->time_to_live(), std::chrono::seconds(0x11121314));
+  EXPECT_EQ(again->name, "orders");
+  EXPECT_EQ(as_text(again->body), "body");
+
+  std::vector<std::uint8_t> wrong = alone;
+  wrong[1] = static_cast<std::uint8_t>(OpKind::delivery);
+  EXPECT_EQ(parse_op(wrong).error(), Errc::protocol_error);
+  wrong = alone;
+  std::fill_n(wrong.begin() + 32, 8, std::uint8_t{0});
+  EXPECT_EQ(parse_op(wrong).error(), Errc::protocol_error);
+  std::fill_n(wrong.begin() + 32, 8, std::uint8_t{0xff});
+  EXPECT_EQ(parse_op(wrong)->delay(), Duration::max());
+  for (std::size_t size = 32; size < 44; ++size) {
+    EXPECT_EQ(parse_op(Bytes(bytes).first(size)).error(), Errc::protocol_error);
+  }
+  op.delay_ns = 0;
+  EXPECT_EQ(check_op(op).error(), Errc::invalid_argument);
+  op = full_op();
+  op.delay_ns = 1;
+  EXPECT_EQ(check_op(op).error(), Errc::invalid_argument);
+  op.flags |= OpFlags::delayed;
+  op.kind = OpKind::get;
+  EXPECT_EQ(check_op(op).error(), Errc::invalid_argument);
+}
+
 TEST(Ops, ABatchIsAppendsAfterTheirSizes) {
   std::vector<std::uint8_t> body;
   Op first{.kind = OpKind::append, .key = "a", .body = as_bytes("one")};
@@ -130,7 +170,8 @@ TEST(Ops, ABatchIsAppendsAfterTheirSizes) {
   }
   for (Op wrong : {Op{.kind = OpKind::get, .key = "a"}, Op{.kind = OpKind::append, .name = "s", .key = "a"},
                    Op{.kind = OpKind::append, .flags = OpFlags::run, .key = "a"},
-                   Op{.kind = OpKind::append, .flags = OpFlags::erased, .key = "a"}}) {
+                   Op{.kind = OpKind::append, .flags = OpFlags::erased, .key = "a"},
+                   Op{.kind = OpKind::append, .flags = OpFlags::delayed, .delay_ns = 1, .key = "a"}}) {
     std::vector<std::uint8_t> bad = body;
     ASSERT_TRUE(add_to_batch(wrong, 2, bad));
     EXPECT_EQ(parse_batch(bad).error(), Errc::protocol_error);
@@ -158,8 +199,9 @@ TEST(Ops, AnOpAtEveryBoundIsTakenAndOneByteMoreIsRefused) {
   const std::vector<std::uint8_t> body(kOpBodyMax + 1);
   Op op;
   op.kind = OpKind::append;
-  op.flags = OpFlags::expires;
+  op.flags = OpFlags::expires | OpFlags::delayed;
   op.expires_after = 1;
+  op.delay_ns = 1;
   op.name = op.key = op.message_id = name;
   op.headers = Bytes(headers).first(kOpHeadersMax);
   op.body = Bytes(body).first(kOpBodyMax);
