@@ -64,11 +64,12 @@ typedef struct weft_topics_append_options {
   int strict;         /* not 0: one message of a topic is under way at a time */
   uint64_t last;
   int64_t time_to_live_ms; /* 1 s to 100 years, rounded up to seconds; 0: none. not_supported: NATS before 2.11.3 */
+  int64_t delay_ms;        /* until the message is readable, at most 100 years; it has no `last`. not_supported: NATS */
 } weft_topics_append_options;
 
 /* The hub's answer. */
 typedef struct weft_topics_published {
-  uint64_t sequence;
+  uint64_t sequence; /* 0: of a message with a delay */
   uint64_t instance; /* the life of the stream that counts the sequence; 0: unknown */
   int duplicate;     /* a message of this id was stored before, with this sequence */
 } weft_topics_published;

@@ -53,6 +53,7 @@ Result<AppendOptions> append_options_of(const weft_topics_append_options* given)
     made.options.expect_last = c.last;
   }
   made.options.time_to_live = WEFT_TRY(duration_of(c.time_to_live_ms));
+  made.options.delay = WEFT_TRY(duration_of(c.delay_ms));
   made.options.order = c.strict != 0 ? Order::strict : Order::pipelined;
   const Patience patience = WEFT_TRY(patience_of(c.timeout_ms));
   made.options.deadline = patience.waits ? patience.deadline : kNever;

@@ -16,7 +16,8 @@ namespace weft::python {
 [[nodiscard]] std::vector<PyMethodDef> key_value_calls();
 [[nodiscard]] std::vector<PyMethodDef> later_calls();
 
-// AppendOptions: the arguments (id, headers, timeout_ms, expected sequence or None, strict) from `at` on.
+// AppendOptions: the arguments (id, headers, timeout_ms, expected sequence or None, strict, time_to_live_ms, delay_ms)
+// from `at` on.
 class AppendOptions {
  public:
   AppendOptions(Args& args, Py_ssize_t at) : headers_(args[at + 1]) {
@@ -31,6 +32,7 @@ class AppendOptions {
     }
     options_.strict = args.truth(at + 4) ? 1 : 0;
     options_.time_to_live_ms = args.integer(at + 5);
+    options_.delay_ms = args.integer(at + 6);
   }
   [[nodiscard]] const weft_topics_append_options* get() const noexcept { return &options_; }
 

@@ -44,9 +44,9 @@ PyObject* calls_request(Args& args) {
                "request", args[2]);
 }
 
-// (calls, tag, stream, topic, data, id, headers, timeout_ms, expected, strict, time_to_live_ms) -> bool
+// (calls, tag, stream, topic, data, id, headers, timeout_ms, expected, strict, time_to_live_ms, delay_ms) -> bool
 PyObject* calls_publish(Args& args) {
-  args.expect(11);
+  args.expect(12);
   auto* const calls = args.handle<weft_topics_calls>(0);
   const std::uint64_t tag = args.count(1);
   auto* const stream = args.handle<weft_topics_stream>(2);

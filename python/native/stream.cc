@@ -28,10 +28,10 @@ PyObject* stream_open(Args& args) {
   return of_handle(stream);
 }
 
-// (stream, topic, data, id, headers, timeout_ms, expected, strict, time_to_live_ms)
+// (stream, topic, data, id, headers, timeout_ms, expected, strict, time_to_live_ms, delay_ms)
 // -> (sequence, instance, duplicate)
 PyObject* stream_publish(Args& args) {
-  args.expect(9);
+  args.expect(10);
   auto* const stream = args.handle<weft_topics_stream>(0);
   const char* const topic = args.text(1);
   const Payload data(args[2]);
@@ -59,7 +59,7 @@ PyObject* stream_publish_all(Args& args) {
 }
 // The arguments of stream_publish -> pending
 PyObject* stream_publish_later(Args& args) {
-  args.expect(9);
+  args.expect(10);
   auto* const stream = args.handle<weft_topics_stream>(0);
   const char* const topic = args.text(1);
   const Payload data(args[2]);

@@ -198,7 +198,7 @@ class From(enum.IntEnum):
 
 class Published(NamedTuple):
     """The hub's answer: `sequence` is the message's number in the stream, `instance` the life of the stream that counts it.
-    `duplicate`: a message of this id was stored before, with this sequence."""
+    `duplicate`: a message of this id was stored before, with this sequence. A message with a delay has the sequence 0."""
 
     sequence: int
     instance: int

@@ -288,12 +288,12 @@ class Stream(_Object):
 
     async def publish(self, topic: str, data: Data = b"", *, id: Optional[str] = None, headers: Headers = None,
                       timeout: Timeout = None, expect_last: Optional[int] = None, strict: bool = False,
-                      ttl: Timeout = None) -> Published:
+                      ttl: Timeout = None, delay: Timeout = None) -> Published:
         """Waits until the stream keeps the message, for 30 s without `timeout`, with the arguments of weft.Stream.publish().
         4,096 messages and 8 MiB of a Topics are under way at most, and 8 strict ones; a publish beyond waits. A cancelled one
         may be kept."""
         arguments = (self._handle, topic, data, id, header_dict(headers), duration(timeout), expect_last, strict,
-                     duration(ttl))
+                     duration(ttl), duration(delay))
         if strict:
             return Published(*await self._home.run(_topics.stream_publish, *arguments))
         return Published(*await self._home.calls().run("publish", topic, STORED, _topics.calls_publish, *arguments))

@@ -268,20 +268,22 @@ class Stream(_Family):
 
     def publish(self, topic: str, data: Data = b"", *, id: Optional[str] = None, headers: Headers = None,
                 timeout: Timeout = None, expect_last: Optional[int] = None, strict: bool = False,
-                ttl: Timeout = None) -> Published:
+                ttl: Timeout = None, delay: Timeout = None) -> Published:
         """Waits until the stream keeps the message, for 30 s without `timeout`. `id`: the stream stores an id once.
         `expect_last`: raises Conflict unless the topic's last message has this sequence; 0: there is none. `strict`: one
         message of a topic is under way at a time. `ttl`: the message is readable for that time, 1 s to 100 years, in whole
-        seconds, rounded up. Raises OutcomeUnknown: the message was sent, and no answer came in time; TopicsError with
-        NOT_SUPPORTED for a `ttl`: servers of NATS before 2.11.3."""
+        seconds, rounded up. `delay`: the message is readable after that time, at most 100 years, and its `ttl` begins then;
+        the answer has the sequence 0. Raises OutcomeUnknown: the message was sent, and no answer came in time; TopicsError
+        with NOT_SUPPORTED for a `ttl`: servers of NATS before 2.11.3, and for a `delay`: all of them."""
         return Published(*_topics.stream_publish(self._handle, topic, data, id, header_dict(headers), duration(timeout),
-                                                 expect_last, strict, duration(ttl)))
+                                                 expect_last, strict, duration(ttl), duration(delay)))
 
     def publish_later(self, topic: str, data: Data = b"", *, id: Optional[str] = None, headers: Headers = None,
-                      timeout: Timeout = None, expect_last: Optional[int] = None, ttl: Timeout = None) -> Pending:
+                      timeout: Timeout = None, expect_last: Optional[int] = None, ttl: Timeout = None,
+                      delay: Timeout = None) -> Pending:
         """The same, but waits only for a place: at most 4,096 messages and 8 MiB of a Topics are under way."""
         return Pending(_topics.stream_publish_later(self._handle, topic, data, id, header_dict(headers), duration(timeout),
-                                                    expect_last, False, duration(ttl)), topic)
+                                                    expect_last, False, duration(ttl), duration(delay)), topic)
 
     def publish_all(self, messages: Iterable[Draft], *, timeout: Timeout = None) -> Published:
         """Stores all of the messages, with consecutive sequences, or none: 1 to 1,000 messages, 1 MiB in all. Returns the

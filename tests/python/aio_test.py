@@ -500,6 +500,10 @@ class Kept(Case):
                 await wrong
             self.assertEqual(refused.exception.code, weft.Code.INVALID_ARGUMENT)
         self.assertEqual((await stream.publish("jobs.a", ttl=3600)).sequence, 21)
+        self.assertEqual((await stream.publish("jobs.a", delay=3600)).sequence, 0)
+        with self.assertRaises(weft.TopicsError) as refused:
+            await stream.publish("jobs.a", delay=1, strict=True)
+        self.assertEqual(refused.exception.code, weft.Code.INVALID_ARGUMENT)
         batch = [weft.Draft("jobs.a", b"1", expect_last=21), ("jobs.b", "2")]
         with self.no_free_thread(topics):
             self.assertEqual((await stream.publish_all(batch)).sequence, 22)

@@ -167,6 +167,22 @@ class Kept(Case):
         self.assertIsNone(bucket.get("a"))
         self.assertEqual(self.stream.read().next(PATIENCE).data, b"2")  # the first one, published earlier, is over
 
+    def test_a_message_is_readable_after_its_delay(self):
+        for wrong in ({"delay": datetime.timedelta(days=40000)}, {"delay": 1, "expect_last": 0},
+                      {"delay": 1, "strict": True}):
+            with self.raises(weft.TopicsError, weft.Code.INVALID_ARGUMENT):
+                self.stream.publish("jobs.a", **wrong)
+        with self.assertRaises(ValueError):
+            self.stream.publish("jobs.a", delay=-1)
+        reader = self.stream.read()
+        later = self.stream.publish("jobs.a", b"later", id="x", delay=0.05)
+        self.assertEqual((later.sequence, later.duplicate), (0, False))
+        message = reader.next(PATIENCE)
+        self.assertEqual((message.data, message.sequence), (b"later", 1))
+        self.assertTrue(self.stream.publish("jobs.a", id="x").duplicate)
+        self.assertEqual(self.stream.publish_later("jobs.a", b"1", delay=datetime.timedelta(hours=1)).wait().sequence, 0)
+        self.assertEqual(self.stream.publish("jobs.a", b"2", delay=0).sequence, 2)
+
     def test_a_batch_is_stored_in_whole_or_not_at_all(self):
         first = self.stream.publish_all([weft.Draft("jobs.a", "1", headers={"A": "b"}, ttl=3600), ("jobs.b", b"2")])
         self.assertEqual((first.sequence, first.duplicate), (1, False))

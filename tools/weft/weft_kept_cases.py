@@ -66,6 +66,28 @@ def end_with_their_time(weft, here: list[str], settings: list[str], refuses: boo
     assert weft("stream", "read", "ends", "--stored") == "2 ends.a long\n"
 
 
+def publish_with_a_delay(weft, here: list[str], settings: list[str], refuses: bool = False) -> None:
+    """Of the stream later, which is not there. `refuses`: so do the servers."""
+    weft("stream", "add", "later", "later.>", *settings)
+    for wrong in ("-1", "x", "nan", "4e9"):
+        weft("stream", "publish", "later", "later.a", "x", "--delay", wrong, code=2)
+    weft("stream", "publish", "later", "later.a", "x", "--delay", "1", "--atomic", code=2)
+    weft("stream", "publish", "later", "later.a", "x", "--delay", "1", "--expect-last", "0", code=1)
+    if refuses:
+        assert "delay" in weft("stream", "publish", "later", "later.a", "x", "--delay", "1", code=1)
+        assert json.loads(weft("--json", "stream", "info", "later"))["next"] == 1
+        return
+    assert weft("stream", "publish", "later", "later.a", "much later", "--delay", "3600") == "0\n"
+    assert weft("stream", "publish", "later", "later.a", "later", "--delay", "1", "--id", "i") == "0\n"
+    assert weft("stream", "publish", "later", "later.a", "twice", "--id", "i") == "0 stored before\n"
+    now = weft("stream", "publish", "later", "later.a", "now", "--delay", "0")
+    assert now in ("1\n", "2\n"), now  # this machine may be slow
+    read = end(start("stream", "read", "later", "-n", "2", *here)).splitlines()
+    assert sorted(line.split()[-1] for line in read) == ["later", "now"], read
+    assert json.loads(weft("--json", "stream", "info", "later"))["delayed"] == 1
+    assert "with a delay 1" in weft("stream", "info", "later")
+
+
 def publish_batches(weft, settings: list[str], refuses: bool = False) -> None:
     """Of the stream batches, which is not there. `refuses`: so do the servers."""
     weft("stream", "add", "batches", "batches.>", *settings)

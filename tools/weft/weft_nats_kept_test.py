@@ -9,7 +9,8 @@ import sys
 import tempfile
 
 from weft_cli_support import LONG, PATIENCE, PROGRAM, objects, run, run_all, start, test
-from weft_kept_cases import consume_with_priorities, end_with_their_time, publish_and_read, publish_batches, set_and_watch
+from weft_kept_cases import (consume_with_priorities, end_with_their_time, publish_and_read, publish_batches,
+                             publish_with_a_delay, set_and_watch)
 from weft_nats_support import DEBIAN, SERVERS, keeping
 
 KEPT = ["--survives", "process"]
@@ -95,6 +96,7 @@ def keeps_messages_and_keys_for_their_time():
             end_with_their_time(weft, ["--fleet", url, *LONG], KEPT, refuses=program == DEBIAN)
             publish_batches(weft, KEPT, refuses=program == DEBIAN)
             consume_with_priorities(weft, ["--fleet", url, *LONG], KEPT, refuses=program == DEBIAN, of_server=True)
+            publish_with_a_delay(weft, ["--fleet", url, *LONG], KEPT, refuses=True)
 
 
 @on_each_server

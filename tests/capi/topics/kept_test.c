@@ -74,6 +74,23 @@ static void a_stream_keeps(weft_topics* topics) {
   EXPECT(0, weft_topics_stream_message(batches, 2, &second));
   REQUIRE(has_bytes(second, "two"));
   EXPECT(0, weft_topics_message_free(second));
+  weft_topics_read_options later;
+  memset(&later, 0, sizeof later);
+  later.struct_size = sizeof later;
+  later.from = WEFT_TOPICS_FROM_SEQUENCE;
+  later.from_value = 4;
+  weft_topics_reader* waits = NULL;
+  EXPECT(0, weft_topics_read(batches, &later, &waits));
+  weft_topics_append_options delayed;
+  memset(&delayed, 0, sizeof delayed);
+  delayed.struct_size = sizeof delayed;
+  delayed.delay_ms = 20;
+  EXPECT(0, weft_topics_stream_publish(batches, "batches.a", "later", 5, &delayed, &stored));
+  REQUIRE(stored.sequence == 0 && stored.duplicate == 0);
+  EXPECT(0, weft_topics_reader_next(waits, WAIT_MS, &second));
+  REQUIRE(has_bytes(second, "later") && weft_topics_message_sequence(second) == 4);
+  EXPECT(0, weft_topics_message_free(second));
+  EXPECT(0, weft_topics_reader_close(waits));
   batch[2].time_to_live_ms = 1;
   EXPECT(INVALID, weft_topics_stream_publish_all(batches, batch, 3, sizeof *batch, 0, NULL));
   EXPECT(INVALID, weft_topics_stream_publish_all(batches, NULL, 3, sizeof *batch, 0, NULL));
@@ -453,6 +470,16 @@ static void each_misuse_is_a_code(weft_topics* topics) {
     EXPECT(INVALID, weft_topics_kv_put_with(kv, "k", "x", 1, &put, NULL));
     EXPECT(INVALID, weft_topics_stream_publish(stream, "a", "x", 1, &append, NULL));
   }
+  append.time_to_live_ms = 0;
+  const int64_t wrong_delays[] = {-1, INT64_MIN, INT64_MAX, INT64_C(3153600000001)};
+  for (size_t i = 0; i < sizeof wrong_delays / sizeof *wrong_delays; ++i) {
+    append.delay_ms = wrong_delays[i];
+    EXPECT(INVALID, weft_topics_stream_publish(stream, "a", "x", 1, &append, NULL));
+  }
+  append.delay_ms = 1;
+  append.expects_last = 1;
+  EXPECT(INVALID, weft_topics_stream_publish(stream, "a", "x", 1, &append, NULL));
+  append.delay_ms = append.expects_last = 0;
   put.time_to_live_ms = append.time_to_live_ms = INT64_C(3153600000000);
   EXPECT(0, weft_topics_kv_put_with(kv, "k", "x", 1, &put, NULL));
   EXPECT(INVALID, weft_topics_kv_put_with(NULL, "k", "x", 1, NULL, NULL));

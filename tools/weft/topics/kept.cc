@@ -102,6 +102,7 @@ Record record_of(const StreamInfo& info) {
           {"first", info.first},
           {"next", info.next},
           {"bytes", info.bytes},
+          {"delayed", info.delayed},
           {"evicted", info.evicted},
           {"dropped_unread", info.dropped_unread},
           {"damaged", info.damaged},
@@ -202,7 +203,8 @@ int stream_info(Console& console, const StreamOneOptions& options) {
                          : format(", for %g s", std::chrono::duration<double>(info.settings.age_max).count())),
                 4);
   console.prose("  evicted " + std::to_string(info.evicted) + ", dropped unread " +
-                    std::to_string(info.dropped_unread) + ", damaged " + std::to_string(info.damaged),
+                    std::to_string(info.dropped_unread) + ", damaged " + std::to_string(info.damaged) +
+                    (info.delayed == 0 ? std::string() : ", with a delay " + std::to_string(info.delayed)),
                 4);
   return 0;
 }
@@ -303,6 +305,10 @@ int stream_publish(Console& console, const StreamPublishOptions& options) {
   how.headers = headers.block();
   how.expect_last = options.expect_last;
   how.time_to_live = seconds(options.time_to_live);
+  how.delay = seconds(options.delay);
+  if (options.atomic && options.delay != 0) {
+    throw Usage("--atomic and --delay exclude each other");
+  }
   if (options.atomic) {
     publish_batch(console, kept, stream, source, topic, how);
     return 0;

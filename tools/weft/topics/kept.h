@@ -47,6 +47,7 @@ struct StreamPublishOptions {
   std::string id{};
   std::optional<std::uint64_t> expect_last{};
   double time_to_live = 0;   // s; 0: none
+  double delay = 0;          // s
   bool atomic = false;       // one batch
   std::uint64_t window = 1;  // messages under way
 };

@@ -81,6 +81,8 @@ Run declare_stream_publish(CLI::App& app) {
           ->group(kMessages);
   number(app, "--ttl", options->time_to_live, "SECONDS", "For which the message is readable; 0: any time")
       ->group(kMessages);
+  number(app, "--delay", options->delay, "SECONDS", "After which the message is readable; its sequence is printed as 0")
+      ->group(kMessages);
   app.add_flag("--atomic", options->atomic,
                "All messages or none, at most 1000; --id and --expect-last are of the first")
       ->group(kMessages);
