@@ -13,6 +13,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/sanitized.h"
@@ -276,6 +277,73 @@ TEST_F(HubKillTest, ALogThatSurvivesProcessesLosesNothingEither) {
   const Outcome outcome = run(directory_, context_, Survives::process, kMessages, 40, 60ms);
   print(outcome);
   EXPECT_GE(outcome.kills, 1);
+}
+
+// The hub dies while some messages wait, others enter the stream, and others are on their way to it.
+TEST_F(HubKillTest, MessagesWithADelayAreThereOnceAfterKillsAtRandomInstants) {
+  constexpr std::uint64_t kCount = kSanitized ? 500 : 4000;
+  constexpr std::uint64_t kKills = 12;
+  auto hub = std::make_unique<HubProcess>(directory_);
+  ASSERT_EQ(hub->said(), "hosting\n");
+  TestMember m(context_, Hub::endpoint(directory_));
+  ASSERT_EQ(m.declare("s", {}), Errc::ok);
+  std::map<std::uint32_t, std::uint64_t> open;  // the id of a request to its message
+  const auto send = [&](std::uint64_t message) {
+    const std::string body = std::to_string(message);
+    Op op = TestMember::append_op("s", "a", body, body);
+    op.flags |= OpFlags::delayed;
+    op.delay_ns = 1'000'000 * (1 + message * 7919 % 100);  // 1 to 100 ms
+    open[m.send(op)] = message;
+  };
+  std::uint64_t next = 1;
+  std::uint64_t answered = 0;
+  std::uint64_t kills = 0;
+  Instant last_answer = sys::now();
+  const Instant end = sys::now() + 120s;
+  while ((next <= kCount || !open.empty()) && sys::now() < end) {
+    if (next <= kCount && open.size() < 100) {
+      send(next++);
+      continue;
+    }
+    OwnedOp op;
+    if (m.receive(op, sys::now() + 20ms)) {
+      if (open.erase(op.op.id) != 0) {
+        ASSERT_EQ(op.op.error(), Errc::ok) << as_text(op.op.body);
+        ASSERT_EQ(op.op.number, 0U);
+        ++answered;
+        last_answer = sys::now();
+      }
+    } else if (sys::now() - last_answer > 300ms) {
+      for (const auto& [request, message] : std::exchange(open, {})) {
+        send(message);
+      }
+      last_answer = sys::now();
+    }
+    if (answered >= (kills + 1) * kCount / (kKills + 1) && kills < kKills) {
+      ++kills;
+      hub->kill();
+      hub = std::make_unique<HubProcess>(directory_);
+      ASSERT_EQ(hub->said(), "hosting\n");
+    }
+  }
+  ASSERT_TRUE(open.empty());
+  EXPECT_EQ(kills, kKills);
+  Op read;
+  read.kind = OpKind::read;
+  read.name = "s";
+  read.number = 1'000'000;
+  ASSERT_EQ(m.request(read).op.error(), Errc::ok);
+  std::set<std::string> there;
+  while (there.size() < kCount) {
+    const OwnedOp op = m.next();
+    if (op.op.kind == OpKind::delivery) {
+      ASSERT_TRUE(there.emplace(as_text(op.op.body)).second) << as_text(op.op.body) << " is stored twice";
+    } else {
+      ASSERT_TRUE(op.op.kind == OpKind::caught_up || op.op.kind == OpKind::answer) << there.size() << " messages";
+    }
+  }
+  const OwnedOp last = m.request(TestMember::append_op("s", "a", "last"));
+  EXPECT_EQ(last.op.number, kCount + 1) << "more messages than were published";
 }
 
 // WEFT_KILL_MESSAGES of them.
