@@ -9,8 +9,8 @@ import sys
 import tempfile
 
 from weft_cli_support import LONG, PATIENCE, PROGRAM, objects, run, run_all, start, test
-from weft_kept_cases import (consume_with_priorities, end_with_their_time, publish_and_read, publish_batches,
-                             publish_with_a_delay, set_and_watch)
+from weft_kept_cases import (consume_with_priorities, end_with_their_time, publish_and_read, publish_batches, publish_with_a_delay,
+                             set_and_watch)
 from weft_nats_support import DEBIAN, SERVERS, keeping
 
 KEPT = ["--survives", "process"]

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from weft_cli_support import KEPT_SIDE, LONG, PATIENCE, PROGRAM, end, objects, run, run_all, start, test
-from weft_kept_cases import (consume_with_priorities, end_with_their_time, publish_and_read, publish_batches,
-                             publish_with_a_delay, set_and_watch)
+from weft_kept_cases import (consume_with_priorities, end_with_their_time, publish_and_read, publish_batches, publish_with_a_delay,
+                             set_and_watch)
 
 
 @contextlib.contextmanager

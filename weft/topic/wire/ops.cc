@@ -60,8 +60,8 @@ Errc Op::error() const noexcept {
 }
 
 Result<void> check_op(const Op& op) noexcept {
-  if (!is_known(op.kind) || (op.flags & ~OpFlags::all) != 0) {
-    return Error(Errc::invalid_argument, "an op with an unknown kind or flag");
+  if (!is_known(op.kind)) {
+    return Error(Errc::invalid_argument, "an op with an unknown kind");
   }
   if (op.has(OpFlags::expires) != (op.expires_after != 0) || (op.expires_after != 0 && op.kind != OpKind::append)) {
     return Error(Errc::invalid_argument, "a time to live of an op that has none");
@@ -127,8 +127,8 @@ Result<Op> parse_op(Bytes bytes) noexcept {
   Op op;
   op.kind = static_cast<OpKind>(at[1]);
   op.flags = load_big_endian<std::uint16_t>(at + kFlagsAt);
-  if (!is_known(op.kind) || (op.flags & ~OpFlags::all) != 0) {
-    return Error(Errc::not_supported, "an op with an unknown kind or flag");
+  if (!is_known(op.kind)) {
+    return Error(Errc::not_supported, "an op with an unknown kind");
   }
   op.id = load_big_endian<std::uint32_t>(at + kIdAt);
   op.number = load_big_endian<std::uint64_t>(at + kNumberAt);

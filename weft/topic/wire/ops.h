@@ -101,11 +101,10 @@ struct OpFlags {
   static constexpr std::uint16_t unseen = 1U << 12U;
   // append: the op has `expires_after`. A hub of a revision without this flag refuses the op with not_supported.
   static constexpr std::uint16_t expires = 1U << 13U;
-  // consume: `second` is the priority of the member. A hub of a revision without this flag refuses the op, likewise.
-  static constexpr std::uint16_t prioritized = 1U << 15U;
-  // append: the op has `delay_ns`. A hub of a revision without this flag refuses the op with not_supported.
+  // append: the op has `delay_ns`. A hub of a revision without this flag refuses the op, likewise.
   static constexpr std::uint16_t delayed = 1U << 14U;
-  static constexpr std::uint16_t all = 0xffff;
+  // consume: `second` is the priority of the member; likewise. No flag is left: a later option is a kind of its own.
+  static constexpr std::uint16_t prioritized = 1U << 15U;
 };
 
 // Op: one op. The views point into the bytes that it was parsed from, or to the caller's.
@@ -133,14 +132,15 @@ struct Op {
   [[nodiscard]] Errc error() const noexcept;
 };
 
-// Errors: message_too_large (a field exceeds its bound); invalid_argument (an unknown flag or kind).
+// Errors: message_too_large (a field exceeds its bound); invalid_argument (an unknown kind; a time to live or a
+// delay of another kind than append).
 [[nodiscard]] Result<void> check_op(const Op& op) noexcept;
 [[nodiscard]] std::size_t encoded_size(const Op& op) noexcept;  // of an op that check_op passes
 // Requires: check_op passes, and `into` holds encoded_size(op) bytes.
 void encode_op(const Op& op, MutableBytes into) noexcept;
 
 // Errors: protocol_error (the bytes are not an op, or exceed a bound; `text` names it); not_supported (another version,
-// an unknown kind or flag; op_id() returns the id for the answer).
+// an unknown kind; op_id() returns the id for the answer).
 [[nodiscard]] Result<Op> parse_op(Bytes bytes) noexcept;
 [[nodiscard]] std::uint32_t op_id(Bytes bytes) noexcept;        // 0 if the bytes are too short
 void set_op_id(MutableBytes bytes, std::uint32_t id) noexcept;  // of an encoded op
