@@ -40,7 +40,7 @@ class DelayedMessages {
  public:
   static constexpr std::uint64_t kMessagesMax = 1'000'000;
 
-  DelayedMessages(DelayedSql& sql, std::uint32_t stream) noexcept : sql_(&sql), stream_(stream) {}
+  DelayedMessages(DelayedSql& sql, std::uint32_t stream) : sql_(&sql), stream_(stream) {}  // throws std::bad_alloc
   // `ids_since`, of each call: earlier ids are unknown; empty: ids are not compared. Returns the number of damaged rows
   // of ids.
   [[nodiscard]] Result<std::uint64_t> open(std::optional<WallTime> ids_since);
