@@ -105,9 +105,13 @@ TEST_F(KeptExhaustion, WhatAHubAnsweredIsKeptAlsoWhenItsMemoryEnds) {
         (void)member.say({.kind = OpKind::declare, .name = "s", .body = as_bytes(text)}, 1);
         (void)session.finish_turn(at(1));
         for (int turn = 2; turn < 5; ++turn) {
-          for (const char* topic : {"a", "b"}) {
-            const std::uint32_t id = member.say(
-                {.kind = OpKind::append, .name = "s", .key = topic, .message_id = "", .body = as_bytes("body")}, turn);
+          for (const std::string topic : {"a", "b", "delayed"}) {
+            Op append{.kind = OpKind::append, .name = "s", .key = topic, .message_id = "", .body = as_bytes("body")};
+            if (topic == "delayed") {  // until the next turn
+              append.flags = OpFlags::delayed;
+              append.delay_ns = 1'000'000;
+            }
+            const std::uint32_t id = member.say(append, turn);
             memory.end();
             appends.insert(id);
             memory.resume();
@@ -135,8 +139,9 @@ TEST_F(KeptExhaustion, WhatAHubAnsweredIsKeptAlsoWhenItsMemoryEnds) {
     auto store = store::Store::open({path}, at(10));
     ASSERT_TRUE(store) << store.error().text();
     if (const store::StoredStream* stream = (*store)->find("s"); stream != nullptr) {
-      EXPECT_GE(stream->next() - 1, accepted);
-      EXPECT_LE(stream->next() - 1, 6u);
+      const std::uint64_t kept = stream->next() - 1 + stream->delayed().count();
+      EXPECT_GE(kept, accepted);
+      EXPECT_LE(kept, 9u);
     } else {
       EXPECT_EQ(accepted, 0u);
     }
