@@ -39,11 +39,16 @@ Result<void> StoredStream::check_expectation(std::string_view topic, const Expec
   return {};
 }
 
-std::uint64_t StoredStream::stage(const NewMessage& message, WallTime time, bool with_id) {
+std::uint64_t StoredStream::stage(const NewMessage& message, WallTime time) {
   const std::uint64_t sequence = std::visit([&](auto& messages) { return messages.stage(message, time); }, messages_);
   newest_ = time;
   add_work();
-  if (with_id && settings_.same_id_window > Duration::zero()) {
+  return sequence;
+}
+
+std::uint64_t StoredStream::stage_with_id(const NewMessage& message, WallTime time) {
+  const std::uint64_t sequence = stage(message, time);
+  if (settings_.same_id_window > Duration::zero()) {
     ids_.add(message.id, sequence, time, ids_since());
   }
   return sequence;
@@ -74,17 +79,9 @@ Result<Appended> StoredStream::append(const NewMessage& message, const Expect& e
   }
   WEFT_TRY(check_expectation(message.topic, expect, time));
   if (settings_.when_full == Discard::refuse) {
-    const auto room = check_room(message, BlockBuilder::size_of(message) + kBlockHeader);
-    if (room.error() == Errc::resource_exhausted) {
-      ++refused_;
-      (void)update_work();  // a sweep may make room
-    }
-    const std::uint64_t replaced = WEFT_TRY(room);
-    if (auto* latest = std::get_if<Latest>(&messages_)) {
-      latest->supersede(replaced);
-    }
+    WEFT_TRY(take_room(message));
   }
-  return Appended{stage(message, time, true), false};
+  return Appended{stage_with_id(message, time), false};
 }
 
 // With `oldest`, delayed messages push out readable ones, and take at most half of the room: each of them was promised.
@@ -95,25 +92,18 @@ Result<void> StoredStream::check_delayed(const NewMessage& message, const Expect
   if (delayed_.count() >= DelayedMessages::kMessagesMax) {
     return Error(Errc::resource_exhausted, "a stream has 1,000,000 messages with a delay");
   }
-  const std::uint64_t delayed = delayed_.bytes() + DelayedMessages::size_of(message);
-  if (settings_.when_full == Discard::oldest) {
-    return delayed > settings_.bytes_max / 2
-               ? Result<void>(Error(Errc::resource_exhausted, "messages with a delay take half of the stream"))
-               : Result<void>();
+  const std::uint64_t size = DelayedMessages::size_of(message);
+  if (settings_.when_full == Discard::refuse) {
+    return check_room(size, 0);
   }
-  const auto* latest = std::get_if<Latest>(&messages_);
-  const std::uint64_t superseded = latest == nullptr ? 0 : latest->superseded_bytes();
-  if (bytes() + staged_bytes() + delayed > settings_.bytes_max + superseded) {
-    ++refused_;
-    (void)update_work();  // a sweep may make room
-    return kFull;
-  }
-  return {};
+  return delayed_.bytes() + size > settings_.bytes_max / 2
+             ? Result<void>(Error(Errc::resource_exhausted, "messages with a delay take half of the stream"))
+             : Result<void>();
 }
 
 void StoredStream::stage_due(WallTime now, DelayedMessages::Budget& budget) {
   const auto taken = delayed_.take_due(now, budget, [&](const NewMessage& message) {
-    (void)stage(message, std::max(now, newest_), false);  // its id counts from its publish
+    (void)stage(message, std::max(now, newest_));  // its id counts from its publish
   });
   damaged_ += taken.error() == Errc::corrupt ? 1 : 0;
   if (delayed_.has_staged()) {
@@ -179,11 +169,27 @@ Result<Appended> StoredStream::append_all(std::span<const BatchEntry> entries, W
   if (settings_.when_full == Discard::refuse) {
     WEFT_TRY(take_room(entries, size));
   }
-  const std::uint64_t first = stage(entries.front().message, time, true);
+  const std::uint64_t first = stage_with_id(entries.front().message, time);
   for (const auto& [message, expect] : entries.subspan(1)) {
-    (void)stage(message, time, true);
+    (void)stage_with_id(message, time);
   }
   return Appended{first, false};
+}
+
+Result<void> StoredStream::take_room(const NewMessage& message) {
+  const std::size_t size = BlockBuilder::size_of(message) + kBlockHeader;
+  auto* const latest = std::get_if<Latest>(&messages_);
+  if (latest == nullptr) {
+    return check_room(size, 0);
+  }
+  const TopicLast last = WEFT_TRY(last_of(message.topic, WallTime::min()));
+  const std::uint64_t replaced = settings_.history == 1 ? last.size : 0;
+  const bool erases = message.erased && last.sequence != 0 && !last.erased;
+  if (!erases) {  // a bucket that is full can be emptied: of each value there is one erasure
+    WEFT_TRY(check_room(size, replaced));
+  }
+  latest->supersede(replaced);
+  return {};
 }
 
 Result<void> StoredStream::take_room(std::span<const BatchEntry> entries, std::size_t size) {
@@ -195,36 +201,22 @@ Result<void> StoredStream::take_room(std::span<const BatchEntry> entries, std::s
       replaced += WEFT_TRY(last_of(message.topic, WallTime::min())).size;
     }
   }
-  const std::uint64_t there = bytes() + staged_bytes() + delayed_.bytes();
-  const std::uint64_t superseded = latest == nullptr ? 0 : latest->superseded_bytes();
-  if (there + size > settings_.bytes_max + superseded + replaced) {
-    ++refused_;
-    (void)update_work();  // a sweep may make room
-    return kFull;
-  }
+  WEFT_TRY(check_room(size, replaced));
   if (latest != nullptr) {
     latest->supersede(replaced);
   }
   return {};
 }
 
-// The bytes of the value that the message takes the place of.
-Result<std::uint64_t> StoredStream::check_room(const NewMessage& message, std::size_t size) {
-  const std::uint64_t there = bytes() + staged_bytes() + delayed_.bytes();
-  std::uint64_t replaced = 0;
-  std::uint64_t superseded = 0;
-  if (const auto* latest = std::get_if<Latest>(&messages_)) {
-    const TopicLast last = WEFT_TRY(last_of(message.topic, WallTime::min()));
-    superseded = latest->superseded_bytes();
-    replaced = settings_.history == 1 ? last.size : 0;
-    if (message.erased && last.sequence != 0 && !last.erased) {
-      return replaced;  // a bucket that is full can be emptied: of each value there is one erasure
-    }
-  }
-  if (there + size > settings_.bytes_max + superseded + replaced) {
+Result<void> StoredStream::check_room(std::uint64_t size, std::uint64_t replaced) {
+  const auto* latest = std::get_if<Latest>(&messages_);
+  const std::uint64_t superseded = latest == nullptr ? 0 : latest->superseded_bytes();
+  if (bytes() + staged_bytes() + delayed_.bytes() + size > settings_.bytes_max + superseded + replaced) {
+    ++refused_;
+    (void)update_work();  // a sweep may make room
     return kFull;
   }
-  return replaced;
+  return {};
 }
 
 }  // namespace weft::store

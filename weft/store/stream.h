@@ -255,11 +255,14 @@ class StoredStream : public ListHook {
   [[nodiscard]] std::uint64_t unread_of(const MessageLog::Dropped& dropped) const noexcept;
   [[nodiscard]] Result<void> check_message(const NewMessage& message) const;
   [[nodiscard]] Result<void> check_expectation(std::string_view topic, const Expect& expect, WallTime time);
-  [[nodiscard]] Result<std::uint64_t> check_room(const NewMessage& message, std::size_t size);
-  // The room of a batch, after which stage() takes each message.
+  // The room of a message or of a batch, after which stage_with_id() takes each message.
+  [[nodiscard]] Result<void> take_room(const NewMessage& message);
   [[nodiscard]] Result<void> take_room(std::span<const BatchEntry> entries, std::size_t size);
+  // `replaced`: the bytes of the values whose place the `size` bytes take. Counts a refusal.
+  [[nodiscard]] Result<void> check_room(std::uint64_t size, std::uint64_t replaced);
   [[nodiscard]] Result<std::optional<std::uint64_t>> find_batch(std::span<const BatchEntry> entries) const;
-  std::uint64_t stage(const NewMessage& message, WallTime time, bool with_id);
+  std::uint64_t stage(const NewMessage& message, WallTime time);
+  std::uint64_t stage_with_id(const NewMessage& message, WallTime time);
   [[nodiscard]] Result<void> check_delayed(const NewMessage& message, const Expect& expect);
   // The sequence of the message that had the id within the window; 0: it had a delay.
   [[nodiscard]] std::optional<std::uint64_t> find_id(std::string_view id) const;

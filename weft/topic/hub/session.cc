@@ -359,8 +359,9 @@ void HubSession::consume(const std::string& client, const Op& op, std::uint64_t 
     answer(client, op, store_->absence_of(op.name));
     return;
   }
-  if (op.has(OpFlags::prioritized) && op.second > kPriorityMax) {
-    answer(client, op, Error(Errc::invalid_argument, "a priority is 0 to 9"));
+  const auto priority = op.has(OpFlags::prioritized) ? priority_of(op.second) : Result<std::uint8_t>(std::uint8_t{0});
+  if (!priority) {
+    answer(client, op, priority.error());
     return;
   }
   if (next == 0 && !op.body.empty()) {
@@ -389,7 +390,7 @@ void HubSession::consume(const std::string& client, const Op& op, std::uint64_t 
     (*channel)->stream_id = stream->id();
     (*channel)->in_memory = stream->in_memory();
     (*channel)->consumer = (*consumer)->name;
-    (*channel)->priority = op.has(OpFlags::prioritized) ? static_cast<std::uint8_t>(op.second) : std::uint8_t{0};
+    (*channel)->priority = *priority;
     (*consumer)->cursor.scan_max = kScanMax;
     (*channel)->holder = op.has(OpFlags::begins) ? ++last_holder_ : store::kNoHolder;
     reply.message_id = std::to_string(store_->instance_of(*stream));

@@ -88,10 +88,7 @@ Result<std::shared_ptr<PullChannel>> Channels::make(const Asked& asked) {
     channel->config = WEFT_TRY(consumer_config(channel->stream->names, op.key, channel->settings));
     channel->name = channel->config.name;
     if (op.has(OpFlags::prioritized)) {
-      if (op.second > kPriorityMax) {
-        return Error(Errc::invalid_argument, "a priority is 0 to 9");
-      }
-      channel->request.priority = static_cast<std::uint8_t>(op.second);
+      channel->request.priority = WEFT_TRY(priority_of(op.second));
     }
   }
   return channel;

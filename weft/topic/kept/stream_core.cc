@@ -366,10 +366,7 @@ Result<IntrusivePtr<KeptChannel>> StreamCore::consumer(std::string_view name, co
     ConsumerSettings settings = WEFT_TRY(settings_of(link_->names(), options));
     std::optional<std::uint8_t> priority;
     if (options.priority) {
-      if (*options.priority > kPriorityMax) {
-        return Error(Errc::invalid_argument, "a priority is 0 to 9");
-      }
-      priority = static_cast<std::uint8_t>(*options.priority);
+      priority = WEFT_TRY(priority_of(*options.priority));
     }
     return open(new KeptChannel(wire_, std::string(name), std::move(settings), options.queue_messages_max,
                                 options.queue_bytes_max, options.redeclare, priority));

@@ -59,6 +59,13 @@ Errc Op::error() const noexcept {
   return errc == Errc::ok || describe(errc) != "unknown error" ? errc : Errc::other;
 }
 
+Result<std::uint8_t> priority_of(std::uint64_t number) noexcept {
+  if (number > kPriorityMax) {
+    return Error(Errc::invalid_argument, "a priority is 0 to 9");
+  }
+  return static_cast<std::uint8_t>(number);
+}
+
 Result<void> check_op(const Op& op) noexcept {
   if (!is_known(op.kind)) {
     return Error(Errc::invalid_argument, "an op with an unknown kind");

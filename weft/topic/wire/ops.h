@@ -41,6 +41,8 @@ inline constexpr std::size_t kOpSizeMax =
 inline constexpr std::size_t kOpSequencesMax = 4096;  // of one ack, besides its first
 inline constexpr std::uint8_t kPriorityMax = 9;       // of a member of a consumer; 0 is served first
 
+[[nodiscard]] Result<std::uint8_t> priority_of(std::uint64_t number) noexcept;  // refuses more than kPriorityMax
+
 enum class OpKind : std::uint8_t {
   // From the server.
   answer = 1,     // to the request of this id
