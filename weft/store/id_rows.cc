@@ -121,7 +121,7 @@ Result<void> write_ids(IdSql& sql, std::uint32_t stream, const IdWindow& ids, st
       written = row.write(sql, stream);
     }
   });
-  WEFT_TRY(std::move(written));
+  WEFT_TRY(written);
   return row.write(sql, stream);
 }
 

@@ -31,6 +31,7 @@ Result<std::optional<Filter>> parse_optional_filter(std::string_view text) noexc
 
 Result<std::vector<Filter>> parse_filters(const std::vector<std::string>& texts) {
   std::vector<Filter> filters;
+  filters.reserve(texts.size());
   for (const std::string& text : texts) {
     filters.push_back(WEFT_TRY(Filter::parse(text)));
   }
@@ -290,7 +291,7 @@ Result<std::unique_ptr<StoredConsumer>> StoredStream::make_consumer(std::string_
   }
   next = WEFT_TRY(begin_of(settings, filter, next));
   return std::unique_ptr<StoredConsumer>(
-      new StoredConsumer{std::string(name), settings, std::move(filter), ConsumerState(settings, next), {}, true});
+      new StoredConsumer{std::string(name), settings, filter, ConsumerState(settings, next), {}, true});
 }
 
 Result<void> StoredStream::change_consumer(StoredConsumer& consumer, const ConsumerSettings& settings,

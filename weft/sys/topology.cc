@@ -120,6 +120,7 @@ std::vector<PhysicalCore> physical_cores(std::span<const unsigned> allowed, cons
     by_sibling[name] = {cpu, node == node_of.end() ? 0 : node->second, capacities.of(directory, cpu)};
   }
   std::vector<PhysicalCore> cores;
+  cores.reserve(by_sibling.size());
   for (const auto& [name, core] : by_sibling) {
     cores.push_back(core);
   }

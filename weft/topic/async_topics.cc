@@ -299,13 +299,13 @@ Result<AsyncPublisher> AsyncTopics::publisher(std::string_view topic) {
 Result<AsyncSubscription> AsyncTopics::subscribe(std::initializer_list<std::string_view> filters,
                                                  const SubscriptionOptions& options) {
   IntrusivePtr<SubscriptionCore> core = WEFT_TRY(WEFT_TRY(topic::borrow(node_))->subscribe({}, options));
-  AsyncSubscription subscription = WEFT_TRY(subscribed(std::move(core)));
+  AsyncSubscription subscription = WEFT_TRY(subscribed(core));
   for (const std::string_view filter : filters) {
     WEFT_TRY(subscription.add(filter));
   }
   return subscription;
 }
-Result<AsyncSubscription> AsyncTopics::subscribed(IntrusivePtr<SubscriptionCore> subscription) {
+Result<AsyncSubscription> AsyncTopics::subscribed(const IntrusivePtr<SubscriptionCore>& subscription) {
   try {
     return AsyncSubscription(make_intrusive<AsyncSubscriptionCore>(node_, subscription));
   } catch (const std::bad_alloc&) {
@@ -321,7 +321,7 @@ Result<AsyncSubscription> AsyncTopics::subscribe(const Result<Filter>& filter, c
     return filter.error();
   }
   IntrusivePtr<SubscriptionCore> core = WEFT_TRY(WEFT_TRY(topic::borrow(node_))->subscribe({&*filter, 1}, options));
-  return subscribed(std::move(core));
+  return subscribed(core);
 }
 
 namespace {

@@ -194,7 +194,7 @@ class AsyncTopics {
 
  private:
   explicit AsyncTopics(std::shared_ptr<topic::Node> node) noexcept;
-  Result<AsyncSubscription> subscribed(IntrusivePtr<topic::SubscriptionCore> subscription);
+  Result<AsyncSubscription> subscribed(const IntrusivePtr<topic::SubscriptionCore>& subscription);
   [[nodiscard]] static rt::Task<Result<Owned>> own(std::shared_ptr<topic::Node> node, std::string topic,
                                                    Instant deadline);
   std::shared_ptr<topic::Node> node_;

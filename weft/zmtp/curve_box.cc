@@ -17,7 +17,8 @@ constexpr std::size_t kPolyKey = crypto_onetimeauth_poly1305_KEYBYTES;  // the k
 constexpr std::size_t kBlock = 64;                                      // of Salsa20
 
 static_assert(BoxKey::kMac == crypto_box_MACBYTES && BoxKey::kMac == crypto_onetimeauth_poly1305_BYTES);
-static_assert(kPolyKey == crypto_box_ZEROBYTES && kPolyKey == crypto_stream_salsa20_KEYBYTES);
+static_assert(kPolyKey == crypto_box_ZEROBYTES);
+static_assert(kPolyKey == crypto_stream_salsa20_KEYBYTES);
 
 // libsodium makes 512 or 256 bytes of keystream in the time of two single blocks, so a larger request takes
 // less time.

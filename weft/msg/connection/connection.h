@@ -27,7 +27,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, public
   // Connecting: `endpoint` is dialled, if need be through a proxy, again whenever the connection is lost. Accepted:
   // lives as long as its stream. `layering`: of a transport with a layer, otherwise null.
   Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, FrozenOptions options,
-             const net::Endpoint& endpoint, std::optional<net::Socks5Proxy> proxy,
+             const net::Endpoint& endpoint, const std::optional<net::Socks5Proxy>& proxy,
              std::shared_ptr<const net::Layering> layering);
   Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, FrozenOptions options, Accepted accepted,
              std::string local_endpoint, std::shared_ptr<const net::Layering> layering);

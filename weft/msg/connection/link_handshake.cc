@@ -161,7 +161,6 @@ void Link::handle_handshake() {
       if (writable && (!common_.layered() || write_handshake(os_errno))) {
         return;
       }
-      alive = false;
       break;
     }
     alive = result.status == sys::IoResult::Status::done;

@@ -219,8 +219,12 @@ Result<FilterIndex::Added> FilterIndex::add(Peer& peer, const FilterView& filter
     return kNoMemoryForFilter;
   }
   Group* group = nullptr;
-  if (!reserve_one(peer.own->entries) || !entry->reserve_one() ||
-      (entry->is_tried() && (group = make_group(peer, *entry)) == nullptr)) {
+  bool has_room = reserve_one(peer.own->entries) && entry->reserve_one();
+  if (has_room && entry->is_tried()) {
+    group = make_group(peer, *entry);
+    has_room = group != nullptr;
+  }
+  if (!has_room) {
     if (is_new) {
       free_entry(*entry);
     }

@@ -156,7 +156,8 @@ void add_consumer(JsonFields& fields, const ConsumerPaths& paths, ConsumerAnswer
   info.config.durable = !answer.durable_name.empty();
   info.config.name = info.name;
   if (!answer.filter.empty()) {
-    info.config.filters.assign(1, std::move(answer.filter));
+    info.config.filters.clear();
+    info.config.filters.push_back(std::move(answer.filter));
   }
   erase_server_metadata(info.config.metadata);
   return is_name(info.name) && is_name(info.stream);

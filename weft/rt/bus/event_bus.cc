@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -93,7 +94,7 @@ EventBus::EventBus(ExceptionHandler on_exception)
 
 EventBus::~EventBus() {
   if (core_->inherited()) {
-    (void)new std::shared_ptr<detail::EventCore>(core_);  // never destroyed
+    (void)new (std::nothrow) std::shared_ptr<detail::EventCore>(core_);  // never destroyed
     return;
   }
   core_->lists().close();

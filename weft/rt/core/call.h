@@ -194,6 +194,7 @@ class FunctionCall final : public CallState {
   using Outcome = typename CallResult<R>::Type;
 
   template <typename G>
+    requires std::is_constructible_v<F, G>
   explicit FunctionCall(G&& function) : CallState(call, end), function_(std::forward<G>(function)) {}
 
   [[nodiscard]] Outcome take() noexcept(std::is_nothrow_move_constructible_v<Outcome>) { return std::move(outcome_); }

@@ -98,6 +98,7 @@ class CallOfTask final : public TaskCall {
   using Outcome = AsResult<T>;
 
   template <typename G>
+    requires std::is_constructible_v<F, G>
   explicit CallOfTask(G&& function) : TaskCall(call, destroy, finish), function_(std::forward<G>(function)) {}
 
   [[nodiscard]] Outcome take() noexcept(std::is_nothrow_move_constructible_v<Outcome>) { return std::move(outcome_); }

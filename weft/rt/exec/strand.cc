@@ -226,7 +226,7 @@ Result<void> Strand::run_after(Duration delay, std::stop_token token, Job& job) 
       dropping.emplace(core_->drops);  // which `made` keeps alive
       ++core_->counts.abandoned;
     } else if (!closed) {
-      made->job = std::move(job);
+      made->job = std::exchange(job, {});
       core_->delays.push_back(*made);
     }
   }

@@ -227,14 +227,14 @@ Task<AwaitedValue<A>> await_named(A* awaiter) {
 template <typename A>
 Task<AwaitedValue<A>> as_task(A&& member) {
   if constexpr (kIsTask<A>) {
-    return std::move(member);
+    return std::forward<A>(member);
   } else if constexpr (std::is_lvalue_reference_v<A>) {
     return await_named(&member);
   } else {
     static_assert(!kAwaitedByName<A>,
                   "weft: GCC 12 destroys an owning closure of a co_await expression twice: name the call, and give the "
                   "group that: auto calling = runtime.call(...); co_await when_all(calling, ...)");
-    return await_kept(std::move(member));
+    return await_kept(std::forward<A>(member));
   }
 }
 template <typename A>

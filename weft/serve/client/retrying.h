@@ -125,7 +125,7 @@ template <typename Make>
   static_assert(std::is_trivially_destructible_v<Make>,
                 "weft: GCC 12 may destroy a temporary closure that owns something twice: name it first");
   using Outcome = decltype(std::declval<std::invoke_result_t<Make&>>().operator co_await().await_resume());
-  return detail::retry<Outcome, Make>(policy, std::move(make));
+  return detail::retry<Outcome, Make>(policy, std::forward<Make>(make));
 }
 
 }  // namespace weft::serve

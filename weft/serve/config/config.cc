@@ -246,7 +246,7 @@ void Config::ask_checks(const Snapshot& next, Problems& problems) {
   }
 }
 
-Result<void> Config::commit(std::shared_ptr<Snapshot> next, const Snapshot& before,
+Result<void> Config::commit(const std::shared_ptr<Snapshot>& next, const Snapshot& before,
                             std::optional<logging::Log::Change> log_change) {
   std::vector<std::function<void(const Snapshot&, const Snapshot&)>> changes;
   {

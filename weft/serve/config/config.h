@@ -122,7 +122,7 @@ class Config {
   Result<void> reload_once(Problems& problems);
   void ask_checks(const Snapshot& next, Problems& problems);
   [[nodiscard]] std::optional<logging::Log::Change> prepare_log(const Snapshot& next, Problems& problems) const;
-  Result<void> commit(std::shared_ptr<Snapshot> next, const Snapshot& before,
+  Result<void> commit(const std::shared_ptr<Snapshot>& next, const Snapshot& before,
                       std::optional<logging::Log::Change> log_change);
 
   const std::string file_;

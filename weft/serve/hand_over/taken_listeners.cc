@@ -58,6 +58,7 @@ std::vector<TakenListener> TakenListeners::listeners() const {
     by_name[{socket.name, address ? address->to_text() : std::string()}].push_back(socket.fd);
   }
   std::vector<TakenListener> listeners;
+  listeners.reserve(by_name.size());
   for (auto& [name, descriptors] : by_name) {
     listeners.push_back({name.first, std::move(descriptors)});
   }

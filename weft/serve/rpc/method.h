@@ -31,29 +31,29 @@ struct MethodName {
 
 // Method: the type of a call, for both ends:
 //   using Add = rpc::Method<"calc.add", Sum, std::int64_t>;
-// `number`, if it is not 0, is sent instead of the name: both ends then need the same one. Body<T> (body.h) says how
+// `kId`, if it is not 0, is sent instead of the name: both ends then need the same one. Body<T> (body.h) says how
 // each type becomes bytes.
-template <MethodName kText, typename RequestType, typename ResponseType, std::uint32_t number = 0>
+template <MethodName kText, typename RequestType, typename ResponseType, std::uint32_t kId = 0>
 struct Method {
   using Request = RequestType;
   using Response = ResponseType;
   static constexpr std::string_view kName{kText.text, sizeof kText.text - 1};
-  static constexpr std::uint32_t kNumber = number;
+  static constexpr std::uint32_t kNumber = kId;
   static_assert(is_method_name(kName), "weft: a method's name has 1 to 128 letters, digits, and of \". _ - /\"");
 };
 
 // Streams: calls with messages besides the request and the response. The server sends Items after a request; or the
 // client sends Items before the response; or both send.
-template <MethodName kText, typename RequestType, typename Item, std::uint32_t number = 0>
-struct ServerStream : Method<kText, RequestType, Empty, number> {
+template <MethodName kText, typename RequestType, typename Item, std::uint32_t kId = 0>
+struct ServerStream : Method<kText, RequestType, Empty, kId> {
   using Out = Item;
 };
-template <MethodName kText, typename Item, typename ResponseType, std::uint32_t number = 0>
-struct ClientStream : Method<kText, Empty, ResponseType, number> {
+template <MethodName kText, typename Item, typename ResponseType, std::uint32_t kId = 0>
+struct ClientStream : Method<kText, Empty, ResponseType, kId> {
   using In = Item;
 };
-template <MethodName kText, typename InItem, typename OutItem, std::uint32_t number = 0>
-struct TwoWayStream : Method<kText, Empty, Empty, number> {
+template <MethodName kText, typename InItem, typename OutItem, std::uint32_t kId = 0>
+struct TwoWayStream : Method<kText, Empty, Empty, kId> {
   using In = InItem;
   using Out = OutItem;
 };

@@ -162,8 +162,8 @@ class Methods {
   };
 
   Methods() = default;
-  Methods(Methods&&) = default;
-  Methods& operator=(Methods&&) = default;
+  Methods(Methods&&) noexcept = default;
+  Methods& operator=(Methods&&) noexcept = default;
   ~Methods() = default;
 
   // Adds the method under its own name and number, or under another name and the method's number. Errors:

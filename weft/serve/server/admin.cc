@@ -350,6 +350,7 @@ std::vector<std::shared_ptr<CoreHealth>> health_of(rt::Runtime& runtime, const s
     }
   }
   std::vector<std::shared_ptr<CoreHealth>> health;
+  health.reserve(runtimes.size());
   for (rt::Runtime* const one : runtimes) {
     health.push_back(std::make_shared<CoreHealth>(*one));
   }

@@ -52,10 +52,11 @@ class ServerRun::Move final : public rt::CoreJob, public SessionMove {
   }
   void arrive() noexcept {
     if (Shard* const shard = shard_on(to_); shard != nullptr) {
-      const ServiceSlot* slot = &*run_->parts_[to_]->ports[port_]->slots.back();
+      const ServiceSlot* slot = nullptr;
       try {
         slot = &slot_of(*run_->parts_[to_]->ports[port_]);
-      } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the older limits do
+      } catch (const std::bad_alloc&) {
+        slot = &*run_->parts_[to_]->ports[port_]->slots.back();  // the older limits do
       }
       shard->arrive(*slot, std::move(rest_));
     } else {  // the core has ended

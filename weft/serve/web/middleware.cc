@@ -177,7 +177,9 @@ Middleware cors(CorsOptions options) {
     const bool taken = origin.empty() || is_safe(request.method()) || is_own(request, origin) || takes(options, origin);
     return taken ? std::nullopt : std::optional(status_response(403));
   };
-  return filter(before, [options](const Request& request, Response& response) { allow(options, request, response); });
+  return filter(before, [options = std::move(options)](const Request& request, Response& response) {
+    allow(options, request, response);
+  });
 }
 
 std::function<Response(const Request&)> preflight(CorsOptions options) {

@@ -447,6 +447,7 @@ void Channels::handle_refused(std::string_view subject, const Error& why) {
 // The requests of the connection before may still wait at the servers: their inbox gets no more messages.
 void Channels::handle_connected() {
   std::vector<std::shared_ptr<PullChannel>> all;
+  all.reserve(channels_.size());
   for (const auto& [key, channel] : channels_) {
     all.push_back(channel);
   }

@@ -350,7 +350,7 @@ Result<void> StreamCore::removed(const HubCall& call, const Result<void>& result
 }
 
 Result<IntrusivePtr<KeptChannel>> StreamCore::open(KeptChannel* made) const {
-  const auto channel = IntrusivePtr<KeptChannel>::adopt(made);
+  auto channel = IntrusivePtr<KeptChannel>::adopt(made);
   channel->open_until = sys::now() + kAnswerWait;
   channel->seen = seen_;
   WEFT_TRY(link_->open(*channel));

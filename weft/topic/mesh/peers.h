@@ -86,7 +86,7 @@ class Peers {
                                const std::function<bool(PeerConnection)>& is_open) const;
   // Removes the connections that are not open. Calls `lost` with the instance of each peer whose roster came over one.
   template <typename IsOpen, typename Lost>
-  void end_connections(IsOpen is_open, Lost lost) {
+  void end_connections(const IsOpen& is_open, Lost lost) {
     for (auto at = connections_.begin(); at != connections_.end();) {
       if (is_open(at->first)) {
         ++at;

@@ -57,6 +57,7 @@ std::uint64_t ReadinessProbes::sum(std::uint64_t id) const noexcept {
 
 std::vector<std::pair<std::uint64_t, std::string>> ReadinessProbes::own_probes() const {
   std::vector<std::pair<std::uint64_t, std::string>> probes;
+  probes.reserve(own_.size());
   for (const auto& [id, probe] : own_) {
     probes.emplace_back(id, probe.topic);
   }
@@ -65,6 +66,7 @@ std::vector<std::pair<std::uint64_t, std::string>> ReadinessProbes::own_probes()
 
 std::vector<Control> ReadinessProbes::all(Instant now) const {
   std::vector<Control> again;
+  again.reserve(own_.size());
   for (const auto& [id, probe] : own_) {
     again.push_back(message(id, probe, 0, now));
   }

@@ -238,7 +238,7 @@ void Node::handle_gate_connection(bool stands) noexcept {
 
 // --- requests ---
 
-Result<Node::Request> Node::begin_gate_request(std::string wire, Bytes body, std::string_view headers) {
+Result<Node::Request> Node::begin_gate_request(const std::string& wire, Bytes body, std::string_view headers) {
   const std::string block = WEFT_TRY(with_header(headers, kServiceHeader, wire));
   std::string subject;
   WEFT_TRY(Gate::names().append_subject(wire, subject));
@@ -313,7 +313,7 @@ Result<void> Node::service_status(SubscriptionCore& requests) noexcept {
   return calls_.answers();
 }
 
-Result<IntrusivePtr<SubscriptionCore>> Node::serve_at_gate(std::string wire, std::string_view group,
+Result<IntrusivePtr<SubscriptionCore>> Node::serve_at_gate(const std::string& wire, std::string_view group,
                                                            std::size_t queue_max) {
   std::string subject;
   WEFT_TRY(Gate::names().append_subject(wire, subject));

@@ -299,8 +299,8 @@ class Node final : public std::enable_shared_from_this<Node>,
   void in_loop(Function function) noexcept;
   void repeat_probes_soon() noexcept;
   void handle_gate_roster(Control&& control);
-  [[nodiscard]] Result<Request> begin_gate_request(std::string wire, Bytes body, std::string_view headers);
-  [[nodiscard]] Result<IntrusivePtr<SubscriptionCore>> serve_at_gate(std::string wire, std::string_view group,
+  [[nodiscard]] Result<Request> begin_gate_request(const std::string& wire, Bytes body, std::string_view headers);
+  [[nodiscard]] Result<IntrusivePtr<SubscriptionCore>> serve_at_gate(const std::string& wire, std::string_view group,
                                                                      std::size_t queue_max);
   void handle_gate_message(FleetMessage& message) noexcept override;
   void handle_gate_control(Bytes control) noexcept override;
@@ -321,7 +321,7 @@ class Node final : public std::enable_shared_from_this<Node>,
   [[nodiscard]] Result<void> open_inbox();
   void handle_reply(TopicMessage&& message);
   void handle_request(TopicMessage&& message);
-  void offer_request(Calls::Service service, TopicMessage&& message);
+  void offer_request(const Calls::Service& service, TopicMessage&& message);
   [[nodiscard]] std::string inbox() const { return std::string(kInboxes) + instance_text(instance()) + "."; }
   [[nodiscard]] static std::string request_topic(std::uint64_t instance) {
     return std::string(kRequests) + instance_text(instance);

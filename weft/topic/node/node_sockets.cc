@@ -114,9 +114,9 @@ Result<std::string> NodeSockets::bind_tcp() {
   if (endpoints_.fleet().tls) {
     WEFT_TRY(set_security(out_));
   }
-  std::string bound = WEFT_TRY(out_.bind(
+  const std::string bound = WEFT_TRY(out_.bind(
       options_.listen.empty() ? std::string(endpoints_.fleet().scheme()).append("127.0.0.1:0") : options_.listen));
-  return options_.advertise.empty() ? std::move(bound) : options_.advertise;
+  return options_.advertise.empty() ? bound : options_.advertise;
 }
 
 void NodeSockets::close() noexcept {

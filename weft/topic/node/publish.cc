@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Node: publishing.
+#include <span>
 #include <utility>
 
 #include "weft/base/no_memory.h"
@@ -81,13 +82,12 @@ void Node::offer_own(PublisherCore& publisher, Bytes body, std::string_view head
     counters_.dropped_no_memory += publisher.memo.matches.size();
     return;
   }
-  const std::size_t count = publisher.memo.matches.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    const Match& match = publisher.memo.matches[i];
-    const bool last = i + 1 == count;
-    match.subscription->offer(TopicMessage(publisher.name.share(), last ? std::move(owned) : owned.share(),
-                                           last ? std::move(block) : block.share(), match.filter));
+  const std::span<const Match> matches(publisher.memo.matches);
+  for (const Match& match : matches.first(matches.size() - 1)) {
+    match.subscription->offer(TopicMessage(publisher.name.share(), owned.share(), block.share(), match.filter));
   }
+  const Match& last = matches.back();
+  last.subscription->offer(TopicMessage(publisher.name.share(), std::move(owned), std::move(block), last.filter));
 }
 
 // The parts after the first cannot fail: a large one is a Message with its buffer before the first is sent.

@@ -3,6 +3,7 @@
 
 #include <mutex>
 #include <new>
+#include <span>
 #include <utility>
 
 #include "weft/base/no_memory.h"
@@ -142,14 +143,12 @@ void Pump::dispatch(Message&& topic, Message&& body, Message&& headers) {
   }
   topic.set_more(false);
   body.set_more(false);
-  for (std::size_t i = 0; i < count; ++i) {
-    const Match& match = memo_.matches[i];
-    if (i + 1 == count) {
-      match.subscription->offer(std::move(topic), std::move(body), std::move(headers), match.filter);
-    } else {
-      match.subscription->offer(TopicMessage(topic.share(), body.share(), headers.share(), match.filter));
-    }
+  const std::span<const Match> matches(memo_.matches);
+  for (const Match& match : matches.first(count - 1)) {
+    match.subscription->offer(TopicMessage(topic.share(), body.share(), headers.share(), match.filter));
   }
+  const Match& last = matches.back();
+  last.subscription->offer(std::move(topic), std::move(body), std::move(headers), last.filter);
 }
 
 }  // namespace weft::topic

@@ -41,7 +41,7 @@ Result<void> Node::open_inbox() {
 Result<Node::Request> Node::begin_request(std::string_view topic, Bytes body, std::string_view headers) {
   std::string wire = WEFT_TRY(names_.encode(topic));
   if (gate_ != nullptr) {
-    return begin_gate_request(std::move(wire), body, headers);
+    return begin_gate_request(wire, body, headers);
   }
   if (closed()) {
     return Error(Errc::closed, "the handle of topics was closed");
@@ -128,13 +128,13 @@ void Node::handle_reply(TopicMessage&& message) {
 void Node::handle_request(TopicMessage&& message) {
   const std::string topic(message.header(kServiceHeader));
   const std::string group(message.header(kGroup));
-  Calls::Service service =
+  const Calls::Service service =
       calls_.service(with_mesh([&](MeshState& mesh) { return mesh.requests().next_service(topic, group); }));
-  offer_request(std::move(service), std::move(message));
+  offer_request(service, std::move(message));
 }
 
 // `service` is null if this handle does not serve the topic.
-void Node::offer_request(Calls::Service service, TopicMessage&& message) {
+void Node::offer_request(const Calls::Service& service, TopicMessage&& message) {
   bool full = false;
   if (service.requests != nullptr) {
     TopicsStatistics counts;
@@ -158,7 +158,7 @@ Result<IntrusivePtr<SubscriptionCore>> Node::serve(std::string_view topic, std::
       return Error(Errc::invalid_argument, "a group's name has at most 255 bytes, of one line");
     }
     if (gate_ != nullptr) {
-      return serve_at_gate(std::move(wire), group, queue_max);
+      return serve_at_gate(wire, group, queue_max);
     }
     auto requests = make_intrusive<SubscriptionCore>(Full::drop_newest, 2 * queue_max, options_.queue_bytes_max);
     if (closed()) {
