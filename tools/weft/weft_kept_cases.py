@@ -124,8 +124,10 @@ def consume_with_priorities(weft, here: list[str], settings: list[str], refuses:
     weft("stream", "consume", "shares", "plain", "-n", "1")
     if of_server:
         assert "redeclare" in weft("stream", "consume", "shares", "plain", "--priority", "1", "-n", "1", code=1)
+        assert weft("stream", "consume", "shares", "plain", "--priority", "1", "-n", "1", "--redeclare") == "2 shares.a x\n"
     else:
         assert weft("stream", "consume", "shares", "plain", "--priority", "1", "-n", "1") == "2 shares.a x\n"
+    assert weft("stream", "consume", "shares", "plain", "-n", "1", "--from", "2", "--redeclare") == "2 shares.a x\n"
 
 
 def set_and_watch(weft, here: list[str], settings: list[str]) -> None:

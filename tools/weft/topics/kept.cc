@@ -372,7 +372,7 @@ Consumer open_consumer(KeptLink& kept, Stream& stream, const StreamConsumeOption
     throw Usage("--priority is 0 to 9");
   }
   const std::string context = "the consumer " + printable(options.consumer);
-  auto settings = settings_of(options.fleet, options);
+  const auto settings = options.redeclare ? std::nullopt : settings_of(options.fleet, options);
   if (!settings) {
     ConsumerOptions how;
     how.filter = options.filter;
@@ -381,6 +381,7 @@ Consumer open_consumer(KeptLink& kept, Stream& stream, const StreamConsumeOption
     how.tries_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(options.tries_max, 1'000'000));
     how.dead_letters = options.dead_letters;
     how.queue_messages_max = 1;
+    how.redeclare = options.redeclare;
     if (options.priority) {
       how.priority = static_cast<std::uint32_t>(*options.priority);
     }

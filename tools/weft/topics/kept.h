@@ -75,6 +75,7 @@ struct StreamConsumeOptions {
   std::uint64_t tries_max = 0;  // 0: any number
   std::string dead_letters{};
   std::optional<std::uint64_t> priority{};  // of this member
+  bool redeclare = false;
   bool no_ack = false;
   std::uint64_t count = 0;
 };

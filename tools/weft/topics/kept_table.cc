@@ -125,6 +125,9 @@ Run declare_stream_consume(CLI::App& app) {
       ->group(kSettings);
   text(app, "--dead-letters", options->dead_letters, "TOPIC", "Of a new consumer: where dead letters go")
       ->group(kSettings);
+  app.add_flag("--redeclare", options->redeclare,
+               "Give a consumer that is there these settings; another --from moves it")
+      ->group(kSettings);
   auto priority = std::make_shared<std::uint64_t>(0);
   const CLI::Option* const given =
       number(app, "--priority", *priority, "N", "Of this member, 0 to 9: messages go to the lowest number with room")
