@@ -98,16 +98,17 @@ def common_rows(new, old, globs, threaded):
 
 
 def compare_counts(what, old, new, least, slack):
-    """A record for each row of two counts, which is slower where it grew by more than that share and the slack.
+    """A record for each row of two counts, which is slower where it grew by more than that share and the slack. A count is
+    the difference of two runs, and that of a row that does hardly anything may be below zero.
 
     >>> def slower(*counts): return [each["cell"] for each in compare_counts("x", *counts) if each["verdict"] == "slower"]
     >>> slower({"a": 100.0, "b": 0.0, "c": 1.0}, {"a": 102.0, "b": 0.0, "c": 1.5}, 0.01, 1.0)
     ['a']
-    >>> slower({"a": 0.0, "b": 1.0}, {"a": 0.5}, 0.0, 0.001)
+    >>> slower({"a": 0.0, "b": 1.0, "c": -49.0}, {"a": 0.5, "c": -47.0}, 0.0, 0.001)
     ['a']
     """
     return [{"kind": "comparison", "cell": name, "what": what, "before": old[name], "now": new[name],
-             "verdict": stats.SLOWER if new[name] > old[name] * (1 + least) and new[name] - old[name] > slack
+             "verdict": stats.SLOWER if new[name] > max(old[name] * (1 + least), old[name] + slack, slack)
              else stats.NOT_SLOWER} for name in sorted(old) if name in new]
 
 
