@@ -16,7 +16,8 @@ namespace {
 constexpr std::size_t kPolyKey = crypto_onetimeauth_poly1305_KEYBYTES;  // the keystream's first bytes; then the box's
 constexpr std::size_t kBlock = 64;                                      // of Salsa20
 
-static_assert(BoxKey::kMac == crypto_box_MACBYTES && BoxKey::kMac == crypto_onetimeauth_poly1305_BYTES);
+static_assert(BoxKey::kMac == crypto_box_MACBYTES);
+static_assert(BoxKey::kMac == crypto_onetimeauth_poly1305_BYTES);
 static_assert(kPolyKey == crypto_box_ZEROBYTES);
 static_assert(kPolyKey == crypto_stream_salsa20_KEYBYTES);
 

@@ -186,7 +186,8 @@ Result<void> HealthChecks::Core::sort() {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const auto& names = parts[i]->check().depends_on;
       const auto times = static_cast<std::size_t>(std::count(names.begin(), names.end(), name));
-      if (times != 0 && (waits[i] -= times) == 0) {
+      waits[i] -= times;
+      if (times != 0 && waits[i] == 0) {
         order.push_back(i);
       }
     }

@@ -193,7 +193,7 @@ rt::Task<Result<ClientResponse>> HttpClient::get(std::string url, Instant deadli
   return request(std::move(made));
 }
 
-rt::Task<Result<ClientResponse>> HttpClient::post(std::string url, std::string body, std::string content_type,
+rt::Task<Result<ClientResponse>> HttpClient::post(std::string url, std::string body, std::string_view content_type,
                                                   Instant deadline) {
   ClientRequest made = ClientRequest::post(std::move(url), std::move(body), content_type);
   made.set_deadline(deadline);

@@ -48,7 +48,7 @@ class HttpClient {
   [[nodiscard]] rt::Task<Result<ClientResponse>> request(ClientRequest request);
   [[nodiscard]] rt::Task<Result<ClientResponse>> get(std::string url, Instant deadline = kNever);
   [[nodiscard]] rt::Task<Result<ClientResponse>> post(std::string url, std::string body,
-                                                      std::string content_type = "application/octet-stream",
+                                                      std::string_view content_type = "application/octet-stream",
                                                       Instant deadline = kNever);
   // The same, but returns as soon as the head of the answer has come: ClientResponse::reader() has the body in pieces.
   // The client reads from the server only while a read waits.
