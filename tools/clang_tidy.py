@@ -8,6 +8,7 @@ BUILD has the compile_commands.json. The text of eight sources stands in one fil
 program's own; a finding names the source and its line. Ends with 0 without a finding, with 1 otherwise.
 """
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -55,9 +56,15 @@ def place_of(line, paths, begins):
     return paths[at], line - begins[at] + 1
 
 
+@functools.cache
+def commands_of(build):
+    entries = json.loads((build / 'compile_commands.json').read_text('utf-8'))
+    return {pathlib.Path(entry['file']): entry for entry in entries}
+
+
 def check(build, paths, name):
     """What clang-tidy reports of these sources; nothing: the empty string."""
-    commands = {pathlib.Path(entry['file']): entry for entry in json.loads((build / 'compile_commands.json').read_text('utf-8'))}
+    commands = commands_of(build)
     missing = [path for path in paths if ROOT / path not in commands]
     if missing:
         return f'{missing[0]}: {build} has no command that compiles it\n'
