@@ -24,7 +24,9 @@
 #include "weft/rt/task/task_scope.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/sys/clock.h"
+#include "weft/sys/fd.h"
 #include "weft/sys/path.h"
+#include "weft/sys/socket.h"
 #include <gtest/gtest.h>
 
 extern char** environ;
@@ -41,18 +43,20 @@ inline constexpr Duration kLong = std::chrono::seconds(30);  // never passes unl
   return std::filesystem::exists(program) ? program : std::string();
 }
 
-// NatsServer: a process, on a port of its own choice. The destructor kills it, and so does the end of the thread that
-// started it: a test that is killed leaves no server.
+// NatsServer: a process, on a port that no other program gets before the destructor. The destructor kills it, as does
+// the end of the thread that started it: a test that is killed leaves no server.
 class NatsServer {
  public:
-  // `config`: more lines of its file of configuration. `port`: -1: the server chooses.
+  // `config`: more lines of its file of configuration.
   explicit NatsServer(std::string config = {}, std::vector<std::string> arguments = {},
                       std::string program = WEFT_NATS_SERVER)
       : directory_(sys::make_private_directory().value()),
         config_(std::move(config)),
         arguments_(std::move(arguments)),
-        program_(std::move(program)) {
-    EXPECT_TRUE(start("-1")) << log_;
+        program_(std::move(program)),
+        reserved_(sys::reserve_tcp_port().value()),
+        port_(std::to_string(sys::local_address(reserved_.fd())->port())) {
+    EXPECT_TRUE(start()) << log_;
   }
   NatsServer(const NatsServer&) = delete;
   NatsServer& operator=(const NatsServer&) = delete;
@@ -88,18 +92,14 @@ class NatsServer {
     config_ = std::move(config);
     restart();
   }
-  // The same server on the same port, which another program may hold for a moment.
+  // The same server on the same port.
   void restart() {
     kill();
-    bool started = false;
-    for (int attempt = 0; attempt < 200 && !started; ++attempt) {
-      started = start(port_);
-    }
-    EXPECT_TRUE(started) << log_;
+    EXPECT_TRUE(start()) << log_;
   }
 
  private:
-  [[nodiscard]] bool start(const std::string& port) {
+  [[nodiscard]] bool start() {
     const std::string file = directory_ + "/server.conf";
     std::ofstream(file) << "host: 127.0.0.1\n" << config_;
     int ends[2];
@@ -107,7 +107,7 @@ class NatsServer {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
-    std::vector<std::string> words = {program_, "-c", file, "-p", port};
+    std::vector<std::string> words = {program_, "-c", file, "-p", port_};
     if (const std::string setpriv = "/usr/bin/setpriv"; std::filesystem::exists(setpriv)) {
       words.insert(words.begin(), {setpriv, "--pdeathsig", "KILL", "--"});
     }
@@ -133,9 +133,8 @@ class NatsServer {
       }
       log_.append(bytes, static_cast<std::size_t>(size));
     }
-    port_ = port_after("client connections on ");
     cluster_port_ = port_after("route connections on ");
-    return !port_.empty();
+    return true;
   }
   // "Listening for client connections on 127.0.0.1:33789"
   [[nodiscard]] std::string port_after(const std::string& words) const {
@@ -152,9 +151,10 @@ class NatsServer {
   std::string config_;
   const std::vector<std::string> arguments_;
   const std::string program_;
+  const sys::Fd reserved_;
+  const std::string port_;
   pid_t pid_ = -1;
   int output_ = -1;
-  std::string port_;
   std::string cluster_port_;
   std::string log_;
 };

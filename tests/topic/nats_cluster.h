@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
@@ -88,8 +89,12 @@ class NatsCluster {
  public:
   static constexpr int kServers = 3;
 
-  explicit NatsCluster(std::string program, int started = kServers)
-      : program_(std::move(program)), ports_(free_ports()) {
+  explicit NatsCluster(std::string program, int started = kServers) : program_(std::move(program)) {
+    // A server of a cluster with JetStream has the others in its configuration before they start.
+    for (sys::Fd& each : reserved_) {
+      each = *sys::reserve_tcp_port();
+      ports_.push_back(std::to_string(sys::local_address(each.fd())->port()));
+    }
     while (static_cast<int>(servers_.size()) < started) {
       start_next();
     }
@@ -137,19 +142,10 @@ class NatsCluster {
     return "server_name: s" + std::to_string(number) + "\njetstream { store_dir: \"" + directories_[at] +
            "\" }\ncluster { name: t, listen: \"127.0.0.1:" + ports_[at] + "\", routes: [" + routes + "] }\n";
   }
-  // A server of a cluster with JetStream has the others in its configuration before they start.
-  [[nodiscard]] static std::vector<std::string> free_ports() {
-    std::vector<std::string> ports;
-    std::vector<sys::Fd> held;
-    for (int i = 0; i < kServers; ++i) {
-      held.push_back(*sys::open_tcp_listener(*sys::SocketAddress::parse_numeric("127.0.0.1", 0), {}));
-      ports.push_back(std::to_string(sys::local_address(held.back().fd())->port()));
-    }
-    return ports;
-  }
 
   const std::string program_;
-  const std::vector<std::string> ports_;
+  std::array<sys::Fd, kServers> reserved_;
+  std::vector<std::string> ports_;
   std::vector<std::string> directories_;
   std::vector<std::unique_ptr<nats::test::NatsServer>> servers_;
 };

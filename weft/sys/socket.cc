@@ -190,6 +190,15 @@ Result<Fd> open_tcp_listener(const SocketAddress& at, const SocketOptions& optio
   return fd;
 }
 
+// Bound without listening: the kernel shares such a port between sockets with SO_REUSEADDR, but never chooses it.
+Result<Fd> reserve_tcp_port() noexcept {
+  const SocketAddress at = WEFT_TRY(SocketAddress::parse_numeric("127.0.0.1", 0));
+  Fd fd = WEFT_TRY(open_stream(AF_INET, {}));
+  WEFT_TRY(set_option(fd.fd(), SOL_SOCKET, SO_REUSEADDR, 1, "set SO_REUSEADDR"));
+  WEFT_TRY(checked_call("bind", [&] { return ::bind(fd.fd(), raw(at), raw_size(at)); }));
+  return fd;
+}
+
 Result<Fd> open_unix_listener(const SocketAddress& at, const SocketOptions& options) noexcept {
   Fd fd = WEFT_TRY(open_stream(domain_of(at), options));
   WEFT_TRY(bind_and_listen(fd.fd(), at, options.backlog));

@@ -62,6 +62,10 @@ struct Connecting {
 // Every socket made here is non-blocking and close-on-exec; every TCP one has TCP_NODELAY. An error leaves no
 // descriptor open.
 [[nodiscard]] Result<Fd> open_tcp_listener(const SocketAddress& at, const SocketOptions& options) noexcept;
+// A loopback TCP port for a server whose port others must know before it starts. While the socket is open, the kernel
+// gives the port to no other program that asks for any port; a server that asks for this one by its number, with
+// SO_REUSEADDR, listens at it.
+[[nodiscard]] Result<Fd> reserve_tcp_port() noexcept;
 [[nodiscard]] Result<Fd> open_unix_listener(const SocketAddress& at, const SocketOptions& options) noexcept;
 [[nodiscard]] Result<Fd> open_vsock_listener(const SocketAddress& at, const SocketOptions& options) noexcept;
 // Takes over a listening stream socket whose address is of that kind (SocketAddress::is_ip, is_unix, is_vsock).

@@ -209,6 +209,35 @@ TEST(Socket, SecondListenerIsAddressInUse) {
             Errc::address_unavailable);
 }
 
+// Binds any port of [from, to], as the kernel does for a program that asks for port 0 (IP_LOCAL_PORT_RANGE, ip(7)).
+Result<void> bind_any_of(std::uint16_t from, std::uint16_t to) {
+  constexpr int kLocalPortRange = 51;
+  const std::uint32_t range = std::uint32_t{to} << 16 | from;
+  const Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  constexpr int kOn = 1;
+  EXPECT_EQ(::setsockopt(fd.fd(), SOL_SOCKET, SO_REUSEADDR, &kOn, sizeof kOn), 0);
+  WEFT_TRY(checked_call("set the range",
+                        [&] { return ::setsockopt(fd.fd(), IPPROTO_IP, kLocalPortRange, &range, sizeof range); }));
+  sockaddr_in any{};
+  any.sin_family = AF_INET;
+  any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  WEFT_TRY(checked_call("bind", [&] { return ::bind(fd.fd(), reinterpret_cast<sockaddr*>(&any), sizeof any); }));
+  return {};
+}
+
+TEST(Socket, AReservedPortIsForTheServerThatNamesIt) {
+  const Fd reserved = std::move(reserve_tcp_port()).value();
+  const std::uint16_t port = local_address(reserved.fd())->port();
+  const auto taken = bind_any_of(port, port);  // kernels before 6.3 have no such range
+  ASSERT_FALSE(taken);
+  EXPECT_TRUE(taken.error() == Errc::address_in_use || taken.error() == Errc::not_supported);
+  for (int start = 0; start < 2; ++start) {  // and again after it ended
+    const auto listener = open_tcp_listener(loopback(port), {});
+    ASSERT_TRUE(listener) << listener.error().message();
+    EXPECT_TRUE(open_tcp_connection(loopback(port), nullptr, {}));
+  }
+}
+
 TEST(Socket, ConnectWhereNobodyListensFails) {
   std::uint16_t port = 0;
   {

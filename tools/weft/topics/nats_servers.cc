@@ -66,18 +66,6 @@ std::string store_of(const std::string& given) {
   return sys::absolute_path(given);
 }
 
-// Ports that were free a moment ago: servers that keep topics in a cluster need the ports of all at their start.
-std::vector<std::string> free_ports(std::uint64_t count) {
-  std::vector<sys::Fd> held;  // until all are chosen, so that they differ
-  std::vector<std::string> ports;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const sys::SocketAddress any = need(sys::SocketAddress::parse_numeric("127.0.0.1", 0), "a port");
-    held.push_back(need(sys::open_tcp_listener(any, {}), "a port"));
-    ports.push_back(std::to_string(need(sys::local_address(held.back().fd()), "a port").port()));
-  }
-  return ports;
-}
-
 // Server: a child process, and the beginning of its log.
 // Owner: Servers. Affinity: the command's thread.
 class Server {
@@ -181,10 +169,12 @@ class Servers {
   void start() {
     const bool clustered = options_.servers > 1;
     const bool keeps = clustered && !store_.empty();
-    const std::vector<std::string> ports = keeps ? free_ports(options_.servers) : std::vector<std::string>();
+    std::vector<std::string> ports;
     std::string routes;
-    for (const std::string& each : ports) {
-      routes += (routes.empty() ? "\"nats://127.0.0.1:" : ", \"nats://127.0.0.1:") + each + "\"";
+    while (keeps && ports.size() < options_.servers) {
+      reserved_.push_back(need(sys::reserve_tcp_port(), "a port"));
+      ports.push_back(std::to_string(need(sys::local_address(reserved_.back().fd()), "a port").port()));
+      routes += (routes.empty() ? "\"nats://127.0.0.1:" : ", \"nats://127.0.0.1:") + ports.back() + "\"";
     }
     for (std::uint64_t i = 0; i < options_.servers; ++i) {
       const std::string file = folder_ + "/" + std::to_string(i) + ".conf";
@@ -270,6 +260,7 @@ class Servers {
   const std::string program_;
   const std::string store_;
   const std::string folder_;
+  std::vector<sys::Fd> reserved_;  // the routes' ports: servers that keep topics need those of all at their start
   std::vector<std::unique_ptr<Server>> all_;
 };
 
