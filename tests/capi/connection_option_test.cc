@@ -9,8 +9,6 @@ namespace {
 
 class ConnectionOptions : public CapiTest {
  protected:
-  // A port without a listener.
-  static int free_port() { return Plain().listen(); }
   static std::string to(int port) { return "127.0.0.1:" + std::to_string(port); }
   static std::string ready(const char* type) {
     return greeting("NULL") + command("READY", property("Socket-Type", type));
@@ -19,12 +17,15 @@ class ConnectionOptions : public CapiTest {
     char bytes[1024];
     return zmq_recv(socket, bytes, sizeof bytes, 0);
   }
+
+  Plain closed_;
+  const int closed_port_ = closed_.bind();
 };
 
 TEST_F(ConnectionOptions, ReconnectIvlIsTheLeastPauseBetweenAttempts) {
   const Watched push(context_, ZMQ_PUSH);
   push.set(ZMQ_RECONNECT_IVL, 40);
-  push.connect(free_port());
+  push.connect(closed_port_);
   for (int i = 0; i < 3; ++i) {
     push.expect(ZMQ_EVENT_CLOSED);
     const Event event = push.next();
@@ -36,7 +37,7 @@ TEST_F(ConnectionOptions, ReconnectIvlIsTheLeastPauseBetweenAttempts) {
 TEST_F(ConnectionOptions, WithAReconnectIvlOfMinusOneThereIsOneAttempt) {
   const Watched push(context_, ZMQ_PUSH);
   push.set(ZMQ_RECONNECT_IVL, -1);
-  push.connect(free_port());
+  push.connect(closed_port_);
   push.expect(ZMQ_EVENT_CLOSED);
   push.expect_silence();
 }
@@ -46,7 +47,7 @@ TEST_F(ConnectionOptions, UpToReconnectIvlMaxThePausesGrow) {
   for (const int maximum : {0, 16}) {
     const Watched push(context_, ZMQ_PUSH);
     push.set(ZMQ_RECONNECT_IVL_MAX, maximum);
-    push.connect(free_port());
+    push.connect(closed_port_);
     for (int i = 0; i < 10; ++i) {
       push.expect(ZMQ_EVENT_CLOSED);
       const Event event = push.next();
@@ -63,7 +64,7 @@ TEST_F(ConnectionOptions, UpToReconnectIvlMaxThePausesGrow) {
 TEST_F(ConnectionOptions, ReconnectStopEndsTheAttemptsAfterARefusal) {
   const Watched push(context_, ZMQ_PUSH);
   push.set(ZMQ_RECONNECT_STOP, 1);
-  push.connect(free_port());
+  push.connect(closed_port_);
   push.expect(ZMQ_EVENT_CLOSED);
   push.expect_silence();
 }
@@ -194,12 +195,11 @@ TEST_F(ConnectionOptions, ConnectionsBeyondTheBoundAreClosed) {
 
 TEST_F(ConnectionOptions, WithImmediateOnlyConnectedPeersAreSentTo) {
   const Watched push(context_, ZMQ_PUSH);
-  const int port = free_port();
-  push.connect(port);
+  push.connect(closed_port_);
   EXPECT_EQ(zmq_send(push.get(), "x", 1, ZMQ_DONTWAIT), 1) << "who connects may be sent to before he is there";
   const Watched patient(context_, ZMQ_PUSH);
   patient.set(ZMQ_IMMEDIATE, 1);
-  patient.connect(port);
+  patient.connect(closed_port_);
   EXPECT_ERRNO(EAGAIN, zmq_send(patient.get(), "x", 1, ZMQ_DONTWAIT));
 }
 
@@ -208,7 +208,7 @@ TEST_F(ConnectionOptions, WithLingerATerminationWaitsForSoLongAndNoLonger) {
     void* const own = zmq_ctx_new();
     void* const push = zmq_socket(own, ZMQ_PUSH);
     ASSERT_EQ(zmq_setsockopt(push, ZMQ_LINGER, &linger, sizeof linger), 0);
-    ASSERT_EQ(zmq_connect(push, ("tcp://" + to(free_port())).c_str()), 0);
+    ASSERT_EQ(zmq_connect(push, ("tcp://" + to(closed_port_)).c_str()), 0);
     ASSERT_EQ(zmq_send(push, "for nobody", 10, 0), 10);
     ASSERT_EQ(zmq_close(push), 0);
     EXPECT_EQ(zmq_ctx_term(own), 0);

@@ -50,10 +50,14 @@ class Plain {
     (void)::connect(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at);
   }
   int listen(int backlog = 8) {  // the port
+    const int port = bind();
+    return ::listen(fd_, backlog) == 0 ? port : -1;
+  }
+  int bind() {  // a port that refuses connections, and that no other program gets
     fd_ = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in at = loopback(0);
     socklen_t size = sizeof at;
-    const bool done = ::bind(fd_, reinterpret_cast<sockaddr*>(&at), size) == 0 && ::listen(fd_, backlog) == 0 &&
+    const bool done = ::bind(fd_, reinterpret_cast<sockaddr*>(&at), size) == 0 &&
                       ::getsockname(fd_, reinterpret_cast<sockaddr*>(&at), &size) == 0;
     return done ? ntohs(at.sin_port) : -1;
   }

@@ -47,16 +47,18 @@ std::string name_of(int number) {
   return std::to_string(number);
 }
 
-// A port that no socket has now.
-int free_port() {
+// A port that the kernel gives to no other program until this process ends: bound without listening, and shared with
+// the sockets that name it.
+int reserve_port() {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int on = 1;
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_ANY);
   socklen_t size = sizeof address;
-  const bool found = fd >= 0 && bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+  const bool found = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+                     bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
                      getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  (void)close(fd);
   return found ? ntohs(address.sin_port) : 0;
 }
 
@@ -67,7 +69,7 @@ void replace(std::string& text, std::string_view from, const std::string& to) {
 }
 
 std::string fill_in(std::string text) {
-  const std::string port = std::to_string(free_port());
+  const std::string port = std::to_string(reserve_port());
   replace(text, "PORT", port);
   replace(text, "PORT", port);
   replace(text, "DIR", std::filesystem::current_path());
