@@ -226,6 +226,21 @@ class Quick(unittest.TestCase):
                 *runs, cell = micro_rounds.measure_row("", row, 9, 0.01, **options)
                 self.assertEqual((len(runs), cell["rounds"]), (rounds, rounds))
 
+    def test_each_repetition_runs_a_copy_of_its_own(self):
+        with tempfile.TemporaryDirectory() as parent:
+            program, ran = pathlib.Path(parent, "bench_micro"), pathlib.Path(parent, "ran")
+            entry = '{"benchmarks": [{"cpu_time": 5.0, "time_unit": "ns"}]}'
+            program.write_text(f"#!/bin/sh\necho $0 >>{ran}\necho '{entry}'\n", encoding="utf-8")
+            program.chmod(0o755)
+            for _ in range(2):
+                self.assertEqual(micro_rounds.run_once(program, {"row": "r", "threads": 1}, "weft", 0.01)["ns"], 5.0)
+            copies = ran.read_text(encoding="utf-8").split()
+            self.assertEqual(len({str(program), *copies}), 3)
+            self.assertFalse(any(pathlib.Path(copy).exists() for copy in copies))
+            program.unlink()
+            with self.assertRaisesRegex(micro_rounds.ChildError, "a copy of bench_micro does not run: .*No such file"):
+                micro_rounds.run_once(program, {"row": "r", "threads": 1}, "weft", 0.01)
+
     def test_a_contender_that_fails_is_named_and_the_others_are_compared(self):
         def run_once(_, row, contender, seconds):
             if contender == "rival":
