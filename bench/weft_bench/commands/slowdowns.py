@@ -31,7 +31,7 @@ LEAST_FOUND, RUNS, NULLS = 19, 20, 25
 MUST_FIND, MUST_TAKE = 0.30, 0.20  # what the delay is to take, and what it took at least in a run that counts
 # Rows: (class, kind, name).
 CLASSES = (("a part, one thread", "row", "Task_Sleep0"),
-           ("a part, several threads", "row", "Pool_AllocHereFreeThere/64 (honest)"),
+           ("a part, several threads", "row", "CrossCore_Latency/polling/p50 (honest)"),
            ("sockets, one way", "cell", "push_pull/tcp/64"),
            ("sockets, round trip", "cell", "round_trip/tcp/64"),
            ("the server, echo", "server", "echo/64/x128/depth16"))
