@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Which slowdowns of the library the gate finds: a build with a known delay in weft/mem, weft/msg/connection and weft/rt is
 compared with the same build without the delay, again and again. --check fails where the gate misses more than one of 20
-slowdowns of 30 %, finds one of 25 that are not there, or the delay slows fewer than half of the runs; --write puts the
-table into docs/design."""
+slowdowns of 30 %, or finds one of 25 that are not there; --write puts the table into docs/design."""
 
 import argparse
 import contextlib
@@ -28,10 +27,10 @@ BESIDE = ("bench/bench_sockets", "bench/libbench_allocations.so", "bench/server/
 STEPS_MAX = 10_000_000
 CALIBRATIONS, CALIBRATION_PASSES = 10, 3  # a pass is as many rounds as the gate measures at first
 LEAST_FOUND, RUNS, NULLS = 19, 20, 25
-MUST_FIND, MUST_TAKE = 0.30, 0.20  # what the delay is to take, and what it took at least in a run that counts
+MUST_FIND = 0.30
 # Rows: (class, kind, name).
 CLASSES = (("a part, one thread", "row", "Task_Sleep0"),
-           ("a part, several threads", "row", "CrossCore_Latency/polling/p50 (honest)"),
+           ("a part, several threads", "row", "Pool_AllocHereFreeThere/64 (honest)"),
            ("sockets, one way", "cell", "push_pull/tcp/64"),
            ("sockets, round trip", "cell", "round_trip/tcp/64"),
            ("the server, echo", "server", "echo/64/x128/depth16"))
@@ -153,9 +152,7 @@ def measure_class(build, title, kind, name, slowdowns, chosen):
         runs = NULLS if wanted == 0 else RUNS
         found = [pair.verdict(steps, chosen.budget) for _ in range(runs)]
         said = [each["verdict"] for each in found]
-        slowed = [each["verdict"] for each in found if each["slowdown"][0] - 1 >= MUST_TAKE]
         lines.append({"class": title, "row": name, "slowdown": wanted, "runs": runs,
-                      "slowed": len(slowed), "found": slowed.count(stats.SLOWER),
                       "measured": stats.median([each["slowdown"][0] for each in found]) - 1,
                       "warned": sum(bool(each["warning"]) for each in found),
                       **{verdict: said.count(verdict) for verdict in (stats.SLOWER, stats.NOT_SLOWER, stats.CANNOT_TELL)},
@@ -171,22 +168,17 @@ def cells_of(line):
 
 
 def complaints(lines):
-    """What the gate missed or made up. A row that has two speeds may hide the delay in one of them: such a run does not count.
+    """What the gate missed or made up.
 
-    >>> line = {"row": "b", "runs": 20, "slowed": 20, "found": 18, "slower": 18, "slowdown": 0.3}
+    >>> line = {"class": "a", "row": "b", "runs": 20, "slower": 18, "slowdown": 0.3}
     >>> complaints([line, {**line, "slowdown": 0.1}, {**line, "slowdown": 0.0, "runs": 25, "slower": 1}])
-    ['b: found 18 of 20 slowdowns of 30%, at least 19 of 20 are expected', 'b: found 1 of 25 slowdowns that are not there']
-    >>> complaints([{**line, "slowed": 18}, {**line, "slowed": 9, "found": 9}])
-    ['b: the delay slowed 9 of 20 runs by 20% or more, at least 10 are expected']
+    ['b: found 18 of 20 slowdowns of 30%, at least 19 are expected', 'b: found 1 of 25 slowdowns that are not there']
     """
     found = []
     for line in lines:
-        if line["slowdown"] == MUST_FIND and 2 * line["slowed"] < line["runs"]:
-            found.append(f"{line['row']}: the delay slowed {line['slowed']} of {line['runs']} runs by {printer.share(MUST_TAKE)} "
-                         f"or more, at least {line['runs'] // 2} are expected")
-        elif line["slowdown"] == MUST_FIND and line["found"] * RUNS < LEAST_FOUND * line["slowed"]:
-            found.append(f"{line['row']}: found {line['found']} of {line['slowed']} slowdowns of {printer.share(MUST_FIND)}, "
-                         f"at least {LEAST_FOUND} of {RUNS} are expected")
+        if line["slowdown"] == MUST_FIND and line[stats.SLOWER] * RUNS < LEAST_FOUND * line["runs"]:
+            found.append(f"{line['row']}: found {line[stats.SLOWER]} of {line['runs']} slowdowns of {printer.share(MUST_FIND)}, "
+                         f"at least {LEAST_FOUND} are expected")
         if line["slowdown"] == 0 and line[stats.SLOWER] != 0:
             found.append(f"{line['row']}: found {line[stats.SLOWER]} of {line['runs']} slowdowns that are not there")
     return found
