@@ -14,7 +14,7 @@ from weft_bench.stats import CANNOT_TELL, GATE_ROUNDS, NOT_SLOWER, SLOWER
 PROBE = sys.argv.pop(1)
 WORK = 4000
 NULLS, RUNS, RUNS_MIN = 25, 20, 19
-BUDGET = 12  # visits of rows of which it cannot tell; as seconds for the clock below
+BUDGET = 60 // comparisons.VISIT_ROUNDS  # visits of rows of which it cannot tell; as seconds for the clock below
 WHICH = ("old", "new", "old again")
 
 
@@ -40,7 +40,7 @@ def rounds_on(machine, source, slowdown):
             drift = source.choice((1, 1, 3)) * source.lognormvariate(0, 0.1)
             costs = {which: drift * luck[which] * source.lognormvariate(0, machine.noise)
                      * (2 if source.random() < machine.spikes else 1) for which in WHICH}
-            found.append({**costs, "new": costs["new"] * slowdown, "life": visit})
+            found.append({**costs, "new": costs["new"] * slowdown, "life": visit, "place": "near"})
         return found
     return measure
 
@@ -101,7 +101,7 @@ class Decision(unittest.TestCase):
         self.assertEqual(set(verdicts_on(USUAL, 0.7)), {NOT_SLOWER})
 
     def test_the_thresholds_decide(self):
-        taken = [round for visit in range(6) for round in rounds_on(QUIET, random.Random(1), 1.3)(visit)]
+        taken = [round for visit in range(2 * GATE_ROUNDS // comparisons.VISIT_ROUNDS) for round in rounds_on(QUIET, random.Random(1), 1.3)(visit)]
         for warns, fails, verdict, warning in ((0.05, 0.1, SLOWER, False), (0.05, 0.5, NOT_SLOWER, True),
                                                (0.4, 0.5, NOT_SLOWER, False)):
             result = stats.compare_versions(taken, warns, fails)
@@ -148,6 +148,40 @@ class Rounds(unittest.TestCase):
         self.assertGreater(len(rows[1].rounds), GATE_ROUNDS)
 
 
+def moved(places, slowdowns):
+    """What Comparison measures where the processors stand in each of `places` for one visit, in turns, and a new version takes
+    slowdowns[place] times as long there. A round trip takes four times as long where they stand apart."""
+    def measure(visit):
+        place = places[visit % len(places)]
+        cost = 4.0 if place == "apart" else 1.0
+        return [{"old": cost, "new": cost * slowdowns[place], "old again": cost, "life": visit, "place": place}
+                for _ in comparisons.numbers_of(visit)]
+    return measure
+
+
+def verdict_where(places, slowdowns):
+    """(verdict, place, rounds) of a row."""
+    row = comparisons.Comparison("row", moved(places, slowdowns))
+    row.begin()
+    return row.result["verdict"], row.result["place"], len(row.rounds)
+
+
+class Places(unittest.TestCase):
+    """Processors that stand near each other, or apart."""
+
+    def test_the_place_with_the_most_rounds_counts(self):
+        self.assertEqual(verdict_where(["near", "near", "apart"], {"near": 1.0, "apart": 1.09}), (NOT_SLOWER, "near", 21))
+
+    def test_a_slowdown_that_one_place_hides_is_found_in_the_other(self):
+        self.assertEqual(verdict_where(["near", "apart", "near"], {"near": 1.3, "apart": 1.0})[:2], (SLOWER, "near"))
+
+    def test_rounds_in_which_they_moved_do_not_count(self):
+        self.assertEqual(verdict_where(["near", "mixed"], {"near": 1.0, "mixed": 3.0}), (NOT_SLOWER, "near", 27))
+
+    def test_where_they_always_move_all_rounds_count(self):
+        self.assertEqual(verdict_where(["mixed"], {"mixed": 1.0}), (NOT_SLOWER, "mixed", 2 * GATE_ROUNDS))
+
+
 def of_probe(work):
     """What Comparison measures, of a program that does so much work; each repetition is a process."""
     def once(which):
@@ -155,7 +189,7 @@ def of_probe(work):
         return float(done.stdout)
 
     def measure(visit):
-        return [{**{which: once(which) for which in stats.in_turns(WHICH, number)}, "life": number}
+        return [{**{which: once(which) for which in stats.in_turns(WHICH, number)}, "life": number, "place": "unknown"}
                 for number in comparisons.numbers_of(visit)]
     return measure
 

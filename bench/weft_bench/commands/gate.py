@@ -4,6 +4,7 @@ together it says slower, not slower or cannot tell."""
 
 import argparse
 import contextlib
+import dataclasses
 import fnmatch
 import pathlib
 import shutil
@@ -22,9 +23,12 @@ CELLS = ("push_pull/tcp/64,push_pull/ipc/1024,push_pull/inproc/64,round_trip/tcp
          "router_router/tcp/64,pub_sub/inproc/64/x4")
 # Rows whose threads hand work to each other: from each of the rooms that have some.
 THREADED = ("Pool_AllocHereFreeThere/64 (honest)", "EventBus_publish/two_publishers", "Executor_submit/fixed_pool (honest)",
-            "CrossCore_PostThroughput (honest)", "SpscQueue_Throughput/1024 (honest)", "MpscQueue_2P1C (honest)")
+            "CrossCore_PostThroughput (honest)", "Sharded_MapReduce/2_cores", "SpscQueue_Throughput/1024 (honest)",
+            "MpscQueue_2P1C (honest)")
 SERVER_CELLS = "echo/64/x1,echo/64/x128/depth16,one_way/64/x50"
 ROW_SECONDS = 0.02  # of one repetition of a row
+# Processes differ more than their repetitions: many that live shortly tell more than few.
+SHORT, SERVER_SHORT = (dataclasses.replace(quick, repetition_s=0.02) for quick in (rounds.QUICK, server_rounds.QUICK))
 BUDGET_S = 300  # for further rounds of the rows of which it cannot tell
 ORDER = ("old", "new", "old again")
 STATUS = {stats.NOT_SLOWER: 0, stats.SLOWER: REGRESSION, stats.CANNOT_TELL: UNTOLD}
@@ -122,6 +126,23 @@ def check_instructions(new, old, rows):
     return compare_counts("instructions", *counts, INSTRUCTIONS_LEAST, instructions.SLACK)
 
 
+def order_of(visit):
+    """The order of the versions in all rounds of a visit, so that each rests equally long between its repetitions: what ran a
+    moment ago is faster. Each is the first one in every third visit.
+
+    >>> order_of(0), order_of(1)
+    (('old', 'new', 'old again'), ('new', 'old again', 'old'))
+    """
+    first = visit % len(ORDER)
+    return ORDER[first:] + ORDER[:first]
+
+
+def round_of(visit, once, cost, life):
+    """What Comparison measures in a round. once(which): the run of a version; cost(run): what it cost."""
+    runs = {which: once(which) for which in order_of(visit)}
+    return {**{which: cost(run) for which, run in runs.items()}, "life": life, "place": comparisons.place_of(runs.values())}
+
+
 class RowRounds:
     """The rounds of one row of bench/micro; each repetition is a process of its own."""
 
@@ -132,13 +153,12 @@ class RowRounds:
 
     def once(self, which):
         try:
-            return micro_rounds.run_once(self.programs[which], self.row, "weft", ROW_SECONDS)["ns"]
+            return micro_rounds.run_once(self.programs[which], self.row, "weft", ROW_SECONDS)
         except ChildError as error:
             raise GateError(f"{self.row['row']} ({which}): {error}") from error
 
     def __call__(self, visit):
-        return [{**{which: self.once(which) for which in stats.in_turns(ORDER, number)}, "life": number}
-                for number in comparisons.numbers_of(visit)]
+        return [round_of(visit, self.once, lambda run: run["ns"], number) for number in comparisons.numbers_of(visit)]
 
 
 class CellRounds:
@@ -149,14 +169,16 @@ class CellRounds:
 
     def measure(self, visit):
         with contextlib.ExitStack() as stack:
-            for column in self.columns.values():
+            columns = [self.columns[which] for which in order_of(visit)]
+            for column in columns:
                 column.start(stack)
+            for column in columns:
                 if visit == 0:
                     column.warm_up()
                 else:
                     column.repeat()
-            taken = [{**{which: self.cost(self.columns[which].repeat()) for which in stats.in_turns(ORDER, number)},
-                      "life": visit} for number in comparisons.numbers_of(visit)]
+            taken = [round_of(visit, lambda which: self.columns[which].repeat(), self.cost, visit)
+                     for _ in range(comparisons.VISIT_ROUNDS)]
             for column in self.columns.values():
                 column.finish()
         return taken
@@ -186,7 +208,7 @@ class ServerRounds(CellRounds):
 
     def __init__(self, new, old, name):
         def column(which, build):
-            setup = server_rounds.Setup(build / "bench/server", server_rounds.QUICK, load=new / "bench/server")
+            setup = server_rounds.Setup(build / "bench/server", SERVER_SHORT, load=new / "bench/server")
             return server_rounds.ServerColumn(setup, name, (which, "weft", ""))
         super().__init__(name, {which: column(which, new if which == "new" else old) for which in ORDER},
                          results.cost_of_server)
@@ -194,8 +216,8 @@ class ServerRounds(CellRounds):
 
 def record_of(comparison):
     result = comparison.result
-    return {"kind": "comparison", "cell": comparison.name, "what": "time", "rounds": len(comparison.rounds),
-            **{key: result[key] for key in ("verdict", "warning", "slowdown", "noise")}, "taken": comparison.rounds}
+    return {"kind": "comparison", "cell": comparison.name, "what": "time", "taken": comparison.rounds,
+            **{key: result[key] for key in ("verdict", "warning", "slowdown", "noise", "rounds", "place")}}
 
 
 def check_time(new, old, rows, chosen):
@@ -204,7 +226,7 @@ def check_time(new, old, rows, chosen):
         todo = [(name, RowRounds(new, old, row)) for name, row in rows.items()]
         if chosen.cells:
             libraries = stack.enter_context(Libraries(new / "capi/libzmq.so.5", old / "capi/libzmq.so.5"))
-            setup = rounds.Setup(new / "bench/bench_sockets", libraries, rounds.QUICK)
+            setup = rounds.Setup(new / "bench/bench_sockets", libraries, SHORT)
             todo += [(name, SocketRounds(setup, name)) for name in chosen.cells]
         todo += [(f"server {name}", ServerRounds(new, old, name)) for name in chosen.server_cells]
         compared = [comparisons.Comparison(name, measure, chosen.warn_at, chosen.fail_at) for name, measure in todo]
@@ -221,9 +243,19 @@ def verdict_text(record, chosen):
     return record["verdict"] + warning
 
 
+def where_of(record):
+    """How the processors stood to each other in the rounds of a row, where that is known.
+
+    >>> where_of({"place": "near"}), where_of({"place": "unknown"})
+    (', near', '')
+    """
+    return "" if record["place"] == "unknown" else f", {record['place']}"
+
+
 def line_of(record, chosen):
     return (f"{record['cell']}: takes {printer.interval(record['slowdown'], digits=3)} of the time before, noise "
-            f"{printer.share(record['noise'], 1)}, {printer.count(record['rounds'], 'round')}: {verdict_text(record, chosen)}")
+            f"{printer.share(record['noise'], 1)}, {printer.count(record['rounds'], 'round')}{where_of(record)}: "
+            f"{verdict_text(record, chosen)}")
 
 
 def table_of(found, chosen):
@@ -233,7 +265,7 @@ def table_of(found, chosen):
     for record in sorted(found, key=lambda record: order.index((record["verdict"], bool(record.get("warning"))))):
         if record["what"] == "time":
             shown = ["", "", printer.interval(record["slowdown"], digits=3), printer.share(record["noise"], 1),
-                     str(record["rounds"])]
+                     f"{record['rounds']}{where_of(record)}"]
         else:
             shown = [printer.number(record["before"]), printer.number(record["now"]), "", "", ""]
         lines.append([record["cell"], record["what"], *shown, verdict_text(record, chosen)])
@@ -295,7 +327,8 @@ def parse_arguments(arguments):
         "cannot tell and none is slower, 1 it could not be measured, 2 usage, 130 interrupted. A row is slower when the whole "
         "95 % interval of its slowdown is above 1, its middle is at least --fail-at and more than the old revision differs "
         "from itself, and each half of its rounds alone says so. It is not slower when the whole interval and that difference "
-        "are below --fail-at, or when it is faster by more than that difference. Otherwise it is measured again, until it can "
+        "are below --fail-at, or when it is faster by more than that difference. The rounds are those in which two processors "
+        "stood near each other, or apart, whichever was more often. Otherwise it is measured again, until it can "
         "tell or --budget is over. Instructions (1 %) and allocations are counted, so it can always tell.")
     parser.add_argument("--baseline", metavar="REV", required=True, help="a revision of this repository, as git names it")
     parser.add_argument("--rows", metavar="GLOB,...", default="*", help="rows of bench/micro (default: all of one thread)")

@@ -44,7 +44,7 @@ def as_baseline(found, times=(1.0, 1.0, 1.0)):
     stack = contextlib.ExitStack()
 
     def run_once(_, which):
-        return times[gate.ORDER.index(which)] if isinstance(times, tuple) else times(which)
+        return {"ns": times[gate.ORDER.index(which)] if isinstance(times, tuple) else times(which)}
     for of, name, value in ((gate, "commit_of", lambda _: "0" * 40), (gate, "build_baseline", lambda *_: BUILD),
                             (gate, "check_instructions", found), (gate.RowRounds, "once", run_once)):
         stack.enter_context(unittest.mock.patch.object(of, name, value))
@@ -111,6 +111,15 @@ class Command(unittest.TestCase):
         self.assertEqual(few, 3 * stats.GATE_ROUNDS)
         self.assertGreater(len(repetitions), few)
 
+    def test_each_version_rests_equally_long_between_its_repetitions(self):
+        ran = []
+        with as_baseline(counts(10.0, 10.0), lambda which: ran.append(which) or 1.0):
+            run_gate(*ARGUMENTS)
+        visits = [ran[place:place + 3 * comparisons.VISIT_ROUNDS] for place in range(0, len(ran), 3 * comparisons.VISIT_ROUNDS)]
+        self.assertEqual({visit[0] for visit in visits}, set(gate.ORDER))
+        for visit in visits:
+            self.assertEqual(visit, visit[:3] * comparisons.VISIT_ROUNDS)
+
     def test_a_threaded_row_is_measured_beside_those_of_one_thread(self):
         with as_baseline(counts(10.0, 10.0), (1.0, 1.3, 1.0)):
             status, out, _ = run_gate(*ARGUMENTS[:2], "--rows", "Nonsense*", "--threaded", "MpscQueue_2P1C (honest)", *ARGUMENTS[6:])
@@ -120,7 +129,7 @@ class Command(unittest.TestCase):
     def test_a_cell_of_the_server_has_both_servers_and_one_generator(self):
         if not all((BUILD / file).is_file() for file in gate.SERVER_FILES):
             self.skipTest("no server is built")
-        with unittest.mock.patch.object(gate.server_rounds, "QUICK", gate.server_rounds.TINY):
+        with unittest.mock.patch.object(gate, "SERVER_SHORT", gate.server_rounds.TINY):
             cell = gate.ServerRounds(BUILD, BUILD, "echo/64/x1")
         found = cell(0)
         self.assertEqual((len(found), all(each[which] > 0 for each in found for which in gate.ORDER)), (comparisons.VISIT_ROUNDS, True))
@@ -138,6 +147,7 @@ class Command(unittest.TestCase):
                 processes |= {column.child.process.pid for column in cell.columns.values()}
         self.assertEqual([each["life"] for each in found], [0] * comparisons.VISIT_ROUNDS + [1] * comparisons.VISIT_ROUNDS)
         self.assertTrue(all(each[which] > 0 for each in found for which in gate.ORDER))
+        self.assertLessEqual({each["place"] for each in found}, {"near", "apart", "shared", "mixed"})
         self.assertEqual(len(processes), 2 * len(gate.ORDER))
 
     def test_the_records_say_what_was_printed(self):

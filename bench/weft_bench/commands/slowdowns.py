@@ -30,7 +30,8 @@ LEAST_FOUND, RUNS, NULLS = 19, 20, 25
 MUST_FIND = 0.30
 # Rows: (class, kind, name).
 CLASSES = (("a part, one thread", "row", "Task_Sleep0"),
-           ("a part, several threads", "row", "Pool_AllocHereFreeThere/64 (honest)"),
+           ("memory, one thread", "row", "Malloc_AllocFree/64 (honest)"),
+           ("a part, several threads", "row", "Sharded_MapReduce/2_cores"),
            ("sockets, one way", "cell", "push_pull/tcp/64"),
            ("sockets, round trip", "cell", "round_trip/tcp/64"),
            ("the server, echo", "server", "echo/64/x128/depth16"))
@@ -96,7 +97,7 @@ class Pair:
                 yield gate.RowRounds(new, old, row)
             elif self.kind == "cell":
                 libraries = stack.enter_context(Libraries(new / "capi/libzmq.so.5", old / "capi/libzmq.so.5"))
-                setup = rounds.Setup(self.build / "bench/bench_sockets", libraries, rounds.QUICK)
+                setup = rounds.Setup(self.build / "bench/bench_sockets", libraries, gate.SHORT)
                 yield gate.SocketRounds(setup, self.name)
             else:
                 yield gate.ServerRounds(new, old, self.name)
@@ -104,9 +105,9 @@ class Pair:
     def slowdown(self, steps):
         """(the middle of the slowdown by so many steps, the old cost)."""
         with self.rounds(steps) as measure:
-            visits = CALIBRATION_PASSES * stats.GATE_ROUNDS // comparisons.VISIT_ROUNDS
-            taken = [each for visit in range(visits) for each in measure(visit)]
-        return stats.median([each["new"] / each["old"] for each in taken]), stats.median([each["old"] for each in taken])
+            compared = comparisons.Comparison(self.name, measure)
+            compared.reach(CALIBRATION_PASSES * stats.GATE_ROUNDS)
+        return compared.result["slowdown"][0], stats.median([each["old"] for each in compared.counted()])
 
     def steps_for(self, wanted):
         """The steps that make it so much slower."""

@@ -1,23 +1,45 @@
 # SPDX-License-Identifier: MIT
-"""Rows of two versions, each measured in turns until the gate can tell whether it is slower, or its time is over."""
+"""Rows of two versions, each measured in turns until the gate can tell whether it is slower, or its time is over.
+
+Rounds are compared with rounds in which the two processors stood alike: a virtual machine moves them, for some seconds each
+time, and a line of memory then takes four times as long from the one to the other."""
 
 import time
 
 from weft_bench import stats
 
-VISIT_ROUNDS = 5  # of a row, before another row has its turn; columns that live longer than a repetition are new processes
+VISIT_ROUNDS = 3  # of a row, before another row has its turn; columns that live longer than a repetition are new processes
+PLACES = {"near": "near", "between": "apart", "far": "apart", "shared": "shared", "unknown": "unknown"}  # of stats.placement
+MIXED = "mixed"  # the place of a round whose runs stood differently, and of a row whose rounds did
 
 
 def numbers_of(visit):
     """
     >>> list(numbers_of(1))
-    [5, 6, 7, 8, 9]
+    [3, 4, 5]
     """
     return range(visit * VISIT_ROUNDS, (visit + 1) * VISIT_ROUNDS)
 
 
+def place_of(runs):
+    """How the processors stood in each run of a round. The scheduler parts two threads that begin on one processor within
+    milliseconds, so that they were together before a run says nothing.
+
+    >>> place_of([{"before_ns": 70, "after_ns": 75}, {"before_ns": 9000, "after_ns": 80}, {"before_ns": 70, "after_ns": 66}])
+    'near'
+    >>> place_of([{"before_ns": 70, "after_ns": 75}, {"before_ns": 70, "after_ns": 320}])
+    'mixed'
+    >>> place_of([{"before_ns": 320, "after_ns": 410}]), place_of([{}, {}])
+    ('apart', 'unknown')
+    """
+    def places(when):
+        return {PLACES[stats.placement(run.get(when))] for run in runs}
+    seen = places("after_ns") | (places("before_ns") - {"shared"})
+    return seen.pop() if len(seen) == 1 else MIXED
+
+
 class Comparison:
-    """One row. `measure(visit)` gives the rounds of a visit, [{"old", "new", "old again": a cost, "life"}, ...]."""
+    """One row. `measure(visit)` gives the rounds of a visit, [{"old", "new", "old again": a cost, "life", "place"}, ...]."""
 
     def __init__(self, name, measure, warns=stats.GATE_WARNS, fails=stats.GATE_FAILS):
         self.name, self.measure = name, measure
@@ -26,16 +48,34 @@ class Comparison:
         self.rounds = []
         self.result = None
 
-    def visit(self, judge=True):
+    def often(self):
+        """The rounds of the place that was seen most often."""
+        places = {}
+        for each in self.rounds:
+            places.setdefault(each["place"], []).append(each)
+        places.pop(MIXED, None)
+        return max(places.values(), key=len, default=[])
+
+    def counted(self):
+        """The rounds by which it is judged: all, where no place was seen often enough."""
+        often = self.often()
+        return often if len(often) >= stats.GATE_ROUNDS else self.rounds
+
+    def judge(self):
+        rounds = self.counted()
+        places = {each["place"] for each in rounds}
+        self.result = {**stats.compare_versions(rounds, self.warns, self.fails), "rounds": len(rounds),
+                       "place": places.pop() if len(places) == 1 else MIXED}
+
+    def visit(self):
         self.rounds += self.measure(self.visits)
         self.visits += 1
-        if judge:
-            self.result = stats.compare_versions(self.rounds, self.warns, self.fails)
 
     def reach(self, rounds):
-        while len(self.rounds) < rounds:
-            self.visit(judge=False)
-        self.result = stats.compare_versions(self.rounds, self.warns, self.fails)
+        """So many rounds in one place; twice as many where the processors move."""
+        while len(self.often()) < rounds and len(self.rounds) < 2 * rounds:
+            self.visit()
+        self.judge()
 
     def begin(self):
         """The fewest rounds, whatever time they take; as many again to confirm what looks slower."""
@@ -59,6 +99,7 @@ def measure_all(comparisons, budget_s, say, clock=time.monotonic):
     while left and clock() < end:
         for each in left:
             each.visit()
+            each.judge()
             if not each.is_open:
                 say("[more rounds]", each)
             if clock() >= end:
