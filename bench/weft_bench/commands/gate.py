@@ -14,7 +14,7 @@ import subprocess
 from weft_bench import ROOT, command_line, printer, records, results, stats
 from weft_bench.command_line import FAILURE, INTERRUPTED, REGRESSION, UNTOLD, USAGE, add_build, say
 from weft_bench.commands import instructions
-from weft_bench.harness import cells, comparisons, micro_rounds, rounds, server_cells, server_rounds
+from weft_bench.harness import cells, comparisons, micro_rounds, rival_libraries, rounds, server_cells, server_rounds
 from weft_bench.harness.child import ChildError, Libraries
 
 INSTRUCTIONS_LEAST = 0.01
@@ -161,14 +161,30 @@ class RowRounds:
         return [round_of(visit, self.once, lambda run: run["ns"], number) for number in comparisons.numbers_of(visit)]
 
 
+class CopiedLibraries(Libraries):
+    """The library of each version, in copies of which each visit has new ones: see micro_rounds.copy_of."""
+
+    def __init__(self, new, old):
+        super().__init__(new, old, {"again": rival_libraries.Library(old, None)})
+        self.originals = {name: self.files[name] for name in ("weft", "libzmq", "again")}
+
+    def renew(self):
+        for name, original in self.originals.items():
+            copy = pathlib.Path(self.folder.name, name, "libzmq.so.5")
+            copy.unlink()
+            self.files[name] = shutil.copy2(original, copy)
+
+
 class CellRounds:
-    """The rounds of one cell. columns: {"old", "new", "old again": column}, which are new processes in each visit."""
+    """The rounds of one cell. columns: {"old", "new", "old again": column}, which are new processes of new copies in each
+    visit."""
 
     def __init__(self, name, columns, cost):
         self.name, self.columns, self.cost = name, columns, cost
 
     def measure(self, visit):
         with contextlib.ExitStack() as stack:
+            self.renew(stack)
             columns = [self.columns[which] for which in order_of(visit)]
             for column in columns:
                 column.start(stack)
@@ -195,8 +211,12 @@ class SocketRounds(CellRounds):
 
     def __init__(self, setup, name):
         super().__init__(name, {which: rounds.Column(setup, (which, "zmq", library, name))
-                                for which, library in (("old", "libzmq"), ("new", "weft"), ("old again", "libzmq"))},
+                                for which, library in (("old", "libzmq"), ("new", "weft"), ("old again", "again"))},
                          results.cost_of_sockets(cells.parse(name)["pattern"]))
+        self.libraries = setup.libraries
+
+    def renew(self, _):
+        self.libraries.renew()
 
     def allocations(self):
         """Per message, before and now."""
@@ -212,6 +232,11 @@ class ServerRounds(CellRounds):
             return server_rounds.ServerColumn(setup, name, (which, "weft", ""))
         super().__init__(name, {which: column(which, new if which == "new" else old) for which in ORDER},
                          results.cost_of_server)
+        self.programs = {which: pathlib.Path(column.path) for which, column in self.columns.items()}
+
+    def renew(self, stack):
+        for which, column in self.columns.items():
+            column.command = [str(stack.enter_context(micro_rounds.copy_of(self.programs[which])))]
 
 
 def record_of(comparison):
@@ -225,7 +250,7 @@ def check_time(new, old, rows, chosen):
     with contextlib.ExitStack() as stack:
         todo = [(name, RowRounds(new, old, row)) for name, row in rows.items()]
         if chosen.cells:
-            libraries = stack.enter_context(Libraries(new / "capi/libzmq.so.5", old / "capi/libzmq.so.5"))
+            libraries = stack.enter_context(CopiedLibraries(new / "capi/libzmq.so.5", old / "capi/libzmq.so.5"))
             setup = rounds.Setup(new / "bench/bench_sockets", libraries, SHORT)
             todo += [(name, SocketRounds(setup, name)) for name in chosen.cells]
         todo += [(f"server {name}", ServerRounds(new, old, name)) for name in chosen.server_cells]

@@ -14,7 +14,6 @@ import unittest.mock
 from weft_bench import records, stats
 from weft_bench.commands import gate
 from weft_bench.harness import comparisons, rounds
-from weft_bench.harness.child import Libraries
 
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 
@@ -139,7 +138,7 @@ class Command(unittest.TestCase):
 
     def test_a_cell_has_new_processes_in_each_visit(self):
         library = BUILD / "capi/libzmq.so.5"
-        with Libraries(library, library) as libraries:
+        with gate.CopiedLibraries(library, library) as libraries:
             cell = gate.SocketRounds(rounds.Setup(BUILD / "bench/bench_sockets", libraries, rounds.TINY), "push_pull/inproc/64")
             found, processes = [], set()
             for visit in range(2):

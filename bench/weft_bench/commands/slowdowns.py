@@ -18,13 +18,14 @@ from weft_bench import ROOT, printer, stats
 from weft_bench.command_line import FAILURE, INTERRUPTED, USAGE, say
 from weft_bench.commands import gate
 from weft_bench.harness import comparisons, micro_rounds, rounds
-from weft_bench.harness.child import ChildError, Libraries
+from weft_bench.harness.child import ChildError
 
 TREE = ROOT / "build/slowed"
 MARKER = b"weft-delay-here\0"
 SLOWED = ("bench/micro/bench_micro", "capi/libzmq.so.5", "bench/server/bench_server_weft")
 BESIDE = ("bench/bench_sockets", "bench/libbench_allocations.so", "bench/server/bench_load")
 STEPS_MAX = 10_000_000
+VISITS_MAX = 100  # until the processors stand as they should; then the rounds count as they are
 CALIBRATIONS, CALIBRATION_PASSES = 10, 3  # a pass is as many rounds as the gate measures at first
 LEAST_FOUND, RUNS, NULLS = 19, 20, 25
 MUST_FIND = 0.30
@@ -86,38 +87,57 @@ class Pair:
     build: pathlib.Path
     kind: str
     name: str
+    place: str = None  # how the processors stood while the steps were calibrated
+    spent: float = 0  # seconds, of the visits that counted
 
     @contextlib.contextmanager
     def rounds(self, steps):
         """What Comparison measures: measure(visit)."""
+        with self.every_round(steps) as measure:
+            yield lambda visit: self.where_calibrated(lambda: measure(visit))
+
+    def where_calibrated(self, measure):
+        """The rounds of a visit in which the processors stood as while the steps were calibrated. The same delay is another
+        slowdown elsewhere, or none."""
+        for _ in range(VISITS_MAX):
+            start = time.monotonic()
+            taken = measure()
+            if self.place is None or {each["place"] for each in taken} == {self.place}:
+                break
+        self.spent += time.monotonic() - start
+        return taken
+
+    @contextlib.contextmanager
+    def every_round(self, steps):
         with tempfile.TemporaryDirectory(prefix="weft-slowed-") as parent, contextlib.ExitStack() as stack:
             old, new = (copy_with(self.build, each, pathlib.Path(parent, name)) for name, each in (("old", 0), ("new", steps)))
             if self.kind == "row":
                 row = micro_rounds.rows_of(micro_rounds.program_of(self.build))[self.name]
                 yield gate.RowRounds(new, old, row)
             elif self.kind == "cell":
-                libraries = stack.enter_context(Libraries(new / "capi/libzmq.so.5", old / "capi/libzmq.so.5"))
+                libraries = stack.enter_context(gate.CopiedLibraries(new / "capi/libzmq.so.5", old / "capi/libzmq.so.5"))
                 setup = rounds.Setup(self.build / "bench/bench_sockets", libraries, gate.SHORT)
                 yield gate.SocketRounds(setup, self.name)
             else:
                 yield gate.ServerRounds(new, old, self.name)
 
     def slowdown(self, steps):
-        """(the middle of the slowdown by so many steps, the old cost)."""
+        """(the middle of the slowdown by so many steps, the old cost, the place)."""
         with self.rounds(steps) as measure:
             compared = comparisons.Comparison(self.name, measure)
             compared.reach(CALIBRATION_PASSES * stats.GATE_ROUNDS)
-        return compared.result["slowdown"][0], stats.median([each["old"] for each in compared.counted()])
+        return compared.result["slowdown"][0], stats.median([each["old"] for each in compared.counted()]), compared.result["place"]
 
     def steps_for(self, wanted):
         """The steps that make it so much slower."""
-        _, cost = self.slowdown(0)
+        _, cost, place = self.slowdown(0)
+        self.place = None if place == comparisons.MIXED else place
         steps = wanted * cost * (1 if self.kind == "row" else 1e9)  # a step takes about a nanosecond
         less, more = 0, None  # steps that are too few, and too many
         right = 0  # measurements of these steps: other processes may say otherwise
         for _ in range(CALIBRATIONS):
-            found, _ = self.slowdown(round(steps))
-            say(f"{self.name}: {round(steps)} steps take {found - 1:+.1%}")
+            found, *_ = self.slowdown(round(steps))
+            say(f"{self.name}: {round(steps)} steps take {found - 1:+.1%} (place: {self.place})")
             right = right + 1 if abs(found - 1 - wanted) < 0.2 * wanted else 0
             if right == 2:
                 break
@@ -134,7 +154,7 @@ class Pair:
         """The result of the gate's comparison: its verdict, its warning and the slowdown that it measured."""
         with self.rounds(steps) as measure:
             compared = comparisons.Comparison(self.name, measure)
-            comparisons.measure_all([compared], budget, lambda *_: None)
+            comparisons.measure_all([compared], budget, lambda *_: None, lambda: self.spent)
         return compared.result
 
 
