@@ -31,8 +31,7 @@ LEAST_FOUND, RUNS, NULLS = 19, 20, 25
 MUST_FIND = 0.30
 # Rows: (class, kind, name).
 CLASSES = (("a part, one thread", "row", "Task_Sleep0"),
-           ("memory, one thread", "row", "Malloc_AllocFree/64 (honest)"),
-           ("a part, several threads", "row", "Sharded_MapReduce/2_cores"),
+           ("a part, several threads", "row", "Pool_AllocHereFreeThere/64 (honest)"),
            ("sockets, one way", "cell", "push_pull/tcp/64"),
            ("sockets, round trip", "cell", "round_trip/tcp/64"),
            ("the server, echo", "server", "echo/64/x128/depth16"))
@@ -98,7 +97,12 @@ class Pair:
 
     def where_calibrated(self, measure):
         """The rounds of a visit in which the processors stood as while the steps were calibrated. The same delay is another
-        slowdown elsewhere, or none."""
+        slowdown elsewhere, or none.
+
+        >>> visits = iter([[{"place": "near"}, {"place": "apart"}], [{"place": "near"}, {"place": "near"}]])
+        >>> Pair(None, "row", "x", place="near").where_calibrated(lambda: next(visits))
+        [{'place': 'near'}, {'place': 'near'}]
+        """
         for _ in range(VISITS_MAX):
             start = time.monotonic()
             taken = measure()
