@@ -101,7 +101,8 @@ class Decision(unittest.TestCase):
         self.assertEqual(set(verdicts_on(USUAL, 0.7)), {NOT_SLOWER})
 
     def test_the_thresholds_decide(self):
-        taken = [round for visit in range(2 * GATE_ROUNDS // comparisons.VISIT_ROUNDS) for round in rounds_on(QUIET, random.Random(1), 1.3)(visit)]
+        measure = rounds_on(QUIET, random.Random(1), 1.3)
+        taken = [each for visit in range(2 * GATE_ROUNDS // comparisons.VISIT_ROUNDS) for each in measure(visit)]
         for warns, fails, verdict, warning in ((0.05, 0.1, SLOWER, False), (0.05, 0.5, NOT_SLOWER, True),
                                                (0.4, 0.5, NOT_SLOWER, False)):
             result = stats.compare_versions(taken, warns, fails)

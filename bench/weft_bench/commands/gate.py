@@ -171,7 +171,7 @@ class CopiedLibraries(Libraries):
         for name, original in self.originals.items():
             copy = pathlib.Path(self.folder.name, name, "libzmq.so.5")
             copy.unlink()
-            self.files[name] = shutil.copy2(original, copy)
+            self.files[name] = shutil.copy2(original, copy).resolve()
 
 
 class CellRounds:
