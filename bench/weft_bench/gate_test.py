@@ -15,7 +15,6 @@ PROBE = sys.argv.pop(1)
 WORK = 4000
 NULLS, RUNS, RUNS_MIN = 25, 20, 19
 BUDGET = 60 // comparisons.VISIT_ROUNDS  # visits of rows of which it cannot tell; as seconds for the clock below
-WHICH = ("old", "new", "old again")
 
 
 @dataclasses.dataclass
@@ -34,12 +33,12 @@ def rounds_on(machine, source, slowdown):
     """What Comparison measures, of a new version that takes `slowdown` times as long. The speed of all columns changes
     from one round to the next, up to threefold, as where the cores of a virtual machine move."""
     def measure(visit):
-        luck = {which: source.lognormvariate(0, machine.luck) for which in WHICH}
+        luck = {which: source.lognormvariate(0, machine.luck) for which in comparisons.ORDER}
         found = []
         for _ in comparisons.numbers_of(visit):
             drift = source.choice((1, 1, 3)) * source.lognormvariate(0, 0.1)
             costs = {which: drift * luck[which] * source.lognormvariate(0, machine.noise)
-                     * (2 if source.random() < machine.spikes else 1) for which in WHICH}
+                     * (2 if source.random() < machine.spikes else 1) for which in comparisons.ORDER}
             found.append({**costs, "new": costs["new"] * slowdown, "life": visit, "place": "near"})
         return found
     return measure
@@ -187,11 +186,10 @@ def of_probe(work):
     """What Comparison measures, of a program that does so much work; each repetition is a process."""
     def once(which):
         done = subprocess.run([PROBE, str(work[which])], capture_output=True, text=True, check=True)
-        return float(done.stdout)
+        return {"ns": float(done.stdout)}
 
     def measure(visit):
-        return [{**{which: once(which) for which in stats.in_turns(WHICH, number)}, "life": number, "place": "unknown"}
-                for number in comparisons.numbers_of(visit)]
+        return [comparisons.round_of(visit, once, lambda run: run["ns"], number) for number in comparisons.numbers_of(visit)]
     return measure
 
 

@@ -16,6 +16,7 @@ from weft_bench.command_line import FAILURE, INTERRUPTED, REGRESSION, UNTOLD, US
 from weft_bench.commands import instructions
 from weft_bench.harness import cells, comparisons, micro_rounds, rival_libraries, rounds, server_cells, server_rounds
 from weft_bench.harness.child import ChildError, Libraries
+from weft_bench.harness.comparisons import ORDER, order_of, round_of
 
 INSTRUCTIONS_LEAST = 0.01
 ALLOCATIONS_LEAST = 0.01  # per message: less is the start, and queues that grow by their luck (3 to 820 of 300,000 messages)
@@ -29,7 +30,6 @@ ROW_SECONDS = 0.02  # of one repetition of a row
 # Processes differ more than their repetitions: many that live shortly tell more than few.
 SHORT, SERVER_SHORT = (dataclasses.replace(quick, repetition_s=0.02) for quick in (rounds.QUICK, server_rounds.QUICK))
 BUDGET_S = 300  # for further rounds of the rows of which it cannot tell
-ORDER = ("old", "new", "old again")
 STATUS = {stats.NOT_SLOWER: 0, stats.SLOWER: REGRESSION, stats.CANNOT_TELL: UNTOLD}
 HEAD = ["row", "of", "before", "now", "takes [95 %]", "noise", "rounds", "verdict"]
 FILES = ("bench/micro/bench_micro", "bench/bench_sockets", "capi/libzmq.so.5")
@@ -125,23 +125,6 @@ def check_instructions(new, old, rows):
     return compare_counts("instructions", *counts, INSTRUCTIONS_LEAST, instructions.SLACK)
 
 
-def order_of(visit):
-    """The order of the versions in all rounds of a visit, so that each rests equally long between its repetitions: what ran a
-    moment ago is faster. Each is the first one in every third visit.
-
-    >>> order_of(0), order_of(1)
-    (('old', 'new', 'old again'), ('new', 'old again', 'old'))
-    """
-    first = visit % len(ORDER)
-    return ORDER[first:] + ORDER[:first]
-
-
-def round_of(visit, once, cost, life):
-    """What Comparison measures in a round. once(which): the run of a version; cost(run): what it cost."""
-    runs = {which: once(which) for which in order_of(visit)}
-    return {**{which: cost(run) for which, run in runs.items()}, "life": life, "place": comparisons.place_of(runs.values())}
-
-
 class RowRounds:
     """The rounds of one row of bench/micro; each repetition is a process of its own."""
 
@@ -212,10 +195,9 @@ class SocketRounds(CellRounds):
         super().__init__(name, {which: rounds.Column(setup, (which, "zmq", library, name))
                                 for which, library in (("old", "libzmq"), ("new", "weft"), ("old again", "again"))},
                          results.cost_of_sockets(cells.parse(name)["pattern"]))
-        self.libraries = setup.libraries
 
     def renew(self, _):
-        self.libraries.renew()
+        self.columns["new"].setup.libraries.renew()
 
     def allocations(self):
         """Per message, before and now."""
@@ -231,11 +213,10 @@ class ServerRounds(CellRounds):
             return server_rounds.ServerColumn(setup, name, (which, "weft", ""))
         super().__init__(name, {which: column(which, new if which == "new" else old) for which in ORDER},
                          results.cost_of_server)
-        self.programs = {which: pathlib.Path(column.path) for which, column in self.columns.items()}
 
     def renew(self, stack):
-        for which, column in self.columns.items():
-            column.command = [str(stack.enter_context(micro_rounds.copy_of(self.programs[which])))]
+        for column in self.columns.values():
+            column.command = [str(stack.enter_context(micro_rounds.copy_of(pathlib.Path(column.path))))]
 
 
 def record_of(comparison):

@@ -8,6 +8,7 @@ import time
 
 from weft_bench import stats
 
+ORDER = ("old", "new", "old again")
 VISIT_ROUNDS = 3  # of a row, before another row has its turn; columns that live longer than a repetition are new processes
 PLACES = {"near": "near", "between": "apart", "far": "apart", "shared": "shared", "unknown": "unknown"}  # of stats.placement
 MIXED = "mixed"  # the place of a round whose runs stood differently, and of a row whose rounds did
@@ -36,6 +37,23 @@ def place_of(runs):
         return {PLACES[stats.placement(run.get(when))] for run in runs}
     seen = places("after_ns") | (places("before_ns") - {"shared"})
     return seen.pop() if len(seen) == 1 else MIXED
+
+
+def order_of(visit):
+    """The order of the versions in all rounds of a visit, so that each rests equally long between its repetitions: what ran a
+    moment ago is faster. Each is the first one in every third visit.
+
+    >>> order_of(0), order_of(1)
+    (('old', 'new', 'old again'), ('new', 'old again', 'old'))
+    """
+    first = visit % len(ORDER)
+    return ORDER[first:] + ORDER[:first]
+
+
+def round_of(visit, once, cost, life):
+    """A round as Comparison wants it. once(which): the run of a version; cost(run): what it cost."""
+    runs = {which: once(which) for which in order_of(visit)}
+    return {**{which: cost(run) for which, run in runs.items()}, "life": life, "place": place_of(runs.values())}
 
 
 class Comparison:
