@@ -161,6 +161,8 @@ class CellRounds:
     """The rounds of one cell. columns: {"old", "new", "old again": column}, which are new processes of new copies in each
     visit."""
 
+    place = staticmethod(comparisons.place_of)
+
     def __init__(self, name, columns, cost):
         self.name, self.columns, self.cost = name, columns, cost
 
@@ -175,7 +177,7 @@ class CellRounds:
                     column.warm_up()
                 else:
                     column.repeat()
-            taken = [round_of(visit, lambda which: self.columns[which].repeat(), self.cost, visit)
+            taken = [round_of(visit, lambda which: self.columns[which].repeat(), self.cost, visit, self.place)
                      for _ in range(comparisons.VISIT_ROUNDS)]
             for column in self.columns.values():
                 column.finish()
@@ -206,6 +208,8 @@ class SocketRounds(CellRounds):
 
 class ServerRounds(CellRounds):
     """A cell of the server: the servers of two builds, and the load generator of the new one."""
+
+    place = staticmethod(comparisons.place_of_servers)
 
     def __init__(self, new, old, name):
         def column(which, build):
@@ -333,8 +337,9 @@ def parse_arguments(arguments):
         "95 % interval of its slowdown is above 1, its middle is at least --fail-at and more than the old revision differs "
         "from itself, and each half of its rounds alone says so. It is not slower when the whole interval and that difference "
         "are below --fail-at, or when it is faster by more than that difference. The rounds are those in which two processors "
-        "stood near each other, or apart, whichever was more often. Otherwise it is measured again, until it can "
-        "tell or --budget is over. Instructions (1 %) and allocations are counted, so it can always tell.")
+        "stood near each other, or apart, whichever was more often; of servers, those in which none waited for its load, or "
+        "all did. Otherwise it is measured again, until it can tell or --budget is over. Instructions (1 %) and allocations "
+        "are counted, so it can always tell.")
     parser.add_argument("--baseline", metavar="REV", required=True, help="a revision of this repository, as git names it")
     parser.add_argument("--rows", metavar="GLOB,...", default="*", help="rows of bench/micro (default: all of one thread)")
     parser.add_argument("--threaded", metavar="GLOB,...", default=",".join(THREADED),

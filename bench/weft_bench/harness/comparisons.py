@@ -11,6 +11,7 @@ from weft_bench import stats
 ORDER = ("old", "new", "old again")
 VISIT_ROUNDS = 3  # of a row, before another row has its turn; columns that live longer than a repetition are new processes
 PLACES = {"near": "near", "between": "apart", "far": "apart", "shared": "shared", "unknown": "unknown"}  # of stats.placement
+BUSY = 0.93  # of the time, a server that its load keeps busy computes
 MIXED = "mixed"  # the place of a round whose runs stood differently, and of a row whose rounds did
 
 
@@ -39,6 +40,22 @@ def place_of(runs):
     return seen.pop() if len(seen) == 1 else MIXED
 
 
+def place_of_servers(runs):
+    """How the processors stood in each run of a round of servers, and whether the servers waited for the load: one that has time
+    left answers as fast with a delay as without.
+
+    >>> near = {"before_ns": 70, "after_ns": 75, "seconds": 1.0}
+    >>> busy, waiting = {**near, "cpu_seconds": 0.97}, {**near, "cpu_seconds": 0.86}
+    >>> place_of_servers([busy, busy]), place_of_servers([waiting, waiting]), place_of_servers([waiting, busy])
+    ('near', 'near, waiting', 'mixed')
+    """
+    place = place_of(runs)
+    waited = {run["cpu_seconds"] < BUSY * run["seconds"] for run in runs}
+    if place == MIXED or len(waited) > 1:
+        return MIXED
+    return f"{place}, waiting" if waited.pop() else place
+
+
 def order_of(visit):
     """The order of the versions in all rounds of a visit, so that each rests equally long between its repetitions: what ran a
     moment ago is faster. Each is the first one in every third visit.
@@ -50,10 +67,10 @@ def order_of(visit):
     return ORDER[first:] + ORDER[:first]
 
 
-def round_of(visit, once, cost, life):
-    """A round as Comparison wants it. once(which): the run of a version; cost(run): what it cost."""
+def round_of(visit, once, cost, life, place=place_of):
+    """A round as Comparison wants it. once(which): the run of a version; cost(run): what it cost; place(runs): where."""
     runs = {which: once(which) for which in order_of(visit)}
-    return {**{which: cost(run) for which, run in runs.items()}, "life": life, "place": place_of(runs.values())}
+    return {**{which: cost(run) for which, run in runs.items()}, "life": life, "place": place(runs.values())}
 
 
 class Comparison:
