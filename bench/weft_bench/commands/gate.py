@@ -12,7 +12,7 @@ import signal
 import subprocess
 
 from weft_bench import ROOT, command_line, printer, records, results, stats
-from weft_bench.command_line import FAILURE, INTERRUPTED, REGRESSION, UNTOLD, USAGE, add_build, say
+from weft_bench.command_line import FAILURE, INTERRUPTED, REGRESSION, UNTOLD, USAGE, say
 from weft_bench.commands import instructions
 from weft_bench.harness import cells, comparisons, micro_rounds, rival_libraries, rounds, server_cells, server_rounds
 from weft_bench.harness.child import ChildError, Libraries
@@ -32,9 +32,11 @@ SHORT, SERVER_SHORT = (dataclasses.replace(quick, repetition_s=0.02) for quick i
 BUDGET_S = 300  # for further rounds of the rows of which it cannot tell
 STATUS = {stats.NOT_SLOWER: 0, stats.SLOWER: REGRESSION, stats.CANNOT_TELL: UNTOLD}
 HEAD = ["row", "of", "before", "now", "takes [95 %]", "noise", "rounds", "verdict"]
-FILES = ("bench/micro/bench_micro", "bench/bench_sockets", "capi/libzmq.so.5")
+# Each function and loop begins at a line of the cache: a row whose code moved by some bytes takes up to 1.6 of its time.
+ALIGNED = "-falign-functions=64 -falign-loops=64"
+BUILDS = ROOT / "build/gate"
 TARGETS = ("bench_micro", "bench_sockets", "bench_allocations", "weft_zmq")
-SERVER_FILES, SERVER_TARGETS = ("bench/server/bench_load", "bench/server/bench_server_weft"), ("bench_server_weft",)
+SERVER_TARGET, LOAD_TARGET = "bench_server_weft", "bench_load"
 
 
 class GateError(Exception):
@@ -73,23 +75,30 @@ def is_whole(tree, commit):
         return False
 
 
-def build_baseline(commit, targets=TARGETS):
-    """The release build of a commit, in a work tree of its own below build/gate that is kept for the next time."""
-    tree = ROOT / "build/gate" / commit[:12]
+def build_release(tree, build, flags, targets):
+    """The release build of a work tree, in the folder `build`."""
+    run("cmake", "--preset", "release", "-S", tree, "-B", build, f"-DCMAKE_CXX_FLAGS={flags}")
+    run("cmake", "--build", build, "--parallel", "--target", *targets)
+    return build
+
+
+def tree_of(commit):
+    """A work tree of a commit below build/gate, which is kept for the next time."""
+    tree = BUILDS / commit[:12]
     if not is_whole(tree, commit):
         shutil.rmtree(tree, ignore_errors=True)
         run("git", "worktree", "prune")
         run("git", "worktree", "add", "--detach", tree, commit)
+    return tree
+
+
+def build_both(commit, server):
+    """The builds of this tree and of a commit."""
+    say("build this tree")
+    new = build_release(ROOT, BUILDS / "this", ALIGNED, TARGETS + ((SERVER_TARGET, LOAD_TARGET) if server else ()))
     say(f"build {commit[:12]}")
-    run("cmake", "--preset", "release", cwd=tree)
-    run("cmake", "--build", "--preset", "release", "--parallel", "--target", *targets, cwd=tree)
-    return tree / "build/release"
-
-
-def check_build(build, files=FILES):
-    missing = [file for file in files if not (build / file).is_file()]
-    if missing:
-        raise UsageError(f"no {build / missing[0]}: run ./dev build release, or give --build DIR")
+    tree = tree_of(commit)
+    return new, build_release(tree, tree / "build/release", ALIGNED, TARGETS + ((SERVER_TARGET,) if server else ()))
 
 
 def common_rows(new, old, globs, threaded):
@@ -339,7 +348,8 @@ def parse_arguments(arguments):
         "are below --fail-at, or when it is faster by more than that difference. The rounds are those in which two processors "
         "stood near each other, or apart, whichever was more often; of servers, those in which none waited for its load, or "
         "all did. Otherwise it is measured again, until it can tell or --budget is over. Instructions (1 %) and allocations "
-        "are counted, so it can always tell.")
+        "are counted, so it can always tell. Both revisions are built for it, below build/gate, with each function and loop at a "
+        "line of the cache, so that code that only moved is not slower.")
     parser.add_argument("--baseline", metavar="REV", required=True, help="a revision of this repository, as git names it")
     parser.add_argument("--rows", metavar="GLOB,...", default="*", help="rows of bench/micro (default: all of one thread)")
     parser.add_argument("--threaded", metavar="GLOB,...", default=",".join(THREADED),
@@ -357,7 +367,6 @@ def parse_arguments(arguments):
                         "(default: %(default)s)")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path,
                         help="save a record for each row and one for all; bench/records.md describes them")
-    add_build(parser)
     chosen = parser.parse_args(arguments)
     if chosen.warn_at > chosen.fail_at:
         parser.error("--warn-at is above --fail-at: such a row would fail without a warning")
@@ -383,16 +392,14 @@ def can_compare(cell):
 def compare_trees(chosen):
     """A record for each quantity of each row, and one for all rows."""
     commit = commit_of(chosen.baseline)
-    server = bool(chosen.server_cells) and not chosen.counts_only
-    check_build(chosen.build, FILES + (SERVER_FILES if server else ()))
-    old = build_baseline(commit, TARGETS + (SERVER_TARGETS if server else ()))
-    rows = common_rows(chosen.build, old, chosen.rows.split(","), threaded=False)
-    timed = {**rows, **common_rows(chosen.build, old, chosen.threaded.split(","), threaded=True)}
+    new, old = build_both(commit, bool(chosen.server_cells) and not chosen.counts_only)
+    rows = common_rows(new, old, chosen.rows.split(","), threaded=False)
+    timed = {**rows, **common_rows(new, old, chosen.threaded.split(","), threaded=True)}
     if not rows and (chosen.counts_only or not (timed or chosen.cells or chosen.server_cells)):
         raise UsageError(f"no row of both revisions matches {chosen.rows}, so there is nothing to compare")
-    found = check_instructions(chosen.build, old, rows)
+    found = check_instructions(new, old, rows)
     if not chosen.counts_only:
-        found += check_time(chosen.build, old, timed, chosen)
+        found += check_time(new, old, timed, chosen)
     return found, {"kind": "gate", "baseline": commit, "warn_at": chosen.warn_at, "fail_at": chosen.fail_at,
                    "budget_s": chosen.budget, "verdict": stats.verdict_of_all([record["verdict"] for record in found])}
 

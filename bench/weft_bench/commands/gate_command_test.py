@@ -23,7 +23,7 @@ def run_gate(*arguments):
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            status = gate.main(["--build", str(BUILD), *arguments])
+            status = gate.main(list(arguments))
         except SystemExit as end:
             status = end.code
     return status, out.getvalue(), err.getvalue()
@@ -44,14 +44,14 @@ def as_baseline(found, times=(1.0, 1.0, 1.0)):
 
     def run_once(_, which):
         return {"ns": times[gate.ORDER.index(which)] if isinstance(times, tuple) else times(which)}
-    for of, name, value in ((gate, "commit_of", lambda _: "0" * 40), (gate, "build_baseline", lambda *_: BUILD),
+    for of, name, value in ((gate, "commit_of", lambda _: "0" * 40), (gate, "build_both", lambda *_: (BUILD, BUILD)),
                             (gate, "check_instructions", found), (gate.RowRounds, "once", run_once)):
         stack.enter_context(unittest.mock.patch.object(of, name, value))
     return stack
 
 
 class Command(unittest.TestCase):
-    def test_an_unknown_revision_a_missing_build_and_rows_of_no_name_are_usage_errors(self):
+    def test_an_unknown_revision_and_rows_of_no_name_are_usage_errors(self):
         for arguments, said in ((["--baseline", "no-such-revision"], "is no revision"), ([], "--baseline"),
                                 (["--baseline", "--all"], ""), (["--baseline", "x", "--cells", "nonsense"], "no cell matches"),
                                 (["--baseline", "x", "--server-cells", "nonsense"], "no cell matches"),
@@ -65,8 +65,6 @@ class Command(unittest.TestCase):
         with as_baseline(lambda *_: []):
             status, _, err = run_gate("--baseline", "x", "--rows", "Nonsense*", "--threaded", "", "--cells", "", "--server-cells", "")
             self.assertEqual((status, "nothing to compare" in err), (2, True), err)
-            status, _, err = run_gate("--baseline", "x", "--build", "/nowhere")
-            self.assertEqual((status, "run ./dev build release" in err), (2, True), err)
 
     def test_each_verdict_has_its_status_and_is_said_of_the_row_and_at_the_end(self):
         for times, verdict, status in (((1.0, 1.02, 1.0), "not slower", 0), ((1.0, 1.3, 1.0), "slower", 3),
@@ -126,7 +124,7 @@ class Command(unittest.TestCase):
         self.assertEqual((status, len(rows)), (3, 1), out)
 
     def test_a_cell_of_the_server_has_both_servers_and_one_generator(self):
-        if not all((BUILD / file).is_file() for file in gate.SERVER_FILES):
+        if not all((BUILD / "bench/server" / program).is_file() for program in (gate.SERVER_TARGET, gate.LOAD_TARGET)):
             self.skipTest("no server is built")
         with unittest.mock.patch.object(gate, "SERVER_SHORT", gate.server_rounds.TINY):
             cell = gate.ServerRounds(BUILD, BUILD, "echo/64/x1")
@@ -183,6 +181,17 @@ class Command(unittest.TestCase):
             gate.run("sh", "-c", "echo last words; exit 1")
         with self.assertRaisesRegex(gate.GateError, "cannot be run"):
             gate.run("/no/such/program")
+
+    def test_code_begins_at_lines_of_the_cache_in_both_builds(self):
+        commands = []
+        with unittest.mock.patch.object(gate, "run", lambda *command, **_: commands.append(command)), \
+                unittest.mock.patch.object(gate, "tree_of", lambda commit: pathlib.Path("/tree", commit)):
+            new, old = gate.build_both("1" * 40, server=True)
+        configured = [command for command in commands if "--preset" in command]
+        self.assertEqual([command[command.index("-B") + 1] for command in configured], [new, old])
+        for command in configured:
+            self.assertIn(f"-DCMAKE_CXX_FLAGS={gate.ALIGNED}", command)
+        self.assertNotEqual(new, old)
 
     def test_a_work_tree_that_was_left_half_made_is_not_used(self):
         with tempfile.TemporaryDirectory() as folder:

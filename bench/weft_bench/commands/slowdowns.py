@@ -59,9 +59,7 @@ def with_steps(data, steps):
 def build_slowed():
     """The release build whose delay can be set."""
     say("build the library with a place for a delay")
-    gate.run("cmake", "-S", ROOT, "-B", TREE, "--preset", "release", "-DCMAKE_CXX_FLAGS=-DWEFT_INJECTED_DELAY")
-    gate.run("cmake", "--build", TREE, "--parallel", "--target", *gate.TARGETS, *gate.SERVER_TARGETS, "bench_load")
-    return TREE
+    return gate.build_release(ROOT, TREE, "-DWEFT_INJECTED_DELAY", (*gate.TARGETS, gate.SERVER_TARGET, gate.LOAD_TARGET))
 
 
 def copy_with(build, steps, folder):
