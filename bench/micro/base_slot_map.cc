@@ -86,6 +86,7 @@ void look_up_one(benchmark::State& state, std::size_t count) {
     keys.push_back(map.insert(static_cast<int>(i)));
   }
   std::uint64_t key = keys[count / 2];
+  const bench::CountedPart counted;
   for (auto _ : state) {
     benchmark::DoNotOptimize(key);
     benchmark::DoNotOptimize(map.find(key));
@@ -120,6 +121,7 @@ void look_up_random(benchmark::State& state, std::size_t count, unsigned misses)
   }
   std::size_t next = 0;
   std::size_t found = 0;
+  const bench::CountedPart counted;
   for (auto _ : state) {
     const auto* session = map.find(stream[next++ & (stream.size() - 1)]);
     found += session != nullptr && *session != nullptr ? 1 : 0;
@@ -138,6 +140,7 @@ void churn(benchmark::State& state, std::size_t count) {
   }
   const auto places = random_places(count);
   std::size_t next = 0;
+  const bench::CountedPart counted;
   for (auto _ : state) {
     std::uint64_t& key = keys[places[next++ & (places.size() - 1)]];
     map.erase(key);

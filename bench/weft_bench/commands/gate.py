@@ -29,6 +29,7 @@ SERVER_CELLS = "echo/64/x1,echo/64/x128/depth16,one_way/64/x50"
 ROW_SECONDS = 0.02  # of one repetition of a row
 # Processes differ more than their repetitions: many that live shortly tell more than few.
 SHORT, SERVER_SHORT = (dataclasses.replace(quick, repetition_s=0.02) for quick in (rounds.QUICK, server_rounds.QUICK))
+PAGE, GOLDEN = 4096, 2528  # bytes
 BUDGET_S = 300  # for further rounds of the rows of which it cannot tell
 STATUS = {stats.NOT_SLOWER: 0, stats.SLOWER: REGRESSION, stats.CANNOT_TELL: UNTOLD}
 HEAD = ["row", "of", "before", "now", "takes [95 %]", "noise", "rounds", "verdict"]
@@ -134,6 +135,18 @@ def check_instructions(new, old, rows):
     return compare_counts("instructions", *counts, INSTRUCTIONS_LEAST, instructions.SLACK)
 
 
+def heap_shift_of(number):
+    """How far up the heap begins in a round: a copy of 512 bytes takes 14 ns or 21, by where both lie in a page. Successive
+    rounds spread over the page, in the order of the golden ratio.
+
+    >>> [heap_shift_of(number) for number in range(5)]
+    [0, 2528, 960, 3488, 1920]
+    >>> len({heap_shift_of(number) for number in range(PAGE // 32)}) == PAGE // 32
+    True
+    """
+    return number * GOLDEN % PAGE
+
+
 class RowRounds:
     """The rounds of one row of bench/micro; each repetition is a process of its own."""
 
@@ -142,14 +155,15 @@ class RowRounds:
         self.programs["old again"] = self.programs["old"]
         self.row = row
 
-    def once(self, which):
+    def once(self, which, number):
         try:
-            return micro_rounds.run_once(self.programs[which], self.row, "weft", ROW_SECONDS)
+            return micro_rounds.run_once(self.programs[which], self.row, "weft", ROW_SECONDS, heap_shift_of(number))
         except ChildError as error:
             raise GateError(f"{self.row['row']} ({which}): {error}") from error
 
     def __call__(self, visit):
-        return [round_of(visit, self.once, lambda run: run["ns"], number) for number in comparisons.numbers_of(visit)]
+        return [round_of(visit, lambda which, number=number: self.once(which, number), lambda run: run["ns"], number)
+                for number in comparisons.numbers_of(visit)]
 
 
 class CopiedLibraries(Libraries):
@@ -348,8 +362,8 @@ def parse_arguments(arguments):
         "are below --fail-at, or when it is faster by more than that difference. The rounds are those in which two processors "
         "stood near each other, or apart, whichever was more often; of servers, those in which none waited for its load, or "
         "all did. Otherwise it is measured again, until it can tell or --budget is over. Instructions (1 %) and allocations "
-        "are counted, so it can always tell. Both revisions are built for it, below build/gate, with each function and loop at a "
-        "line of the cache, so that code that only moved is not slower.")
+        "are counted, so it can always tell. Both revisions are built for it, below build/gate, with each function and loop at "
+        "a line of the cache, so that code that only moved is not slower.")
     parser.add_argument("--baseline", metavar="REV", required=True, help="a revision of this repository, as git names it")
     parser.add_argument("--rows", metavar="GLOB,...", default="*", help="rows of bench/micro (default: all of one thread)")
     parser.add_argument("--threaded", metavar="GLOB,...", default=",".join(THREADED),

@@ -42,7 +42,7 @@ def as_baseline(found, times=(1.0, 1.0, 1.0)):
     `times` has, of the old version, the new one, and the old one again, or what it gives for each."""
     stack = contextlib.ExitStack()
 
-    def run_once(_, which):
+    def run_once(_, which, _number):
         return {"ns": times[gate.ORDER.index(which)] if isinstance(times, tuple) else times(which)}
     for of, name, value in ((gate, "commit_of", lambda _: "0" * 40), (gate, "build_both", lambda *_: (BUILD, BUILD)),
                             (gate, "check_instructions", found), (gate.RowRounds, "once", run_once)):

@@ -55,10 +55,12 @@ def copy_of(program):
         yield shutil.copy2(program, pathlib.Path(folder, program.name))
 
 
-def run_once(program, row, contender, seconds):
-    """One repetition of one contender: {"ns", "counters"} and, with two sides, {"before_ns", "after_ns"}."""
+def run_once(program, row, contender, seconds, heap_shift=0):
+    """One repetition of one contender: {"ns", "counters"} and, with two sides, {"before_ns", "after_ns"}. What it allocates
+    lies `heap_shift` bytes further up."""
     pattern = f"^{re.escape(row['row'])}:{re.escape(contender)}(/.*)?$".replace(r"\ ", " ")
     options = [f"--benchmark_filter={pattern}", "--benchmark_format=json", f"--benchmark_min_time={seconds}"]
+    options += [f"--benchmark_context=shift={'x' * heap_shift}"] if heap_shift else []  # a text that is kept on the heap
     try:
         with copy_of(program) as copy:
             done = subprocess.run([copy, *options], capture_output=True, text=True, check=False, timeout=RUN_TIMEOUT_S)
