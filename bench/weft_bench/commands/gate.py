@@ -29,11 +29,11 @@ SERVER_CELLS = "echo/64/x1,echo/64/x128/depth16,one_way/64/x50"
 ROW_SECONDS = 0.02  # of one repetition of a row
 # Processes differ more than their repetitions: many that live shortly tell more than few.
 SHORT, SERVER_SHORT = (dataclasses.replace(quick, repetition_s=0.02) for quick in (rounds.QUICK, server_rounds.QUICK))
-PAGE, GOLDEN = 4096, 2528  # bytes
+PAGE, GOLDEN = 4096, 2528  # bytes, see heap_shift_of
 BUDGET_S = 300  # for further rounds of the rows of which it cannot tell
 STATUS = {stats.NOT_SLOWER: 0, stats.SLOWER: REGRESSION, stats.CANNOT_TELL: UNTOLD}
 HEAD = ["row", "of", "before", "now", "takes [95 %]", "noise", "rounds", "verdict"]
-# Each function and loop begins at a line of the cache: a row whose code moved by some bytes takes up to 1.6 of its time.
+# Each function and loop begins at a line of the cache: code that moved by some bytes took up to 1.66 of its time.
 ALIGNED = "-falign-functions=64 -falign-loops=64"
 BUILDS = ROOT / "build/gate"
 TARGETS = ("bench_micro", "bench_sockets", "bench_allocations", "weft_zmq")
@@ -137,7 +137,7 @@ def check_instructions(new, old, rows):
 
 def heap_shift_of(number):
     """How far up the heap begins in a round: a copy of 512 bytes takes 14 ns or 21, by where both lie in a page. Successive
-    rounds spread over the page, in the order of the golden ratio.
+    shifts lie 0.617 of a page apart, near the golden ratio, so that few rounds spread over all of it.
 
     >>> [heap_shift_of(number) for number in range(5)]
     [0, 2528, 960, 3488, 1920]

@@ -56,8 +56,8 @@ def copy_of(program):
 
 
 def run_once(program, row, contender, seconds, heap_shift=0):
-    """One repetition of one contender: {"ns", "counters"} and, with two sides, {"before_ns", "after_ns"}. What it allocates
-    lies `heap_shift` bytes further up."""
+    """Runs one repetition of one contender and returns {"ns", "counters"} and, with two sides, {"before_ns", "after_ns"}. The
+    program first allocates a text of `heap_shift` bytes, so that the row's memory lies further up."""
     pattern = f"^{re.escape(row['row'])}:{re.escape(contender)}(/.*)?$".replace(r"\ ", " ")
     options = [f"--benchmark_filter={pattern}", "--benchmark_format=json", f"--benchmark_min_time={seconds}"]
     options += [f"--benchmark_context=shift={'x' * heap_shift}"] if heap_shift else []  # a text that is kept on the heap
