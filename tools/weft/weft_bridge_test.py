@@ -4,7 +4,6 @@
 import contextlib
 import json
 import subprocess
-import time
 
 import zmq
 from weft_bridge_support import Bridge, folder, nats_server, number, pause, until, zmtp
@@ -87,8 +86,7 @@ def a_loop_of_two_bridges_ends_after_one_turn():
         a = Bridge(directory, '[[subscribers]]\nname = "out"\nbind = ["tcp://127.0.0.1:*"]\n', "--admin", "tcp://127.0.0.1:0", name="a")
         b = Bridge(directory, f'[[publishers]]\nname = "in"\nconnect = ["{a.endpoints["out"]}"]\n', name="b")
         run("topic", "pub", "px.A", "1", *here)  # waits for a's subscription, which b's makes
-        until(lambda: sum(v for k, v in a.counters().items() if "weft_bridge_messages_dropped" in k and 'reason="loop"' in k) == 1,
-              lambda: time.sleep(0.02))
+        until(lambda: sum(v for k, v in a.counters().items() if "weft_bridge_messages_dropped" in k and 'reason="loop"' in k) == 1, pause)
         counts = a.stop()["out"]
         assert counts["taken"] == 2 and counts["given"] == 1 and counts["dropped_loop"] == 1, counts
         assert b.stop()["in"]["given"] == 1
