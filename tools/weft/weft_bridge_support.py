@@ -20,7 +20,7 @@ class Bridge:
     """A `weft bridge` of the sections, on the local fleet of the folder."""
 
     def __init__(self, directory: str, sections: str, *arguments: str, name: str = "b", fleet: str = "",
-                 drain: str = "2 s"):
+                 drain: str = "1 h"):
         file = f"{directory}/{name}.toml"
         where = fleet or f'directory = "{directory}"'
         with open(file, "w") as out:

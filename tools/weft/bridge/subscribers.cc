@@ -35,7 +35,9 @@ class Subscribers final : public Unit {
   }
   void drain() override {
     Unit::drain();
-    given_ = !scope_->spawn(give_rest());
+    if (!scope_->spawn(give_rest())) {
+      given_ = true;
+    }
   }
   [[nodiscard]] bool idle() override { return given_ && statistics().queued_out == 0; }
 

@@ -102,7 +102,10 @@ class Workers final : public Unit {
       around_.tell(section_.name + ": the fleet refuses the service " + section_.topic + ": " + text);
     }
     if (!serves_again_) {
-      serves_again_ = scope_->spawn(serve_again()).has_value();
+      serves_again_ = true;
+      if (!scope_->spawn(serve_again())) {
+        serves_again_ = false;
+      }
     }
   }
   rt::Task<void> serve_again() {
@@ -150,7 +153,10 @@ class Workers final : public Unit {
     counters_->pending.set(open_.size());
     give_waiting();
     if (!section_.dealers && !waiting_.empty() && !watches_) {
-      watches_ = scope_->spawn(watch_workers()).has_value();
+      watches_ = true;
+      if (!scope_->spawn(watch_workers())) {
+        watches_ = false;
+      }
     }
   }
 

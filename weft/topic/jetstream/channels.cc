@@ -506,7 +506,10 @@ void Channels::handle_timer() {
       reconnect(channel);
     }
     for (const auto& channel : still) {
-      channel->looking = engine_.spawn(recall(this, channel));
+      channel->looking = true;  // recall() may end within spawn()
+      if (!engine_.spawn(recall(this, channel))) {
+        channel->looking = false;
+      }
     }
     return {};
   });
