@@ -29,7 +29,7 @@ SERVER_CELLS = "echo/64/x1,echo/64/x128/depth16,one_way/64/x50"
 ROW_SECONDS = 0.02  # of one repetition of a row
 # Processes differ more than their repetitions: many that live shortly tell more than few.
 SHORT, SERVER_SHORT = (dataclasses.replace(quick, repetition_s=0.02) for quick in (rounds.QUICK, server_rounds.QUICK))
-PAGE, GOLDEN = 4096, 2528  # bytes, see heap_shift_of
+PAGE, GOLDEN = 4096, 2544  # bytes, see heap_shift_of
 BUDGET_S = 300  # for further rounds of the rows of which it cannot tell
 STATUS = {stats.NOT_SLOWER: 0, stats.SLOWER: REGRESSION, stats.CANNOT_TELL: UNTOLD}
 HEAD = ["row", "of", "before", "now", "takes [95 %]", "noise", "rounds", "verdict"]
@@ -37,7 +37,8 @@ HEAD = ["row", "of", "before", "now", "takes [95 %]", "noise", "rounds", "verdic
 ALIGNED = "-falign-functions=64 -falign-loops=64"
 BUILDS = ROOT / "build/gate"
 TARGETS = ("bench_micro", "bench_sockets", "bench_allocations", "weft_zmq")
-SERVER_TARGET, LOAD_TARGET = "bench_server_weft", "bench_load"
+HEAP_SHIFT_TARGET, SERVER_TARGET, LOAD_TARGET = "bench_heap_shift", "bench_server_weft", "bench_load"
+HEAP_SHIFT = "bench/micro/libbench_heap_shift.so"
 
 
 class GateError(Exception):
@@ -96,7 +97,8 @@ def tree_of(commit):
 def build_both(commit, server):
     """The builds of this tree and of a commit."""
     say("build this tree")
-    new = build_release(ROOT, BUILDS / "this", ALIGNED, TARGETS + ((SERVER_TARGET, LOAD_TARGET) if server else ()))
+    new = build_release(ROOT, BUILDS / "this", ALIGNED,
+                        (*TARGETS, HEAP_SHIFT_TARGET, *((SERVER_TARGET, LOAD_TARGET) if server else ())))
     say(f"build {commit[:12]}")
     tree = tree_of(commit)
     return new, build_release(tree, tree / "build/release", ALIGNED, TARGETS + ((SERVER_TARGET,) if server else ()))
@@ -137,11 +139,11 @@ def check_instructions(new, old, rows):
 
 def heap_shift_of(number):
     """How far up the heap begins in a round: a copy of 512 bytes takes 14 ns or 21, by where both lie in a page. Successive
-    shifts lie 0.617 of a page apart, near the golden ratio, so that few rounds spread over all of it.
+    shifts lie 0.621 of a page apart, near the golden ratio, so that few rounds spread over all of it, in steps of 16 bytes.
 
     >>> [heap_shift_of(number) for number in range(5)]
-    [0, 2528, 960, 3488, 1920]
-    >>> len({heap_shift_of(number) for number in range(PAGE // 32)}) == PAGE // 32
+    [0, 2544, 992, 3536, 1984]
+    >>> len({heap_shift_of(number) for number in range(PAGE // 16)}) == PAGE // 16
     True
     """
     return number * GOLDEN % PAGE
@@ -153,11 +155,13 @@ class RowRounds:
     def __init__(self, new, old, row):
         self.programs = {"new": micro_rounds.program_of(new), "old": micro_rounds.program_of(old)}
         self.programs["old again"] = self.programs["old"]
+        self.heap_shift = new / HEAP_SHIFT
         self.row = row
 
     def once(self, which, number):
         try:
-            return micro_rounds.run_once(self.programs[which], self.row, "weft", ROW_SECONDS, heap_shift_of(number))
+            return micro_rounds.run_once(self.programs[which], self.row, "weft", ROW_SECONDS,
+                                         {"LD_PRELOAD": str(self.heap_shift), "WEFT_HEAP_SHIFT": str(heap_shift_of(number))})
         except ChildError as error:
             raise GateError(f"{self.row['row']} ({which}): {error}") from error
 

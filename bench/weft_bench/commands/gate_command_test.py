@@ -66,6 +66,14 @@ class Command(unittest.TestCase):
             status, _, err = run_gate("--baseline", "x", "--rows", "Nonsense*", "--threaded", "", "--cells", "", "--server-cells", "")
             self.assertEqual((status, "nothing to compare" in err), (2, True), err)
 
+    def test_the_heap_of_a_program_that_preloads_the_shift_begins_further_up(self):
+        look = ("import ctypes; usable = ctypes.CDLL(None).malloc_usable_size; usable.argtypes = [ctypes.c_void_p]; "
+                "print(usable(ctypes.c_void_p.in_dll(ctypes.CDLL(None), 'bench_heap_shift')))")
+        for environment, least in (({"WEFT_HEAP_SHIFT": "5000"}, 5000), ({}, 0)):
+            done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True,
+                                  env={"LD_PRELOAD": str(BUILD / gate.HEAP_SHIFT), **environment})
+            self.assertTrue(least <= int(done.stdout) < least + 100, done.stdout)
+
     def test_each_verdict_has_its_status_and_is_said_of_the_row_and_at_the_end(self):
         for times, verdict, status in (((1.0, 1.02, 1.0), "not slower", 0), ((1.0, 1.3, 1.0), "slower", 3),
                                        ((1.0, 1.3, 1.5), "cannot tell", 4), ((1.0, 0.5, 1.0), "not slower", 0)):

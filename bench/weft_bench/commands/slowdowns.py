@@ -23,7 +23,7 @@ from weft_bench.harness.child import ChildError
 TREE = ROOT / "build/slowed"
 MARKER = b"weft-delay-here\0"
 SLOWED = ("bench/micro/bench_micro", "capi/libzmq.so.5", "bench/server/bench_server_weft")
-BESIDE = ("bench/bench_sockets", "bench/libbench_allocations.so", "bench/server/bench_load")
+BESIDE = ("bench/bench_sockets", "bench/libbench_allocations.so", gate.HEAP_SHIFT, "bench/server/bench_load")
 STEPS_MAX = 10_000_000
 VISITS_MAX = 100  # until the processors stand as they should; then the rounds count as they are
 CALIBRATIONS, CALIBRATION_PASSES = 10, 3  # a pass is as many rounds as the gate measures at first
@@ -59,7 +59,8 @@ def with_steps(data, steps):
 def build_slowed():
     """The release build whose delay can be set."""
     say("build the library with a place for a delay")
-    return gate.build_release(ROOT, TREE, "-DWEFT_INJECTED_DELAY", (*gate.TARGETS, gate.SERVER_TARGET, gate.LOAD_TARGET))
+    return gate.build_release(ROOT, TREE, "-DWEFT_INJECTED_DELAY",
+                              (*gate.TARGETS, gate.HEAP_SHIFT_TARGET, gate.SERVER_TARGET, gate.LOAD_TARGET))
 
 
 def copy_with(build, steps, folder):

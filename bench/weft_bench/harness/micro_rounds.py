@@ -3,6 +3,7 @@
 
 import contextlib
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -55,15 +56,15 @@ def copy_of(program):
         yield shutil.copy2(program, pathlib.Path(folder, program.name))
 
 
-def run_once(program, row, contender, seconds, heap_shift=0):
-    """Runs one repetition of one contender and returns {"ns", "counters"} and, with two sides, {"before_ns", "after_ns"}. The
-    program first allocates a text of `heap_shift` bytes, so that the row's memory lies further up."""
+def run_once(program, row, contender, seconds, environment=None):
+    """Runs one repetition of one contender and returns {"ns", "counters"} and, with two sides, {"before_ns", "after_ns"}.
+    environment: {name: value}, beside that of this process."""
     pattern = f"^{re.escape(row['row'])}:{re.escape(contender)}(/.*)?$".replace(r"\ ", " ")
     options = [f"--benchmark_filter={pattern}", "--benchmark_format=json", f"--benchmark_min_time={seconds}"]
-    options += [f"--benchmark_context=shift={'x' * heap_shift}"] if heap_shift else []  # a text that is kept on the heap
     try:
         with copy_of(program) as copy:
-            done = subprocess.run([copy, *options], capture_output=True, text=True, check=False, timeout=RUN_TIMEOUT_S)
+            done = subprocess.run([copy, *options], capture_output=True, text=True, check=False, timeout=RUN_TIMEOUT_S,
+                                  env={**os.environ, **(environment or {})})
     except subprocess.TimeoutExpired:
         raise ChildError(f"not finished after {RUN_TIMEOUT_S} s") from None
     except OSError as error:
