@@ -29,7 +29,7 @@ SERVER_CELLS = "echo/64/x1,echo/64/x128/depth16,one_way/64/x50"
 ROW_SECONDS = 0.02  # of one repetition of a row
 # Processes differ more than their repetitions: many that live shortly tell more than few.
 SHORT, SERVER_SHORT = (dataclasses.replace(quick, repetition_s=0.02) for quick in (rounds.QUICK, server_rounds.QUICK))
-PAGE, GOLDEN = 4096, 2544  # bytes, see heap_shift_of
+PAGE, GOLDEN = 4096, 2544  # bytes, see page_place_of
 BUDGET_S = 300  # for further rounds of the rows of which it cannot tell
 STATUS = {stats.NOT_SLOWER: 0, stats.SLOWER: REGRESSION, stats.CANNOT_TELL: UNTOLD}
 HEAD = ["row", "of", "before", "now", "takes [95 %]", "noise", "rounds", "verdict"]
@@ -39,6 +39,8 @@ BUILDS = ROOT / "build/gate"
 TARGETS = ("bench_micro", "bench_sockets", "bench_allocations", "weft_zmq")
 HEAP_SHIFT_TARGET, SERVER_TARGET, LOAD_TARGET = "bench_heap_shift", "bench_server_weft", "bench_load"
 HEAP_SHIFT = "bench/micro/libbench_heap_shift.so"
+LAYOUTS = 16  # of the code of bench_micro: one and the same function took 1.06 ns or 1.29, by its place in a page
+CODE_LINE = 64  # bytes, see ALIGNED
 
 
 class GateError(Exception):
@@ -77,9 +79,9 @@ def is_whole(tree, commit):
         return False
 
 
-def build_release(tree, build, flags, targets):
+def build_release(tree, build, flags, targets, more="-DCMAKE_EXE_LINKER_FLAGS="):
     """The release build of a work tree, in the folder `build`."""
-    run("cmake", "--preset", "release", "-S", tree, "-B", build, f"-DCMAKE_CXX_FLAGS={flags}")
+    run("cmake", "--preset", "release", "-S", tree, "-B", build, f"-DCMAKE_CXX_FLAGS={flags}", more)
     run("cmake", "--build", build, "--parallel", "--target", *targets)
     return build
 
@@ -94,6 +96,26 @@ def tree_of(commit):
     return tree
 
 
+def link_layouts(tree, build):
+    """Links bench_micro again for each layout, with other code before its own."""
+    program = micro_rounds.program_of(build)
+    layouts = [micro_rounds.layout_of(program, number) for number in range(LAYOUTS)]
+    if layouts[0].exists() and layouts[0].read_bytes() == program.read_bytes():
+        return
+    for path in layouts:
+        path.unlink(missing_ok=True)
+    unmoved = shutil.copy2(program, program.with_name(f"{program.name}.unmoved"))
+    for number, path in reversed(list(enumerate(layouts))[1:]):
+        source, padding = (build / f"padding{number}.{end}" for end in ("s", "o"))
+        source.write_text(f".text\n.p2align 6\n.skip {page_place_of(number, CODE_LINE)}\n"
+                          '.section .note.GNU-stack,"",%progbits\n', encoding="utf-8")
+        run("as", source, "-o", padding)
+        build_release(tree, build, ALIGNED, ("bench_micro",), f"-DCMAKE_EXE_LINKER_FLAGS={padding}")
+        shutil.copy2(program, path)
+    shutil.copy2(unmoved, program)
+    shutil.move(unmoved, layouts[0])  # last: it says that all are there
+
+
 def build_both(commit, server):
     """The builds of this tree and of a commit."""
     say("build this tree")
@@ -101,7 +123,11 @@ def build_both(commit, server):
                         (*TARGETS, HEAP_SHIFT_TARGET, *((SERVER_TARGET, LOAD_TARGET) if server else ())))
     say(f"build {commit[:12]}")
     tree = tree_of(commit)
-    return new, build_release(tree, tree / "build/release", ALIGNED, TARGETS + ((SERVER_TARGET,) if server else ()))
+    old = build_release(tree, tree / "build/release", ALIGNED, TARGETS + ((SERVER_TARGET,) if server else ()))
+    say(f"link {LAYOUTS} layouts of both")
+    link_layouts(ROOT, new)
+    link_layouts(tree, old)
+    return new, old
 
 
 def common_rows(new, old, globs, threaded):
@@ -137,31 +163,34 @@ def check_instructions(new, old, rows):
     return compare_counts("instructions", *counts, INSTRUCTIONS_LEAST, instructions.SLACK)
 
 
-def heap_shift_of(number):
-    """How far up the heap begins in a round: a copy of 512 bytes takes 14 ns or 21, by where both lie in a page. Successive
-    shifts lie 0.621 of a page apart, near the golden ratio, so that few rounds spread over all of it, in steps of 16 bytes.
+def page_place_of(number, step=16):
+    """How far up the heap begins in a round, or the code in a layout: a copy of 512 bytes takes 14 ns or 21, by where both
+    lie in a page. Successive places lie 0.621 of a page apart, near the golden ratio, so that few spread over all of it.
 
-    >>> [heap_shift_of(number) for number in range(5)]
+    >>> [page_place_of(number) for number in range(5)]
     [0, 2544, 992, 3536, 1984]
-    >>> len({heap_shift_of(number) for number in range(PAGE // 16)}) == PAGE // 16
+    >>> len({page_place_of(number) for number in range(PAGE // 16)}) == PAGE // 16
+    True
+    >>> len({page_place_of(number, CODE_LINE) for number in range(LAYOUTS)}) == LAYOUTS
     True
     """
-    return number * GOLDEN % PAGE
+    return number * GOLDEN % PAGE // step * step
 
 
 class RowRounds:
     """The rounds of one row of bench/micro; each repetition is a process of its own."""
 
     def __init__(self, new, old, row):
-        self.programs = {"new": micro_rounds.program_of(new), "old": micro_rounds.program_of(old)}
-        self.programs["old again"] = self.programs["old"]
+        self.layouts = {"new": micro_rounds.layouts_of(new), "old": micro_rounds.layouts_of(old)}
+        self.layouts["old again"] = self.layouts["old"]
         self.heap_shift = new / HEAP_SHIFT
         self.row = row
 
     def once(self, which, number):
         try:
-            return micro_rounds.run_once(self.programs[which], self.row, "weft", ROW_SECONDS,
-                                         {"LD_PRELOAD": str(self.heap_shift), "WEFT_HEAP_SHIFT": str(heap_shift_of(number))})
+            layouts = self.layouts[which]
+            return micro_rounds.run_once(layouts[number % len(layouts)], self.row, "weft", ROW_SECONDS,
+                                         {"LD_PRELOAD": str(self.heap_shift), "WEFT_HEAP_SHIFT": str(page_place_of(number))})
         except ChildError as error:
             raise GateError(f"{self.row['row']} ({which}): {error}") from error
 
@@ -366,8 +395,8 @@ def parse_arguments(arguments):
         "are below --fail-at, or when it is faster by more than that difference. The rounds are those in which two processors "
         "stood near each other, or apart, whichever was more often; of servers, those in which none waited for its load, or "
         "all did. Otherwise it is measured again, until it can tell or --budget is over. Instructions (1 %) and allocations "
-        "are counted, so it can always tell. Both revisions are built for it, below build/gate, with each function and loop at "
-        "a line of the cache, so that code that only moved is not slower.")
+        "are counted, so it can always tell. Both revisions are built for it, below build/gate: each function and loop is at "
+        "a line of the cache, and the program of the rows is linked in 16 layouts, so that code that only moved is not slower.")
     parser.add_argument("--baseline", metavar="REV", required=True, help="a revision of this repository, as git names it")
     parser.add_argument("--rows", metavar="GLOB,...", default="*", help="rows of bench/micro (default: all of one thread)")
     parser.add_argument("--threaded", metavar="GLOB,...", default=",".join(THREADED),

@@ -13,7 +13,7 @@ import unittest.mock
 
 from weft_bench import records, stats
 from weft_bench.commands import gate
-from weft_bench.harness import comparisons, rounds
+from weft_bench.harness import comparisons, micro_rounds, rounds
 
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 
@@ -73,6 +73,35 @@ class Command(unittest.TestCase):
             done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True,
                                   env={"LD_PRELOAD": str(BUILD / gate.HEAP_SHIFT), **environment})
             self.assertTrue(least <= int(done.stdout) < least + 100, done.stdout)
+
+    def test_each_round_runs_another_layout_of_a_program_and_each_is_linked_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            build = pathlib.Path(folder)
+            program = micro_rounds.program_of(build)
+            program.parent.mkdir(parents=True)
+            program.write_text("unmoved", encoding="utf-8")
+            linked = []
+
+            def build_release(_tree, _build, _flags, targets, more):
+                self.assertEqual((targets, pathlib.Path(more.split("=", 1)[1]).exists()), (("bench_micro",), True), more)
+                linked.append(more)
+                program.write_text(more, encoding="utf-8")
+            with unittest.mock.patch.object(gate, "build_release", build_release):
+                for _ in range(2):
+                    gate.link_layouts(build, build)
+            layouts = [path.read_text(encoding="utf-8") for path in micro_rounds.layouts_of(build)]
+            self.assertEqual((layouts, len(set(linked))), (["unmoved", *reversed(linked)], gate.LAYOUTS - 1))
+            self.assertEqual(program.read_text(encoding="utf-8"), "unmoved")
+            taken = []
+
+            def run_once(path, *_):
+                taken.append(path)
+                return {"ns": 1.0}
+            with unittest.mock.patch.object(micro_rounds, "run_once", run_once):
+                once = gate.RowRounds(build, build, {"row": "r"})
+                for number in range(gate.LAYOUTS + 1):
+                    once.once("old again", number)
+            self.assertEqual((len(set(taken)), taken[0]), (gate.LAYOUTS, taken[-1]))
 
     def test_each_verdict_has_its_status_and_is_said_of_the_row_and_at_the_end(self):
         for times, verdict, status in (((1.0, 1.02, 1.0), "not slower", 0), ((1.0, 1.3, 1.0), "slower", 3),
@@ -191,12 +220,14 @@ class Command(unittest.TestCase):
             gate.run("/no/such/program")
 
     def test_code_begins_at_lines_of_the_cache_in_both_builds(self):
-        commands = []
+        commands, linked = [], []
         with unittest.mock.patch.object(gate, "run", lambda *command, **_: commands.append(command)), \
+                unittest.mock.patch.object(gate, "link_layouts", lambda _, build: linked.append(build)), \
                 unittest.mock.patch.object(gate, "tree_of", lambda commit: pathlib.Path("/tree", commit)):
             new, old = gate.build_both("1" * 40, server=True)
         configured = [command for command in commands if "--preset" in command]
         self.assertEqual([command[command.index("-B") + 1] for command in configured], [new, old])
+        self.assertEqual(linked, [new, old])
         for command in configured:
             self.assertIn(f"-DCMAKE_CXX_FLAGS={gate.ALIGNED}", command)
         self.assertNotEqual(new, old)

@@ -2,6 +2,7 @@
 """Measures one row of bench_micro: its contenders in turns, each repetition in a process of its own."""
 
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -24,6 +25,18 @@ NOT_COUNTERS = ("real_time", "cpu_time", "items_per_second", "before_ns", "after
 
 def program_of(build):
     return build / "bench/micro/bench_micro"
+
+
+def layout_of(program, number):
+    """A bench_micro that was linked with its code elsewhere."""
+    return program.with_name(f"{program.name}.layout{number}")
+
+
+def layouts_of(build):
+    """All layouts of the bench_micro of a build, or itself where it has only one."""
+    program = program_of(build)
+    found = list(itertools.takewhile(pathlib.Path.exists, (layout_of(program, number) for number in itertools.count())))
+    return found or [program]
 
 
 def rows_of(program):
