@@ -24,7 +24,8 @@ CELLS = ("push_pull/tcp/64,push_pull/ipc/1024,push_pull/inproc/64,round_trip/tcp
          "router_router/tcp/64,pub_sub/inproc/64/x4")
 # Rows whose threads hand work to each other: from each of the rooms that have some.
 THREADED = ("Pool_AllocHereFreeThere/64 (honest)", "EventBus_publish/two_publishers", "Executor_submit/fixed_pool (honest)",
-            "CrossCore_PostThroughput (honest)", "SpscQueue_Throughput/1024 (honest)", "MpscQueue_2P1C (honest)")
+            "CrossCore_PostThroughput (honest)", "Sharded_MapReduce/2_cores", "SpscQueue_Throughput/1024 (honest)",
+            "MpscQueue_2P1C (honest)")
 SERVER_CELLS = "echo/64/x1,echo/64/x128/depth16,one_way/64/x50"
 ROW_SECONDS = 0.02  # of one repetition of a row
 # Processes differ more than their repetitions: many that live shortly tell more than few.

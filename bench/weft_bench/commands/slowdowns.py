@@ -31,7 +31,7 @@ LEAST_FOUND, RUNS, NULLS = 19, 20, 25
 MUST_FIND = 0.30
 # Rows: (class, kind, name).
 CLASSES = (("a part, one thread", "row", "Task_Sleep0"),
-           ("a part, several threads", "row", "Pool_AllocHereFreeThere/64 (honest)"),
+           ("a part, several threads", "row", "Sharded_MapReduce/2_cores"),
            ("sockets, one way", "cell", "push_pull/tcp/64"),
            ("sockets, round trip", "cell", "round_trip/tcp/64"),
            ("the server, echo", "server", "echo/64/x128/depth16"))
