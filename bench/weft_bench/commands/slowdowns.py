@@ -132,8 +132,17 @@ class Pair:
         return compared.result["slowdown"][0], stats.median([each["old"] for each in compared.counted()]), compared.result["place"]
 
     def steps_for(self, wanted):
-        """The steps that make it so much slower."""
+        """The steps that make it so much slower.
+
+        >>> pair = Pair(None, "server", "echo")
+        >>> pair.slowdown = lambda steps: (1.0, 4e-7, "near, waiting")
+        >>> pair.steps_for(0.3)
+        Traceback (most recent call last):
+        weft_bench.commands.gate.GateError: the load generator is slower than the server, so that a delay only fills the server's rests
+        """
         _, cost, place = self.slowdown(0)
+        if place.endswith(comparisons.WAITING):
+            raise gate.GateError("the load generator is slower than the server, so that a delay only fills the server's rests")
         self.place = None if place == comparisons.MIXED else place
         steps = wanted * cost * (1 if self.kind == "row" else 1e9)  # a step takes about a nanosecond
         less, more = 0, None  # steps that are too few, and too many
@@ -255,9 +264,13 @@ def main(texts):
     try:
         build = build_slowed()
         slowdowns = (0.0, MUST_FIND) if chosen.check else (0.0, 0.05, 0.10, 0.15, MUST_FIND)
-        lines = [line for title, kind, name in chosen.classes
-                 for line in measure_class(build, title, kind, name, slowdowns, chosen)]
-    except (gate.GateError, ChildError, OSError) as error:
+        lines, said = [], []
+        for title, kind, name in chosen.classes:
+            try:
+                lines += measure_class(build, title, kind, name, slowdowns, chosen)
+            except (gate.GateError, ChildError) as error:
+                said.append(f"{name}: {error}")
+    except (gate.GateError, OSError) as error:
         say(f"slowdowns: {error}")
         return FAILURE
     except KeyboardInterrupt:
@@ -266,7 +279,7 @@ def main(texts):
     print(printer.text_table([HEAD, *map(cells_of, lines)], (0, 1)))
     if chosen.write:
         write(lines)
-    said = complaints(lines) if chosen.check else []
+    said += complaints(lines) if chosen.check else []
     for line in said:
         say(f"slowdowns: {line}")
     return FAILURE if said else 0

@@ -12,6 +12,7 @@ ORDER = ("old", "new", "old again")
 VISIT_ROUNDS = 3  # of a row, before another row has its turn; columns that live longer than a repetition are new processes
 PLACES = {"near": "near", "between": "apart", "far": "apart", "shared": "shared", "unknown": "unknown"}  # of stats.placement
 BUSY = 0.93  # of the time, a server that its load keeps busy computes
+WAITING = ", waiting"  # after the place of a round whose servers did not
 MIXED = "mixed"  # the place of a round whose runs stood differently, and of a row whose rounds did
 
 
@@ -53,7 +54,7 @@ def place_of_servers(runs):
     waited = {run["cpu_seconds"] < BUSY * run["seconds"] for run in runs}
     if place == MIXED or len(waited) > 1:
         return MIXED
-    return f"{place}, waiting" if waited.pop() else place
+    return place + WAITING if waited.pop() else place
 
 
 def order_of(visit):
