@@ -274,8 +274,9 @@ typedef struct weft_topics_outcome {
                                       frees it */
   weft_topics_published published; /* of a publish; `sequence`: also the revision of a change of a key */
 } weft_topics_outcome;
-/* Takes an outcome. If its `code` is not 0, weft_last_error_text() has the reason. After a close of the weft_topics the
-   calls under way end with closed. Errors: would_block; timed_out; closed (the queue); resource_exhausted. */
+/* Takes an outcome; their order is not that of the calls. If its `code` is not 0, weft_last_error_text() has the
+   reason. After a close of the weft_topics the calls under way end with closed. Errors: would_block; timed_out; closed
+   (the queue); resource_exhausted. */
 WEFT_EXPORT int weft_topics_calls_next(weft_topics_calls* calls, int64_t timeout_ms, weft_topics_outcome* outcome);
 
 /* weft_topics_request(). A topic that no handle serves fails at once, except while the rosters of the fleet arrive.
